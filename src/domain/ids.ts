@@ -1,0 +1,17 @@
+/**
+ * Identifiers that must not be mixed up, although each is a string at run time.
+ *
+ * A value gets its brand in one place only: the parser that checked it.
+ */
+
+declare const brand: unique symbol;
+type Brand<Value, Name extends string> = Value & { readonly [brand]: Name };
+
+/** A configured destination: lower-case letters, digits and dashes. */
+export type DestinationId = Brand<string, "DestinationId">;
+/** A configured source. */
+export type SourceId = Brand<string, "SourceId">;
+/** Identifies a call; at most 100 characters. The same on every attempt and after every replay. */
+export type MessageId = Brand<string, "MessageId">;
+/** The first 16 hex digits of the SHA-256 of an endpoint's URL. */
+export type EndpointKey = Brand<string, "EndpointKey">;

@@ -1,0 +1,73 @@
+/** Names of topics and consumer groups (SPEC section 2). */
+
+import type { DestinationId } from "./ids.ts";
+
+/** Own names for the topics that platforms write; they carry no prefix. */
+export interface OwnTopicNames {
+  readonly calls?: string;
+  readonly audienceSyncs?: string;
+  readonly deletionRequests?: string;
+}
+
+export interface TopicNames {
+  readonly prefix: string;
+  readonly calls: string;
+  readonly audienceSyncs: string;
+  readonly audienceMembers: string;
+  readonly audiences: string;
+  readonly deletionRequests: string;
+  readonly deadLetters: string;
+  readonly deliveries: (destination: DestinationId) => string;
+  /** The delay topic of a tier, named by its delay. */
+  readonly delays: (delayMs: number) => string;
+}
+
+export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames {
+  return {
+    prefix,
+    calls: own.calls ?? `${prefix}calls`,
+    audienceSyncs: own.audienceSyncs ?? `${prefix}audience-syncs`,
+    audienceMembers: `${prefix}audience-members`,
+    audiences: `${prefix}audiences`,
+    deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
+    deadLetters: `${prefix}dead-letters`,
+    deliveries: (destination) => `${prefix}deliveries.${destination}`,
+    delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,
+  };
+}
+
+/**
+ * The tier's name: `Nms` below whole seconds, `Ns` under two minutes or where the delay is no
+ * whole minute, else `Nm` (`60m`, not `1h`).
+ */
+export function tierName(delayMs: number): string {
+  if (delayMs % 1_000 !== 0) return `${delayMs}ms`;
+  if (delayMs < 120_000 || delayMs % 60_000 !== 0) return `${delayMs / 1_000}s`;
+  return `${delayMs / 60_000}m`;
+}
+
+/** The delay in milliseconds that a tier's name states, or null for other names. */
+export function tierDelayMs(tier: string): number | null {
+  const match = /^([1-9]\d{0,8})(ms|s|m)$/.exec(tier);
+  if (match === null) return null;
+  const units = { ms: 1, s: 1_000, m: 60_000 } as const;
+  return Number(match[1]) * units[match[2] as keyof typeof units];
+}
+
+export interface GroupNames {
+  readonly route: string;
+  readonly deliver: (destination: DestinationId) => string;
+  readonly delay: (tier: string) => string;
+  readonly audience: string;
+  readonly deletion: string;
+}
+
+export function groupNames(prefix: string): GroupNames {
+  return {
+    route: `${prefix}route`,
+    deliver: (destination) => `${prefix}deliver.${destination}`,
+    delay: (tier) => `${prefix}delay.${tier}`,
+    audience: `${prefix}audience`,
+    deletion: `${prefix}deletion`,
+  };
+}

@@ -1,0 +1,189 @@
+/**
+ * What the stages need from Kafka, and nothing more. `kafkajs` stands behind it in this folder;
+ * tests have a second implementation in memory with a manual clock, and one contract suite runs
+ * against both.
+ *
+ * Consuming is at least once. Records are handed over in offset order and finished in any order.
+ * The committed offset never passes an unfinished record; finished ones above it travel in the
+ * commit's metadata and are skipped after a restart.
+ *
+ *   the life of a partition here          what the consumer does
+ *   assigned                              calls `onAssigned`, then `take` with records
+ *   room is used up                       hands over nothing more until records are finished
+ *   revoked, or the consumer stops        `drain()`, at most `drainLimitMs`; commits; fences
+ *   fenced                                `finish` does nothing: somebody else owns the partition
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+
+export interface Kafka {
+  /** Starts joining at once; `joined` tells when. Topics must exist. */
+  consume(options: ConsumeOptions): Consumer;
+  /** One producer per process is enough: callers' records are combined into few requests. */
+  producer(): Producer;
+  readonly admin: Admin;
+  /** Stops every consumer that still runs, closes the producers and all connections. */
+  close(): Promise<void>;
+}
+
+export interface ConsumeOptions {
+  readonly groupId: string;
+  /** Subscribed once, for the consumer's life. */
+  readonly topics: readonly string[];
+  /** Most unfinished records of one partition. At least 1. */
+  readonly partitionRecordsMax: number;
+  /** Most bytes of unfinished records of this consumer. At least one record is always let in. */
+  readonly bytesMax: number;
+  /**
+   * What happens when there is no room. `hold`: the fetch loop waits, which stops the consumer's
+   * other partitions too, and goes on at once. `pause`: only this partition stops.
+   */
+  readonly whenFull: "hold" | "pause";
+  /** Longest wait for `drain()`. */
+  readonly drainLimitMs: number;
+  readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
+  /** The consumer has failed for good (topic deleted, right missing, damaged batch) and is closed. */
+  readonly onCrash: (error: Error) => void;
+}
+
+/** A partition for the time that this process owns it. */
+export interface AssignedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  /** The record at `offset` is finished: delivered, parked, dead-lettered or passed on, and acknowledged. */
+  finish(offset: number): void;
+}
+
+export interface PartitionHandler {
+  /** Takes records over, in offset order, and returns at once. At most 1,000 a call. Must not throw. */
+  take(records: readonly IncomingRecord[]): void;
+  /**
+   * The partition is being taken away: start nothing new; resolves when what is under way has
+   * been finished. Records not started are simply left. May be called more than once.
+   */
+  drain(): Promise<void>;
+}
+
+export interface Consumer {
+  /** Resolves when the group has given this consumer its (perhaps empty) first assignment. */
+  readonly joined: Promise<void>;
+  /** Drains, commits, leaves the group. Safe to call more than once. */
+  stop(): Promise<void>;
+  /** How far each owned partition is. Cheap; for metrics and health. */
+  progress(): readonly PartitionProgress[];
+  /** Rebalances since the start, the first join included. */
+  rebalances(): number;
+}
+
+export interface PartitionProgress {
+  readonly topic: string;
+  readonly partition: number;
+  /** Offset that a restart would begin at. */
+  readonly position: number;
+  /** End of the partition as last heard from the broker. */
+  readonly end: number;
+  /** Unfinished records in hand. */
+  readonly inHand: number;
+  /** Record time of the oldest unfinished record in hand, or null when there is none. */
+  readonly oldestUnfinishedMs: number | null;
+}
+
+/** A record the broker does not take because of its size. Everything else is retried. */
+export interface RefusedRecord {
+  readonly record: OutgoingRecord;
+  readonly error: string;
+}
+
+export interface Producer {
+  /**
+   * Resolves when every record is acknowledged by all in-sync replicas, with those that are too
+   * large to be taken. Records of one caller to one partition keep their order. Through an outage
+   * it waits and tries again; what is still unacknowledged at `close()` rejects with `ClosedError`.
+   */
+  send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]>;
+  /** Waits at most `limitMs` for what is under way. */
+  close(limitMs: number): Promise<void>;
+}
+
+export class ClosedError extends Error {
+  override readonly name = "ClosedError";
+}
+
+export interface TopicSpec {
+  readonly name: string;
+  readonly partitions: number;
+  /** Null: the broker's default. */
+  readonly replicationFactor: number | null;
+  /** Topic configuration that must hold, such as `retention.ms`. */
+  readonly config: Readonly<Record<string, string>>;
+}
+
+export interface TopicState {
+  readonly name: string;
+  readonly partitions: number;
+  readonly replicationFactor: number;
+  /** The values of the asked keys that differ from the broker's default or not, as strings. */
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/** Calls run one at a time, each with a time limit; a failed one throws. */
+export interface Admin {
+  /** Names of all topics that the cluster lets us see. */
+  topics(): Promise<readonly string[]>;
+  /** Those of `names` that exist, with the configuration keys asked for. */
+  describe(names: readonly string[], configKeys: readonly string[]): Promise<readonly TopicState[]>;
+  /** Creates topics; one that exists already is left as it is. Returns when they can be used. */
+  create(topics: readonly TopicSpec[]): Promise<void>;
+  /** Sets only the given keys. */
+  alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void>;
+  deleteTopics(names: readonly string[]): Promise<void>;
+  /** First offset and end of each partition of the topic. */
+  offsets(topic: string): Promise<readonly PartitionOffsets[]>;
+  /** Committed offsets of a group in a topic; partitions without one are left out. */
+  committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
+  deleteGroup(groupId: string): Promise<void>;
+  /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
+  brokerSetting(key: string): Promise<string | null>;
+}
+
+export interface PartitionOffsets {
+  readonly partition: number;
+  readonly first: number;
+  readonly end: number;
+}
+
+export interface CommittedOffset {
+  readonly partition: number;
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/** How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration. */
+export interface KafkaConnection {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  /** Null: plaintext. PEM texts; `ca` null: the public roots. */
+  readonly tls: {
+    readonly ca: string | null;
+    readonly cert: string | null;
+    readonly key: string | null;
+  } | null;
+  readonly sasl: KafkaSasl | null;
+  readonly sessionTimeoutMs: number;
+  /** Largest record (key, value and headers) that a topic takes; longest match first is the caller's. */
+  readonly recordBytesMax: (topic: string) => number;
+}
+
+export type KafkaSasl =
+  | {
+      readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
+      readonly username: string;
+      readonly password: string;
+    }
+  | {
+      readonly mechanism: "oauthbearer";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly scope: string | null;
+    };

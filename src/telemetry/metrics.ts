@@ -1,0 +1,145 @@
+/**
+ * The metrics: one table, from which come the instruments, their types and `docs/metrics.md`.
+ *
+ * Labels are bounded: destinations, stages, tiers, reasons and outcome classes; never a URL, a
+ * user id or a message id. Durations are seconds, sizes bytes, as Prometheus asks.
+ */
+
+export interface MetricSpec {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** Upper bounds of a histogram's buckets. */
+  readonly buckets?: readonly number[];
+}
+
+const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 14400];
+const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
+
+export const METRICS = {
+  recordsIn: {
+    name: "switchyard_records_in_total",
+    type: "counter",
+    labels: ["stage"],
+    help: "Records that a stage took from its topics.",
+  },
+  recordsOut: {
+    name: "switchyard_records_out_total",
+    type: "counter",
+    labels: ["stage"],
+    help: "Records that a stage wrote and the brokers acknowledged.",
+  },
+  recordsRefused: {
+    name: "switchyard_records_refused_total",
+    type: "counter",
+    labels: ["stage", "reason"],
+    help: "Records that a stage could not use, by dead-letter reason.",
+  },
+  callsRouted: {
+    name: "switchyard_route_deliveries_total",
+    type: "counter",
+    labels: ["destination"],
+    help: "Deliveries that route wrote for a destination.",
+  },
+  callsUnrouted: {
+    name: "switchyard_route_calls_without_destination_total",
+    type: "counter",
+    labels: ["source"],
+    help: "Valid calls that no destination gets.",
+  },
+  attempts: {
+    name: "switchyard_delivery_attempts_total",
+    type: "counter",
+    labels: ["destination", "outcome"],
+    help: "Attempts by the decision taken: accepted, parked, expired, rejected.",
+  },
+  requests: {
+    name: "switchyard_delivery_requests_total",
+    type: "counter",
+    labels: ["destination", "outcome"],
+    help: "HTTP requests by outcome: 2xx, 3xx, 4xx, 429, 5xx or the cause why there was no response.",
+  },
+  attemptDuration: {
+    name: "switchyard_delivery_attempt_duration_seconds",
+    type: "histogram",
+    labels: ["destination"],
+    buckets: ATTEMPT_S,
+    help: "From handing the requests of an attempt to connections until the last one ended.",
+  },
+  deliveryLatency: {
+    name: "switchyard_delivery_latency_seconds",
+    type: "histogram",
+    labels: ["destination"],
+    buckets: LATENCY_S,
+    help: "From the call's receipt to its acceptance.",
+  },
+  inFlight: {
+    name: "switchyard_delivery_in_flight",
+    type: "gauge",
+    labels: ["destination"],
+    help: "Deliveries in attempt now.",
+  },
+  parked: {
+    name: "switchyard_deliveries_parked_total",
+    type: "counter",
+    labels: ["destination", "tier"],
+    help: "Deliveries put into a delay topic.",
+  },
+  numbersRounded: {
+    name: "switchyard_delivery_numbers_rounded_total",
+    type: "counter",
+    labels: ["destination"],
+    help: "Calls sent with an integer beyond 2^53 that JavaScript rounds.",
+  },
+  lag: {
+    name: "switchyard_consumer_lag_records",
+    type: "gauge",
+    labels: ["stage", "destination"],
+    help: "Records between the committed position and the end of the partitions owned here; destination is empty for shared stages.",
+  },
+  oldestUnfinished: {
+    name: "switchyard_consumer_oldest_unfinished_age_seconds",
+    type: "gauge",
+    labels: ["stage", "destination"],
+    help: "Age of the oldest record taken and not finished; 0 when there is none.",
+  },
+  waiting: {
+    name: "switchyard_delay_waiting_records",
+    type: "gauge",
+    labels: ["tier"],
+    help: "Records waiting in the partitions of a delay topic owned here.",
+  },
+  delayLateness: {
+    name: "switchyard_delay_lateness_seconds",
+    type: "histogram",
+    labels: ["tier"],
+    buckets: LATENESS_S,
+    help: "How long after its due time a record was back on its destination's topic.",
+  },
+  deadLetters: {
+    name: "switchyard_dead_letters_total",
+    type: "counter",
+    labels: ["stage", "reason"],
+    help: "Dead letters written.",
+  },
+  rebalances: {
+    name: "switchyard_consumer_rebalances_total",
+    type: "counter",
+    labels: ["stage"],
+    help: "Times that a consumer of the stage was given an assignment, the first one included.",
+  },
+  consumerRestarts: {
+    name: "switchyard_consumer_restarts_total",
+    type: "counter",
+    labels: ["stage", "destination"],
+    help: "Times that a crashed consumer was started again.",
+  },
+  eventLoopDelay: {
+    name: "switchyard_event_loop_delay_seconds",
+    type: "gauge",
+    labels: ["quantile"],
+    help: "Event loop delay since the last scrape.",
+  },
+} as const satisfies Record<string, MetricSpec>;
