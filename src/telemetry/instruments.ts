@@ -1,0 +1,143 @@
+/**
+ * Turns the table of `metrics.ts` into instruments behind a prom-client registry.
+ *
+ * An instrument is bound to its labels once and then counts into plain numbers; prom-client sees
+ * them when Prometheus asks. Counting costs an addition that way: hashing label objects for every
+ * request would be a noticeable part of a delivery's CPU.
+ */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+import { METRICS, type MetricSpec } from "./metrics.ts";
+
+export type Labels<Spec extends MetricSpec> = Readonly<Record<Spec["labels"][number], string>>;
+
+export interface BoundCounter {
+  inc(count?: number): void;
+}
+export interface BoundGauge {
+  set(value: number): void;
+  inc(count?: number): void;
+  dec(count?: number): void;
+}
+export interface BoundHistogram {
+  observe(value: number): void;
+}
+
+type Bound<Spec extends MetricSpec> = Spec["type"] extends "counter"
+  ? BoundCounter
+  : Spec["type"] extends "gauge"
+    ? BoundGauge
+    : BoundHistogram;
+
+export interface Instrument<Spec extends MetricSpec> {
+  /** The same labels give the same instrument. */
+  bind(labels: Labels<Spec>): Bound<Spec>;
+  /** Forgets a label set, such as one of a destination that is gone. */
+  remove(labels: Labels<Spec>): void;
+}
+
+type Table = typeof METRICS;
+
+export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } & {
+  /** Called before each scrape, to set gauges. Returns a function that ends it. */
+  onScrape(update: () => void): () => void;
+  /** Prometheus text format. */
+  text(): Promise<string>;
+};
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const updates = new Set<() => void>();
+  collectDefaultMetrics({ register: registry });
+  const instruments = Object.entries(METRICS).map(([key, spec]) => [
+    key,
+    createInstrument(spec, registry),
+  ]);
+  return {
+    ...(Object.fromEntries(instruments) as { [Key in keyof Table]: Instrument<Table[Key]> }),
+    onScrape: (update) => {
+      updates.add(update);
+      return () => updates.delete(update);
+    },
+    text: () => {
+      for (const update of updates) update();
+      return registry.metrics();
+    },
+  };
+}
+
+interface Accumulator {
+  readonly labels: Record<string, string>;
+  value: number;
+}
+
+function createInstrument(spec: MetricSpec, registry: Registry): Instrument<MetricSpec> {
+  const base = { name: spec.name, help: spec.help, labelNames: [...spec.labels] };
+  if (spec.type === "histogram") {
+    const histogram = new Histogram({
+      ...base,
+      registers: [registry],
+      buckets: [...(spec.buckets ?? [])],
+    });
+    return keyed(
+      spec,
+      (labels) => histogram.labels(labels),
+      (labels) => histogram.remove(labels),
+    );
+  }
+  const accumulators = new Set<Accumulator>();
+  const metric =
+    spec.type === "counter"
+      ? new Counter({ ...base, registers: [registry], collect: fill })
+      : new Gauge({ ...base, registers: [registry], collect: fill });
+  function fill(): void {
+    metric.reset();
+    for (const { labels, value } of accumulators) metric.inc(labels, value);
+  }
+  return keyed(
+    spec,
+    (labels) => {
+      const accumulator = { labels, value: 0 };
+      accumulators.add(accumulator);
+      return {
+        accumulator,
+        set: (value: number) => {
+          accumulator.value = value;
+        },
+        inc: (count = 1) => {
+          accumulator.value += count;
+        },
+        dec: (count = 1) => {
+          accumulator.value -= count;
+        },
+        observe: () => undefined,
+      };
+    },
+    (_labels, bound) => accumulators.delete(bound.accumulator),
+  );
+}
+
+function keyed<Made>(
+  spec: MetricSpec,
+  make: (labels: Record<string, string>) => Made,
+  forget: (labels: Record<string, string>, made: Made) => void,
+): Instrument<MetricSpec> {
+  const made = new Map<string, Made>();
+  const keyOf = (labels: Labels<MetricSpec>) =>
+    spec.labels.map((label) => labels[label]).join("\u0000");
+  return {
+    bind: (labels) => {
+      const key = keyOf(labels);
+      const existing = made.get(key) ?? make({ ...labels });
+      made.set(key, existing);
+      return existing as never;
+    },
+    remove: (labels) => {
+      const existing = made.get(keyOf(labels));
+      if (existing === undefined) return;
+      made.delete(keyOf(labels));
+      forget({ ...labels }, existing);
+    },
+  };
+}
