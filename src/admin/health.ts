@@ -1,0 +1,51 @@
+/**
+ * What `/livez` and `/readyz` answer.
+ *
+ *   state       /livez   /readyz   begins
+ *   starting    200      503       with the process
+ *   ready       200      200       configuration loaded, topics there, consumers joined (or 30 s later)
+ *   stopping    200      503       with SIGTERM; for good
+ *
+ * An outage of Kafka or of a destination changes no status: taking a pod out of service does not
+ * bring the brokers back. It stands in the body, in metrics and in the alerts.
+ */
+
+export type HealthState = "starting" | "ready" | "stopping";
+
+export interface HealthSource {
+  readonly name: string;
+  /** What is not as it should be, in plain sentences. */
+  readonly troubles: () => readonly string[];
+}
+
+export interface HealthReport {
+  readonly state: HealthState;
+  readonly stages: Readonly<Record<string, { readonly troubles: readonly string[] }>>;
+}
+
+export interface Health {
+  /** Adds a stage, or another part that can have troubles. */
+  add(source: HealthSource): void;
+  /** `stopping` is final. */
+  become(state: "ready" | "stopping"): void;
+  report(): HealthReport;
+}
+
+export function createHealth(): Health {
+  const sources: HealthSource[] = [];
+  let state: HealthState = "starting";
+  return {
+    add: (source) => {
+      sources.push(source);
+    },
+    become: (next) => {
+      if (state !== "stopping") state = next;
+    },
+    report: () => ({
+      state,
+      stages: Object.fromEntries(
+        sources.map(({ name, troubles }) => [name, { troubles: troubles() }]),
+      ),
+    }),
+  };
+}

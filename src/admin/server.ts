@@ -1,0 +1,103 @@
+/**
+ * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, and a page
+ * at `/` that says so. Answers GET and HEAD; carries no secret, but belongs on a private network.
+ */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Health } from "./health.ts";
+
+export interface AdminServer extends AsyncDisposable {
+  /** Where it listens; the real port where 0 was asked for. */
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const TEXT = "text/plain; charset=utf-8";
+const JSON_TYPE = "application/json; charset=utf-8";
+const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Resolves when it listens; rejects when it cannot (port in use). The caller disposes it. */
+export async function startAdmin(
+  { host, port }: { readonly host: string; readonly port: number },
+  health: Health,
+  metrics: Metrics,
+): Promise<AdminServer> {
+  const server = createServer((request, response) => {
+    answer(request, health, metrics)
+      .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
+      .then((made) => send(request, response, made))
+      // The peer is gone: there is nobody left to tell.
+      .catch(() => response.destroy());
+  });
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new Error(
+      `admin.host, admin.port: cannot listen on ${host}:${port}; choose another port or stop what uses it`,
+      { cause: error },
+    );
+  }
+  return {
+    host,
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(request: IncomingMessage, health: Health, metrics: Metrics): Promise<Answer> {
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    return { status: 405, type: TEXT, body: "only GET and HEAD are answered here\n" };
+  }
+  const path = (request.url ?? "/").split("?", 1)[0];
+  switch (path) {
+    case "/metrics":
+      return { status: 200, type: PROMETHEUS, body: await metrics.text() };
+    case "/livez":
+      return { status: 200, type: JSON_TYPE, body: '{"alive":true}\n' };
+    case "/readyz": {
+      const report = health.report();
+      const status = report.state === "ready" ? 200 : 503;
+      return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, 2)}\n` };
+    }
+    case "/":
+      return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
+    default:
+      return { status: 404, type: TEXT, body: "there is /metrics, /livez and /readyz\n" };
+  }
+}
+
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switchyard</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}</style>
+<h1>Switchyard</h1>
+<ul>
+<li><a href="/metrics">/metrics</a>: metrics in Prometheus' text format (docs/metrics.md)</li>
+<li><a href="/readyz">/readyz</a>: 200 once topics exist and consumers have joined, with each stage's troubles</li>
+<li><a href="/livez">/livez</a>: 200 while the process runs</li>
+</ul></html>
+`;
+
+function send(request: IncomingMessage, response: ServerResponse, made: Answer): void {
+  const body = Buffer.from(made.body);
+  response.writeHead(made.status, {
+    "content-type": made.type,
+    "content-length": body.length,
+    "cache-control": "no-store",
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}

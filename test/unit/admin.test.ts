@@ -1,0 +1,86 @@
+// The admin port as Prometheus and a scheduler see it.
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { createHealth, type Health } from "../../src/admin/health.ts";
+import { startAdmin } from "../../src/admin/server.ts";
+import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
+
+async function started(): Promise<{ health: Health; metrics: Metrics; url: string }> {
+  const health = createHealth();
+  const metrics = createMetrics();
+  const server = await startAdmin({ host: "127.0.0.1", port: 0 }, health, metrics);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return { health, metrics, url: `http://127.0.0.1:${server.port}` };
+}
+
+test("readyz is 503 at the start, 200 when ready, 503 when stopping, and never ready again", async () => {
+  const { health, url } = await started();
+  const status = async () => (await fetch(`${url}/readyz`)).status;
+  expect(await status()).toBe(503);
+  health.become("ready");
+  expect(await status()).toBe(200);
+  health.become("stopping");
+  expect(await status()).toBe(503);
+  health.become("ready");
+  expect(await status()).toBe(503);
+});
+
+test("troubles stand in the body and change no status", async () => {
+  const { health, url } = await started();
+  health.add({ name: "deliver", troubles: () => ["crm-hook: its consumer is being restarted"] });
+  health.become("ready");
+  const response = await fetch(`${url}/readyz`);
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({
+    state: "ready",
+    stages: { deliver: { troubles: ["crm-hook: its consumer is being restarted"] } },
+  });
+});
+
+test("livez answers whatever the state", async () => {
+  const { url } = await started();
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+});
+
+test("metrics shows counters, gauges set at the scrape, histograms and process figures", async () => {
+  const { metrics, url } = await started();
+  metrics.recordsIn.bind({ stage: "route" }).inc(3);
+  metrics.recordsIn.bind({ stage: "route" }).inc();
+  metrics.onScrape(() => metrics.waiting.bind({ tier: "10s" }).set(7));
+  metrics.delayLateness.bind({ tier: "10s" }).observe(0.02);
+  const response = await fetch(`${url}/metrics`);
+  const text = await response.text();
+  expect(response.headers.get("content-type")).toContain("version=0.0.4");
+  expect(text).toContain('switchyard_records_in_total{stage="route"} 4\n');
+  expect(text).toContain('switchyard_delay_waiting_records{tier="10s"} 7\n');
+  expect(text).toContain('switchyard_delay_lateness_seconds_bucket{le="0.05",tier="10s"} 1\n');
+  expect(text).toMatch(/^process_cpu_seconds_total \d/m);
+});
+
+test("a label set that was removed is no longer shown, and starts again at nothing", async () => {
+  const { metrics } = await started();
+  metrics.callsRouted.bind({ destination: "crm" }).inc(5);
+  metrics.callsRouted.remove({ destination: "crm" });
+  expect(await metrics.text()).not.toContain('destination="crm"');
+  metrics.callsRouted.bind({ destination: "crm" }).inc();
+  expect(await metrics.text()).toContain('{destination="crm"} 1\n');
+});
+
+test.each([
+  ["GET", "/", 200],
+  ["GET", "/nothing", 404],
+  ["POST", "/metrics", 405],
+  ["HEAD", "/metrics?x=1", 200],
+])("%s %s answers %i", async (method, path, status) => {
+  const { url } = await started();
+  expect((await fetch(url + path, { method })).status).toBe(status);
+});
+
+test("a port in use is an error that names the setting", async () => {
+  const { url } = await started();
+  const port = Number(new URL(url).port);
+  await expect(
+    startAdmin({ host: "127.0.0.1", port }, createHealth(), createMetrics()),
+  ).rejects.toThrow(`admin.host, admin.port: cannot listen on 127.0.0.1:${port}`);
+});
