@@ -1,0 +1,32 @@
+/** Sets the event loop delay gauge before each scrape, from Node's own histogram. */
+
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+import type { Metrics } from "./instruments.ts";
+
+const QUANTILES = [
+  ["0.5", 50],
+  ["0.99", 99],
+  ["1", 100],
+] as const;
+const RESOLUTION_MS = 10;
+
+/** Measures until disposed. */
+export function watchEventLoop(metrics: Metrics): Disposable {
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delays.enable();
+  const stop = metrics.onScrape(() => {
+    for (const [quantile, percentile] of QUANTILES) {
+      // The histogram measures from timer to timer, so an idle loop shows its resolution.
+      const delayMs = Math.max(0, delays.percentile(percentile) / 1e6 - RESOLUTION_MS);
+      metrics.eventLoopDelay.bind({ quantile }).set(delayMs / 1_000);
+    }
+    delays.reset();
+  });
+  return {
+    [Symbol.dispose]: () => {
+      stop();
+      delays.disable();
+    },
+  };
+}

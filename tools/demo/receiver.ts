@@ -1,0 +1,78 @@
+/**
+ * The receiving side of the demonstration: a webhook endpoint as a stranger would write it, from
+ * docs/webhooks.md alone. It imports nothing of Switchyard's, so that its verification of the
+ * signature proves something.
+ */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Received {
+  readonly path: string;
+  readonly messageId: string;
+  readonly type: string;
+  readonly status: number;
+  readonly verified: boolean;
+  readonly atMs: number;
+}
+
+export interface Receiver extends AsyncDisposable {
+  readonly url: (path: string) => string;
+}
+
+export interface ReceiverPath {
+  readonly secret: string;
+  /** Requests of one call that are answered 503 before one is accepted. */
+  readonly failures: number;
+}
+
+/** Listens on a free loopback port until disposed; `onReceived` is called after each answer. */
+export async function startReceiver(
+  paths: Readonly<Record<string, ReceiverPath>>,
+  onReceived: (received: Received) => void,
+): Promise<Receiver> {
+  const failed = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const path = request.url ?? "/";
+      const rules = paths[path];
+      const body = Buffer.concat(chunks);
+      const messageId = `${request.headers["x-switchyard-message-id"] ?? ""}`;
+      const verified =
+        rules !== undefined && verify(body, rules.secret, request.headers["x-signature"]);
+      const failures = failed.get(path + messageId) ?? 0;
+      let status = 200;
+      if (!verified) status = 401;
+      else if (failures < rules.failures) status = 503;
+      failed.set(path + messageId, failures + 1);
+      response.writeHead(status).end();
+      onReceived({ path, messageId, type: typeOf(body), status, verified, atMs: Date.now() });
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: (path) => `http://127.0.0.1:${port}${path}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function verify(body: Buffer, secret: string, signature: unknown): boolean {
+  const expected = createHmac("sha1", secret).update(body).digest();
+  const given = Buffer.from(typeof signature === "string" ? signature : "", "hex");
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function typeOf(body: Buffer): string {
+  const { type } = JSON.parse(body.toString()) as { type?: string };
+  return type ?? "?";
+}

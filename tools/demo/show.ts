@@ -1,0 +1,46 @@
+/** What the demonstration prints: lines and tables for one screen, colours only on a terminal. */
+
+import pc from "picocolors";
+
+const colours = pc.createColors(process.stdout.isTTY === true && pc.isColorSupported);
+
+export type Tone = "plain" | "good" | "wait" | "bad" | "dim";
+
+export function tint(text: string, tone: Tone): string {
+  switch (tone) {
+    case "good":
+      return colours.green(text);
+    case "wait":
+      return colours.yellow(text);
+    case "bad":
+      return colours.red(text);
+    case "dim":
+      return colours.dim(text);
+    case "plain":
+      return text;
+  }
+}
+
+export function heading(text: string): string {
+  return colours.bold(text);
+}
+
+/** Rows as columns of equal width, the first row as their heading. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  }
+  return rows
+    .map((row, index) => {
+      const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("   ");
+      return `  ${index === 0 ? heading(line.trimEnd()) : line.trimEnd()}`;
+    })
+    .join("\n");
+}
+
+export function say(line = ""): void {
+  process.stdout.write(`${line}\n`);
+}

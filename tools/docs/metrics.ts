@@ -1,0 +1,42 @@
+/** `docs/metrics.md` from the table of metrics. */
+
+import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
+
+export function renderMetrics(): string {
+  const specs: readonly MetricSpec[] = Object.values(METRICS);
+  return `# Metrics
+
+\`GET /metrics\` on the admin port, in Prometheus' text format. This page is generated from
+\`src/telemetry/metrics.ts\` by \`npm run docs\`; a test compares the two.
+
+Labels are bounded: destinations, stages, tiers, reasons, outcome classes. A URL, a user id or a
+message id is never a label. Gauges and lag speak of the partitions that this process owns, so add
+them up over processes. The usual \`process_*\` and \`nodejs_*\` metrics are there too.
+
+| Metric | Type | Labels | Meaning |
+|---|---|---|---|
+${specs.map(row).join("\n")}
+
+Buckets of histograms, in seconds:
+
+${specs
+  .filter((spec) => spec.buckets !== undefined)
+  .map((spec) => `- \`${spec.name}\`: ${(spec.buckets ?? []).join(", ")}`)
+  .join("\n")}
+
+## What to watch
+
+| Question | Query |
+|---|---|
+| Is a destination falling behind? | \`max by (destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver"})\` |
+| Which destinations fail? | \`sum by (destination, outcome) (rate(switchyard_delivery_requests_total{outcome!="2xx"}[5m]))\` |
+| How late are calls? | \`histogram_quantile(0.99, sum by (le, destination) (rate(switchyard_delivery_latency_seconds_bucket[5m])))\` |
+| Is anything given up? | \`sum by (stage, reason) (increase(switchyard_dead_letters_total[1h]))\` |
+| Do delay topics keep time? | \`histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_lateness_seconds_bucket[5m])))\` |
+`;
+}
+
+function row({ name, type, labels, help }: MetricSpec): string {
+  const named = labels.map((label) => `\`${label}\``).join(", ");
+  return `| \`${name}\` | ${type} | ${named} | ${help} |`;
+}
