@@ -1,0 +1,146 @@
+/**
+ * Lets whoever builds a consumer act at two points that kafkajs keeps to itself:
+ *
+ *   before each join     finish and commit what is under way, while the partitions are still ours
+ *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
+ *
+ * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`.
+ * A consumer is recognised by its cluster object: kafkajs makes one for each consumer and shows it
+ * to the assigners of that consumer's configuration, which is why the hooks travel as an assigner.
+ */
+
+import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
+
+import type { Replacement } from "./load-kafkajs.ts";
+
+export interface FetchedOffset {
+  readonly topic: string;
+  readonly partition: number;
+  /** The committed offset, or -1 when there is none (-2 after an offset out of range). */
+  readonly offset: number;
+  /** As committed; empty when there is none. */
+  readonly metadata: string;
+}
+
+export interface ConsumerGroupHooks {
+  /**
+   * Called before each join, the first one included, when kafkajs has decided to join; the join
+   * waits for it. Handlers of other brokers' fetch loops may still run. Called once for joins
+   * that are asked for at the same time. It should not reject: that counts as a failed join.
+   */
+  readonly beforeJoin: () => Promise<void>;
+  /**
+   * Called for each assigned partition after each join, when the group's offsets are read and
+   * before the first fetch; called again when an offset was out of range. Must not throw.
+   */
+  readonly offsetsFetched: (fetched: FetchedOffset) => void;
+}
+
+const hooksOf = new WeakMap<object, ConsumerGroupHooks>();
+
+/**
+ * The part of a consumer's configuration that connects the hooks:
+ * `kafka.consumer({ groupId, ...consumerGroupHooks(roundRobin, hooks) })`. Two consumers of the
+ * same group have hooks of their own. Without the replacements the hooks are never called.
+ */
+export function consumerGroupHooks(
+  assigner: PartitionAssigner,
+  hooks: ConsumerGroupHooks,
+): Required<Pick<ConsumerConfig, "partitionAssigners">> {
+  const hooked = (config: Parameters<PartitionAssigner>[0]): Assigner => {
+    hooksOf.set(config.cluster, hooks);
+    return assigner(config);
+  };
+  return { partitionAssigners: [hooked] };
+}
+
+interface ConsumerGroup {
+  readonly cluster: Cluster;
+  joinAndSync(): Promise<void>;
+}
+
+interface OffsetManager {
+  readonly cluster: Cluster;
+  getCoordinator(): Promise<Coordinator>;
+  resolveOffsets(): Promise<void>;
+}
+
+interface Coordinator {
+  offsetFetch(request: unknown): Promise<{
+    readonly responses: readonly {
+      readonly topic: string;
+      readonly partitions: readonly {
+        readonly partition: number;
+        readonly offset: string;
+        readonly metadata: string | null;
+      }[];
+    }[];
+  }>;
+}
+
+export const joinHook: Replacement = {
+  name: "join-hook",
+  module: "src/consumer/consumerGroup.js",
+  replace: (load) => {
+    const group = load("src/consumer/consumerGroup.js") as { prototype: ConsumerGroup };
+    const join = group.prototype.joinAndSync;
+    const joining = new WeakMap<ConsumerGroup, Promise<void>>();
+    group.prototype.joinAndSync = function joinAndSync(this: ConsumerGroup) {
+      const underWay = joining.get(this);
+      if (underWay !== undefined) return underWay;
+      const joined = (async () => {
+        try {
+          await hooksOf.get(this.cluster)?.beforeJoin();
+          await join.call(this);
+        } finally {
+          joining.delete(this);
+        }
+      })();
+      joining.set(this, joined);
+      return joined;
+    };
+    return group;
+  },
+};
+
+export const commitMetadataHook: Replacement = {
+  name: "commit-metadata",
+  module: "src/consumer/offsetManager/index.js",
+  replace: (load) => {
+    const manager = load("src/consumer/offsetManager/index.js") as { prototype: OffsetManager };
+    const resolve = manager.prototype.resolveOffsets;
+    manager.prototype.resolveOffsets = function resolveOffsets(this: OffsetManager) {
+      const hooks = hooksOf.get(this.cluster);
+      if (hooks === undefined) return resolve.call(this);
+      // The original runs on an object that differs from `this` in the coordinator alone.
+      const getCoordinator = async (): Promise<Coordinator> => {
+        const coordinator = await this.getCoordinator();
+        return {
+          offsetFetch: async (request) => {
+            const fetched = await coordinator.offsetFetch(request);
+            report(fetched, hooks);
+            return fetched;
+          },
+        };
+      };
+      return resolve.call(Object.create(this, { getCoordinator: { value: getCoordinator } }));
+    };
+    return manager;
+  },
+};
+
+function report(
+  fetched: Awaited<ReturnType<Coordinator["offsetFetch"]>>,
+  hooks: ConsumerGroupHooks,
+): void {
+  for (const { topic, partitions } of fetched.responses) {
+    for (const { partition, offset, metadata } of partitions) {
+      hooks.offsetsFetched({
+        topic,
+        partition,
+        offset: Number(offset),
+        metadata: metadata ?? "",
+      });
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The one module that loads kafkajs. Everything else in this folder takes its values from here
+ * and only types from the package, so that nothing gets kafkajs without the replacements.
+ */
+
+import type * as Kafkajs from "kafkajs";
+
+import { commitMetadataHook, joinHook } from "./consumer-group.ts";
+import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
+
+/** The version that the replacements were written against and tested with. */
+export const SUPPORTED_VERSION = "2.2.4";
+
+/** In an order in which none loads a module that a later one replaces. */
+export const REPLACEMENTS: readonly Replacement[] = [commitMetadataHook, joinHook];
+
+const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
+const kafkajs = loaded.exports as typeof Kafkajs;
+
+/** For a log line at start: with another version than the supported one, `replacements` is empty. */
+export const kafkajsInUse: {
+  readonly version: string;
+  readonly replacements: readonly string[];
+} = { version: loaded.version, replacements: loaded.active };
+
+export const { AssignerProtocol, CompressionTypes, Kafka, PartitionAssigners, logLevel } = kafkajs;
+export const {
+  KafkaJSError,
+  KafkaJSNonRetriableError,
+  KafkaJSNumberOfRetriesExceeded,
+  KafkaJSProtocolError,
+} = kafkajs;
