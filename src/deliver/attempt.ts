@@ -1,0 +1,62 @@
+/**
+ * One HTTP request of an attempt, as the rest of deliver sees it: what is sent, what comes back.
+ * `http.ts` sends it for real; simulations put scripted endpoints in its place.
+ */
+
+import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+
+/** A request, complete but for Host, Connection and Content-Length, which the connection adds. */
+export interface WebhookRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /** In the order sent. Values may be secret. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+}
+
+/** Why there was no response. The list is a metric's label: it has to stay short. */
+export const CAUSES = [
+  "dns",
+  "refused",
+  "unreachable",
+  "address",
+  "reset",
+  "timeout",
+  "tls-self-signed",
+  "tls-unknown-ca",
+  "tls-expired",
+  "tls-wrong-host",
+  "tls",
+  "protocol",
+  "other",
+] as const;
+
+export type Cause = (typeof CAUSES)[number];
+
+/** What came of one request. */
+export type HttpResult =
+  | {
+      readonly kind: "response";
+      /** 200 to 999; 1xx are skipped. */
+      readonly status: number;
+      /** The header `Retry-After` as sent, or null. */
+      readonly retryAfter: string | null;
+      readonly durationMs: number;
+    }
+  | { readonly kind: "no-response"; readonly cause: Cause; readonly durationMs: number };
+
+export interface HttpPort {
+  /** The connections of one destination, made on demand. The caller closes them. */
+  open(destination: WebhookDestination): EndpointConnections;
+}
+
+export interface EndpointConnections {
+  /**
+   * Sends a request to one of the destination's endpoints at once, on a connection of its own for
+   * that time. `done` is called once, never before `send` has returned, at the latest at the
+   * deadline.
+   */
+  send(endpoint: Endpoint, request: WebhookRequest, done: (result: HttpResult) => void): void;
+  /** Drops every connection; requests under way end as `reset`. */
+  close(): Promise<void>;
+}
