@@ -1,5 +1,6 @@
 /** The configuration as the program uses it: complete, checked, with units. */
 
+import type { Network } from "../domain/addresses.ts";
 import type { Destination, Source } from "../domain/destination.ts";
 import type { SourceId } from "../domain/ids.ts";
 import type { OwnTopicNames } from "../domain/topics.ts";
@@ -52,8 +53,8 @@ export interface Config {
     readonly windowMs: number;
     /** At least one; never falling. The last one repeats. */
     readonly delaysMs: readonly number[];
-    /** Networks that may be called although they are private, in CIDR form. */
-    readonly allowNetworks: readonly string[];
+    /** Networks that may be called although they are private. */
+    readonly allowNetworks: readonly Network[];
     /** PEM text of a private CA. */
     readonly ca: string | null;
   };

@@ -1,0 +1,115 @@
+/**
+ * Which addresses a webhook may be sent to: public ones, and those of networks that the
+ * configuration names.
+ *
+ *   address                                             may be requested
+ *   in a network of `allowNetworks`                     yes
+ *   IPv4, globally routed                               yes
+ *   IPv4 of any special range, 168.63.129.16 (Azure)    no
+ *   IPv6 of 2000::/3, no special range                  yes
+ *   IPv6 that stands for an IPv4 address                as that address
+ *     ::ffff:a.b.c.d  64:ff9b::a.b.c.d  2002:aabb:ccdd::
+ *   any other IPv6 (loopback, fe80::/10, fc00::/7, ...) no
+ *   anything that is no IP address                      no
+ *
+ * It lists what is allowed: a range that nobody thought of is refused. Names are not judged here;
+ * the address that a socket really connects to is.
+ */
+
+import ipaddr from "ipaddr.js";
+
+/** A network in CIDR form, as `parseNetwork` read it. */
+export interface Network {
+  /** As written, such as `10.0.0.0/8`. */
+  readonly text: string;
+  readonly bytes: readonly number[];
+  /** Leading bits that an address must share. */
+  readonly prefixBits: number;
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Public by its range, but every virtual machine of Azure finds its host's metadata there. */
+const AZURE_HOST = "168.63.129.16";
+
+const RANGE_WORDS: Readonly<Record<string, string>> = {
+  carrierGradeNat: "carrier-grade NAT",
+  linkLocal: "link-local",
+  uniqueLocal: "private",
+};
+
+/** @returns null when the text is no network such as `10.0.0.0/8`, `::1/128` or a single address. */
+export function parseNetwork(text: string): Network | null {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const parsed = parseAddress(address);
+  if (parsed === null || rest.length > 0 || address.includes("%")) return null;
+  const bytes = parsed.toByteArray();
+  if (prefix === undefined) return { text, bytes, prefixBits: bytes.length * 8 };
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bytes.length * 8) return null;
+  return { text, bytes, prefixBits: Number(prefix) };
+}
+
+/** @param ip IPv4 with dots or IPv6, as a socket reports it; a zone (`%eth0`) may follow. */
+export function isAllowedAddress(ip: string, allowNetworks: readonly Network[]): boolean {
+  const address = parseAddress(ip);
+  if (address === null) return false;
+  const forms = [address, embedded(address)].filter((form) => form !== null);
+  if (forms.some((form) => allowNetworks.some((network) => contains(network, form)))) return true;
+  return rangeOf(address) === "public";
+}
+
+/** The kind of address in one or two words, for messages: `public`, `loopback`, `private`, ... */
+export function addressRange(ip: string): string {
+  const address = parseAddress(ip);
+  return address === null ? "no IP address" : rangeOf(address);
+}
+
+/**
+ * The IP address that a URL names literally, or null when it names a host. The URL parser has
+ * already turned `0x7f.1`, `2130706433` and `0177.0.0.1` into `127.0.0.1`.
+ *
+ * @param hostname of a parsed URL, so IPv6 stands in brackets.
+ */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+  return parseAddress(bare) === null ? null : bare;
+}
+
+function parseAddress(text: string): Address | null {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
+  const [withoutZone = "", zone] = text.split("%", 2);
+  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser leaves nothing to guess.
+  const url = `http://[${withoutZone}]/`;
+  if (!/^[\da-f:.]+$/i.test(withoutZone) || zone === "" || !URL.canParse(url)) return null;
+  return ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));
+}
+
+function rangeOf(address: Address): string {
+  const inner = embedded(address);
+  if (inner !== null) return rangeOf(inner);
+  if (address.toString() === AZURE_HOST) return "cloud metadata";
+  const range: string = address.range();
+  if (range !== "unicast") return RANGE_WORDS[range] ?? range;
+  const [first = 0] = address.toByteArray();
+  return address.kind() === "ipv4" || first >> 5 === 0b001 ? "public" : "reserved";
+}
+
+/** The IPv4 address that packets to this IPv6 address end at. */
+function embedded(address: Address): ipaddr.IPv4 | null {
+  if (!(address instanceof ipaddr.IPv6)) return null;
+  const bytes = address.toByteArray();
+  const hex = Buffer.from(bytes).toString("hex");
+  if (hex.startsWith("00000000000000000000ffff")) return new ipaddr.IPv4(bytes.slice(12));
+  if (hex.startsWith("0064ff9b0000000000000000")) return new ipaddr.IPv4(bytes.slice(12));
+  if (hex.startsWith("2002")) return new ipaddr.IPv4(bytes.slice(2, 6));
+  return null;
+}
+
+function contains(network: Network, address: Address): boolean {
+  const bytes = address.toByteArray();
+  if (bytes.length !== network.bytes.length) return false;
+  return network.bytes.every((byte, index) => {
+    const bits = Math.min(Math.max(network.prefixBits - index * 8, 0), 8);
+    return (byte ^ (bytes[index] ?? 0)) >> (8 - bits) === 0;
+  });
+}
