@@ -1,0 +1,125 @@
+/**
+ * Runs contestants as child processes, in turns, and compares medians.
+ *
+ * Each contestant is a program that does the whole work once and prints one JSON line, a
+ * `Measured`. CPU is measured inside it, between two marks of the same work, so that starting
+ * Node and warming up count for nobody. Turns are interleaved (A B A B ...), because the machine's
+ * speed drifts; only ratios within one run mean anything.
+ */
+
+import { spawn } from "node:child_process";
+import { availableParallelism, cpus, totalmem } from "node:os";
+
+export interface Measured {
+  /** Units of work between the two marks: calls, requests, records. */
+  readonly units: number;
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  readonly rssMaxMb: number;
+  /** Other figures of this contestant, by name. */
+  readonly extra?: Readonly<Record<string, number>>;
+}
+
+export interface Contestant {
+  readonly name: string;
+  /** The program and its arguments, run by this Node. */
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs every contestant `rounds` times, in turns; progress goes to standard error. */
+export async function measureInTurns(
+  contestants: readonly Contestant[],
+  rounds: number,
+): Promise<ReadonlyMap<string, readonly Measured[]>> {
+  const results = new Map<string, Measured[]>(contestants.map(({ name }) => [name, []]));
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const contestant of contestants) {
+      process.stderr.write(`  round ${round}/${rounds}: ${contestant.name} ... `);
+      const measured = await runOnce(contestant);
+      process.stderr.write(`${perThousand(measured).toFixed(2)} ms CPU per 1,000\n`);
+      results.get(contestant.name)?.push(measured);
+    }
+  }
+  return results;
+}
+
+export async function runOnce({ name, argv, env }: Contestant): Promise<Measured> {
+  const child = spawn(process.execPath, argv, {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...env },
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8");
+  child.stdout.on("data", (chunk: string) => {
+    output += chunk;
+  });
+  const status = await new Promise<number | null>((resolve) => child.on("close", resolve));
+  const last = output.trimEnd().split("\n").at(-1) ?? "";
+  if (status !== 0) throw new Error(`${name}: ended with status ${status}; last line: ${last}`);
+  return JSON.parse(last) as Measured;
+}
+
+/** CPU milliseconds per 1,000 units. */
+export function perThousand({ cpuMs, units }: Measured): number {
+  return (cpuMs / units) * 1_000;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2;
+}
+
+export interface Summary {
+  readonly name: string;
+  readonly cpuMsPerThousand: number;
+  readonly unitsPerSecond: number;
+  readonly rssMaxMb: number;
+}
+
+/** Medians over the rounds, except memory: the largest. */
+export function summarise(name: string, measured: readonly Measured[]): Summary {
+  return {
+    name,
+    cpuMsPerThousand: median(measured.map(perThousand)),
+    unitsPerSecond: median(measured.map(({ units, wallMs }) => (units / wallMs) * 1_000)),
+    rssMaxMb: Math.max(...measured.map(({ rssMaxMb }) => rssMaxMb)),
+  };
+}
+
+/** A Markdown table that people can paste. */
+export function markdown(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** What the figures were taken on. */
+export function conditions(): string {
+  const model = cpus()[0]?.model.trim() ?? "unknown CPU";
+  const gb = Math.round(totalmem() / 2 ** 30);
+  return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}; Kafka 4.3.1 with one broker on the same machine.`;
+}
+
+/** Marks the beginning and the end of the measured part within a contestant. */
+export function createMeter(): { start(): void; stop(units: number): Measured } {
+  let cpu = process.cpuUsage();
+  let startedAt = performance.now();
+  return {
+    start: () => {
+      cpu = process.cpuUsage();
+      startedAt = performance.now();
+    },
+    stop: (units) => {
+      const used = process.cpuUsage(cpu);
+      return {
+        units,
+        cpuMs: (used.user + used.system) / 1_000,
+        wallMs: performance.now() - startedAt,
+        // maxRSS is in KiB on every platform that Node supports.
+        rssMaxMb: Math.round(process.resourceUsage().maxRSS / 1_024),
+      };
+    },
+  };
+}
