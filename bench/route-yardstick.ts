@@ -31,11 +31,20 @@ const finished = Promise.withResolvers<void>();
 await consumer.run({
   eachBatchAutoResolve: false,
   autoCommit: false,
-  eachBatch: async ({ batch, resolveOffset, commitOffsetsIfNecessary, heartbeat, uncommittedOffsets }) => {
+  eachBatch: async ({
+    batch,
+    resolveOffset,
+    commitOffsetsIfNecessary,
+    heartbeat,
+    uncommittedOffsets,
+  }) => {
     const { messages } = batch;
     for (let from = 0; from < messages.length; from += 1_000) {
       const part = messages.slice(from, from + 1_000);
-      const copies = new Map<string, { key: Buffer | null; value: Buffer | null; headers: IHeaders }[]>();
+      const copies = new Map<
+        string,
+        { key: Buffer | null; value: Buffer | null; headers: IHeaders }[]
+      >();
       for (const message of part) {
         const call = JSON.parse(message.value?.toString() ?? "{}") as Parameters<typeof wants>[0];
         destinations.forEach((destination, index) => {

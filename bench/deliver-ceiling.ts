@@ -1,0 +1,46 @@
+/**
+ * The ceiling of `bench deliver`: the same requests by `undici.request`, without Kafka and without
+ * Switchyard. Body and signature are computed each time, and the answer's body is read.
+ *
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url...>
+ */
+
+import { createHmac } from "node:crypto";
+
+import { Agent, request } from "undici";
+
+import { BENCH_SECRET, webhookBody } from "./deliver-work.ts";
+import { createMeter } from "./measure.ts";
+
+const [inFlight = "64", units = "0", warmUp = "0", ...urls] = process.argv.slice(2);
+const perUrl = Number(inFlight);
+const warmUpUnits = Number(warmUp);
+const total = Number(units) + warmUpUnits;
+const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
+const meter = createMeter();
+let started = 0;
+let done = 0;
+
+async function lane(url: string): Promise<void> {
+  while (started < total) {
+    const body = Buffer.from(webhookBody(started++));
+    const { statusCode, body: answer } = await request(url, {
+      method: "POST",
+      dispatcher,
+      headers: {
+        "User-Agent": "Switchyard/1.0",
+        "Content-Type": "application/json",
+        "X-Signature": createHmac("sha1", BENCH_SECRET).update(body).digest("hex"),
+      },
+      body,
+    });
+    await answer.text();
+    if (statusCode !== 200) throw new Error(`the receiver answered ${statusCode}`);
+    done += 1;
+    if (done === warmUpUnits) meter.start();
+  }
+}
+
+await Promise.all(urls.flatMap((url) => Array.from({ length: perUrl }, () => lane(url))));
+process.stdout.write(`${JSON.stringify(meter.stop(done - warmUpUnits))}\n`);
+process.exit(0);
