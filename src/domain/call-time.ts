@@ -1,0 +1,50 @@
+/**
+ * When a call happened, and when it was received (SPEC section 3). The first line that can be read
+ * decides; a timestamp that cannot be read counts as absent.
+ *
+ *   there is                                    the call's time
+ *   timestamp                                   timestamp, as it was given
+ *   originalTimestamp, sentAt and receivedAt    receivedAt - (sentAt - originalTimestamp): the
+ *                                               device's clock set right
+ *   originalTimestamp                           originalTimestamp
+ *   receivedAt                                  receivedAt
+ *   none of them                                the record's time
+ *
+ * A call is received at its receivedAt, else at the record's time.
+ */
+
+import type { CallFields } from "./call.ts";
+import { isWritable, readTimestamp } from "./timestamp.ts";
+
+export interface CallTimes {
+  readonly timestampMs: number;
+  readonly receivedAtMs: number;
+}
+
+type GivenTimes = Pick<CallFields, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
+
+/** @param recordAtMs the time of the record on `calls`, as `usableRecordTime` gives it. */
+export function callTimes(call: GivenTimes, recordAtMs: number): CallTimes {
+  const givenReceivedAtMs = readTimestamp(call.receivedAt);
+  const receivedAtMs = givenReceivedAtMs ?? recordAtMs;
+  const timestampMs =
+    readTimestamp(call.timestamp) ?? deviceTime(call, givenReceivedAtMs) ?? receivedAtMs;
+  return { timestampMs, receivedAtMs };
+}
+
+function deviceTime(call: GivenTimes, receivedAtMs: number | null): number | null {
+  const originalMs = readTimestamp(call.originalTimestamp);
+  if (originalMs === null || receivedAtMs === null) return originalMs;
+  const sentAtMs = readTimestamp(call.sentAt);
+  if (sentAtMs === null) return originalMs;
+  const correctedMs = receivedAtMs - (sentAtMs - originalMs);
+  return isWritable(correctedMs) ? correctedMs : originalMs;
+}
+
+/**
+ * A record's time, where it is one: producers may write any number there (microseconds, -1 for
+ * none), and then the time of reading has to do.
+ */
+export function usableRecordTime(recordAtMs: number, nowMs: number): number {
+  return recordAtMs > 0 && isWritable(recordAtMs) ? recordAtMs : nowMs;
+}

@@ -1,0 +1,42 @@
+/** JSON values as `JSON.parse` makes them, and what can be written out again. */
+
+/** A plain object; its keys are own properties, `__proto__` too. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Most levels of nesting that are passed on. `JSON.parse` takes any number, `JSON.stringify` some
+ * 4,400 on Node's default stack; half of that leaves room for whoever calls it.
+ */
+export const JSON_DEPTH_MAX = 2_000;
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a value is, for sentences: never the value itself, which may be personal data. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "string") return value === "" ? "empty text" : "text";
+  if (typeof value === "number") return "a number";
+  return `${value}`;
+}
+
+/** Like `kindOf`, but shows a single short word, such as a misspelt type or id. */
+export function describe(value: unknown): string {
+  if (value === undefined || value === "") return "missing";
+  const isWord = typeof value === "string" && /^[\w.-]{1,40}$/.test(value);
+  return isWord ? `"${value}"` : kindOf(value);
+}
+
+/** Whether objects and lists nest more than `levels` deep in a value. */
+export function nestsDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const inner of Object.values(value)) {
+    if (typeof inner === "object" && nestsDeeperThan(levels - 1, inner)) return true;
+  }
+  return false;
+}

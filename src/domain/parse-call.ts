@@ -1,0 +1,178 @@
+/**
+ * Reads a call from JSON. Its type is read first and alone, because a record's source is looked up
+ * before its fields are checked (SPEC section 3: bytes, JSON, type, source, fields).
+ *
+ *   type              needs
+ *   identify          userId or anonymousId
+ *   track             userId or anonymousId; event
+ *   page, screen      userId or anonymousId
+ *   group             userId or anonymousId; groupId
+ *   alias             userId (the new id); previousId
+ */
+
+import {
+  CALL_TYPES,
+  type Call,
+  type CallFields,
+  type CallType,
+  type InvalidCall,
+  type ParsedCall,
+} from "./call.ts";
+import type { MessageId } from "./ids.ts";
+import {
+  describe,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type JsonObject,
+  kindOf,
+  nestsDeeperThan,
+} from "./json.ts";
+
+/** Longest message id that is taken over; SPEC section 3. */
+export const MESSAGE_ID_CHARACTERS_MAX = 100;
+
+/** The value has the outline of a call: an object with a known type. */
+export interface TypedCall {
+  readonly kind: "typed";
+  readonly type: CallType;
+  readonly json: JsonObject;
+}
+
+const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
+
+/** The first check of a call: that it is an object, and its type one of the six. */
+export function parseCallType(json: unknown): TypedCall | InvalidCall {
+  if (!isJsonObject(json)) return refused(`a call is a JSON object, this is ${kindOf(json)}`);
+  if (!TYPES.has(json.type)) {
+    return refused(`type is ${describe(json.type)}, expected one of ${CALL_TYPES.join(", ")}`);
+  }
+  return { kind: "typed", type: json.type as CallType, json };
+}
+
+/**
+ * Reads a whole call.
+ *
+ * @param sizeBytes of the JSON, where it is known: a small one cannot nest too deeply, which saves
+ *   looking.
+ */
+export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
+  const typed = parseCallType(json);
+  return typed.kind === "typed" ? parseCallFields(typed, sizeBytes) : typed;
+}
+
+/** The rest of `parseCall`, for a caller that has read the type already. */
+export function parseCallFields(
+  { type, json }: TypedCall,
+  sizeBytes = Number.POSITIVE_INFINITY,
+): ParsedCall {
+  const problems: string[] = [];
+  const properties = object(json, "properties", problems);
+  const traits = object(json, "traits", problems);
+  const call: Unchecked = {
+    type,
+    messageId: messageId(json.messageId),
+    userId: id(json, "userId", problems),
+    anonymousId: id(json, "anonymousId", problems),
+    groupId: id(json, "groupId", problems),
+    previousId: id(json, "previousId", problems),
+    event: text(json, "event", problems),
+    name: text(json, "name", problems),
+    category: text(json, "category", problems),
+    properties: type === "page" ? pageProperties(traits, properties) : properties,
+    traits: type === "page" ? null : traits,
+    context: object(json, "context", problems),
+    integrations: integrations(json),
+    timestamp: json.timestamp,
+    originalTimestamp: json.originalTimestamp,
+    sentAt: json.sentAt,
+    receivedAt: json.receivedAt,
+  };
+  if (problems.length === 0) findMissing(call, problems);
+  // Every level of nesting takes two bytes at least.
+  if (problems.length === 0 && sizeBytes > 2 * JSON_DEPTH_MAX) findTooDeep(call, problems);
+  if (problems.length > 0) return refused(problems.join("; "));
+  return { kind: "call", call: call as Call };
+}
+
+function refused(error: string): InvalidCall {
+  return { kind: "refused", reason: "invalid-call", error };
+}
+
+interface Unchecked extends CallFields {
+  readonly type: CallType;
+  readonly userId: string | null;
+  readonly anonymousId: string | null;
+}
+
+/** The table above. */
+function findMissing(call: Unchecked, problems: string[]): void {
+  const { type } = call;
+  if (type === "alias") {
+    if (call.userId === null) problems.push("userId is missing, an alias needs it");
+    if (call.previousId === null) problems.push("previousId is missing, an alias needs it");
+  } else if (call.userId === null && call.anonymousId === null) {
+    problems.push("userId is missing, and so is anonymousId; a call needs one of them");
+  }
+  if (type === "track" && call.event === null) problems.push("event is missing, a track needs it");
+  if (type === "group" && call.groupId === null) {
+    problems.push("groupId is missing, a group needs it");
+  }
+}
+
+const OBJECT_FIELDS = ["properties", "traits", "context", "integrations"] as const;
+
+function findTooDeep(call: CallFields, problems: string[]): void {
+  for (const field of OBJECT_FIELDS) {
+    if (nestsDeeperThan(JSON_DEPTH_MAX, call[field])) {
+      problems.push(`${field} nests more than ${JSON_DEPTH_MAX} levels deep`);
+    }
+  }
+}
+
+function id(json: JsonObject, field: string, problems: string[]): string | null {
+  const value = json[field];
+  if (typeof value === "string") return value === "" ? null : value;
+  if (value === undefined || value === null) return null;
+  if (typeof value === "number" && Number.isFinite(value)) return `${value}`;
+  problems.push(`${field} is ${kindOf(value)}, expected text or a number`);
+  return null;
+}
+
+function text(json: JsonObject, field: string, problems: string[]): string | null {
+  const value = json[field];
+  if (typeof value === "string") return value === "" ? null : value;
+  if (value === undefined || value === null) return null;
+  problems.push(`${field} is ${kindOf(value)}, expected text`);
+  return null;
+}
+
+function object(json: JsonObject, field: string, problems: string[]): JsonObject | null {
+  const value = json[field];
+  if (isJsonObject(value)) return value;
+  // Empty text is what "absent" looks like in some languages, for objects too.
+  if (value === undefined || value === null || value === "") return null;
+  problems.push(`${field} is ${kindOf(value)}, expected an object`);
+  return null;
+}
+
+function pageProperties(traits: JsonObject | null, properties: JsonObject | null) {
+  if (traits === null || properties === null) return properties ?? traits;
+  // A spread makes own properties of all keys, also of `__proto__`.
+  return { ...traits, ...properties };
+}
+
+function integrations(json: JsonObject): JsonObject | null {
+  const flags = json.integrations;
+  if (isJsonObject(flags)) return flags;
+  const goFlags = json.Integrations;
+  return isJsonObject(goFlags) ? goFlags : null;
+}
+
+function messageId(value: unknown): MessageId | null {
+  if (typeof value === "number" && Number.isFinite(value)) return `${value}` as MessageId;
+  if (typeof value !== "string" || value === "") return null;
+  if (value.length <= MESSAGE_ID_CHARACTERS_MAX) return value as MessageId;
+  // A character outside the basic plane has a length of two.
+  if (value.length > 2 * MESSAGE_ID_CHARACTERS_MAX) return null;
+  return Array.from(value).length <= MESSAGE_ID_CHARACTERS_MAX ? (value as MessageId) : null;
+}
