@@ -9,7 +9,7 @@ import { createHmac } from "node:crypto";
 
 import { Agent, request } from "undici";
 
-import { BENCH_SECRET, webhookBody } from "./deliver-work.ts";
+import { BENCH_SECRET, webhookPayloads } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
 
 const [inFlight = "64", units = "0", warmUp = "0", ...urls] = process.argv.slice(2);
@@ -17,13 +17,14 @@ const perUrl = Number(inFlight);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
+const payloads = webhookPayloads(1_000);
 const meter = createMeter();
 let started = 0;
 let done = 0;
 
 async function lane(url: string): Promise<void> {
   while (started < total) {
-    const body = Buffer.from(webhookBody(started++));
+    const body = Buffer.from(JSON.stringify(payloads[started++ % payloads.length]));
     const { statusCode, body: answer } = await request(url, {
       method: "POST",
       dispatcher,

@@ -4,10 +4,11 @@ import { benchCall } from "./route-work.ts";
 
 export const BENCH_SECRET = "bench-secret";
 
-/** The body as SPEC section 7 wants it for a track call. */
-export function webhookBody(number: number): string {
-  const { type, userId, event, properties, timestamp } = JSON.parse(
-    benchCall(number, "all").value,
-  ) as Record<string, unknown>;
-  return JSON.stringify({ version: 1, type, userId, event, properties, timestamp });
+/** Webhook bodies, not yet serialised: the ceiling has no JSON to parse, only to write. */
+export function webhookPayloads(count: number): readonly object[] {
+  return Array.from({ length: count }, (_, number) => {
+    const call = JSON.parse(benchCall(number, "all").value) as Record<string, unknown>;
+    const { type, userId, event, properties, timestamp } = call;
+    return { version: 1, type, userId, event, properties, timestamp };
+  });
 }

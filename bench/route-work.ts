@@ -19,18 +19,23 @@ interface BenchCall {
  */
 export function benchCall(number: number, spread: "all" | "two"): { key: string; value: string } {
   const userId = `user-${(number * 7_919) % 50_000}`;
-  const call: Record<string, unknown> = {
+  const properties = {
+    orderId: `o-${number}`,
+    total: (number % 997) / 10,
+    currency: "EUR",
+    note: "",
+  };
+  const call = {
     type: "track",
     messageId: `bench-${number}`,
     userId,
     event: "Order Completed",
     timestamp: "2026-11-20T10:00:00.000Z",
-    properties: { orderId: `o-${number}`, total: (number % 997) / 10, currency: "EUR", note: "" },
+    properties,
     context: { library: { name: "bench", version: "1" }, ip: "192.0.2.1" },
+    ...(spread === "two" ? { integrations: named(number) } : {}),
   };
-  if (spread === "two") call["integrations"] = named(number);
-  const missing = CALL_BYTES - JSON.stringify(call).length;
-  (call["properties"] as Record<string, unknown>)["note"] = "x".repeat(Math.max(0, missing));
+  properties.note = "x".repeat(Math.max(0, CALL_BYTES - JSON.stringify(call).length));
   return { key: userId, value: JSON.stringify(call) };
 }
 
