@@ -1,0 +1,41 @@
+/** Finds Java 17 or newer and Maven on this machine. */
+
+import { spawnSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+export const JAVA_VERSION_MIN = 17;
+
+/** The path of `java`, or a sentence that says why it cannot be used. */
+export function findJava(): { readonly path: string } | { readonly trouble: string } {
+  const home = process.env.JAVA_HOME;
+  const path = home ? join(home, "bin", "java") : findOnPath("java");
+  if (path === null) return { trouble: "no `java` on the PATH, and JAVA_HOME is not set" };
+  const { stderr, error } = spawnSync(path, ["-version"], { encoding: "utf8" });
+  if (error !== undefined) return { trouble: `${path} cannot be run (${error.message})` };
+  const version = javaVersion(stderr);
+  if (version === null) return { trouble: `${path} does not tell its version` };
+  if (version < JAVA_VERSION_MIN) return { trouble: `${path} is Java ${version}` };
+  return { path };
+}
+
+/** The major version in what `java -version` prints, or null. Java 8 calls itself 1.8. */
+export function javaVersion(text: string): number | null {
+  const found = /version "(?:1\.)?(\d+)/.exec(text)?.[1];
+  return found === undefined ? null : Number(found);
+}
+
+/** The first executable file of that name on the PATH, or null. */
+export function findOnPath(name: string): string | null {
+  const names = process.platform === "win32" ? [`${name}.exe`, `${name}.cmd`] : [name];
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  for (const path of folders.flatMap((folder) => names.map((file) => join(folder, file)))) {
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // not here
+    }
+  }
+  return null;
+}

@@ -1,0 +1,171 @@
+/**
+ * One Kafka broker as a Java process, with a directory of its own:
+ *
+ *   server.properties   kafka.log   data/
+ *
+ * A guarded broker dies with its parent, however that ends (guard.sh); an unguarded one stays.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+
+import { freePort, untilAnswers } from "./probe.ts";
+import { brokerSettings, propertiesText } from "./settings.ts";
+
+const READY_LIMIT_MS = 60_000;
+const QUOTED_LINES = 30;
+const LOGGING = join(import.meta.dirname, "log4j2.properties");
+const GUARD = join(import.meta.dirname, "guard.sh");
+
+export interface JavaBroker {
+  readonly java: string;
+  readonly jars: string;
+  /** Absolute path. */
+  readonly directory: string;
+  /** `host:port` for clients. */
+  readonly address: string;
+}
+
+/** Writes the settings and formats the data, unless the directory holds a formatted broker. */
+export async function prepareBroker(
+  java: string,
+  jars: string,
+  directory: string,
+  preferredPort: number,
+  signal: AbortSignal,
+): Promise<JavaBroker> {
+  const address = `127.0.0.1:${await freePort(preferredPort)}`;
+  const controller = `127.0.0.1:${await freePort()}`;
+  const data = join(directory, "data");
+  const broker: JavaBroker = { java, jars, directory, address };
+  mkdirSync(directory, { recursive: true });
+  const settings = brokerSettings({ advertised: address, client: address, controller }, data);
+  writeFileSync(
+    join(directory, "server.properties"),
+    propertiesText({ ...settings, "controller.quorum.bootstrap.servers": controller }),
+  );
+  if (!existsSync(join(data, "meta.properties"))) await format(broker, signal);
+  return broker;
+}
+
+/** Starts the broker and returns when it answers. If it ends first, throws with its last lines. */
+export async function startBroker(
+  broker: JavaBroker,
+  mode: "guarded" | "detached",
+  signal: AbortSignal,
+): Promise<ChildProcess> {
+  const command = [
+    ...[broker.java, "-Xmx768m"],
+    ...javaArguments(broker, "kafka.Kafka"),
+    join(broker.directory, "server.properties"),
+  ];
+  const process = launch(broker, mode, command);
+  try {
+    await untilReady(broker, process, signal);
+  } catch (cause) {
+    await killBroker(process);
+    signal.throwIfAborted();
+    throw new Error(
+      `Apache Kafka did not start. The end of its log:\n\n${lastLines(logFile(broker.directory))}\n\n` +
+        `The whole log: ${logFile(broker.directory)}`,
+      { cause },
+    );
+  }
+  if (mode === "detached") process.unref();
+  return process;
+}
+
+/** SIGKILL, as if the machine had lost power. Returns when the process is gone. */
+export async function killBroker(broker: ChildProcess): Promise<void> {
+  const ended = exited(broker);
+  broker.kill("SIGKILL");
+  await ended;
+}
+
+export function logFile(directory: string): string {
+  return join(directory, "kafka.log");
+}
+
+function launch(
+  broker: JavaBroker,
+  mode: "guarded" | "detached",
+  command: readonly string[],
+): ChildProcess {
+  const log = openSync(logFile(broker.directory), "a");
+  // A session of its own keeps the terminal's Ctrl-C away: whoever started the broker ends it.
+  const [file = "", ...args] =
+    mode === "guarded" ? ["/bin/sh", GUARD, broker.directory, ...command] : command;
+  const process = spawn(file, args, {
+    stdio: ["ignore", log, log, mode === "guarded" ? "pipe" : "ignore"],
+    detached: true,
+  });
+  closeSync(log);
+  const guard = process.stdio[3];
+  guard?.on("error", () => undefined); // it has gone already
+  if (guard instanceof Writable) process.once("exit", () => guard.end("ended\n"));
+  return process;
+}
+
+async function untilReady(
+  broker: JavaBroker,
+  process: ChildProcess,
+  signal: AbortSignal,
+): Promise<void> {
+  const ready = new AbortController();
+  const limit = AbortSignal.any([signal, ready.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+  const ended = exited(process).then((status) => {
+    throw new Error(`the broker ended with ${status}`);
+  });
+  try {
+    await Promise.race([untilAnswers(broker.address, limit), ended]);
+  } finally {
+    ready.abort();
+  }
+}
+
+/** Its exit status or signal; a process that could not be started has ended as well. */
+async function exited(process: ChildProcess): Promise<string> {
+  if (process.exitCode !== null) return `exit status ${process.exitCode}`;
+  if (process.signalCode !== null) return process.signalCode;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  process.once("exit", (status, signal) => resolve(signal ?? `exit status ${status}`));
+  process.once("error", (error) => resolve(error.message));
+  return await promise;
+}
+
+async function format(broker: JavaBroker, signal: AbortSignal): Promise<void> {
+  const log = openSync(logFile(broker.directory), "a");
+  const clusterId = randomBytes(16).toString("base64url");
+  const process = spawn(
+    broker.java,
+    [
+      ...["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+      ...javaArguments(broker, "kafka.tools.StorageTool"),
+      ...["format", "--standalone", "--cluster-id", clusterId],
+      ...["--config", join(broker.directory, "server.properties")],
+    ],
+    { stdio: ["ignore", log, log] },
+  );
+  closeSync(log);
+  const kill = () => process.kill("SIGKILL");
+  signal.addEventListener("abort", kill);
+  const status = await exited(process);
+  signal.removeEventListener("abort", kill);
+  signal.throwIfAborted();
+  if (status === "exit status 0") return;
+  throw new Error(
+    `Apache Kafka could not format its data directory (${status}):\n\n${lastLines(logFile(broker.directory))}`,
+  );
+}
+
+function javaArguments(broker: JavaBroker, main: string): string[] {
+  const classPath = join(broker.jars, "*");
+  return ["-cp", classPath, `-Dlog4j2.configurationFile=${LOGGING}`, main];
+}
+
+function lastLines(path: string): string {
+  return readFileSync(path, "utf8").trimEnd().split("\n").slice(-QUOTED_LINES).join("\n");
+}

@@ -1,0 +1,78 @@
+/**
+ * A lock between processes: a file that holds its owner's process id.
+ *
+ * It is made by linking a finished file into place, so that nobody ever reads half an id. The lock
+ * of a process that is gone is moved aside by whoever finds it.
+ */
+
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const INTERVAL_MS = 200;
+
+/** Waits until the lock is free, then holds it until it is disposed of. */
+export async function holdLock(
+  path: string,
+  signal: AbortSignal,
+  onWait: (owner: number) => void,
+): Promise<Disposable> {
+  mkdirSync(dirname(path), { recursive: true });
+  let told = false;
+  for (;;) {
+    if (tryLock(path)) return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+    const owner = ownerOf(path);
+    if (owner !== null && !isAlive(owner)) {
+      moveAside(path);
+      continue;
+    }
+    if (owner !== null && !told) onWait(owner);
+    told = true;
+    await sleep(INTERVAL_MS, undefined, { signal });
+  }
+}
+
+/** Whether a process with this id runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+function tryLock(path: string): boolean {
+  const mine = `${path}.${process.pid}`;
+  writeFileSync(mine, String(process.pid));
+  try {
+    linkSync(mine, path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+function ownerOf(path: string): number | null {
+  try {
+    return Number(readFileSync(path, "utf8"));
+  } catch {
+    return null; // given back just now
+  }
+}
+
+function moveAside(path: string): void {
+  const aside = `${path}.stale.${process.pid}`;
+  try {
+    renameSync(path, aside);
+  } catch {
+    return; // somebody else did
+  }
+  // Between our look and our move it may have been taken anew: then it goes back.
+  const owner = ownerOf(aside);
+  if (owner !== null && isAlive(owner)) renameSync(aside, path);
+  else rmSync(aside, { force: true });
+}

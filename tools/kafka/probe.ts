@@ -1,0 +1,70 @@
+/** Asks an address whether a Kafka broker answers there: one ApiVersions request, by hand. */
+
+import { connect, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const API_VERSIONS = 18;
+const CORRELATION_ID = 0x53_57_59_44;
+const INTERVAL_MS = 100;
+
+/** Plaintext only. `address` is `host:port`. Never throws. */
+export async function answers(address: string, limitMs = 2_000): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = open(address);
+  const received: Buffer[] = [];
+  socket.setTimeout(limitMs, () => resolve(false));
+  socket.on("error", () => resolve(false));
+  socket.on("close", () => resolve(false));
+  socket.on("connect", () => socket.write(apiVersionsRequest()));
+  socket.on("data", (bytes) => {
+    received.push(bytes);
+    const response = Buffer.concat(received);
+    if (response.length >= 8) resolve(response.readInt32BE(4) === CORRELATION_ID);
+  });
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Resolves when a broker answers; rejects with the signal's reason when it aborts first. */
+export async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
+  while (!(await answers(address))) await sleep(INTERVAL_MS, undefined, { signal });
+}
+
+/** A port of 127.0.0.1 that is free now: `preferred` if that is, else any. */
+export async function freePort(preferred = 0): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.on("error", (error) => {
+    if (preferred === 0) reject(error);
+    else resolve(freePort());
+  });
+  server.listen(preferred, "127.0.0.1", () => {
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    server.close(() => resolve(port));
+  });
+  return await promise;
+}
+
+function open(address: string): Socket {
+  const colon = address.lastIndexOf(":");
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
+  const port = Number(address.slice(colon + 1));
+  return connect({ host, port: Number.isInteger(port) && port < 65_536 ? port : 0 });
+}
+
+/** Size, key, version 0, correlation id, client id: the one request every broker version knows. */
+function apiVersionsRequest(): Buffer {
+  const clientId = "switchyard-probe";
+  const request = Buffer.alloc(4 + 2 + 2 + 4 + 2 + clientId.length);
+  request.writeInt32BE(request.length - 4, 0);
+  request.writeInt16BE(API_VERSIONS, 4);
+  request.writeInt16BE(0, 6);
+  request.writeInt32BE(CORRELATION_ID, 8);
+  request.writeInt16BE(clientId.length, 12);
+  request.write(clientId, 14, "latin1");
+  return request;
+}
