@@ -1,0 +1,63 @@
+/**
+ * Judges what came of one request (SPEC section 8.3).
+ *
+ *   result                            outcome     Retry-After
+ *   2xx                               accepted    -
+ *   429, 503                          retry       read
+ *   408, 425, other 5xx               retry       not read
+ *   no response, whatever the cause   retry       -
+ *   any other status                  rejected    -
+ *
+ * Redirects count as "any other status": following one would send signed data to an address that
+ * the destination's owner never configured.
+ */
+
+import type { HttpResult } from "./attempt.ts";
+
+export type Outcome =
+  | { readonly kind: "accepted" }
+  | {
+      readonly kind: "retry";
+      /** How long the endpoint asks to be left alone; null when it does not say. */
+      readonly retryAfterMs: number | null;
+    }
+  | { readonly kind: "rejected" };
+
+const ACCEPTED: Outcome = { kind: "accepted" };
+const REJECTED: Outcome = { kind: "rejected" };
+const RETRY: Outcome = { kind: "retry", retryAfterMs: null };
+
+/** @param nowMs when the response came; dates in `Retry-After` are measured from it. */
+export function judge(result: HttpResult, nowMs: number): Outcome {
+  if (result.kind === "no-response") return RETRY;
+  const { status } = result;
+  if (status >= 200 && status < 300) return ACCEPTED;
+  if (status === 429 || status === 503) {
+    return { kind: "retry", retryAfterMs: retryAfterMs(result.retryAfter, nowMs) };
+  }
+  if (status === 408 || status === 425 || (status >= 500 && status < 600)) return RETRY;
+  return REJECTED;
+}
+
+/** The `outcome` label of the metric for requests, and what `switchyard-last-outcome` carries. */
+export function outcomeClass(result: HttpResult): string {
+  if (result.kind === "no-response") return result.cause;
+  return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
+}
+
+const HTTP_DATE =
+  /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
+
+/**
+ * Reads `Retry-After`: whole seconds or an HTTP date in its three forms (RFC 9110, 5.6.7). Null
+ * for anything else; 0 for a date that has passed.
+ */
+export function retryAfterMs(value: string | null, nowMs: number): number | null {
+  const text = value?.trim() ?? "";
+  // Ten digits are 300 years: more is no serious wish, and the window cuts it anyway.
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000;
+  if (!HTTP_DATE.test(text)) return null;
+  // The asctime form names no zone and means UTC.
+  const atMs = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}

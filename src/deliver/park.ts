@@ -1,0 +1,70 @@
+/**
+ * Chooses how long a delivery waits (SPEC section 8.6). Times parked choose the tier; the last
+ * tier repeats. `asked` is what `Retry-After` or a closed gate wants: the attempt not before then.
+ *
+ *   after an attempt                                 wait
+ *   the tier's delay ends past the window            none: expired
+ *   nothing asked, or less than the tier's delay     the tier's delay
+ *   asked for more                                   the first longer tier that covers it; the last tier, if none does
+ *   ... and that tier ends past the window           the longest tier that ends within it
+ *
+ *   without an attempt (asked for later)             wait
+ *   a tier covers it within the window               the first such tier
+ *   none does                                        the longest tier that ends within the window
+ *   not even the shortest ends within it             none: attempt now, it is the last one that fits
+ *
+ * A delivery that is asked to wait past the window so comes closer to its end step by step, and
+ * gets its last attempt there. These steps keep `CUT_MARGIN_MS` of it free: a record that returned
+ * a little late would otherwise miss the attempt it waited for.
+ */
+
+export interface RetryPolicy {
+  /** By times parked; the last one repeats. At least one, never falling. */
+  readonly delaysMs: readonly number[];
+  /** From the first attempt or first parking. */
+  readonly windowMs: number;
+}
+
+export const CUT_MARGIN_MS = 1_000;
+
+/** The delay to park for after an attempt, or null when the next attempt would be past `endAtMs`. */
+export function delayAfterAttempt(
+  policy: RetryPolicy,
+  parked: number,
+  askedMs: number,
+  nowMs: number,
+  endAtMs: number,
+): number | null {
+  const tierMs = tierDelay(policy, parked);
+  if (nowMs + tierMs > endAtMs) return null;
+  if (askedMs <= tierMs) return tierMs;
+  const longer = reach(policy, Math.max(askedMs, tierMs), nowMs, endAtMs);
+  return longer === null || longer < tierMs ? tierMs : longer;
+}
+
+/** The delay to park for without an attempt, or null when only an attempt now fits the window. */
+export function delayWithoutAttempt(
+  policy: RetryPolicy,
+  askedMs: number,
+  nowMs: number,
+  endAtMs: number,
+): number | null {
+  return reach(policy, askedMs, nowMs, endAtMs);
+}
+
+/** The tier of a delivery that was parked that many times. */
+export function tierDelay(policy: RetryPolicy, parked: number): number {
+  const { delaysMs } = policy;
+  return delaysMs[Math.min(parked, delaysMs.length - 1)] ?? 0;
+}
+
+/** The first tier that covers `waitMs`, else the longest, as long as it ends within the window. */
+function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
+  let best: number | null = null;
+  for (const delayMs of policy.delaysMs) {
+    if (nowMs + delayMs > endAtMs - CUT_MARGIN_MS) break;
+    best = delayMs;
+    if (delayMs >= waitMs) break;
+  }
+  return best;
+}

@@ -1,0 +1,101 @@
+/**
+ * The body of a webhook, byte for byte (SPEC section 7).
+ *
+ *   type       fields of the standard payload, in this order
+ *   page       version, type, userId, properties, timestamp
+ *   screen     version, type, userId, name, timestamp, context
+ *   identify   version, type, userId, traits, timestamp
+ *   track      version, type, userId, event, properties, timestamp
+ *   alias      version, type, `Previous ID`, `User ID`, timestamp
+ *   group      version, type, groupId, userId, traits, timestamp
+ *   delete     type, userId, timestamp
+ *
+ * A call without userId carries anonymousId in its place. Absent objects are `{}`, an absent
+ * screen name is left out. `payload: full` appends what `withTheRest` lists. Values are passed on
+ * as JSON.parse read them, so JSON.parse and JSON.stringify give the body back.
+ */
+
+import type { Call, Caller } from "../domain/call.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
+import type { Webhook } from "./webhook.ts";
+
+type Fields = Record<string, unknown>;
+
+/** What a webhook takes from its delivery; the same on every attempt and after a replay. */
+export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
+
+export function payload(
+  webhook: Webhook,
+  delivery: PayloadTimes,
+  shape: "standard" | "full",
+): string {
+  const timestamp = isoTimestamp(delivery.timestampMs);
+  const fields =
+    webhook.type === "delete" ? deletion(webhook, timestamp) : standard(webhook, timestamp);
+  return JSON.stringify(shape === "full" ? withTheRest(fields, webhook, delivery) : fields);
+}
+
+function deletion({ userId }: { readonly userId: string }, timestamp: string): Fields {
+  return { type: "delete", userId, timestamp };
+}
+
+function standard(call: Call, timestamp: string): Fields {
+  const { type } = call;
+  const version = 1;
+  switch (type) {
+    case "page":
+      return { version, type, ...caller(call), properties: call.properties ?? {}, timestamp };
+    case "screen": {
+      const name = call.name ?? undefined;
+      return { version, type, ...caller(call), name, timestamp, context: call.context ?? {} };
+    }
+    case "identify":
+      return { version, type, ...caller(call), traits: call.traits ?? {}, timestamp };
+    case "track": {
+      const { event, properties } = call;
+      return { version, type, ...caller(call), event, properties: properties ?? {}, timestamp };
+    }
+    case "alias":
+      return { version, type, "Previous ID": call.previousId, "User ID": call.userId, timestamp };
+    case "group": {
+      const { groupId, traits } = call;
+      return { version, type, groupId, ...caller(call), traits: traits ?? {}, timestamp };
+    }
+  }
+}
+
+function caller(call: Caller): Fields {
+  return call.userId === null ? { anonymousId: call.anonymousId } : { userId: call.userId };
+}
+
+/** Appends what the call has and the standard fields do not say yet; never the write key. */
+function withTheRest(fields: Fields, webhook: Webhook, delivery: PayloadTimes): Fields {
+  const call: Partial<Call> = webhook.type === "delete" ? {} : webhook;
+  const rest: Fields = {
+    properties: call.properties,
+    traits: call.traits,
+    anonymousId: call.anonymousId,
+    messageId: delivery.messageId,
+    category: call.category,
+    name: call.name,
+    groupId: call.groupId,
+    previousId: call.previousId,
+    context: call.context,
+    integrations: call.integrations,
+    originalTimestamp: asTime(call.originalTimestamp),
+    sentAt: asTime(call.sentAt),
+    receivedAt: isoTimestamp(delivery.receivedAtMs),
+  };
+  const full = { ...fields };
+  for (const [name, value] of Object.entries(rest)) {
+    if (value !== null && value !== undefined && full[name] === undefined) full[name] = value;
+  }
+  return full;
+}
+
+/** Timestamps leave in one form; one that cannot be read counts as absent. */
+function asTime(given: unknown): string | null {
+  const atMs = readTimestamp(given);
+  return atMs === null ? null : isoTimestamp(atMs);
+}

@@ -1,0 +1,102 @@
+/**
+ * The requests of one attempt, complete but for what the connection adds (Host, Connection,
+ * Content-Length). `explain` prints what this says, deliver sends it.
+ *
+ *   header                      sent                      value
+ *   User-Agent                  always                    Switchyard/1.0
+ *   Content-Type                always                    application/json
+ *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
+ *   X-Switchyard-Message-Id     messageIdHeader: true     the message id
+ *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
+ *   webhook-id, -timestamp,     standardWebhooks: true,   as standardwebhooks.com says; signed with
+ *     -signature                  with a shared secret      the current secret, then the previous one
+ *   static headers              as configured             as configured
+ *
+ * Body and signature are the same on every attempt and for every endpoint, as long as the
+ * destination's `payload` and secret stay the same.
+ */
+
+import { createHmac } from "node:crypto";
+
+import type { Delivery } from "../domain/delivery.ts";
+import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import type { WebhookRequest } from "./attempt.ts";
+import { payload } from "./payload.ts";
+import { signature } from "./sign.ts";
+import type { Webhook } from "./webhook.ts";
+
+type Header = readonly [name: string, value: string];
+
+/** What the requests of an attempt share. */
+export interface SharedRequest {
+  readonly body: Buffer;
+  readonly headers: readonly Header[];
+}
+
+/** @param nowMs time of the attempt; only Standard Webhooks sends it. */
+export function sharedRequest(
+  destination: WebhookDestination,
+  webhook: Webhook,
+  delivery: Delivery,
+  nowMs: number,
+): SharedRequest {
+  const body = Buffer.from(payload(webhook, delivery, destination.payload));
+  const { sharedSecret } = destination;
+  const headers: Header[] = [
+    ["User-Agent", "Switchyard/1.0"],
+    ["Content-Type", "application/json"],
+  ];
+  if (sharedSecret !== null) headers.push(["X-Signature", signature(body, sharedSecret)]);
+  const { messageIdHeader, attemptHeader, standardWebhooks } = destination;
+  if (messageIdHeader) headers.push(["X-Switchyard-Message-Id", visible(delivery.messageId)]);
+  if (attemptHeader) headers.push(["X-Switchyard-Attempt", `${delivery.attempt + 1}`]);
+  if (standardWebhooks) headers.push(...standardWebhook(destination, body, delivery, nowMs));
+  return { body, headers };
+}
+
+export function requestTo(endpoint: Endpoint, { body, headers }: SharedRequest): WebhookRequest {
+  const all = endpoint.headers.length === 0 ? headers : [...headers, ...endpoint.headers];
+  return { method: "POST", url: endpoint.url, headers: all, body };
+}
+
+function standardWebhook(
+  { sharedSecret, previousSharedSecret }: WebhookDestination,
+  body: Buffer,
+  delivery: Delivery,
+  nowMs: number,
+): Header[] {
+  const id = visible(delivery.messageId);
+  const timestamp = `${Math.floor(nowMs / 1_000)}`;
+  const signatures = [sharedSecret, previousSharedSecret]
+    .filter((secret) => secret !== null)
+    .map((secret) => {
+      const mac = createHmac("sha256", standardKey(secret)).update(`${id}.${timestamp}.`);
+      return `v1,${mac.update(body).digest("base64")}`;
+    });
+  const headers: Header[] = [
+    ["webhook-id", id],
+    ["webhook-timestamp", timestamp],
+  ];
+  if (sharedSecret !== null) headers.push(["webhook-signature", signatures.join(" ")]);
+  return headers;
+}
+
+/** Secrets in the form of Standard Webhooks are base64 after their prefix. */
+function standardKey(secret: string): Buffer {
+  return secret.startsWith("whsec_")
+    ? Buffer.from(secret.slice("whsec_".length), "base64")
+    : Buffer.from(secret);
+}
+
+/** Percent-encodes what is not visible ASCII: message ids come from outside. */
+function visible(text: string): string {
+  if (/^[!-~]*$/.test(text)) return text;
+  let encoded = "";
+  for (const byte of Buffer.from(text)) {
+    const isVisible = byte > 0x20 && byte < 0x7f;
+    encoded += isVisible
+      ? String.fromCharCode(byte)
+      : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return encoded;
+}
