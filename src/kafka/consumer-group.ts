@@ -9,7 +9,7 @@
  * to the assigners of that consumer's configuration, which is why the hooks travel as an assigner.
  */
 
-import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
+import type { Assigner, Cluster, ConsumerConfig, KafkaMessage, PartitionAssigner } from "kafkajs";
 
 import type { Replacement } from "./load-kafkajs.ts";
 
@@ -28,7 +28,7 @@ export interface ConsumerGroupHooks {
    * waits for it. Handlers of other brokers' fetch loops may still run. Called once for joins
    * that are asked for at the same time. It should not reject: that counts as a failed join.
    */
-  readonly beforeJoin: () => Promise<void>;
+  readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
   /**
    * Called for each assigned partition after each join, when the group's offsets are read and
    * before the first fetch; called again when an offset was out of range. Must not throw.
@@ -54,9 +54,54 @@ export function consumerGroupHooks(
   return { partitionAssigners: [hooked] };
 }
 
-interface ConsumerGroup {
+interface TopicPartitions {
+  readonly topic: string;
+  readonly partitions: number[];
+}
+
+/** What kafkajs keeps about its membership of a group; a new one for each `run`. */
+export interface ConsumerGroup {
   readonly cluster: Cluster;
+  /** Read anew for each fetch. */
+  maxWaitTime: number;
   joinAndSync(): Promise<void>;
+  /** Batches of the node's partitions, an empty one for each without records. */
+  fetch(nodeId: string): Promise<FetchedBatch[]>;
+  /** Sends one when the last one was `interval` milliseconds ago or more. */
+  heartbeat(request: { readonly interval: number }): Promise<void>;
+  /** The next fetch of the partition begins after `offset`. */
+  resolveOffset(at: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: string;
+  }): void;
+  /** One attempt, as the member of the latest join. */
+  commitOffsets(request: { readonly topics: readonly OffsetsOfTopic[] }): Promise<void>;
+  pause(topicPartitions: readonly TopicPartitions[]): void;
+  resume(topicPartitions: readonly TopicPartitions[]): void;
+  paused(): TopicPartitions[];
+}
+
+export interface OffsetsOfTopic {
+  readonly topic: string;
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly offset: string;
+    readonly metadata: string;
+  }[];
+}
+
+/** kafkajs' `Batch`: what one fetch returned of one partition. */
+export interface FetchedBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly fetchedOffset: string;
+  readonly highWatermark: string;
+  /** Without control records, aborted transactions and records before the fetched offset. */
+  readonly messages: readonly KafkaMessage[];
+  /** With all of them. */
+  readonly rawMessages: readonly unknown[];
+  lastOffset(): string;
 }
 
 interface OffsetManager {
@@ -90,7 +135,7 @@ export const joinHook: Replacement = {
       if (underWay !== undefined) return underWay;
       const joined = (async () => {
         try {
-          await hooksOf.get(this.cluster)?.beforeJoin();
+          await hooksOf.get(this.cluster)?.beforeJoin(this);
           await join.call(this);
         } finally {
           joining.delete(this);
