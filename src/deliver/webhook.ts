@@ -20,7 +20,7 @@ export function parseWebhook(value: Buffer | null): ParsedWebhook {
   const decoded = decodeValue(value);
   if (decoded.kind === "refused") return decoded;
   const { json } = decoded;
-  if (isJsonObject(json) && json["type"] === "delete") {
+  if (isJsonObject(json) && json.type === "delete") {
     const parsed = parseDelete(json);
     return parsed.kind === "delete" ? { kind: "webhook", webhook: parsed.notification } : parsed;
   }
@@ -37,7 +37,7 @@ const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
  */
 export function roundsIntegers(value: Buffer): boolean {
   // Latin-1 is the cheapest way to text, and digits are the same in it.
-  if (!LONG_NUMBER.test(value.latin1Slice())) return false;
+  if (!LONG_NUMBER.test(value.toString("latin1"))) return false;
   let isRounded = false;
   JSON.parse(value.toString(), (_key, read: unknown, context?: { source?: string }) => {
     const source = context?.source;

@@ -1,0 +1,115 @@
+/**
+ * Decides what becomes of a delivery after an attempt (SPEC 8.5, 8.6). `outcome.ts` judges each
+ * request, `park.ts` chooses the delay.
+ *
+ *   endpoints requested                        decision
+ *   any, one accepted                          delivered
+ *   any, none accepted, some to try again      parked for those, with the rejections noted
+ *   ... and the next attempt would be too late dead letter, expired
+ *   any, all rejected, now or before           dead letter, rejected
+ *   every, each on its own                     accepted: nothing; to try again: parked with its
+ *                                              endpoint's key, or expired; rejected: dead letter
+ *
+ * A rejection is noted in the delivery, so that with `any` only the others are tried again.
+ */
+
+import assert from "node:assert/strict";
+
+import type { Delivery } from "../domain/delivery.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import type { HttpResult } from "./attempt.ts";
+import { judge, type Outcome } from "./outcome.ts";
+import { delayAfterAttempt, type RetryPolicy } from "./park.ts";
+import { allRejected, expired, type Output, parked } from "./plan.ts";
+
+export interface EndpointResult {
+  readonly endpoint: EndpointKey;
+  readonly result: HttpResult;
+}
+
+export type DecisionName = "accepted" | "parked" | "rejected" | "expired";
+
+export interface Decision {
+  /** What logs and metrics say. With `every`, the least final one. */
+  readonly name: DecisionName;
+  /** Records to write before the one in hand is finished; none when all is delivered. */
+  readonly outputs: readonly Output[];
+}
+
+interface Judged extends EndpointResult {
+  readonly outcome: Outcome;
+}
+
+const DELIVERED: Decision = { name: "accepted", outputs: [] };
+
+/**
+ * @param delivery as planned: with its first-attempt-at, and the attempts made before this one.
+ * @param configured keys of the endpoints that the delivery could have gone to.
+ * @param results at least one; what each requested endpoint answered.
+ * @param nowMs when the last of them had answered.
+ */
+export function decide(
+  delivery: Delivery,
+  deliver: "any" | "every",
+  configured: readonly EndpointKey[],
+  results: readonly EndpointResult[],
+  policy: RetryPolicy,
+  nowMs: number,
+): Decision {
+  assert(results.length > 0);
+  const judged = results.map((each) => ({ ...each, outcome: judge(each.result, nowMs) }));
+  const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
+  if (deliver === "any" || delivery.endpoint !== null) {
+    return decideAny(attempted, configured, judged, policy, nowMs);
+  }
+  const outputs = judged.flatMap((each) => {
+    const own = { ...attempted, endpoint: each.endpoint };
+    return decideAny(own, [each.endpoint], [each], policy, nowMs).outputs;
+  });
+  return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
+}
+
+function decideAny(
+  attempted: Delivery,
+  configured: readonly EndpointKey[],
+  judged: readonly Judged[],
+  policy: RetryPolicy,
+  nowMs: number,
+): Decision {
+  if (judged.some(({ outcome }) => outcome.kind === "accepted")) return DELIVERED;
+  const now = judged.filter(({ outcome }) => outcome.kind === "rejected");
+  const rejected = [...new Set([...attempted.rejected, ...now.map(({ endpoint }) => endpoint)])];
+  const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged) };
+  if (configured.every((key) => rejected.includes(key))) return only(allRejected(delivery));
+  const askedMs = longestRetryAfter(judged);
+  const endAtMs = (delivery.firstAttemptAtMs ?? nowMs) + policy.windowMs;
+  const delayMs = delayAfterAttempt(policy, delivery.parked, askedMs, nowMs, endAtMs);
+  if (delayMs === null) return only(expired(delivery, policy));
+  return only(parked(delivery, delayMs, nowMs + askedMs, nowMs));
+}
+
+function only(output: Output): Decision {
+  return { name: leastFinal([output]), outputs: [output] };
+}
+
+function leastFinal(outputs: readonly Output[]): DecisionName {
+  if (outputs.some(({ kind }) => kind === "park")) return "parked";
+  const hasExpired = outputs.some((output) => "reason" in output && output.reason === "expired");
+  return hasExpired ? "expired" : "rejected";
+}
+
+function longestRetryAfter(judged: readonly Judged[]): number {
+  let longestMs = 0;
+  for (const { outcome } of judged) {
+    if (outcome.kind === "retry") longestMs = Math.max(longestMs, outcome.retryAfterMs ?? 0);
+  }
+  return longestMs;
+}
+
+function lastOutcome(judged: readonly Judged[]): string {
+  return judged
+    .map(({ endpoint, result }) => {
+      return `${endpoint}=${result.kind === "response" ? result.status : result.cause}`;
+    })
+    .join(",");
+}

@@ -1,0 +1,125 @@
+/**
+ * Decides what to do with a delivery when its turn has come, before any request (SPEC 8.5, 8.6).
+ * The first row that fits decides.
+ *
+ *   state                                                   plan
+ *   its own endpoint is gone from the configuration         dead letter, unknown-destination
+ *   the window has ended                                    dead letter, expired
+ *   the destination is disabled, a tier ends in the window  park by its tier
+ *   the destination is disabled                             dead letter, expired
+ *   every endpoint has rejected it                          dead letter, rejected
+ *   not-before is in the future, or every endpoint is held  park, if a tier ends in the window
+ *   anything else                                           attempt
+ *
+ * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
+ * A held endpoint asked by `Retry-After` to be left alone. With several endpoints, one that is not
+ * held is requested alone.
+ */
+
+import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import { delayWithoutAttempt, type RetryPolicy, tierDelay } from "./park.ts";
+
+/** A record to write in place of the one in hand. */
+export type Output =
+  | { readonly kind: "park"; readonly delayMs: number; readonly delivery: Delivery }
+  | {
+      readonly kind: "dead-letter";
+      readonly reason: DeadLetterReason;
+      /** One sentence. */
+      readonly error: string;
+      readonly delivery: Delivery;
+    };
+
+export type Plan =
+  /** `delivery` has its first-attempt-at. */
+  | {
+      readonly kind: "attempt";
+      readonly endpoints: readonly Endpoint[];
+      readonly delivery: Delivery;
+    }
+  | Output;
+
+/** Until when an endpoint is to be left alone; 0 when it is not held. */
+export type HeldUntil = (endpoint: EndpointKey) => number;
+
+export function plan(
+  stored: Delivery,
+  destination: WebhookDestination,
+  policy: RetryPolicy,
+  nowMs: number,
+  heldUntilMs: HeldUntil,
+): Plan {
+  const delivery =
+    stored.firstAttemptAtMs === null ? { ...stored, firstAttemptAtMs: nowMs } : stored;
+  const endAtMs = (stored.firstAttemptAtMs ?? nowMs) + policy.windowMs;
+  const configured = endpointsOf(delivery, destination);
+  if (delivery.endpoint !== null && configured.length === 0) {
+    const error = `the endpoint ${delivery.endpoint} is not configured any more`;
+    return { kind: "dead-letter", reason: "unknown-destination", error, delivery };
+  }
+  if (nowMs > endAtMs) return expired(delivery, policy);
+  if (!destination.enabled) {
+    const delayMs = tierDelay(policy, delivery.parked);
+    if (nowMs + delayMs > endAtMs) return expired(delivery, policy);
+    return parked(delivery, delayMs, delivery.notBeforeMs, nowMs);
+  }
+  const open = configured.filter(({ key }) => !delivery.rejected.includes(key));
+  if (open.length === 0) return allRejected(delivery);
+  const endpoints = open.filter(({ key }) => heldUntilMs(key) <= nowMs);
+  const notBeforeMs = Math.max(
+    delivery.notBeforeMs ?? 0,
+    endpoints.length > 0 ? 0 : earliest(open, heldUntilMs),
+  );
+  if (notBeforeMs > nowMs) {
+    const delayMs = delayWithoutAttempt(policy, notBeforeMs - nowMs, nowMs, endAtMs);
+    if (delayMs !== null) return parked(delivery, delayMs, notBeforeMs, nowMs);
+  }
+  return { kind: "attempt", endpoints: endpoints.length > 0 ? endpoints : open, delivery };
+}
+
+function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {
+  if (delivery.endpoint === null) return destination.endpoints;
+  return destination.endpoints.filter(({ key }) => key === delivery.endpoint);
+}
+
+function earliest(endpoints: readonly Endpoint[], heldUntilMs: HeldUntil): number {
+  return Math.min(...endpoints.map(({ key }) => heldUntilMs(key)));
+}
+
+/** The output that parks a delivery as it is; `notBeforeMs` is kept only where it lies beyond. */
+export function parked(
+  delivery: Delivery,
+  delayMs: number,
+  notBeforeMs: number | null,
+  nowMs: number,
+): Output {
+  const dueAtMs = nowMs + delayMs;
+  const later = notBeforeMs !== null && notBeforeMs > dueAtMs ? notBeforeMs : null;
+  return {
+    kind: "park",
+    delayMs,
+    delivery: { ...delivery, parked: delivery.parked + 1, dueAtMs, notBeforeMs: later },
+  };
+}
+
+export function expired(delivery: Delivery, { windowMs }: RetryPolicy): Output {
+  const last = delivery.lastOutcome === null ? "" : `; the last attempt: ${delivery.lastOutcome}`;
+  return {
+    kind: "dead-letter",
+    reason: "expired",
+    error: `not accepted within ${windowMs / 1_000} s, attempts made: ${delivery.attempt}${last}`,
+    delivery,
+  };
+}
+
+export function allRejected(delivery: Delivery): Output {
+  return {
+    kind: "dead-letter",
+    reason: "rejected",
+    error: `every endpoint rejected it; the last attempt: ${delivery.lastOutcome ?? "none"}`,
+    delivery,
+  };
+}
