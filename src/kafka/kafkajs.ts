@@ -6,13 +6,22 @@
 import type * as Kafkajs from "kafkajs";
 
 import { commitMetadataHook, joinHook } from "./consumer-group.ts";
+import { produceEncoder } from "./encode-produce.ts";
+import { requestFrame } from "./frame-request.ts";
+import { partitionGroups } from "./group-by-partition.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
 
 /** In an order in which none loads a module that a later one replaces. */
-export const REPLACEMENTS: readonly Replacement[] = [commitMetadataHook, joinHook];
+export const REPLACEMENTS: readonly Replacement[] = [
+  requestFrame,
+  produceEncoder,
+  partitionGroups,
+  commitMetadataHook,
+  joinHook,
+];
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
 const kafkajs = loaded.exports as typeof Kafkajs;
@@ -30,3 +39,6 @@ export const {
   KafkaJSNumberOfRetriesExceeded,
   KafkaJSProtocolError,
 } = kafkajs;
+
+/** Internals of the same copy of kafkajs; `internals.ts` gives them types. */
+export const loadInternal = loaded.load;

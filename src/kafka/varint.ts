@@ -1,0 +1,54 @@
+/**
+ * Kafka's variable-length integers: zigzag, then seven bits a byte, least significant first.
+ *
+ * Plain numbers throughout. Lengths and offset deltas fit 32 bits; timestamp deltas may not, and
+ * take a slower path.
+ */
+
+/** Bytes of a value in the range of int32. */
+export function varintBytes(value: number): number {
+  const zigzag = (value << 1) ^ (value >> 31);
+  // Five bytes hold 32 bits; clz32 of 0 is 32, which must still take one byte.
+  return zigzag === 0 ? 1 : ((38 - Math.clz32(zigzag)) / 7) | 0;
+}
+
+/** Writes a value in the range of int32 and returns the position after it. */
+export function writeVarint(target: Buffer, at: number, value: number): number {
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0;
+  let end = at;
+  while (rest > 0x7f) {
+    target[end++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  target[end++] = rest;
+  return end;
+}
+
+function isInt32(value: number): boolean {
+  return (value | 0) === value;
+}
+
+function zigzag64(value: number): bigint {
+  return BigInt.asUintN(64, value < 0 ? ~(BigInt(value) << 1n) : BigInt(value) << 1n);
+}
+
+/** Bytes of a whole number below 2^53. */
+export function varlongBytes(value: number): number {
+  if (isInt32(value)) return varintBytes(value);
+  let bytes = 1;
+  for (let rest = zigzag64(value) >> 7n; rest > 0n; rest >>= 7n) bytes += 1;
+  return bytes;
+}
+
+/** Writes a whole number below 2^53 and returns the position after it. */
+export function writeVarlong(target: Buffer, at: number, value: number): number {
+  if (isInt32(value)) return writeVarint(target, at, value);
+  let rest = zigzag64(value);
+  let end = at;
+  while (rest > 0x7fn) {
+    target[end++] = Number(rest & 0x7fn) | 0x80;
+    rest >>= 7n;
+  }
+  target[end++] = Number(rest);
+  return end;
+}
