@@ -8,7 +8,8 @@
  *   ... and the next attempt would be too late dead letter, expired
  *   any, all rejected, now or before           dead letter, rejected
  *   every, each on its own                     accepted: nothing; to try again: parked with its
- *                                              endpoint's key, or expired; rejected: dead letter
+ *                                              endpoint's key, or expired; rejected: dead letter;
+ *                                              held: parked with its key
  *
  * A rejection is noted in the delivery, so that with `any` only the others are tried again.
  */
@@ -19,12 +20,18 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
 import { judge, type Outcome } from "./outcome.ts";
-import { delayAfterAttempt, type RetryPolicy } from "./park.ts";
+import { delayAfterAttempt, delayWithoutAttempt, type RetryPolicy } from "./park.ts";
 import { allRejected, expired, type Output, parked } from "./plan.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
-  readonly result: HttpResult;
+  readonly result: HttpResult | Held;
+}
+
+/** The endpoint was left alone: a failure without a request. */
+export interface Held {
+  readonly kind: "held";
+  readonly untilMs: number;
 }
 
 export type DecisionName = "accepted" | "parked" | "rejected" | "expired";
@@ -45,7 +52,7 @@ const DELIVERED: Decision = { name: "accepted", outputs: [] };
 /**
  * @param delivery as planned: with its first-attempt-at, and the attempts made before this one.
  * @param configured keys of the endpoints that the delivery could have gone to.
- * @param results at least one; what each requested endpoint answered.
+ * @param results what each endpoint answered that had not rejected it; at least one was requested.
  * @param nowMs when the last of them had answered.
  */
 export function decide(
@@ -57,14 +64,20 @@ export function decide(
   nowMs: number,
 ): Decision {
   assert(results.length > 0);
-  const judged = results.map((each) => ({ ...each, outcome: judge(each.result, nowMs) }));
+  const judged = results.map((each) => ({ ...each, outcome: outcomeOf(each.result, nowMs) }));
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (deliver === "any" || delivery.endpoint !== null) {
     return decideAny(attempted, configured, judged, policy, nowMs);
   }
   const outputs = judged.flatMap((each) => {
-    const own = { ...attempted, endpoint: each.endpoint };
-    return decideAny(own, [each.endpoint], [each], policy, nowMs).outputs;
+    const { endpoint, result } = each;
+    if (result.kind !== "held") {
+      return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
+    }
+    const waitMs = result.untilMs - nowMs;
+    const delayMs = delayWithoutAttempt(policy, waitMs, nowMs, endOf(delivery, policy, nowMs));
+    const own = { ...delivery, endpoint };
+    return delayMs === null ? expired(own, policy) : parked(own, delayMs, result.untilMs, nowMs);
   });
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }
@@ -82,10 +95,19 @@ function decideAny(
   const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged) };
   if (configured.every((key) => rejected.includes(key))) return only(allRejected(delivery));
   const askedMs = longestRetryAfter(judged);
-  const endAtMs = (delivery.firstAttemptAtMs ?? nowMs) + policy.windowMs;
+  const endAtMs = endOf(delivery, policy, nowMs);
   const delayMs = delayAfterAttempt(policy, delivery.parked, askedMs, nowMs, endAtMs);
   if (delayMs === null) return only(expired(delivery, policy));
   return only(parked(delivery, delayMs, nowMs + askedMs, nowMs));
+}
+
+function endOf(delivery: Delivery, { windowMs }: RetryPolicy, nowMs: number): number {
+  return (delivery.firstAttemptAtMs ?? nowMs) + windowMs;
+}
+
+/** With `any`, a held endpoint does not delay the others: it asks for nothing here. */
+function outcomeOf(result: HttpResult | Held, nowMs: number): Outcome {
+  return result.kind === "held" ? { kind: "retry", retryAfterMs: null } : judge(result, nowMs);
 }
 
 function only(output: Output): Decision {
@@ -109,7 +131,12 @@ function longestRetryAfter(judged: readonly Judged[]): number {
 function lastOutcome(judged: readonly Judged[]): string {
   return judged
     .map(({ endpoint, result }) => {
-      return `${endpoint}=${result.kind === "response" ? result.status : result.cause}`;
+      return `${endpoint}=${said(result)}`;
     })
     .join(",");
+}
+
+function said(result: HttpResult | Held): string {
+  if (result.kind === "response") return `${result.status}`;
+  return result.kind === "held" ? "held" : result.cause;
 }

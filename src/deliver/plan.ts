@@ -9,11 +9,12 @@
  *   the destination is disabled                             dead letter, expired
  *   every endpoint has rejected it                          dead letter, rejected
  *   not-before is in the future, or every endpoint is held  park, if a tier ends in the window
- *   anything else                                           attempt
+ *   some endpoints are held, and a tier ends in the window  attempt at the others
+ *   anything else                                           attempt at all
  *
  * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
- * A held endpoint asked by `Retry-After` to be left alone. With several endpoints, one that is not
- * held is requested alone.
+ * A held endpoint asked by `Retry-After` to be left alone for a while; the last attempt that fits
+ * the window is made nevertheless.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
@@ -37,7 +38,10 @@ export type Plan =
   /** `delivery` has its first-attempt-at. */
   | {
       readonly kind: "attempt";
+      /** To request now; at least one. */
       readonly endpoints: readonly Endpoint[];
+      /** To leave alone for now. */
+      readonly held: readonly Endpoint[];
       readonly delivery: Delivery;
     }
   | Output;
@@ -68,16 +72,23 @@ export function plan(
   }
   const open = configured.filter(({ key }) => !delivery.rejected.includes(key));
   if (open.length === 0) return allRejected(delivery);
-  const endpoints = open.filter(({ key }) => heldUntilMs(key) <= nowMs);
-  const notBeforeMs = Math.max(
-    delivery.notBeforeMs ?? 0,
-    endpoints.length > 0 ? 0 : earliest(open, heldUntilMs),
-  );
-  if (notBeforeMs > nowMs) {
-    const delayMs = delayWithoutAttempt(policy, notBeforeMs - nowMs, nowMs, endAtMs);
-    if (delayMs !== null) return parked(delivery, delayMs, notBeforeMs, nowMs);
-  }
-  return { kind: "attempt", endpoints: endpoints.length > 0 ? endpoints : open, delivery };
+  const notBeforeMs = delivery.notBeforeMs ?? 0;
+  const waits = ({ key }: Endpoint) => heldUntilMs(key) > nowMs || notBeforeMs > nowMs;
+  const endpoints = open.filter((endpoint) => !waits(endpoint));
+  if (endpoints.length === open.length) return attempt(delivery, open, []);
+  const askedMs = Math.max(notBeforeMs, earliest(open, heldUntilMs)) - nowMs;
+  const delayMs = delayWithoutAttempt(policy, askedMs, nowMs, endAtMs);
+  if (delayMs === null) return attempt(delivery, open, []);
+  if (endpoints.length > 0) return attempt(delivery, endpoints, open.filter(waits));
+  return parked(delivery, delayMs, nowMs + askedMs, nowMs);
+}
+
+function attempt(
+  delivery: Delivery,
+  endpoints: readonly Endpoint[],
+  held: readonly Endpoint[],
+): Plan {
+  return { kind: "attempt", delivery, endpoints, held };
 }
 
 function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {

@@ -13,7 +13,8 @@
  */
 
 export interface Scheduled {
-  readonly partition: number;
+  /** The partition as assigned this time: the same object for all its items. */
+  readonly owner: object;
   /** Text that stands for the record's key; null: no key. */
   readonly key: string | null;
 }
@@ -26,7 +27,7 @@ export interface Schedule<Item extends Scheduled> {
   /** The item is no longer under way: the next one of its key may start. */
   end(item: Item): void;
   /** Forgets all items of a partition. */
-  drop(partition: number): void;
+  drop(owner: object): void;
   /** Whether `next` has something. */
   hasNext(): boolean;
 }
@@ -35,14 +36,14 @@ export interface Schedule<Item extends Scheduled> {
 type Chains<Item> = Map<string, Item[] | null>;
 
 export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
-  const partitions = new Map<number, Chains<Item>>();
+  const partitions = new Map<object, Chains<Item>>();
   let ready: Item[] = [];
   let head = 0;
-  const chainsOf = (partition: number): Chains<Item> => {
-    const known = partitions.get(partition);
+  const chainsOf = (owner: object): Chains<Item> => {
+    const known = partitions.get(owner);
     if (known !== undefined) return known;
     const made: Chains<Item> = new Map();
-    partitions.set(partition, made);
+    partitions.set(owner, made);
     return made;
   };
   return {
@@ -51,7 +52,7 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
         ready.push(item);
         return;
       }
-      const chains = chainsOf(item.partition);
+      const chains = chainsOf(item.owner);
       const waiting = chains.get(item.key);
       if (waiting === undefined) {
         chains.set(item.key, null);
@@ -73,17 +74,17 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
       }
       return item;
     },
-    end: ({ partition, key }) => {
-      const chains = partitions.get(partition);
+    end: ({ owner, key }) => {
+      const chains = partitions.get(owner);
       if (key === null || chains === undefined) return;
       const waiting = chains.get(key);
       const following = waiting?.shift();
       if (following !== undefined) ready.push(following);
       else chains.delete(key);
     },
-    drop: (partition) => {
-      partitions.delete(partition);
-      ready = ready.slice(head).filter((item) => item.partition !== partition);
+    drop: (owner) => {
+      partitions.delete(owner);
+      ready = ready.slice(head).filter((item) => item.owner !== owner);
       head = 0;
     },
     hasNext: () => head < ready.length,
