@@ -12,9 +12,12 @@
 import type { Assigner, Cluster, ConsumerConfig, KafkaMessage, PartitionAssigner } from "kafkajs";
 
 import type { Replacement } from "./load-kafkajs.ts";
+import { type RequestTarget, readTopicIds } from "./topic-id.ts";
 
 export interface FetchedOffset {
   readonly topic: string;
+  /** Tells a topic from an earlier one of the same name; null when the broker knows no ids. */
+  readonly topicId: string | null;
   readonly partition: number;
   /** The committed offset, or -1 when there is none (-2 after an offset out of range). */
   readonly offset: number;
@@ -30,10 +33,11 @@ export interface ConsumerGroupHooks {
    */
   readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
   /**
-   * Called for each assigned partition after each join, when the group's offsets are read and
-   * before the first fetch; called again when an offset was out of range. Must not throw.
+   * Called after each join with all assigned partitions, when the group's offsets have been read
+   * and before the first fetch; called again for a partition whose offset was out of range.
+   * Must not throw.
    */
-  readonly offsetsFetched: (fetched: FetchedOffset) => void;
+  readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => void;
 }
 
 const hooksOf = new WeakMap<object, ConsumerGroupHooks>();
@@ -110,17 +114,19 @@ interface OffsetManager {
   resolveOffsets(): Promise<void>;
 }
 
-interface Coordinator {
-  offsetFetch(request: unknown): Promise<{
-    readonly responses: readonly {
-      readonly topic: string;
-      readonly partitions: readonly {
-        readonly partition: number;
-        readonly offset: string;
-        readonly metadata: string | null;
-      }[];
+interface Coordinator extends RequestTarget {
+  offsetFetch(request: unknown): Promise<OffsetFetchResponse>;
+}
+
+interface OffsetFetchResponse {
+  readonly responses: readonly {
+    readonly topic: string;
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly offset: string;
+      readonly metadata: string | null;
     }[];
-  }>;
+  }[];
 }
 
 export const joinHook: Replacement = {
@@ -158,13 +164,15 @@ export const commitMetadataHook: Replacement = {
       const hooks = hooksOf.get(this.cluster);
       if (hooks === undefined) return resolve.call(this);
       // The original runs on an object that differs from `this` in the coordinator alone.
-      const getCoordinator = async (): Promise<Coordinator> => {
+      const getCoordinator = async (): Promise<Pick<Coordinator, "offsetFetch">> => {
         const coordinator = await this.getCoordinator();
         return {
           offsetFetch: async (request) => {
-            const fetched = await coordinator.offsetFetch(request);
-            report(fetched, hooks);
-            return fetched;
+            const response = await coordinator.offsetFetch(request);
+            const topics = response.responses.map(({ topic }) => topic);
+            const ids = await readTopicIds(coordinator, topics);
+            hooks.offsetsFetched(fetchedOffsets(response, ids));
+            return response;
           },
         };
       };
@@ -174,18 +182,17 @@ export const commitMetadataHook: Replacement = {
   },
 };
 
-function report(
-  fetched: Awaited<ReturnType<Coordinator["offsetFetch"]>>,
-  hooks: ConsumerGroupHooks,
-): void {
-  for (const { topic, partitions } of fetched.responses) {
-    for (const { partition, offset, metadata } of partitions) {
-      hooks.offsetsFetched({
-        topic,
-        partition,
-        offset: Number(offset),
-        metadata: metadata ?? "",
-      });
-    }
-  }
+function fetchedOffsets(
+  { responses }: OffsetFetchResponse,
+  topicIds: ReadonlyMap<string, string>,
+): FetchedOffset[] {
+  return responses.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset, metadata }) => ({
+      topic,
+      topicId: topicIds.get(topic) ?? null,
+      partition,
+      offset: Number(offset),
+      metadata: metadata ?? "",
+    })),
+  );
 }

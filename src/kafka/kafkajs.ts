@@ -32,6 +32,7 @@ export const kafkajsInUse: {
   readonly replacements: readonly string[];
 } = { version: loaded.version, replacements: loaded.active };
 
+export type Kafka = Kafkajs.Kafka;
 export const { AssignerProtocol, CompressionTypes, Kafka, PartitionAssigners, logLevel } = kafkajs;
 export const {
   KafkaJSError,
