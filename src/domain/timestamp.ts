@@ -30,8 +30,6 @@ const NUMBER_MIN = 1e11;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
 const MINUTE_MS = 60_000;
-/** Longer texts are not tried; even nanoseconds need fewer characters. */
-const CHARACTERS_MAX = 100;
 
 /** Milliseconds since the epoch, or null for what cannot be read. */
 export function readTimestamp(value: unknown): number | null {
@@ -55,7 +53,6 @@ function inRange(atMs: number): number | null {
 }
 
 function readText(text: string): number | null {
-  if (text.length > CHARACTERS_MAX) return null;
   const match = FORM.exec(text);
   if (match === null) return null;
   const [, yyyy, mm, dd, hh, min, ss, fraction, sign, offsetHh, offsetMin] = match;

@@ -1,0 +1,91 @@
+/**
+ * Which source a record comes from (SPEC section 3). The first line that is present decides; what
+ * follows is not looked at, even when no source of that name is configured.
+ *
+ *   there is                        the source is
+ *   the header source-id            the one of that id (of a repeated header the last one counts)
+ *   sourceId in the value           the one of that id
+ *   writeKey in the value           the one it is a write key of
+ *   none of them                    the default source
+ *
+ * No default source, or none of that id or key: `unknown-source`. Empty text and null count as
+ * absent, a number as the text of it.
+ */
+
+import type { Source } from "./destination.ts";
+import type { SourceId } from "./ids.ts";
+import { describe, isJsonObject } from "./json.ts";
+import type { RecordHeaders } from "./record.ts";
+
+export const SOURCE_HEADER = "source-id";
+
+/** Sources by what records name them with. */
+export interface SourceLookup {
+  readonly byId: ReadonlyMap<unknown, Source>;
+  readonly byWriteKey: ReadonlyMap<unknown, Source>;
+  readonly defaultSource: Source | null;
+}
+
+export type NamedBy = "header source-id" | "sourceId" | "writeKey" | "defaultSource";
+
+export type FoundSource =
+  | { readonly kind: "source"; readonly source: Source; readonly namedBy: NamedBy }
+  | { readonly kind: "refused"; readonly reason: "unknown-source"; readonly error: string };
+
+export function sourceLookup(
+  sources: readonly Source[],
+  defaultSource: SourceId | null,
+): SourceLookup {
+  const byId = new Map(sources.map((source) => [source.id, source]));
+  const keys = sources.flatMap((source) => source.writeKeys.map((key) => [key, source] as const));
+  return {
+    byId,
+    byWriteKey: new Map(keys),
+    defaultSource: (defaultSource === null ? undefined : byId.get(defaultSource)) ?? null,
+  };
+}
+
+/** @param json the value; anything but an object names no source. */
+export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLookup): FoundSource {
+  const header = sourceHeader(headers);
+  if (header !== null) return byId(lookup, header, "header source-id");
+  if (isJsonObject(json)) {
+    const { sourceId, writeKey } = json;
+    if (isPresent(sourceId)) return byId(lookup, sourceId, "sourceId");
+    if (isPresent(writeKey)) {
+      const source = lookup.byWriteKey.get(asText(writeKey));
+      // A key is a secret, even one that fits nothing.
+      return found(source, "writeKey", "the writeKey is that of no configured source");
+    }
+  }
+  const error = "neither header nor value names a source, and there is no default source";
+  return found(lookup.defaultSource ?? undefined, "defaultSource", error);
+}
+
+function byId(lookup: SourceLookup, id: unknown, namedBy: NamedBy): FoundSource {
+  const source = lookup.byId.get(asText(id));
+  return source === undefined
+    ? found(source, namedBy, `the ${namedBy} is ${describe(id)}, which is no configured source`)
+    : found(source, namedBy, "");
+}
+
+function found(source: Source | undefined, namedBy: NamedBy, error: string): FoundSource {
+  if (source === undefined) return { kind: "refused", reason: "unknown-source", error };
+  return { kind: "source", source, namedBy };
+}
+
+function sourceHeader(headers: RecordHeaders): string | null {
+  let id: string | null = null;
+  for (const [name, value] of headers) {
+    if (name === SOURCE_HEADER && value !== null && value.length > 0) id = value.toString();
+  }
+  return id;
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
+}
+
+function asText(value: unknown): unknown {
+  return typeof value === "number" ? `${value}` : value;
+}

@@ -1,0 +1,62 @@
+/**
+ * The records that a call becomes: one for each destination that gets it.
+ *
+ *   of the record      is
+ *   key                the call's userId, else its anonymousId, whatever key the producer used
+ *   value              the bytes as they came
+ *   shared headers     the producer's own, without any `switchyard-*`; then message id, source,
+ *                      timestamp and receipt, one array for all copies so that it is encoded once
+ *   headers            the destination
+ *
+ * Destinations with `historical: false` share a second array, in which the timestamp is the time
+ * of receipt.
+ */
+
+import { type Call, callKey } from "../domain/call.ts";
+import type { CallTimes } from "../domain/call-time.ts";
+import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
+import type { Source } from "../domain/destination.ts";
+import type { MessageId } from "../domain/ids.ts";
+import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import type { Route } from "./routing.ts";
+
+/** The call's own, else `<topic>/<partition>/<offset>`: the same each time the record is read. */
+export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
+  return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);
+}
+
+/** The time that a destination is told: its own rule may replace the call's. */
+export function timestampFor(destination: { readonly historical: boolean }, times: CallTimes) {
+  return destination.historical ? times.timestampMs : times.receivedAtMs;
+}
+
+export interface CallToCopy {
+  readonly call: Call;
+  readonly source: Source;
+  readonly times: CallTimes;
+}
+
+export function copies(
+  record: IncomingRecord,
+  { call, source, times }: CallToCopy,
+  routes: readonly Route[],
+): readonly OutgoingRecord[] {
+  if (routes.length === 0) return [];
+  const key = Buffer.from(callKey(call));
+  const messageId = Buffer.from(messageIdOf(call, record));
+  const foreign = foreignHeaders(record.headers);
+  const headersWith = (timestampMs: number): RecordHeaders => [
+    ...foreign,
+    [DELIVERY_HEADER.messageId, messageId],
+    [DELIVERY_HEADER.source, Buffer.from(source.id)],
+    [DELIVERY_HEADER.timestamp, Buffer.from(`${timestampMs}`)],
+    [DELIVERY_HEADER.receivedAt, Buffer.from(`${times.receivedAtMs}`)],
+  ];
+  const shared = headersWith(times.timestampMs);
+  const isShared = routes.every(({ historical }) => historical);
+  const sharedAtReceipt = isShared ? shared : headersWith(times.receivedAtMs);
+  return routes.map(({ topic, historical, headers }) => {
+    const sharedHeaders = historical ? shared : sharedAtReceipt;
+    return { topic, key, value: record.value, sharedHeaders, headers };
+  });
+}

@@ -1,0 +1,88 @@
+/**
+ * A record of `calls` to what is written for it. The checks are made in this order, and the first
+ * that fails refuses the record (SPEC section 3).
+ *
+ *   check       refused as
+ *   bytes       undecodable, unknown-schema
+ *   JSON        undecodable
+ *   type        invalid-call
+ *   source      unknown-source
+ *   fields      invalid-call
+ */
+
+import type { Call } from "../domain/call.ts";
+import { type CallTimes, callTimes, usableRecordTime } from "../domain/call-time.ts";
+import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import { decodeValue } from "../domain/decode.ts";
+import type { Source } from "../domain/destination.ts";
+import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
+import { copies } from "./copies.ts";
+import { receivers } from "./route.ts";
+import type { Route, Routing } from "./routing.ts";
+
+/** Why a record cannot be used. */
+export interface Refusal {
+  readonly kind: "refused";
+  readonly reason: DeadLetterReason;
+  /** One sentence, without any of the value. */
+  readonly error: string;
+}
+
+export interface ReadCall {
+  readonly kind: "call";
+  readonly call: Call;
+  readonly source: Source;
+  readonly namedBy: NamedBy;
+  readonly times: CallTimes;
+}
+
+/** A record of `calls` with what is to be written for it. */
+export type Routed = RoutedCall | UnusableRecord;
+
+export interface RoutedCall {
+  readonly kind: "routed";
+  readonly record: IncomingRecord;
+  readonly source: Source;
+  /** Where it goes, perhaps nowhere. The copy at an index is for the route at the same one. */
+  readonly routes: readonly Route[];
+  readonly copies: readonly OutgoingRecord[];
+}
+
+export interface UnusableRecord {
+  readonly kind: "unusable";
+  readonly record: IncomingRecord;
+  readonly reason: DeadLetterReason;
+  readonly error: string;
+}
+
+/** @param nowMs stands in for a record time that is none. */
+export function readCall(
+  record: IncomingRecord,
+  lookup: SourceLookup,
+  nowMs: number,
+): ReadCall | Refusal {
+  const decoded = decodeValue(record.value);
+  if (decoded.kind === "refused") return decoded;
+  const typed = parseCallType(decoded.json);
+  if (typed.kind === "refused") return typed;
+  const found = sourceOf(record.headers, typed.json, lookup);
+  if (found.kind === "refused") return found;
+  const parsed = parseCallFields(typed, record.value?.length);
+  if (parsed.kind === "refused") return parsed;
+  const { source, namedBy } = found;
+  const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));
+  return { kind: "call", call: parsed.call, source, namedBy, times };
+}
+
+/** @param nowMs see `readCall`. */
+export function routeRecord(record: IncomingRecord, routing: Routing, nowMs: number): Routed {
+  const read = readCall(record, routing.lookup, nowMs);
+  if (read.kind === "refused") {
+    return { kind: "unusable", record, reason: read.reason, error: read.error };
+  }
+  const { call, source } = read;
+  const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
+  return { kind: "routed", record, source, routes, copies: copies(record, read, routes) };
+}

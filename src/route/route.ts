@@ -1,0 +1,64 @@
+/**
+ * Which destinations get a call, and why (SPEC section 4). The first line that fits decides.
+ *
+ *   the destination                              gets the call     reason
+ *   is not one of the source's                   no                not-connected
+ *   is disabled                                  no                disabled
+ *   has a name that `integrations` set true      yes               named-true
+ *   has a name that they set false               no                named-false
+ *   is not named, and All is false               no                all-false
+ *   else                                         yes               by-default
+ *
+ * A flag can therefore never reach a destination that the source is not connected to, or that is
+ * disabled.
+ */
+
+import type { Destination, Source } from "../domain/destination.ts";
+import type { JsonObject } from "../domain/json.ts";
+import { type FlagVerdict, flagVerdict } from "./integrations.ts";
+
+export type Reason = "not-connected" | "disabled" | FlagVerdict;
+
+export interface Decision {
+  readonly destination: Destination;
+  readonly gets: boolean;
+  readonly reason: Reason;
+}
+
+/** One decision for each of `destinations`, in their order. */
+export function decide(
+  integrations: JsonObject | null,
+  source: Source,
+  destinations: readonly Destination[],
+): readonly Decision[] {
+  return destinations.map((destination) => {
+    const reason = whyNever(source, destination) ?? flagVerdict(integrations, destination.name);
+    return { destination, gets: isYes(reason), reason };
+  });
+}
+
+/** Those of the source's destinations that its calls go to unless their flags say otherwise. */
+export function candidates(
+  source: Source,
+  destinations: readonly Destination[],
+): readonly Destination[] {
+  return destinations.filter((destination) => whyNever(source, destination) === null);
+}
+
+/** Those of `candidates` that get a call with these flags. The stage's way: no reasons made. */
+export function receivers<Candidate extends { readonly name: string }>(
+  integrations: JsonObject | null,
+  all: readonly Candidate[],
+): readonly Candidate[] {
+  if (integrations === null) return all;
+  return all.filter(({ name }) => isYes(flagVerdict(integrations, name)));
+}
+
+function whyNever(source: Source, destination: Destination): "not-connected" | "disabled" | null {
+  if (!source.destinations.includes(destination.id)) return "not-connected";
+  return destination.enabled ? null : "disabled";
+}
+
+function isYes(reason: Reason): boolean {
+  return reason === "by-default" || reason === "named-true";
+}

@@ -1,0 +1,49 @@
+/** The configuration made ready for routing: looked up once, not for every call. */
+
+import { DELIVERY_HEADER } from "../domain/delivery.ts";
+import type { Destination, Source } from "../domain/destination.ts";
+import type { DestinationId, SourceId } from "../domain/ids.ts";
+import type { RecordHeaders } from "../domain/record.ts";
+import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
+import type { TopicNames } from "../domain/topics.ts";
+import { candidates } from "./route.ts";
+
+/** A destination that calls of a source may go to. */
+export interface Route {
+  readonly destination: DestinationId;
+  readonly name: string;
+  readonly topic: string;
+  readonly historical: boolean;
+  /** The headers that only this destination's copies have. */
+  readonly headers: RecordHeaders;
+}
+
+export interface Routing {
+  readonly lookup: SourceLookup;
+  /** For each source its destinations that are connected and enabled. */
+  readonly routes: ReadonlyMap<SourceId, readonly Route[]>;
+}
+
+export function createRouting(
+  sources: readonly Source[],
+  defaultSource: SourceId | null,
+  destinations: readonly Destination[],
+  topics: Pick<TopicNames, "deliveries">,
+): Routing {
+  const routes = sources.map((source) => {
+    const possible = candidates(source, destinations);
+    return [source.id, possible.map((destination) => route(destination, topics))] as const;
+  });
+  return { lookup: sourceLookup(sources, defaultSource), routes: new Map(routes) };
+}
+
+function route(destination: Destination, topics: Pick<TopicNames, "deliveries">): Route {
+  const { id, name, historical } = destination;
+  return {
+    destination: id,
+    name,
+    topic: topics.deliveries(id),
+    historical,
+    headers: [[DELIVERY_HEADER.destination, Buffer.from(id)]],
+  };
+}

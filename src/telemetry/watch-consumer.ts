@@ -1,0 +1,46 @@
+/** Sets a consumer's gauges before each scrape: lag, age of the oldest unfinished record, rebalances. */
+
+import type { Metrics } from "./instruments.ts";
+
+/** The part of a Kafka consumer that is looked at. */
+export interface WatchedConsumer {
+  progress(): readonly {
+    readonly position: number;
+    readonly end: number;
+    readonly oldestUnfinishedMs: number | null;
+  }[];
+  rebalances(): number;
+}
+
+/** @param destination empty for shared stages. Disposing it forgets the gauges of these labels. */
+export function watchConsumer(
+  metrics: Metrics,
+  consumer: WatchedConsumer,
+  { stage, destination }: { readonly stage: string; readonly destination: string },
+  clock: { nowMs(): number },
+): Disposable {
+  const lag = metrics.lag.bind({ stage, destination });
+  const age = metrics.oldestUnfinished.bind({ stage, destination });
+  const rebalances = metrics.rebalances.bind({ stage });
+  let counted = 0;
+  const stop = metrics.onScrape(() => {
+    const nowMs = clock.nowMs();
+    let behind = 0;
+    let ageMs = 0;
+    for (const { position, end, oldestUnfinishedMs } of consumer.progress()) {
+      behind += Math.max(0, end - position);
+      if (oldestUnfinishedMs !== null) ageMs = Math.max(ageMs, nowMs - oldestUnfinishedMs);
+    }
+    lag.set(behind);
+    age.set(ageMs / 1_000);
+    rebalances.inc(consumer.rebalances() - counted);
+    counted = consumer.rebalances();
+  });
+  return {
+    [Symbol.dispose]: () => {
+      stop();
+      metrics.lag.remove({ stage, destination });
+      metrics.oldestUnfinished.remove({ stage, destination });
+    },
+  };
+}
