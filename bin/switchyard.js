@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+// Starts src/main.ts with Node 24 or newer, which runs TypeScript as it is: in this process when
+// it is one, else with the one that `npm ci` put into the checkout.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { NODE_MAJOR, nodeMajor, OWN_NODE, ROOT, runHere, runInChild } from "./node-24.js";
+
+const MAIN = join(ROOT, "src/main.ts");
+const args = process.argv.slice(2);
+
+if (nodeMajor() >= NODE_MAJOR) {
+  await runHere(MAIN, args);
+} else if (existsSync(OWN_NODE)) {
+  runInChild(MAIN, args);
+} else {
+  process.stderr.write(
+    `switchyard: Node ${process.versions.node} cannot run this, it needs Node ${NODE_MAJOR}. ` +
+      "Install that, or run `npm test` in the checkout, which brings one.\n",
+  );
+  process.exitCode = 1;
+}

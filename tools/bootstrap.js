@@ -1,0 +1,169 @@
+// Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
+//
+//   node tools/bootstrap.js demo|test|check|bench [ARGUMENTS]
+//
+// Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
+// node_modules matches package-lock.json it does nothing but start the tool, in this very process
+// if that runs on the right Node already (as under `npm run`), else in a child.
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+
+import {
+  exitStatus,
+  NODE_MAJOR,
+  nodeMajor,
+  OWN_NODE,
+  ROOT,
+  runHere,
+  runInChild,
+} from "../bin/node-24.js";
+
+const TOOLS = {
+  demo: "tools/demo/main.ts",
+  test: "tools/test.ts",
+  check: "tools/check.ts",
+  bench: "bench/main.ts",
+};
+const PROGRESS_MS = 2_000;
+const QUOTED_LINES = 25;
+
+/** A message for the person at the terminal: no stack. */
+class Problem extends Error {}
+
+async function main([name = "", ...args]) {
+  const tool = TOOLS[name];
+  if (tool === undefined) {
+    throw new Problem(
+      `"${name}" is not one of the tools: node tools/bootstrap.js ${Object.keys(TOOLS).join("|")}`,
+    );
+  }
+  if (nodeMajor() < 20) {
+    throw new Problem(
+      `Node ${process.versions.node} is too old: install Node 20 or newer (https://nodejs.org).`,
+    );
+  }
+  const trouble = packagesTrouble();
+  if (trouble !== null) await installPackages(trouble);
+  if (nodeTrouble() !== null) await installNode();
+  if (!existsSync(join(ROOT, tool))) throw new Problem(`${tool} is missing from this checkout.`);
+  if (isOwnNode()) await runHere(join(ROOT, tool), args);
+  else runInChild(join(ROOT, tool), args);
+}
+
+/** In what node_modules is not what package-lock.json asks for, or null. */
+function packagesTrouble() {
+  const wanted = readPackages("package-lock.json");
+  const installed = readPackages("node_modules/.package-lock.json");
+  if (wanted === null) throw new Problem("package-lock.json is missing: restore it with git.");
+  if (installed === null) return "nothing is installed yet";
+  for (const [path, { version, optional, devOptional, link }] of Object.entries(wanted)) {
+    if (path === "" || link) continue;
+    const found = installed[path];
+    // Optional packages of other platforms are left out by npm.
+    if (found === undefined && (optional || devOptional)) continue;
+    if (found?.version !== version) return "node_modules does not match package-lock.json";
+  }
+  return null;
+}
+
+/** What is wrong with the checkout's own Node, or null. */
+function nodeTrouble() {
+  if (isOwnNode()) return null;
+  const { stdout, status } = spawnSync(OWN_NODE, ["--version"], { encoding: "utf8" });
+  return status === 0 && stdout.startsWith(`v${NODE_MAJOR}.`)
+    ? null
+    : `Node ${NODE_MAJOR} is not installed in node_modules`;
+}
+
+function isOwnNode() {
+  return resolve(process.execPath) === OWN_NODE && nodeMajor() === NODE_MAJOR;
+}
+
+function readPackages(path) {
+  try {
+    return JSON.parse(readFileSync(join(ROOT, path), "utf8")).packages ?? {};
+  } catch (error) {
+    if (error.code === "ENOENT") return null;
+    throw new Problem(`${path} cannot be read (${error.message}): restore it with git.`);
+  }
+}
+
+/** No package gets to run code here, and nothing is compiled. */
+async function installPackages(trouble) {
+  say(`${trouble}; installing the dependencies`);
+  await npm(["ci", "--ignore-scripts", "--include=dev", "--no-audit", "--no-fund"]);
+  assertSolved(packagesTrouble());
+}
+
+/** The package `node` fetches its binary in its install script, the one script that runs. */
+async function installNode() {
+  say(`installing Node ${NODE_MAJOR} (this project alone uses it)`);
+  await npm(["rebuild", "node", "--ignore-scripts=false"]);
+  assertSolved(nodeTrouble());
+}
+
+function assertSolved(trouble) {
+  if (trouble === null) return;
+  throw new Problem(
+    `npm reported success, but ${trouble}. Remove node_modules and try again; ` +
+      "if it stays so, run `npm ci --ignore-scripts && npm rebuild node` and read what it says.",
+  );
+}
+
+async function npm(args) {
+  const started = Date.now();
+  const ticker = setInterval(
+    () => say(`npm ${args[0]}: ${Math.round((Date.now() - started) / 1000)} s`),
+    PROGRESS_MS,
+  );
+  const child = spawn("npm", [...args, "--loglevel=error"], {
+    cwd: ROOT,
+    env: { ...process.env, PATH: machinePath() },
+    shell: process.platform === "win32",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (text) => {
+    output += text;
+  });
+  child.stderr.on("data", (text) => {
+    output += text;
+  });
+  const ended = await new Promise((settle) => {
+    child.on("error", (error) => settle({ error }));
+    child.on("close", (status, signal) => settle({ status, signal }));
+  });
+  clearInterval(ticker);
+  if (ended.status === 0) return;
+  if (ended.signal) process.exit(exitStatus(null, ended.signal));
+  const command = `npm ${args.join(" ")}`;
+  if (ended.error) {
+    throw new Problem(`\`${command}\` cannot be run (${ended.error.message}). Install npm.`);
+  }
+  throw new Problem(
+    `\`${command}\` failed with exit status ${ended.status}. The end of what it said:\n\n` +
+      `${output.trimEnd().split("\n").slice(-QUOTED_LINES).join("\n")}\n\n` +
+      "Check the network and the registry (`npm config get registry`), then run this again.",
+  );
+}
+
+/** The PATH without this checkout's own binaries: npm must not run on a Node that it replaces. */
+function machinePath() {
+  const own = join(ROOT, "node_modules", ".bin");
+  const entries = (process.env.PATH ?? "").split(delimiter);
+  return entries.filter((entry) => entry === "" || resolve(entry) !== own).join(delimiter);
+}
+
+function say(line) {
+  process.stderr.write(`switchyard: ${line}\n`);
+}
+
+function fail(error) {
+  if (!(error instanceof Problem)) throw error;
+  process.stderr.write(`switchyard: ${error.message}\n`);
+  process.exit(1);
+}
+
+main(process.argv.slice(2)).catch(fail);

@@ -1,0 +1,11 @@
+/** `npm run check`: what a change should pass before it is committed, in seconds, without Kafka. */
+
+import { runQuietly, STATIC_STEPS, type Step } from "./steps.ts";
+
+const TESTS: Step = {
+  name: "unit and property tests",
+  command: ["vitest", "run", "--project", "unit", "--reporter", "dot"],
+};
+
+const failed = await runQuietly([...STATIC_STEPS, TESTS]);
+process.exitCode = failed.length === 0 ? 0 : 1;
