@@ -1,0 +1,73 @@
+/**
+ * Why there was no response, from the code of the error that ended a request. SPEC 8.4 wants
+ * certificate errors told apart from outages.
+ *
+ *   code                                             cause
+ *   ENOTFOUND, EAI_*, EDNS*                          dns
+ *   ECONNREFUSED                                     refused
+ *   EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL, ...    unreachable
+ *   ADDRESS_REFUSED                                  address
+ *   ECONNRESET, EPIPE, closed without an answer      reset
+ *   ETIMEDOUT                                        timeout (so does the deadline, without a code)
+ *   DEPTH_ZERO_SELF_SIGNED_CERT                      tls-self-signed
+ *   SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER* tls-unknown-ca
+ *   CERT_HAS_EXPIRED, CERT_NOT_YET_VALID             tls-expired
+ *   ERR_TLS_CERT_ALTNAME_INVALID                     tls-wrong-host
+ *   other certificate and TLS errors                 tls
+ *   HPE_*, headers too large, wrong content-length   protocol
+ *   any other                                        other
+ */
+
+import type { Cause } from "./attempt.ts";
+
+const BY_CODE: Readonly<Record<string, Cause>> = {
+  ENOTFOUND: "dns",
+  ECONNREFUSED: "refused",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
+  EHOSTDOWN: "unreachable",
+  ENETDOWN: "unreachable",
+  EADDRNOTAVAIL: "unreachable",
+  ADDRESS_REFUSED: "address",
+  ECONNRESET: "reset",
+  ECONNABORTED: "reset",
+  EPIPE: "reset",
+  UND_ERR_SOCKET: "reset",
+  ETIMEDOUT: "timeout",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "tls-self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "tls-unknown-ca",
+  UNABLE_TO_GET_ISSUER_CERT: "tls-unknown-ca",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "tls-unknown-ca",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "tls-unknown-ca",
+  CERT_UNTRUSTED: "tls-unknown-ca",
+  CERT_HAS_EXPIRED: "tls-expired",
+  CERT_NOT_YET_VALID: "tls-expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "tls-wrong-host",
+  EPROTO: "tls",
+  UND_ERR_HEADERS_OVERFLOW: "protocol",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
+};
+
+const BY_PREFIX: readonly (readonly [prefix: string, cause: Cause])[] = [
+  ["EAI_", "dns"],
+  ["EDNS", "dns"],
+  ["ERR_TLS_", "tls"],
+  ["ERR_SSL_", "tls"],
+  ["ERR_OSSL_", "tls"],
+  ["CERT_", "tls"],
+  ["CRL_", "tls"],
+  ["HPE_", "protocol"],
+];
+
+/** @param code as Node, OpenSSL or undici name the error; null when it has none. */
+export function causeOf(code: string | null): Cause {
+  if (code === null) return "other";
+  const known = BY_CODE[code];
+  if (known !== undefined) return known;
+  return BY_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1] ?? "other";
+}
+
+/** Certificate and TLS errors are logged as errors: somebody has to do something about them. */
+export function isTlsCause(cause: Cause): boolean {
+  return cause.startsWith("tls");
+}
