@@ -5,11 +5,15 @@
 
 import type * as Kafkajs from "kafkajs";
 
+import { registerCodecs } from "./codecs.ts";
 import { commitMetadataHook, joinHook } from "./consumer-group.ts";
+import { fetchDecoder, fetchErrors } from "./decode-fetch.ts";
 import { produceEncoder } from "./encode-produce.ts";
+import { abortedFilter } from "./filter-aborted.ts";
 import { requestFrame } from "./frame-request.ts";
 import { partitionGroups } from "./group-by-partition.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
+import { idleTimer } from "./request-queue.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
@@ -19,12 +23,18 @@ export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
   produceEncoder,
   partitionGroups,
+  fetchDecoder,
+  ...fetchErrors,
+  abortedFilter,
+  idleTimer,
   commitMetadataHook,
   joinHook,
 ];
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
 const kafkajs = loaded.exports as typeof Kafkajs;
+// A part of kafkajs' public interface, so done with any version.
+registerCodecs(kafkajs.CompressionCodecs);
 
 /** For a log line at start: with another version than the supported one, `replacements` is empty. */
 export const kafkajsInUse: {

@@ -66,5 +66,6 @@ export function loadKafkajs(
       exports,
     });
   }
-  return { exports: load("index.js"), version, active: wanted.map(({ name }) => name), load };
+  const active = [...new Set(wanted.map(({ name }) => name))];
+  return { exports: load("index.js"), version, active, load };
 }

@@ -1,0 +1,133 @@
+/**
+ * Reads the records of a batch one after the other. Key, value and header values are views of the
+ * buffer, not copies.
+ */
+
+import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
+
+export interface BatchRecord {
+  readonly timestampDelta: number;
+  readonly offsetDelta: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: RecordHeaders;
+}
+
+const NO_HEADERS: RecordHeaders = Object.freeze([]);
+
+export class RecordReader {
+  readonly #buffer: Buffer;
+  #at: number;
+  /** Names of the previous record's headers: most records of a batch have the same ones. */
+  readonly #names: string[] = [];
+  readonly #nameBytes: Buffer[] = [];
+
+  constructor(buffer: Buffer, at: number) {
+    this.#buffer = buffer;
+    this.#at = at;
+  }
+
+  /** Where the next record begins. */
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Throws a RangeError for a record that does not fit its length or the buffer. */
+  record(): BatchRecord {
+    const length = this.#varint();
+    const end = this.#at + length;
+    if (length < 0 || end > this.#buffer.length) throw new RangeError(`a length of ${length}`);
+    this.#at += 1; // attributes, unused
+    const record = {
+      timestampDelta: this.#varlong(),
+      offsetDelta: this.#varint(),
+      key: this.#bytes(end),
+      value: this.#bytes(end),
+      headers: this.#headers(end),
+    };
+    if (this.#at !== end)
+      throw new RangeError(`a length of ${length}, which its fields do not fill`);
+    return record;
+  }
+
+  #headers(end: number): RecordHeaders {
+    const count = this.#varint();
+    // Each header takes two bytes at least.
+    if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
+    if (count === 0) return NO_HEADERS;
+    const headers = new Array<RecordHeader>(count);
+    for (let index = 0; index < count; index += 1) {
+      headers[index] = [this.#name(index, end), this.#bytes(end)];
+    }
+    return headers;
+  }
+
+  #name(index: number, end: number): string {
+    const length = this.#varint();
+    const start = this.#at;
+    if (length < 0 || start + length > end)
+      throw new RangeError(`a header name of ${length} bytes`);
+    this.#at = start + length;
+    const known = this.#names[index];
+    if (known !== undefined && this.#isSame(this.#nameBytes[index], start, length)) return known;
+    const name = this.#buffer.toString("utf8", start, start + length);
+    this.#names[index] = name;
+    this.#nameBytes[index] = this.#buffer.subarray(start, start + length);
+    return name;
+  }
+
+  #isSame(bytes: Buffer | undefined, start: number, length: number): boolean {
+    if (bytes?.length !== length) return false;
+    const buffer = this.#buffer;
+    for (let at = 0; at < length; at += 1) if (bytes[at] !== buffer[start + at]) return false;
+    return true;
+  }
+
+  #bytes(end: number): Buffer | null {
+    const length = this.#varint();
+    if (length === -1) return null;
+    const start = this.#at;
+    if (length < 0 || start + length > end) throw new RangeError(`a field of ${length} bytes`);
+    this.#at = start + length;
+    return this.#buffer.subarray(start, start + length);
+  }
+
+  #varint(): number {
+    const buffer = this.#buffer;
+    let byte = buffer[this.#at++] ?? 0;
+    let zigzag = byte & 0x7f;
+    for (let shift = 7; byte > 0x7f; shift += 7) {
+      if (shift > 28) throw new RangeError("a number of more than five bytes");
+      byte = buffer[this.#at++] ?? 0;
+      zigzag |= (byte & 0x7f) << shift;
+    }
+    return (zigzag >>> 1) ^ -(zigzag & 1);
+  }
+
+  /** Exact below 2^53, which timestamps and their differences stay below. */
+  #varlong(): number {
+    const buffer = this.#buffer;
+    const start = this.#at;
+    let byte = buffer[this.#at++] ?? 0;
+    let zigzag = byte & 0x7f;
+    for (let shift = 7; byte > 0x7f; shift += 7) {
+      if (shift > 21) return this.#longVarlong(start);
+      byte = buffer[this.#at++] ?? 0;
+      zigzag |= (byte & 0x7f) << shift;
+    }
+    return (zigzag >>> 1) ^ -(zigzag & 1);
+  }
+
+  #longVarlong(start: number): number {
+    let zigzag = 0n;
+    let at = start;
+    for (let shift = 0n; ; shift += 7n) {
+      if (shift > 63n) throw new RangeError("a number of more than ten bytes");
+      const byte = this.#buffer[at++] ?? 0;
+      zigzag |= BigInt(byte & 0x7f) << shift;
+      if (byte <= 0x7f) break;
+    }
+    this.#at = at;
+    return Number((zigzag >> 1n) ^ -(zigzag & 1n));
+  }
+}
