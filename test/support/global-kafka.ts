@@ -7,7 +7,8 @@
  *                              set on a machine without Java
  */
 
-import { findJars, startKafka } from "../../tools/kafka/start.ts";
+import { findJars } from "../../tools/kafka/choose.ts";
+import { startKafka } from "../../tools/kafka/start.ts";
 
 export async function setup(): Promise<() => Promise<void>> {
   const log = (line: string) => process.stderr.write(`kafka: ${line}\n`);

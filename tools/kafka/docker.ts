@@ -62,14 +62,33 @@ export async function startContainer(
   return startedBroker(container, address);
 }
 
+/** Whether a container that another process started runs. */
+export async function isContainerRunning(id: string): Promise<boolean> {
+  const container = await containerById(id);
+  const found = container === null ? null : await unlessMissing(container.inspect());
+  return found?.State.Running === true;
+}
+
 /** Removes a container that another process started. One that is gone already is fine. */
 export async function removeContainer(id: string): Promise<void> {
+  const container = await containerById(id);
+  if (container === null) throw new Error(`No Docker engine answers to remove container ${id}.`);
+  await unlessMissing(container.remove({ force: true, v: true }));
+}
+
+/** Null when no engine answers. */
+async function containerById(id: string) {
+  if ((await dockerHost()) === null) return null;
   const { getContainerRuntimeClient } = await import("testcontainers");
-  const client = await getContainerRuntimeClient();
+  return (await getContainerRuntimeClient()).container.getById(id);
+}
+
+async function unlessMissing<Result>(action: Promise<Result>): Promise<Result | null> {
   try {
-    await client.container.getById(id).remove({ force: true, v: true });
+    return await action;
   } catch (error) {
-    if (!(error instanceof Error && "statusCode" in error && error.statusCode === 404)) throw error;
+    if (error instanceof Error && "statusCode" in error && error.statusCode === 404) return null;
+    throw error;
   }
 }
 

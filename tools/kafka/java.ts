@@ -51,11 +51,16 @@ export async function prepareBroker(
   return broker;
 }
 
-/** Starts the broker and returns when it answers. If it ends first, throws with its last lines. */
+/**
+ * Starts the broker and returns when it answers. If it ends first, throws with its last lines.
+ *
+ * @param onLaunch called with the process before it answers
+ */
 export async function startBroker(
   broker: JavaBroker,
   mode: "guarded" | "detached",
   signal: AbortSignal,
+  onLaunch: (process: ChildProcess) => void = () => undefined,
 ): Promise<ChildProcess> {
   const command = [
     ...[broker.java, "-Xmx768m"],
@@ -63,6 +68,7 @@ export async function startBroker(
     join(broker.directory, "server.properties"),
   ];
   const process = launch(broker, mode, command);
+  onLaunch(process);
   try {
     await untilReady(broker, process, signal);
   } catch (cause) {

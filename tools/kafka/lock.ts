@@ -9,6 +9,8 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { isAlive } from "./process.ts";
+
 const INTERVAL_MS = 200;
 
 /** Waits until the lock is free, then holds it until it is disposed of. */
@@ -29,16 +31,6 @@ export async function holdLock(
     if (owner !== null && !told) onWait(owner);
     told = true;
     await sleep(INTERVAL_MS, undefined, { signal });
-  }
-}
-
-/** Whether a process with this id runs. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 

@@ -14,10 +14,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { dockerHost, KAFKA_IMAGE, startContainer } from "./docker.ts";
-import { cachedJars, ensureJars, type Progress } from "./jars.ts";
+import { choose, chooseJava, environmentBrokers, type JavaChoice } from "./choose.ts";
+import { KAFKA_IMAGE, startContainer } from "./docker.ts";
+import type { Progress } from "./jars.ts";
 import { type JavaBroker, killBroker, prepareBroker, startBroker } from "./java.ts";
-import { findJava, findOnPath, JAVA_VERSION_MIN } from "./java-home.ts";
 import { answers } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
@@ -62,31 +62,6 @@ export async function startKafka(
   return brokers.length > 0 ? await useBrokers(brokers) : await startPrivate(signal, log);
 }
 
-/** `SWITCHYARD_KAFKA_BROKERS`, a list with commas; empty when it is not set. */
-export function environmentBrokers(): string[] {
-  const list = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
-  return list.split(",").flatMap((entry) => entry.trim() || []);
-}
-
-/** The directory of the jars, for tests that use Java's clients; null without Java and Maven. */
-export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
-  if ("trouble" in findJava()) return null;
-  if (findOnPath("mvn") === null) return cachedJars();
-  return await ensureJars(signal, log);
-}
-
-/** The error for a machine that has none of the three. */
-export function noKafka(javaTrouble: string): Error {
-  return new Error(
-    [
-      "There is no Kafka to work with. Provide one of these; the first that is there is taken:",
-      "  1. SWITCHYARD_KAFKA_BROKERS=host:port,...  brokers that run already (it is not set)",
-      `  2. Docker: an engine that answers, for the image ${KAFKA_IMAGE} (none does; is it started?)`,
-      `  3. Java ${JAVA_VERSION_MIN} or newer, and Maven (${javaTrouble})`,
-    ].join("\n"),
-  );
-}
-
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
   const reached = await Promise.all(brokers.map((address) => answers(address)));
   if (!reached.includes(true)) {
@@ -100,28 +75,36 @@ async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
 }
 
 async function startPrivate(signal: AbortSignal, log: Progress): Promise<PrivateKafka> {
-  const host = await dockerHost();
-  if (host === null) return await startJava(signal, log);
-  log(`starting Apache Kafka (Docker, ${KAFKA_IMAGE})`);
+  const choice = await choose(signal, log);
+  if (choice.kind === "java") return await startJava(choice, signal, log);
   try {
-    const broker = await startContainer(host, 0, false);
-    const { kill, restart, remove } = broker;
-    const stop = once(remove);
-    const brokers = [broker.address];
-    return { how: "docker", brokers, jars: null, kill, restart, stop, [Symbol.asyncDispose]: stop };
+    return await startDocker(choice.host, log);
   } catch (cause) {
-    if ("trouble" in findJava()) {
-      throw new Error(`A Docker engine answers, but ${KAFKA_IMAGE} did not start on it.`, {
-        cause,
-      });
-    }
-    log(`Docker could not start it (${String(cause)}); trying Java`);
-    return await startJava(signal, log);
+    log(`${KAFKA_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
+    return await startJava(await chooseJava(signal, log), signal, log);
   }
 }
 
-async function startJava(signal: AbortSignal, log: Progress): Promise<PrivateKafka> {
-  const { java, jars } = await ensureJava(signal, log);
+async function startDocker(host: string, log: Progress): Promise<PrivateKafka> {
+  log(`starting Apache Kafka (Docker, ${KAFKA_IMAGE})`);
+  const { address, kill, restart, remove } = await startContainer(host, 0, false);
+  const stop = once(remove);
+  return {
+    how: "docker",
+    brokers: [address],
+    jars: null,
+    kill,
+    restart,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function startJava(
+  { java, jars }: JavaChoice,
+  signal: AbortSignal,
+  log: Progress,
+): Promise<PrivateKafka> {
   log("starting Apache Kafka (Java)");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
   const [broker, first] = await startOrClear(java, jars, directory, signal);
@@ -142,19 +125,6 @@ async function startJava(signal: AbortSignal, log: Progress): Promise<PrivateKaf
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-/** Java and the jars, downloaded if need be. Throws when the machine has no Java or no Maven. */
-export async function ensureJava(
-  signal: AbortSignal,
-  log: Progress,
-): Promise<{ readonly java: string; readonly jars: string }> {
-  const java = findJava();
-  if ("trouble" in java) throw noKafka(java.trouble);
-  const cached = cachedJars();
-  if (cached !== null) return { java: java.path, jars: cached };
-  if (findOnPath("mvn") === null) throw noKafka("Java is there, but no `mvn` on the PATH");
-  return { java: java.path, jars: await ensureJars(signal, log) };
 }
 
 /** Keeps the log of a broker that failed, and nothing of one that was interrupted. */

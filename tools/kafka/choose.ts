@@ -1,0 +1,68 @@
+/**
+ * Which Kafka to use on this machine, when no brokers are given: see the table in start.ts.
+ *
+ * Docker comes before Java because its image is exactly what a cluster runs; Java is for machines,
+ * such as CI's, that may not have an engine.
+ */
+
+import { dockerHost, KAFKA_IMAGE } from "./docker.ts";
+import { cachedJars, ensureJars, type Progress } from "./jars.ts";
+import { findJava, findOnPath, JAVA_VERSION_MIN } from "./java-home.ts";
+
+export interface DockerChoice {
+  readonly kind: "docker";
+  /** Where the engine publishes ports. */
+  readonly host: string;
+}
+
+export interface JavaChoice {
+  readonly kind: "java";
+  /** The path of `java`. */
+  readonly java: string;
+  /** The directory of Apache Kafka's jars. */
+  readonly jars: string;
+}
+
+/** Downloads the jars when that is what Java lacks. Throws an error that says what to provide. */
+export async function choose(
+  signal: AbortSignal,
+  log: Progress,
+): Promise<DockerChoice | JavaChoice> {
+  const host = await dockerHost();
+  return host === null ? await chooseJava(signal, log) : { kind: "docker", host };
+}
+
+/** Java even where a Docker engine answers, as one that cannot fetch the image does. */
+export async function chooseJava(signal: AbortSignal, log: Progress): Promise<JavaChoice> {
+  const java = findJava();
+  if ("trouble" in java) throw noKafka(java.trouble);
+  const cached = cachedJars();
+  if (cached !== null) return { kind: "java", java: java.path, jars: cached };
+  if (findOnPath("mvn") === null) throw noKafka("Java is there, but no `mvn` on the PATH");
+  return { kind: "java", java: java.path, jars: await ensureJars(signal, log) };
+}
+
+/** `SWITCHYARD_KAFKA_BROKERS`, a list with commas; empty when it is not set. */
+export function environmentBrokers(): string[] {
+  const list = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
+  return list.split(",").flatMap((entry) => entry.trim() || []);
+}
+
+/** The directory of the jars, for tests that use Java's clients; null without Java and Maven. */
+export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
+  if ("trouble" in findJava()) return null;
+  if (findOnPath("mvn") === null) return cachedJars();
+  return await ensureJars(signal, log);
+}
+
+/** The error for a machine that has none of the three. */
+export function noKafka(javaTrouble: string): Error {
+  return new Error(
+    [
+      "There is no Kafka to work with. Provide one of these; the first that is there is taken:",
+      "  1. SWITCHYARD_KAFKA_BROKERS=host:port,...  brokers that run already (it is not set)",
+      `  2. Docker: an engine that answers, for the image ${KAFKA_IMAGE} (none does; is it started?)`,
+      `  3. Java ${JAVA_VERSION_MIN} or newer, and Maven (${javaTrouble})`,
+    ].join("\n"),
+  );
+}
