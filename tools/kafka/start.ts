@@ -78,17 +78,24 @@ async function startPrivate(signal: AbortSignal, log: Progress): Promise<Private
   const choice = await choose(signal, log);
   if (choice.kind === "java") return await startJava(choice, signal, log);
   try {
-    return await startDocker(choice.host, log);
+    return await startDocker(choice.host, signal, log);
   } catch (cause) {
+    signal.throwIfAborted();
     log(`${KAFKA_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
     return await startJava(await chooseJava(signal, log), signal, log);
   }
 }
 
-async function startDocker(host: string, log: Progress): Promise<PrivateKafka> {
+async function startDocker(
+  host: string,
+  signal: AbortSignal,
+  log: Progress,
+): Promise<PrivateKafka> {
   log(`starting Apache Kafka (Docker, ${KAFKA_IMAGE})`);
   const { address, kill, restart, remove } = await startContainer(host, 0, false);
   const stop = once(remove);
+  if (signal.aborted) await stop();
+  signal.throwIfAborted();
   return {
     how: "docker",
     brokers: [address],

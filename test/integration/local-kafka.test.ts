@@ -1,0 +1,85 @@
+// What starting a local Kafka promises: nothing is left behind, however the starter ends.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { prepareBroker, startBroker } from "../../tools/kafka/java.ts";
+import { findJava } from "../../tools/kafka/java-home.ts";
+import { answers } from "../../tools/kafka/probe.ts";
+import { startKafka } from "../../tools/kafka/start.ts";
+
+const START = new URL("../../tools/kafka/start.ts", import.meta.url).href;
+const UNTIL_GONE = { timeout: 30_000, interval: 100 };
+
+let temporary = "";
+beforeEach(() => {
+  temporary = mkdtempSync(join(tmpdir(), "switchyard-test-"));
+});
+afterEach(() => rmSync(temporary, { recursive: true, force: true }));
+
+test("a killed broker comes back at the same address, and stopping it ends it", async () => {
+  const kafka = await startKafka({ private: true });
+  const [address = ""] = kafka.brokers;
+  expect(await answers(address)).toBe(true);
+  await kafka.kill();
+  expect(await answers(address)).toBe(false);
+  await kafka.restart();
+  expect(await answers(address)).toBe(true);
+  await kafka.stop();
+  expect(await answers(address)).toBe(false);
+});
+
+test.each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
+  "a parent that ends with %s takes its broker and the data along",
+  async (signal) => {
+    const [parent, address] = await parentWithBroker();
+    expect(await answers(address)).toBe(true);
+    parent.kill(signal);
+    await expect.poll(() => answers(address), UNTIL_GONE).toBe(false);
+    await expect.poll(() => readdirSync(temporary), UNTIL_GONE).toEqual([]);
+  },
+);
+
+test("giving up while it starts leaves nothing behind", async () => {
+  const giveUp = new AbortController();
+  const log = (line: string) => {
+    if (line.startsWith("starting")) setImmediate(() => giveUp.abort(new Error("given up")));
+  };
+  vi.stubEnv("TMPDIR", temporary);
+  const starting = startKafka({ private: true, signal: giveUp.signal, log });
+  await expect(starting).rejects.toThrow("given up");
+  vi.unstubAllEnvs();
+  expect(readdirSync(temporary)).toEqual([]);
+});
+
+test("a broker that does not start is an error that quotes its log and says where it is", async (context) => {
+  const java = findJava();
+  if ("trouble" in java) return context.skip(`needs Java: ${java.trouble}`);
+  const signal = new AbortController().signal;
+  const noJars = join(temporary, "no-jars");
+  const prepared = prepareBroker(java.path, noJars, temporary, 0, signal);
+  await expect(prepared).rejects.toThrow(/could not format.*StorageTool/s);
+  const broker = { java: java.path, jars: noJars, directory: temporary, address: "127.0.0.1:1" };
+  const started = startBroker(broker, "guarded", signal);
+  await expect(started).rejects.toThrow(/did not start.*kafka\.Kafka.*kafka\.log/s);
+});
+
+/** A process that starts a broker of its own, with its files in `temporary`, and then waits. */
+async function parentWithBroker(): Promise<[ChildProcess, address: string]> {
+  const program = `
+    import { startKafka } from ${JSON.stringify(START)};
+    const kafka = await startKafka({ private: true });
+    process.stdout.write(kafka.brokers[0]);
+    setInterval(() => undefined, 1_000);
+  `;
+  const parent = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [address] = await once(parent.stdout, "data");
+  return [parent, String(address)];
+}
