@@ -1,13 +1,46 @@
-/** Destination topics to signed webhooks. */
+/**
+ * Destination topics to signed webhooks: a consumer and a group per destination, so that none waits
+ * for another.
+ *
+ *   step                                              a crash after it
+ *   1  the requests of an attempt are sent            the attempt is made again
+ *   2a accepted: the offset is finished               the same, until the consumer commits
+ *   2b else: delay topic or dead letter is written    the record goes on twice: here, and there
+ *      and acknowledged, then the offset is finished
+ *   3  the consumer commits, now and then             nothing is repeated
+ *
+ * So an offset is committed only when everything before it is delivered, parked or a dead letter.
+ * A drain starts nothing new, waits for what is under way (at most `drainLimitMs`) and leaves the
+ * rest to whoever owns the partition next: a graceful stop repeats nothing.
+ *
+ * A consumer that crashes (its topic deleted, a right missing) is started again alone, later each
+ * time; the other destinations do not notice.
+ */
 
 import type { WebhookDestination } from "../domain/destination.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import type { Kafka, Producer } from "../kafka/port.ts";
+import { keepConsuming } from "../kafka/keep-consuming.ts";
+import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
+import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import type { HttpPort } from "./attempt.ts";
+import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
+import { type Attempted, DestinationWork } from "./destination-work.ts";
+import { outcomeClass } from "./outcome.ts";
+import { type Replacement, smaller } from "./replacement.ts";
+
+/** Unfinished records of a partition; they bound the commit's metadata. */
+const PARTITION_RECORDS_MAX = 256;
+/** More joins at a time wait for the broker rather than for us. */
+const STARTED_AT_ONCE = 16;
+/** A group that cannot be joined must not keep the others from starting. */
+const JOIN_LIMIT_MS = 30_000;
+const LOG_LINES_PER_SECOND = 10;
 
 export interface DeliverDeps {
   readonly kafka: Kafka;
@@ -34,6 +67,203 @@ export interface DeliverConfig {
 }
 
 /** Starts a consumer per destination, 16 at a time; `joined` tells when all are there. */
-export function startDeliver(_deps: DeliverDeps, _config: DeliverConfig): Promise<RunningStage> {
-  throw new Error("not written yet");
+export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<RunningStage> {
+  const running = new Map<DestinationId, RunningDestination>();
+  const stopped = new AbortController();
+  const joined = startInTurn(config.destinations, stopped.signal, deps.clock, (destination) => {
+    const started = startDestination(deps, config, destination);
+    running.set(destination.id, started);
+    return started.joined;
+  });
+  return Promise.resolve({
+    name: "deliver",
+    joined,
+    troubles: () => [...running.values()].flatMap(({ troubles }) => troubles()),
+    [Symbol.asyncDispose]: async () => {
+      stopped.abort();
+      await Promise.all([...running.values()].map((one) => one[Symbol.asyncDispose]()));
+    },
+  });
+}
+
+/** Each lane starts the next destination when its last one has joined, or could not for too long. */
+async function startInTurn(
+  destinations: readonly WebhookDestination[],
+  stopped: AbortSignal,
+  clock: Clock,
+  start: (destination: WebhookDestination) => Promise<void>,
+): Promise<void> {
+  const waiting = [...destinations];
+  const joins: Promise<void>[] = [];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (stopped.aborted) return;
+      const join = start(next);
+      joins.push(join);
+      const over = new AbortController();
+      const limit = clock.sleep(JOIN_LIMIT_MS, AbortSignal.any([stopped, over.signal]));
+      await Promise.race([join, limit.catch(() => undefined)]);
+      over.abort();
+    }
+  };
+  await Promise.all(Array.from({ length: STARTED_AT_ONCE }, lane));
+  await Promise.all(joins);
+}
+
+type RunningDestination = Omit<RunningStage, "name">;
+
+function startDestination(
+  deps: DeliverDeps,
+  config: DeliverConfig,
+  destination: WebhookDestination,
+): RunningDestination {
+  const { kafka, clock, log, metrics } = deps;
+  const { id } = destination;
+  const { topics, groups, bytesMax, drainLimitMs } = config;
+  const stopped = new AbortController();
+  const connections = deps.http.open(destination);
+  const report = createReport(deps, destination);
+  const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
+  const work = new DestinationWork(destination, policy, topics, {
+    nowMs: () => clock.nowMs(),
+    after: (ms, then) => {
+      clock.sleep(ms, stopped.signal).then(then, () => undefined);
+    },
+    connections,
+    write: (replacements) =>
+      write(deps, topics, replacements, report).catch((error: unknown) => {
+        // The process is about to end; the records stay unfinished.
+        if (!(error instanceof ClosedError)) consumer.fail(asError(error));
+        throw error;
+      }),
+    onStart: report.started,
+    onAttempted: report.attempted,
+    onRounded: report.rounded,
+  });
+  const restarts = metrics.consumerRestarts.bind({ stage: "deliver", destination: id });
+  const consumer = keepConsuming(
+    kafka,
+    {
+      groupId: groups.deliver(id),
+      topics: [topics.deliveries(id)],
+      partitionRecordsMax: PARTITION_RECORDS_MAX,
+      bytesMax,
+      whenFull: "hold",
+      drainLimitMs,
+      onAssigned: (partition) => {
+        const owned = work.own(partition);
+        return {
+          take: (records) => {
+            report.taken(records.length);
+            owned.take(records);
+          },
+          drain: owned.drain,
+        };
+      },
+    },
+    clock,
+    (error, waitMs) => {
+      restarts.inc();
+      log.error({ destination: id, error: error.message, waitMs }, "deliver.consumer-restarts");
+    },
+  );
+  const watch = watchConsumer(metrics, consumer, { stage: "deliver", destination: id }, clock);
+  return {
+    joined: consumer.joined,
+    troubles: () => {
+      const trouble = consumer.trouble();
+      return trouble === null ? [] : [`destination ${id}: the consumer starts again: ${trouble}`];
+    },
+    [Symbol.asyncDispose]: async () => {
+      await consumer.stop();
+      stopped.abort();
+      watch[Symbol.dispose]();
+      await connections.close();
+    },
+  };
+}
+
+/** Writes what takes a record's place; what is too large is replaced by something smaller. */
+async function write(
+  deps: DeliverDeps,
+  topics: TopicNames,
+  replacements: readonly Replacement[],
+  report: Report,
+): Promise<void> {
+  const refused = await deps.producer.send(replacements.map(({ outgoing }) => outgoing));
+  const errors = new Map(refused.map(({ record, error }) => [record, error]));
+  for (const each of replacements) {
+    const error = errors.get(each.outgoing);
+    if (error === undefined) {
+      report.written(each);
+      continue;
+    }
+    if (each.kind === "dead-letter" && each.outgoing.value === null) {
+      throw new Error(`The topic ${topics.deadLetters} takes no dead letters: ${error}`);
+    }
+    await write(deps, topics, [smaller(each, error, topics, deps.clock.nowMs())], report);
+  }
+}
+
+type Report = ReturnType<typeof createReport>;
+
+/** Metrics and log lines of a destination. */
+function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDestination) {
+  const destination = id;
+  const stage = "deliver";
+  const recordsIn = metrics.recordsIn.bind({ stage });
+  const recordsOut = metrics.recordsOut.bind({ stage });
+  const inFlight = metrics.inFlight.bind({ destination });
+  const duration = metrics.attemptDuration.bind({ destination });
+  const latency = metrics.deliveryLatency.bind({ destination });
+  const rounded = metrics.numbersRounded.bind({ destination });
+  const lines = lineLimit(LOG_LINES_PER_SECOND);
+
+  const attempted = (attempt: Attempted) => {
+    const { delivery, results, decision, endedAtMs } = attempt;
+    let longestMs = 0;
+    for (const { result } of results) {
+      if (result.kind === "held") continue;
+      longestMs = Math.max(longestMs, result.durationMs);
+      metrics.requests.bind({ destination, outcome: outcomeClass(result) }).inc();
+    }
+    inFlight.dec();
+    duration.observe(longestMs / 1_000);
+    metrics.attempts.bind({ destination, outcome: decision.name }).inc();
+    if (decision.name === "accepted") {
+      latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
+    }
+    const level = levelOf(attempt);
+    if (log.isLevelEnabled(level)) log[level](attemptFields(attempt), "delivery.attempted");
+  };
+
+  const written = (replacement: Replacement) => {
+    recordsOut.inc();
+    if (replacement.kind === "park") {
+      metrics.parked.bind({ destination, tier: replacement.tier }).inc();
+      return;
+    }
+    const { reason, error, record } = replacement;
+    metrics.deadLetters.bind({ stage, reason }).inc();
+    if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
+    const leftOut = lines.admit(clock.nowMs());
+    if (leftOut === null) return;
+    const { topic, partition, offset } = record;
+    log.warn(
+      { destination, reason, error, topic, partition, offset, leftOut },
+      "delivery.dead-lettered",
+    );
+  };
+
+  return {
+    taken: (count: number) => recordsIn.inc(count),
+    started: () => inFlight.inc(),
+    rounded: () => rounded.inc(),
+    attempted,
+    written,
+  };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

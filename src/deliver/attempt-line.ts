@@ -1,0 +1,52 @@
+/**
+ * The log line of an attempt, `delivery.attempted` (SPEC 8.4). Endpoints are named by their keys,
+ * since a URL may hold a secret; there is no payload and no user id in it.
+ *
+ *   the attempt                                     level
+ *   a request timed out or met a bad certificate    error
+ *   else, accepted                                  info
+ *   else                                            warn
+ */
+
+import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import { isTlsCause } from "./cause.ts";
+import type { EndpointResult } from "./decide.ts";
+import type { Attempted } from "./destination-work.ts";
+
+export function levelOf({ results, decision }: Attempted): "info" | "warn" | "error" {
+  if (results.some(isAlarming)) return "error";
+  return decision.name === "accepted" ? "info" : "warn";
+}
+
+function isAlarming({ result }: EndpointResult): boolean {
+  if (result.kind !== "no-response") return false;
+  return result.cause === "timeout" || isTlsCause(result.cause);
+}
+
+export function attemptFields({ delivery, results, decision }: Attempted) {
+  const [output] = decision.outputs;
+  return {
+    destination: delivery.destination,
+    source: delivery.source,
+    messageId: delivery.messageId,
+    attempt: delivery.attempt + 1,
+    decision: decision.name,
+    requests: results.map(requestFields),
+    ...(output?.kind === "park" ? { nextInMs: output.delayMs } : {}),
+  };
+}
+
+function requestFields({ endpoint, result }: EndpointResult) {
+  if (result.kind === "held") return { endpoint, cause: "held", durationMs: 0 };
+  const durationMs = Math.round(result.durationMs);
+  return result.kind === "response"
+    ? { endpoint, status: result.status, durationMs }
+    : { endpoint, cause: result.cause, durationMs };
+}
+
+const UNUSABLE: readonly DeadLetterReason[] = ["undecodable", "unknown-schema", "invalid-call"];
+
+/** Reasons that lie in the record rather than in its delivery. */
+export function isUnusable(reason: DeadLetterReason): boolean {
+  return UNUSABLE.includes(reason);
+}
