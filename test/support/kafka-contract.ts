@@ -1,0 +1,23 @@
+/**
+ * What src/kafka/port.ts promises, sentence by sentence, as a suite that runs against the real
+ * Kafka and the one in memory. Tests wait for events; nothing here sleeps or measures time.
+ */
+
+import { afterEach, beforeEach } from "vitest";
+
+import { testAdmin } from "./kafka-contract-admin.ts";
+import { Bench, type KafkaUnderTest } from "./kafka-contract-bench.ts";
+import { testConsumer } from "./kafka-contract-consumer.ts";
+import { testProducer } from "./kafka-contract-producer.ts";
+import { testRebalance } from "./kafka-contract-rebalance.ts";
+
+/** @param start called before each test; what it returns is closed after it. */
+export function testKafkaContract(start: () => KafkaUnderTest): void {
+  const bench = new Bench();
+  beforeEach(() => bench.open(start()));
+  afterEach(() => bench.close());
+  testConsumer(bench);
+  testRebalance(bench);
+  testProducer(bench);
+  testAdmin(bench);
+}
