@@ -34,7 +34,11 @@ export interface LoadedKafkajs {
   readonly load: LoadInternal;
 }
 
-/** Loads a copy of kafkajs of its own, whoever has loaded kafkajs before. */
+/**
+ * Loads a copy of kafkajs of its own, whoever has loaded kafkajs before. kafkajs requires some
+ * modules when they are first used and gets them from the latest copy, so one copy is in use at a
+ * time; an earlier one serves for comparison.
+ */
 export function loadKafkajs(
   supportedVersion: string,
   replacements: readonly Replacement[],

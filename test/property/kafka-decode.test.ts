@@ -1,0 +1,94 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DamagedBatchError } from "../../src/kafka/damaged-batch.ts";
+import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
+import { OriginalDecoder, originalDecodeMessages } from "../support/original-kafkajs.ts";
+import { altered, decode, encodeBatch } from "../support/record-batches.ts";
+
+const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
+const nullable = fc.option(bytes, { nil: null });
+const messages = fc.array(
+  fc.record({
+    key: nullable,
+    value: nullable,
+    headers: fc.array(fc.tuple(fc.string({ maxLength: 8 }), bytes), { maxLength: 4 }),
+    timestamp: fc.integer({ min: 0, max: 9_000_000_000_000 }),
+  }),
+  { minLength: 1, maxLength: 20 },
+);
+const batches = fc.array(messages, { minLength: 1, maxLength: 4 });
+
+async function encodeAll(all: readonly (readonly OutgoingMessage[])[]): Promise<Buffer[]> {
+  let baseOffset = 0;
+  const encoded: Buffer[] = [];
+  for (const batch of all) {
+    encoded.push(await encodeBatch(batch, { baseOffset }));
+    baseOffset += batch.length;
+  }
+  return encoded;
+}
+
+test("reads what kafkajs reads, apart from the form of headers", async () => {
+  await fc.assert(
+    fc.asyncProperty(batches, async (all) => {
+      const records = Buffer.concat(await encodeAll(all));
+      const size = Buffer.alloc(4);
+      size.writeInt32BE(records.length);
+      const expected = await originalDecodeMessages(
+        new OriginalDecoder(Buffer.concat([size, records])),
+      );
+      const actual = await decode(records);
+      const comparable = (message: object) => ({ ...message, headers: null });
+      expect(actual.map(comparable)).toEqual(expected.map(comparable));
+      expect(actual.map(({ headers }) => headers)).toEqual(
+        all.flat().map(({ headers }) => headers),
+      );
+    }),
+  );
+});
+
+test("a cut-off batch at the end is left, those before it are read", async () => {
+  await fc.assert(
+    fc.asyncProperty(batches, fc.nat(), async (all, where) => {
+      const encoded = await encodeAll(all);
+      const first = encoded[0]?.length ?? 0;
+      const records = Buffer.concat(encoded);
+      const cut = first + (where % (records.length - first + 1));
+      let whole = 0;
+      let end = 0;
+      for (const [index, batch] of encoded.entries()) {
+        end += batch.length;
+        if (end <= cut) whole += all[index]?.length ?? 0;
+      }
+      expect(await decode(records.subarray(0, cut))).toHaveLength(whole);
+    }),
+  );
+});
+
+test("no flipped bit behind the magic byte goes unnoticed", async () => {
+  await fc.assert(
+    fc.asyncProperty(messages, fc.nat(), async (written, where) => {
+      const batch = await encodeBatch(written);
+      const bit = 17 * 8 + (where % ((batch.length - 17) * 8));
+      const at = bit >> 3;
+      batch[at] = (batch[at] ?? 0) ^ (1 << (bit & 7));
+      await expect(decode(batch)).rejects.toThrow(DamagedBatchError);
+    }),
+  );
+});
+
+test("with a right checksum, no bytes make it do anything but read or report damage", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      messages,
+      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1 }),
+      async (written, changes) => {
+        const batch = altered(await encodeBatch(written), (copy) => {
+          for (const [where, byte] of changes) copy[61 + (where % (copy.length - 61))] = byte;
+        });
+        const outcome = await decode(batch).catch((error: unknown) => error);
+        expect(Array.isArray(outcome) || outcome instanceof DamagedBatchError).toBe(true);
+      },
+    ),
+  );
+});

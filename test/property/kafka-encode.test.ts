@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { encodeProduce } from "../../src/kafka/encode-produce.ts";
+import { murmur2 } from "../../src/kafka/murmur2.ts";
+import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "../../src/kafka/varint.ts";
+import {
+  OriginalEncoder,
+  originalMurmur2,
+  originalProduceRequest,
+} from "../support/original-kafkajs.ts";
+import { decode, encodeBatch } from "../support/record-batches.ts";
+
+const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));
+const nullable = fc.option(bytes, { nil: null });
+// An object keeps the order of its keys unless they look like integers.
+const name = fc
+  .string({ maxLength: 20 })
+  .filter((text) => !/^\d+$/.test(text) && text !== "__proto__");
+const timestamp = fc.integer({ min: 1_000_000_000_000, max: 9_000_000_000_000 });
+
+const message = fc.record({
+  key: nullable,
+  value: nullable,
+  headers: fc.uniqueArray(fc.tuple(name, bytes), { selector: ([key]) => key, maxLength: 5 }),
+  timestamp,
+});
+
+test("writes the bytes that kafkajs writes", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.tuple(fc.string({ minLength: 1, maxLength: 10 }), fc.array(message, { minLength: 1 })),
+        { minLength: 1, maxLength: 3 },
+      ),
+      fc.option(fc.string({ minLength: 1 }), { nil: null }),
+      fc.nat(1_000_000),
+      async (topics, transactionalId, producerId) => {
+        const produce = (isPairs: boolean) => ({
+          acks: -1,
+          timeout: 30_000,
+          transactionalId,
+          producerId,
+          producerEpoch: 3,
+          topicData: topics.map(([topic, messages], index) => ({
+            topic,
+            partitions: [
+              {
+                partition: index,
+                firstSequence: index,
+                messages: messages.map((each) =>
+                  isPairs ? each : { ...each, headers: Object.fromEntries(each.headers) },
+                ),
+              },
+            ],
+          })),
+        });
+        const expected = await originalProduceRequest(produce(false)).encode();
+        const actual = await encodeProduce(produce(true), 0, () => null);
+        expect(actual.equals(expected.buffer)).toBe(true);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+const anyHeaders = fc.array(fc.tuple(fc.string(), nullable), { maxLength: 5 });
+
+test.each([0, 1, 3, 4])(
+  "what is written with compression %i is read again",
+  async (compression) => {
+    const messages = fc.array(
+      fc.record({
+        key: nullable,
+        value: nullable,
+        headers: anyHeaders,
+        sharedHeaders: anyHeaders,
+        timestamp,
+      }),
+      { minLength: 1 },
+    );
+    await fc.assert(
+      fc.asyncProperty(messages, fc.nat(2 ** 40), async (written, baseOffset) => {
+        const read = await decode(await encodeBatch(written, { compression, baseOffset }));
+        expect(
+          read.map(({ key, value, headers, timestamp: time }) => [key, value, headers, time]),
+        ).toEqual(
+          written.map(({ key, value, headers, sharedHeaders, timestamp: time }) => [
+            key,
+            value,
+            [...sharedHeaders, ...headers],
+            `${time}`,
+          ]),
+        );
+        expect(read.map(({ offset }) => offset)).toEqual(
+          written.map((_, index) => `${baseOffset + index}`),
+        );
+      }),
+      { numRuns: 50 },
+    );
+  },
+);
+
+test("murmur2 agrees with kafkajs' own on every key", () => {
+  fc.assert(
+    fc.property(bytes, (key) => {
+      expect(murmur2(key)).toBe(originalMurmur2(key));
+    }),
+  );
+});
+
+test("numbers take the bytes that kafkajs gives them", () => {
+  const target = Buffer.alloc(10);
+  fc.assert(
+    fc.property(fc.integer(), fc.maxSafeInteger(), (small, large) => {
+      const varint = new OriginalEncoder();
+      varint.writeVarInt(small);
+      expect(target.subarray(0, writeVarint(target, 0, small))).toEqual(varint.buffer);
+      expect(varintBytes(small)).toBe(varint.buffer.length);
+      const varlong = new OriginalEncoder();
+      varlong.writeVarLong(large);
+      expect(target.subarray(0, writeVarlong(target, 0, large))).toEqual(varlong.buffer);
+      expect(varlongBytes(large)).toBe(varlong.buffer.length);
+    }),
+  );
+});
