@@ -9,8 +9,6 @@ export interface LineLimit {
    * last one written.
    */
   admit(nowMs: number): number | null;
-  /** Lines left out since the last one written. */
-  leftOut(): number;
 }
 
 /** @param linesPerSecond at least 1. */
@@ -34,6 +32,5 @@ export function lineLimit(linesPerSecond: number): LineLimit {
       leftOut = 0;
       return leftOutBefore;
     },
-    leftOut: () => leftOut,
   };
 }

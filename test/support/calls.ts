@@ -1,0 +1,71 @@
+/** Sources, destinations and records of `calls` for tests; each test says only what matters to it. */
+
+import type { TopicDestination, WebhookDestination } from "../../src/domain/destination.ts";
+import { endpointKey, type Source } from "../../src/domain/destination.ts";
+import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+
+export function aSource(id: string, destinations: readonly string[], more: Partial<Source> = {}) {
+  return {
+    id: id as SourceId,
+    writeKeys: [],
+    destinations: destinations as readonly DestinationId[],
+    callsPerSecond: null,
+    ...more,
+  } satisfies Source;
+}
+
+export function aTopicDestination(
+  id: string,
+  more: Partial<TopicDestination> = {},
+): TopicDestination {
+  const base = { name: id, enabled: true, historical: true, kind: "topic" } as const;
+  return { id: id as DestinationId, ...base, ...more };
+}
+
+export function aWebhook(id: string, more: Partial<WebhookDestination> = {}): WebhookDestination {
+  const url = `http://127.0.0.1:9/${id}`;
+  return {
+    id: id as DestinationId,
+    kind: "webhook",
+    name: "Webhooks",
+    enabled: true,
+    historical: true,
+    sharedSecret: null,
+    previousSharedSecret: null,
+    endpoints: [{ key: endpointKey(url), url, headers: [] }],
+    payload: "standard",
+    deliver: "any",
+    concurrency: 64,
+    requestsPerSecond: null,
+    messageIdHeader: false,
+    attemptHeader: false,
+    standardWebhooks: false,
+    tls: null,
+    ...more,
+  };
+}
+
+/** @param value JSON, or bytes as they are. */
+export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): IncomingRecord {
+  const isBytes = value === null || Buffer.isBuffer(value);
+  return {
+    topic: "calls",
+    partition: 3,
+    offset: 42,
+    timestampMs: 1_770_000_000_000,
+    key: null,
+    value: isBytes ? value : Buffer.from(JSON.stringify(value)),
+    headers: [],
+    ...more,
+  };
+}
+
+/** Headers as text; of a repeated one the last. */
+export function headerTexts(record: {
+  readonly sharedHeaders?: IncomingRecord["headers"];
+  readonly headers: IncomingRecord["headers"];
+}): Record<string, string | null> {
+  const all = [...(record.sharedHeaders ?? []), ...record.headers];
+  return Object.fromEntries(all.map(([name, value]) => [name, value?.toString() ?? null]));
+}

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+
+import type { SourceId } from "../../src/domain/ids.ts";
+import type { OutgoingRecord } from "../../src/domain/record.ts";
+import { topicNames } from "../../src/domain/topics.ts";
+import { bareLetter, deadLetterOf, tooLargeLetters } from "../../src/route/dead-letters.ts";
+import { routeRecord } from "../../src/route/route-record.ts";
+import { createRouting } from "../../src/route/routing.ts";
+import { aRecord, aSource, aTopicDestination, headerTexts } from "../support/calls.ts";
+
+const TOPIC = "sw.dead-letters";
+const routing = createRouting(
+  [aSource("web", ["a", "b", "c"])],
+  "web" as SourceId,
+  ["a", "b", "c"].map((id) => aTopicDestination(id)),
+  topicNames("sw."),
+);
+
+test("a dead letter is the record, its own headers and why", () => {
+  const record = aRecord(Buffer.from("broken"), {
+    key: Buffer.from("k"),
+    headers: [
+      ["trace", Buffer.from("1")],
+      ["switchyard-destination", Buffer.from("forged")],
+    ],
+  });
+  const letter = deadLetterOf({ record, reason: "undecodable", error: "why" }, TOPIC, 17);
+  expect(letter.outgoing).toMatchObject({ topic: TOPIC, key: record.key, value: record.value });
+  expect(headerTexts(letter.outgoing)).toEqual({
+    trace: "1",
+    "switchyard-stage": "route",
+    "switchyard-reason": "undecodable",
+    "switchyard-error": "why",
+    "switchyard-failed-at": "17",
+    "switchyard-topic": "calls",
+    "switchyard-partition": "3",
+    "switchyard-offset": "42",
+  });
+});
+
+test("a call of which copies are refused becomes one dead letter that names the topics", () => {
+  const call = { type: "identify", userId: "u" };
+  const batch = [aRecord(call), aRecord(call, { offset: 43 })].map((record) =>
+    routeRecord(record, routing, 0),
+  );
+  const copies = batch.flatMap((routed) => (routed.kind === "routed" ? routed.copies : []));
+  const refused = new Map<OutgoingRecord, string>();
+  for (const copy of copies.slice(4)) refused.set(copy, "over 1 MiB");
+  const letters = tooLargeLetters(batch, refused, TOPIC, 17);
+  expect(letters).toHaveLength(1);
+  expect(letters[0]).toMatchObject({
+    reason: "too-large",
+    error: "too large for sw.deliveries.b, sw.deliveries.c: over 1 MiB",
+    record: { offset: 43 },
+  });
+});
+
+test("a dead letter that is itself too large keeps where the record stands", () => {
+  const record = aRecord(Buffer.alloc(500), {
+    key: Buffer.alloc(100),
+    headers: [["big", Buffer.alloc(1_000)]],
+  });
+  const letter = deadLetterOf({ record, reason: "unknown-schema", error: "why" }, TOPIC, 17);
+  const bare = bareLetter(letter, TOPIC, 18);
+  expect(bare.outgoing).toMatchObject({ key: null, value: null });
+  expect(headerTexts(bare.outgoing)).toMatchObject({
+    "switchyard-reason": "unknown-schema",
+    "switchyard-error": "why; its 500 bytes are too large for this topic and not kept here",
+    "switchyard-offset": "42",
+  });
+  expect(headerTexts(bare.outgoing)).not.toHaveProperty("big");
+});
