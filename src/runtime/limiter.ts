@@ -1,0 +1,64 @@
+/**
+ * A smooth limit on how often something happens: `requestsPerSecond` of a destination.
+ *
+ * Two rules hold together:
+ *
+ *   spacing   one every 1/rate seconds. What a late timer missed is caught up, for at most 50 ms,
+ *             so that coarse timers cost no throughput.
+ *   window    within any second at most `rate`, however late timers were: the time of the event
+ *             that was `rate` events ago has to be a second past.
+ *
+ * The window keeps one number for each event of a second; rates below one have spacing alone.
+ */
+
+export interface RateLimiter {
+  /** 0: go, it is counted. More: wait that many milliseconds and ask again; nothing was counted. */
+  take(nowMs: number): number;
+  /** Changes the rate, such as when partitions come or go. Above 0; what was counted stays. */
+  setRate(perSecond: number): void;
+}
+
+const CATCH_UP_MS = 50;
+const SECOND_MS = 1_000;
+
+/** @param perSecond above 0; fractions are fine. */
+export function createRateLimiter(perSecond: number): RateLimiter {
+  let spacingMs = SECOND_MS / perSecond;
+  let times = emptyWindow(perSecond);
+  let at = 0;
+  let nextAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    take: (nowMs) => {
+      const oldest = times[at] ?? Number.NEGATIVE_INFINITY;
+      const earliestMs = Math.max(nextAtMs, oldest + SECOND_MS);
+      // A clock that was set back by more than a second would hold everything until it is there again.
+      if (nowMs < earliestMs && earliestMs - nowMs <= Math.max(SECOND_MS, spacingMs)) {
+        return earliestMs - nowMs;
+      }
+      times[at] = nowMs;
+      at = (at + 1) % times.length;
+      const isBehind = Number.isFinite(nextAtMs) && Math.abs(nowMs - nextAtMs) <= CATCH_UP_MS;
+      nextAtMs = (isBehind ? nextAtMs : nowMs) + spacingMs;
+      return 0;
+    },
+    setRate: (rate) => {
+      spacingMs = SECOND_MS / rate;
+      const recent = inOrder(times, at);
+      times = emptyWindow(rate);
+      const kept = recent.slice(-times.length);
+      times.set(kept, times.length - kept.length);
+      at = 0;
+    },
+  };
+}
+
+function emptyWindow(perSecond: number): Float64Array {
+  return new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY);
+}
+
+function inOrder(times: Float64Array, at: number): Float64Array {
+  const ordered = new Float64Array(times.length);
+  ordered.set(times.subarray(at), 0);
+  ordered.set(times.subarray(0, at), times.length - at);
+  return ordered;
+}

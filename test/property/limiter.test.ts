@@ -1,0 +1,78 @@
+// What a rate limit promises whatever the timers do.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { createRateLimiter } from "../../src/runtime/limiter.ts";
+
+/** Runs events as fast as the limiter lets them, with timers that are late by the given amounts. */
+function timesOf(perSecond: number, latenessMs: readonly number[]): number[] {
+  const limiter = createRateLimiter(perSecond);
+  const times: number[] = [];
+  let nowMs = 1_000_000;
+  for (const late of latenessMs) {
+    const waitMs = limiter.take(nowMs);
+    if (waitMs === 0) times.push(nowMs);
+    else nowMs += waitMs + late;
+  }
+  return times;
+}
+
+const lateness = fc.array(fc.oneof(fc.constant(0), fc.nat({ max: 30 }), fc.nat({ max: 3_000 })), {
+  minLength: 50,
+  maxLength: 400,
+});
+
+test("no second holds more than the rate, however late the timers are", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), lateness, (perSecond, late) => {
+      const times = timesOf(perSecond, late);
+      for (let index = perSecond; index < times.length; index += 1) {
+        // A second is half-open: the event that was `perSecond` events ago is at least a second past.
+        expect((times[index] ?? 0) - (times[index - perSecond] ?? 0)).toBeGreaterThanOrEqual(1_000);
+      }
+    }),
+  );
+});
+
+test("events are spread: no two closer than the spacing, but for what late timers missed", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), (perSecond) => {
+      const times = timesOf(perSecond, new Array<number>(300).fill(0));
+      for (let index = 1; index < times.length; index += 1) {
+        const gapMs = (times[index] ?? 0) - (times[index - 1] ?? 0);
+        expect(gapMs).toBeGreaterThanOrEqual(1_000 / perSecond - 1e-6);
+      }
+    }),
+  );
+});
+
+test("with timers that are a little late, the rate is still reached", () => {
+  const times = timesOf(100, new Array<number>(4_000).fill(4));
+  const spanMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  expect(times.length / (spanMs / 1_000)).toBeGreaterThan(99);
+});
+
+test("a rate below one a second waits that long", () => {
+  const limiter = createRateLimiter(0.25);
+  expect(limiter.take(0)).toBe(0);
+  expect(limiter.take(1_000)).toBe(3_000);
+  expect(limiter.take(4_000)).toBe(0);
+});
+
+test("a changed rate holds at once, and what was counted still counts", () => {
+  const limiter = createRateLimiter(2);
+  expect(limiter.take(0)).toBe(0);
+  expect(limiter.take(500)).toBe(0);
+  limiter.setRate(1);
+  expect(limiter.take(1_400)).toBe(100);
+  limiter.setRate(10);
+  expect(limiter.take(1_500)).toBe(0);
+  expect(limiter.take(1_550)).toBeGreaterThan(0);
+});
+
+test("a clock that is set back holds nothing up for longer than a second", () => {
+  const limiter = createRateLimiter(10);
+  expect(limiter.take(1_000_000)).toBe(0);
+  expect(limiter.take(500_000)).toBe(0);
+});
