@@ -1,0 +1,79 @@
+/** Maps and lists as the YAML parser gives them, with problems where something else stands. */
+
+import { allValid, type Invalid, type Place } from "./place.ts";
+import { kindOf } from "./problem.ts";
+
+export interface ListLength {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function isMap(raw: unknown): raw is Readonly<Record<string, unknown>> {
+  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
+}
+
+export function readMap(raw: unknown, place: Place): ReadonlyMap<string, unknown> | Invalid {
+  if (isMap(raw)) return new Map(Object.entries(raw));
+  // Only the kind is told: a secret may have slipped here.
+  return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
+}
+
+/** Reports keys that are no settings; the value stays unsaid, since it may be a secret. */
+export function reportUnknown(
+  map: ReadonlyMap<string, unknown>,
+  known: readonly string[],
+  place: Place,
+): void {
+  for (const key of map.keys()) {
+    if (known.includes(key)) continue;
+    const similar = nearest(key, known);
+    place.child(key).fail({
+      found: "an unknown setting",
+      expected: `one of ${known.join(", ")}`,
+      hint: similar === null ? null : `did you mean ${similar}?`,
+    });
+  }
+}
+
+export function readList<Value>(
+  raw: unknown,
+  item: { readonly decode: (raw: unknown, place: Place) => Value | Invalid },
+  length: ListLength,
+  place: Place,
+): readonly Value[] | Invalid {
+  const most = length.max === Number.POSITIVE_INFINITY ? "" : `, at most ${length.max}`;
+  const expected = length.min > 0 ? `a list of at least ${length.min}${most}` : `a list${most}`;
+  if (!Array.isArray(raw)) return place.fail({ found: kindOf(raw), expected, hint: null });
+  const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
+  if (raw.length < length.min || raw.length > length.max) {
+    const found = raw.length === 0 ? "an empty list" : `a list of ${raw.length}`;
+    return place.fail({ found, expected, hint: null });
+  }
+  return allValid(values);
+}
+
+/** The name that a misspelt one most likely stands for, or null. */
+export function nearest(name: string, known: readonly string[]): string | null {
+  const lower = name.toLowerCase();
+  const distances = known.map((candidate) => ({
+    candidate,
+    edits: editDistance(lower, candidate.toLowerCase()),
+  }));
+  const best = distances.toSorted((a, b) => a.edits - b.edits)[0];
+  return best !== undefined && best.edits <= Math.max(1, name.length / 3) ? best.candidate : null;
+}
+
+/** Insertions, deletions and replacements from one text to the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > to.length) return to.length;
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

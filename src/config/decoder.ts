@@ -1,0 +1,57 @@
+/** Reads one value of the configuration file; `scalars.ts` and others make the decoders. */
+
+import { foundAt, type Invalid, type Place } from "./place.ts";
+import { HIDDEN } from "./problem.ts";
+
+/** Added to a setting's name in the program: `timeout` in the file is `timeoutMs` there. */
+export type Unit = "" | "Ms";
+
+export interface Decoder<Value, U extends Unit = ""> {
+  /** What is taken, as it follows "expected:". */
+  readonly expected: string;
+  readonly unit: U;
+  /** A value as it may be printed. Secrets are hidden here and nowhere else. */
+  readonly show: (raw: unknown) => unknown;
+  /** A text of the environment as the file would state it. */
+  readonly fromText: (text: string) => unknown;
+  /** `raw` is never null or absent. */
+  readonly decode: (raw: unknown, place: Place) => Value | Invalid;
+}
+
+/** What a test of a raw value says: the value, or how to put it right (null: `expected` says it all). */
+export type Tested<Value> =
+  | { readonly kind: "value"; readonly value: Value }
+  | { readonly kind: "wrong"; readonly hint: string | null };
+
+export interface DecoderOptions<Value, U extends Unit> {
+  readonly expected: string;
+  readonly unit: U;
+  readonly test: (raw: unknown) => Tested<Value>;
+  readonly show?: (raw: unknown) => unknown;
+  readonly fromText?: (text: string) => unknown;
+}
+
+export function decoder<Value, U extends Unit>(
+  options: DecoderOptions<Value, U>,
+): Decoder<Value, U> {
+  const { expected, unit, test, show = (raw) => raw, fromText = (text) => text } = options;
+  const decode = (raw: unknown, place: Place): Value | Invalid => {
+    const tested = test(raw);
+    if (tested.kind === "value") return tested.value;
+    return place.fail({ found: foundAt(place, raw, show), expected, hint: tested.hint });
+  };
+  return { expected, unit, show, fromText, decode };
+}
+
+export function value<Value>(given: Value): Tested<Value> {
+  return { kind: "value", value: given };
+}
+
+export function wrong(hint: string | null = null): Tested<never> {
+  return { kind: "wrong", hint };
+}
+
+/** For `show` of a secret: says only whether there is one. */
+export function hidden(raw: unknown): unknown {
+  return raw === "" ? "" : HIDDEN;
+}

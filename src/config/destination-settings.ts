@@ -1,0 +1,130 @@
+/** The list `destinations`: where calls go, and how. */
+
+import {
+  type Endpoint,
+  endpointKey,
+  type TopicDestination,
+  type WebhookDestination,
+} from "../domain/destination.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import { webUrl } from "./endpoint-url.ts";
+import { tlsFiles } from "./pem.ts";
+import type { Invalid, Place } from "./place.ts";
+import { flag, oneOf, rate, secret, textLike, wholeNumber } from "./scalars.ts";
+import {
+  list,
+  optional,
+  optionalSection,
+  required,
+  section,
+  setting,
+  type Values,
+  variants,
+} from "./setting.ts";
+import { id } from "./source-settings.ts";
+import { staticHeaders } from "./static-headers.ts";
+
+const ENDPOINTS = { min: 1, max: 5 };
+const integrationName = textLike("a name, without blanks at its ends", /^\S(?:.*\S)?$/);
+
+const base = {
+  id: required(id<DestinationId>(), "Names the destination, its topic and its consumer group."),
+  enabled: setting(flag(), true, "Whether calls are routed and delivered to it."),
+  historical: setting(
+    flag(),
+    true,
+    "Whether it takes historical data. If not, it gets the time of receipt in place of the call's own.",
+  ),
+};
+
+const endpoint = section(
+  "",
+  {
+    url: required(
+      webUrl("a complete http or https URL such as https://crm.example.com/hook"),
+      "Where webhooks are posted.",
+    ),
+    headers: setting(
+      staticHeaders,
+      {},
+      "Static headers, added to each request. Values are secret.",
+    ),
+  },
+  ({ url, headers }): Endpoint => ({ key: endpointKey(url), url, headers }),
+);
+
+const webhookFields = {
+  name: setting(
+    integrationName,
+    "Webhooks",
+    "The integration name that calls use in `integrations`. Case-sensitive.",
+  ),
+  ...base,
+  sharedSecret: optional(
+    secret("a text that is not empty"),
+    "Signs each body (`X-Signature`). Left out: no signature.",
+  ),
+  previousSharedSecret: optional(
+    secret("a text that is not empty"),
+    "The secret of before a rotation, for Standard Webhooks only.",
+  ),
+  endpoints: list("URLs that webhooks are posted to, 1 to 5, each once:", endpoint, ENDPOINTS),
+  payload: setting(
+    oneOf("standard", "full"),
+    "standard",
+    "Fields of the body: those of the type alone, or all that the call has.",
+  ),
+  deliver: setting(
+    oneOf("any", "every"),
+    "any",
+    "With several endpoints: done when any accepts, or when every one has.",
+  ),
+  concurrency: setting(
+    wholeNumber(1, 10_000),
+    64,
+    "Deliveries in attempt at the same time, in each process.",
+  ),
+  requestsPerSecond: optional(
+    rate(1_000_000),
+    "Most requests a second, over all processes; left out: no limit.",
+  ),
+  messageIdHeader: setting(flag(), false, "Adds the header `X-Switchyard-Message-Id`."),
+  attemptHeader: setting(flag(), false, "Adds a header with the attempt's number."),
+  standardWebhooks: setting(
+    flag(),
+    false,
+    "Adds the headers of Standard Webhooks (`webhook-id` and others). Needs `sharedSecret`.",
+  ),
+  tls: optionalSection(tlsFiles("Files for TLS to this destination's endpoints."), false),
+};
+
+const webhook = section("Delivered by Switchyard as webhooks.", webhookFields, checkWebhook);
+
+const topic = section(
+  "Only its topic is written; others consume it.",
+  {
+    name: required(integrationName, "The integration name; must be given for a topic."),
+    ...base,
+  },
+  (values): TopicDestination => ({ kind: "topic", ...values }),
+);
+
+export const destinationSettings = list(
+  "Where calls go. Each destination has:",
+  variants("", "type", "Delivered by Switchyard, or left on its topic for others.", {
+    webhook,
+    topic,
+  }),
+  { min: 0, max: Number.POSITIVE_INFINITY },
+);
+
+function checkWebhook(
+  values: Values<typeof webhookFields>,
+  place: Place,
+): WebhookDestination | Invalid {
+  if (values.standardWebhooks && values.sharedSecret === null) {
+    const expected = "a text that is not empty, since standardWebhooks is true";
+    return place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
+  }
+  return { kind: "webhook", ...values };
+}

@@ -1,0 +1,31 @@
+/** Complete http and https URLs, and how much of one may be shown. */
+
+import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
+import { HIDDEN } from "./problem.ts";
+import { text } from "./scalars.ts";
+
+export function webUrl(expected: string): Decoder<string> {
+  return text(expected, testUrl, showUrl);
+}
+
+function testUrl(given: string): Tested<string> {
+  if (/[\s\p{Cc}]/u.test(given)) return wrong("take out blanks and control characters");
+  if (!/^https?:\/\/[^/?#\\]/i.test(given))
+    return wrong("begin with https:// or http:// and the host");
+  if (!URL.canParse(given)) return wrong("check the host and the port");
+  const url = new URL(given);
+  if (url.username !== "" || url.password !== "") {
+    return wrong("take out the user name and password; a static header can carry them");
+  }
+  if (url.hash !== "" || given.endsWith("#"))
+    return wrong("take out `#` and what follows, it is never sent");
+  return value(given);
+}
+
+/** Hides what may be secret in a URL: user name, password, and the values of the query. */
+export function showUrl(raw: unknown): unknown {
+  if (typeof raw !== "string") return raw;
+  return raw
+    .replace(/^([^/?#]*:?[/\\]{0,2})[^/?#\\]*@/, `$1${HIDDEN}@`)
+    .replace(/[?#].*$/s, (rest) => rest.replace(/=[^&#]*/g, `=${HIDDEN}`));
+}

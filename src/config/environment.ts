@@ -1,0 +1,88 @@
+/**
+ * Settings from the environment. Each setting outside the lists has a variable: its path in upper
+ * snake case after `SWITCHYARD_`. It wins over the file; an empty variable counts as not set.
+ */
+
+import { isMap } from "./collections.ts";
+import type { Unit } from "./decoder.ts";
+import type { Environment } from "./fill.ts";
+import type { Origin } from "./place.ts";
+import { pathText } from "./problem.ts";
+import { flagFromText } from "./scalars.ts";
+import type { Node, Setting } from "./setting.ts";
+
+const PREFIX = "SWITCHYARD_";
+
+/** Variables that are no settings: for commands, the client library, the local Kafka, the tests. */
+const OTHER_VARIABLES: ReadonlySet<string> = new Set([
+  "SWITCHYARD_CONFIG",
+  "SWITCHYARD_ENDPOINT",
+  "SWITCHYARD_GENERATED_INPUTS",
+  "SWITCHYARD_KAFKA_JARS",
+]);
+
+export interface Variable {
+  readonly name: string;
+  readonly path: readonly string[];
+  /** Null for a section that takes `true` and `false`. */
+  readonly setting: Setting<unknown, Unit> | null;
+}
+
+/** Such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
+export function variableName(path: readonly string[]): string {
+  const words = path.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase());
+  return `${PREFIX}${words.join("_")}`;
+}
+
+/** The variables of all settings below a node, outer ones first. */
+export function variables(node: Node, path: readonly string[] = []): readonly Variable[] {
+  const name = variableName(path);
+  if (node.kind === "setting") return [{ name, path, setting: node }];
+  if (node.kind === "list") return [];
+  if (node.kind === "section") {
+    const own = node.takesFlag ? [{ name, path, setting: null }] : [];
+    const inner = Object.entries(node.fields).flatMap(([key, field]) =>
+      variables(field, [...path, key]),
+    );
+    return [...own, ...inner];
+  }
+  const tag = { name: variableName([...path, node.tag]), path: [...path, node.tag], setting: null };
+  const inner = Object.values(node.sections).flatMap((variant) => variables(variant, path));
+  // The same field of several variants has one variable.
+  return [...new Map([tag, ...inner].map((variable) => [variable.name, variable])).values()];
+}
+
+export interface Overridden {
+  readonly tree: unknown;
+  readonly origins: ReadonlyMap<string, Origin>;
+}
+
+/** Puts the values of variables into the tree of the file. */
+export function override(tree: unknown, known: readonly Variable[], env: Environment): Overridden {
+  const origins = new Map<string, Origin>();
+  let result = tree;
+  for (const { name, path, setting } of known) {
+    const given = env[name];
+    if (given === undefined || given === "") continue;
+    // A setting's own decoder reads its text; a section's flag has none.
+    const raw = setting === null ? flagFromText(given) : given;
+    result = put(result, path, raw);
+    origins.set(pathText(path), { kind: "environment", name });
+  }
+  return { tree: result, origins };
+}
+
+function put(tree: unknown, path: readonly string[], raw: unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return raw;
+  const map = isMap(tree) ? tree : {};
+  return { ...map, [key]: put(Object.hasOwn(map, key) ? map[key] : undefined, rest, raw) };
+}
+
+/** One sentence for each variable that looks like a setting and is none. */
+export function unknownVariables(known: readonly Variable[], env: Environment): readonly string[] {
+  const names = new Set(known.map(({ name }) => name));
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !names.has(name) && !OTHER_VARIABLES.has(name))
+    .map((name) => `the environment variable ${name} belongs to no setting and is ignored`);
+}

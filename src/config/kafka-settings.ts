@@ -1,0 +1,114 @@
+/** The section `kafka`: how to reach the cluster, and the names and sizes of topics. */
+
+import type { OwnTopicNames } from "../domain/topics.ts";
+import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
+import { webUrl } from "./endpoint-url.ts";
+import { tlsFiles } from "./pem.ts";
+import { duration, flag, listOf, oneOf, secret, text, textLike, wholeNumber } from "./scalars.ts";
+import {
+  optional,
+  optionalSection,
+  optionalVariants,
+  required,
+  section,
+  setting,
+  variants,
+} from "./setting.ts";
+
+/** Longest name that Kafka takes for a topic. */
+export const TOPIC_NAME_CHARACTERS_MAX = 249;
+
+const broker = text("an address such as kafka-1:9092", (given): Tested<string> => {
+  const [, host, port] = /^([^\s:/@,[\]]+):(\d{1,5})$/.exec(given) ?? [];
+  if (/^\[|:.*:/.test(given)) return wrong("give a host name or an IPv4 address, and the port");
+  if (host === undefined) return wrong("give the host and the port, nothing else");
+  return Number(port) >= 1 && Number(port) <= 65_535 ? value(given) : wrong("ports are 1 to 65535");
+});
+
+const manyBrokers = listOf(broker, "of addresses such as kafka-1:9092", { min: 1, max: 100 });
+
+const brokers: Decoder<readonly string[]> = {
+  ...manyBrokers,
+  expected: "a list of addresses such as kafka-1:9092, or a text with commas",
+  decode: (raw, place) =>
+    manyBrokers.decode(typeof raw === "string" ? manyBrokers.fromText(raw) : raw, place),
+};
+
+const topicName = textLike(
+  `a topic name: letters, digits, dots, dashes and underscores, at most ${TOPIC_NAME_CHARACTERS_MAX}`,
+  new RegExp(`^(?!\\.{1,2}$)[\\w.-]{1,${TOPIC_NAME_CHARACTERS_MAX}}$`),
+);
+
+function credentials<const Mechanism extends "plain" | "scram-sha-256" | "scram-sha-512">(
+  mechanism: Mechanism,
+) {
+  const fields = {
+    username: required(textLike("a user name", /./s), "User name."),
+    password: required(secret("a password"), "Password."),
+  };
+  return section("User name and password.", fields, (values) => ({ mechanism, ...values }));
+}
+
+const oauth = section(
+  "A token by client credentials.",
+  {
+    tokenUrl: required(webUrl("a complete http or https URL"), "Where tokens are asked for."),
+    clientId: required(textLike("a client id", /./s), "Client id."),
+    clientSecret: required(secret("a client secret"), "Client secret."),
+    scope: optional(textLike("a scope", /./s), "Scope of the token."),
+  },
+  (values) => ({ mechanism: "oauthbearer" as const, ...values }),
+);
+
+const sasl = variants(
+  "How to log in to the brokers. Left out: not at all.",
+  "mechanism",
+  "How to log in.",
+  {
+    plain: credentials("plain"),
+    "scram-sha-256": credentials("scram-sha-256"),
+    "scram-sha-512": credentials("scram-sha-512"),
+    oauthbearer: oauth,
+  },
+);
+
+export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
+  brokers: required(brokers, "Brokers to ask first; the others are found through them."),
+  topicPrefix: setting(
+    textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
+    "switchyard.",
+    "Begins the name of every topic and consumer group.",
+  ),
+  topics: section(
+    "Own names for the topics that platforms write; no prefix is added.",
+    { calls: optional(topicName, "The topic of the raw calls; otherwise `<topicPrefix>calls`.") },
+    ({ calls }): OwnTopicNames => (calls === null ? {} : { calls }),
+  ),
+  tls: optionalSection(
+    tlsFiles("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),
+    true,
+  ),
+  sasl: optionalVariants(sasl),
+  partitions: setting(wholeNumber(1, 10_000), 6, "Partitions of topics that are created."),
+  replicationFactor: optional(
+    wholeNumber(1, 100),
+    "Copies of topics that are created; left out: as the brokers have it.",
+  ),
+  sessionTimeout: setting(
+    duration(6_000, 300_000),
+    "10s",
+    "After this time without a sign of life a process's partitions go to others.",
+  ),
+  createTopics: setting(
+    flag(),
+    true,
+    "Whether `run` creates missing topics. If not, it waits for them and says for which.",
+  ),
+  startTimeout: setting(
+    duration(0, 86_400_000),
+    "60s",
+    "How long brokers that do not answer are tried again at start.",
+  ),
+});
+
+export const logLevel = oneOf("debug", "info", "warn", "error");

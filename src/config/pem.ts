@@ -1,0 +1,74 @@
+/** Settings that name a PEM file; the configuration holds the file's text. */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+
+import type { Decoder } from "./decoder.ts";
+import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
+import { optional, type Section, section } from "./setting.ts";
+
+/** PEM texts; null: none. */
+export interface TlsFiles {
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+}
+
+export const certificateFile = pemFile("the path of a PEM file with certificates", (pem) => {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0) throw new Error("no CERTIFICATE block in it");
+  for (const block of blocks) new X509Certificate(block);
+});
+
+const keyFile = pemFile(
+  "the path of a PEM file with a private key, without a passphrase",
+  (pem) => {
+    createPrivateKey(pem);
+  },
+);
+
+/** `ca`, `cert` and `key` of a connection; the certificate and the key must belong together. */
+export function tlsFiles(doc: string): Section<TlsFiles> {
+  const fields = {
+    ca: optional(certificateFile, "Certificates of a private CA, trusted beside the public roots."),
+    cert: optional(certificateFile, "Our certificate, for mutual TLS. Needs `key`."),
+    key: optional(keyFile, "The private key of `cert`."),
+  };
+  return section(doc, fields, (files, place) => {
+    const { cert, key } = files;
+    if (cert === null && key === null) return files;
+    if (cert === null || key === null) {
+      const [there, missing] = cert === null ? ["key", "cert"] : ["cert", "key"];
+      const expected = `the path of a PEM file, since ${there} is given`;
+      return place.child(missing).fail({ found: "nothing", expected, hint: null });
+    }
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return files;
+    const expected = "the private key of the certificate in cert";
+    return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
+  });
+}
+
+function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
+  const decode = (raw: unknown, place: Place): string | Invalid => {
+    const found = foundAt(place, raw, (path) => path);
+    if (typeof raw !== "string" || raw === "") return place.fail({ found, expected, hint: null });
+    const file = place.readFile(raw);
+    if (file.kind === "unreadable") {
+      return place.fail({
+        found: `${found}, which cannot be read: ${file.why}`,
+        expected,
+        hint: RELATIVE,
+      });
+    }
+    try {
+      check(file.text);
+      return file.text;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : "unreadable";
+      place.fail({ found: `${found}, which cannot be used: ${why}`, expected, hint: null });
+      return INVALID;
+    }
+  };
+  return { expected, unit: "", show: (raw) => raw, fromText: (text) => text, decode };
+}
+
+const RELATIVE = "a relative path starts at the folder of the configuration file";

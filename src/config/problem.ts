@@ -1,0 +1,58 @@
+/** What is wrong with a configuration, said so that it can be put right. */
+
+export type Path = readonly (string | number)[];
+
+export interface Problem {
+  readonly path: Path;
+  /** What is there, in words. Never a secret. */
+  readonly found: string;
+  readonly expected: string;
+  /** How to put it right, where that does not follow from `expected`. */
+  readonly hint: string | null;
+}
+
+const SHOWN_MAX = 80;
+
+/** Such as `destinations[2].endpoints[0].url`; the whole file has the path `(file)`. */
+export function pathText(path: Path): string {
+  if (path.length === 0) return "(file)";
+  return path.map((key, index) => segment(key, index === 0)).join("");
+}
+
+function segment(key: string | number, isFirst: boolean): string {
+  if (typeof key === "number") return `[${key}]`;
+  if (!/^[\w-]+$/.test(key)) return `[${JSON.stringify(cut(key))}]`;
+  return isFirst ? key : `.${key}`;
+}
+
+/** A value in words: scalars as they are, others only by their kind, so that no secret inside shows. */
+export function describe(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "an empty value";
+  if (typeof value === "string") return value === HIDDEN ? HIDDEN : cut(JSON.stringify(value));
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  return typeof value === "object" ? "a map" : `${value}`;
+}
+
+/** A value by its kind alone. */
+export function kindOf(value: unknown): string {
+  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
+  if (typeof value === "number") return "a number";
+  if (typeof value === "boolean") return `${value}`;
+  return describe(value);
+}
+
+export const HIDDEN = "(hidden)";
+
+function cut(text: string): string {
+  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}...`;
+}
+
+/** One problem as lines for people; `line` is the line of the file, where it is known. */
+export function problemText(problem: Problem, line: number | null): string {
+  const where = line === null ? "" : ` (line ${line})`;
+  const rows = [`${pathText(problem.path)}${where}`];
+  rows.push(`  found:    ${problem.found}`, `  expected: ${problem.expected}`);
+  if (problem.hint !== null) rows.push(`  hint:     ${problem.hint}`);
+  return rows.join("\n");
+}

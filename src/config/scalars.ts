@@ -1,0 +1,118 @@
+/** Decoders of single values: texts, numbers, flags, choices, durations, and lists of them. */
+
+import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
+import { durationText, parseDuration } from "./duration.ts";
+import { allValid, foundAt, type Invalid, type Place } from "./place.ts";
+
+const QUOTE = "put the value in quotes";
+
+/** A text that `test` accepts; without `test` any that is not empty. */
+export function text<Value = string>(
+  expected: string,
+  test: (given: string) => Tested<Value>,
+  show: (raw: unknown) => unknown = (raw) => raw,
+): Decoder<Value> {
+  return decoder({
+    expected,
+    unit: "",
+    show,
+    test: (raw) => {
+      if (typeof raw === "number" || typeof raw === "boolean") return wrong(QUOTE);
+      return typeof raw === "string" ? test(raw) : wrong();
+    },
+  });
+}
+
+export function textLike(expected: string, pattern: RegExp): Decoder<string> {
+  return text(expected, (given) => (pattern.test(given) ? value(given) : wrong()));
+}
+
+/** Any text that is not empty, and that is never shown. */
+export function secret(expected: string): Decoder<string> {
+  const hint = "leave the setting out where there is none";
+  return text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
+}
+
+export function wholeNumber(min: number, max: number): Decoder<number> {
+  return numberLike(`a whole number from ${min} to ${max}`, (given) => {
+    return Number.isInteger(given) && given >= min && given <= max;
+  });
+}
+
+/** A number above zero, fractions allowed. */
+export function rate(max: number): Decoder<number> {
+  return numberLike(`a number above 0 and at most ${max}`, (given) => given > 0 && given <= max);
+}
+
+function numberLike(expected: string, accepts: (given: number) => boolean): Decoder<number> {
+  return decoder({
+    expected,
+    unit: "",
+    fromText: (given) => (/^-?\d+(\.\d+)?$/.test(given) ? Number(given) : given),
+    test: (raw) => {
+      if (typeof raw === "string" && /^[\d.]+$/.test(raw)) return wrong("write it without quotes");
+      return typeof raw === "number" && accepts(raw) ? value(raw) : wrong();
+    },
+  });
+}
+
+export function flag(): Decoder<boolean> {
+  return decoder({
+    expected: "true or false",
+    unit: "",
+    fromText: flagFromText,
+    test: (raw) => (typeof raw === "boolean" ? value(raw) : wrong()),
+  });
+}
+
+export function flagFromText(given: string): unknown {
+  return given === "true" || given === "false" ? given === "true" : given;
+}
+
+export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Decoder<Choice> {
+  const expected = choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+  return text(expected, (given) => {
+    const choice = choices.find((candidate) => candidate === given);
+    return choice === undefined ? wrong() : value(choice);
+  });
+}
+
+/** Milliseconds from a text with a unit. */
+export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
+  const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
+  return decoder({
+    expected: `a duration with its unit (ms, s, m, h, d), ${range}`,
+    unit: "Ms",
+    test: (raw) => {
+      if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}ms or ${raw}s`);
+      const ms = typeof raw === "string" ? parseDuration(raw) : null;
+      return ms !== null && ms >= minMs && ms <= maxMs ? value(ms) : wrong();
+    },
+  });
+}
+
+/** A list, each entry read by `item`; in the environment with commas. */
+export function listOf<Value, U extends Unit>(
+  item: Decoder<Value, U>,
+  what: string,
+  length: { readonly min: number; readonly max: number },
+): Decoder<readonly Value[], U> {
+  const size = length.max === Number.POSITIVE_INFINITY ? "" : ` of ${length.min} to ${length.max}`;
+  const least = size === "" && length.min > 0 ? ` (at least ${length.min})` : "";
+  const expected = `a list${size} ${what}${least}`;
+  const show = (raw: unknown) => (Array.isArray(raw) ? raw.map((entry) => item.show(entry)) : raw);
+  const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
+    if (!Array.isArray(raw)) {
+      const found = foundAt(place, raw, item.show);
+      return place.fail({ found, expected, hint: "write [a, b], or one line each with a dash" });
+    }
+    const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
+    if (raw.length < length.min || raw.length > length.max) {
+      const found = raw.length === 0 ? "an empty list" : `a list of ${raw.length}`;
+      return place.fail({ found, expected, hint: null });
+    }
+    return allValid(values);
+  };
+  const fromText = (given: string) => given.split(",").map((entry) => entry.trim());
+  return { expected, unit: item.unit, show, fromText, decode };
+}

@@ -1,0 +1,186 @@
+/**
+ * The declaration of settings: one node per setting, from which come the type, the parser, the
+ * environment's overrides, `config print` and the reference page.
+ *
+ *   node       in the file                             absent (or empty)
+ *   setting    one value, or a list of plain values    its default; null if optional; else a problem
+ *   section    a map of nodes; other keys are problems read as an empty map
+ *   variants   a map whose fields hang on one of them  a problem
+ *   list       a list of sections or variants          an empty list
+ *   optional   any of these                            null
+ */
+
+import { readList, readMap, reportUnknown } from "./collections.ts";
+import type { Decoder, Unit } from "./decoder.ts";
+import { INVALID, type Invalid, type Place } from "./place.ts";
+import { describe } from "./problem.ts";
+
+interface NodeOf<Value> {
+  /** One or two sentences for the reference page. */
+  readonly doc: string;
+  /** `raw` is undefined or null when the file has nothing here. */
+  readonly decode: (raw: unknown, place: Place) => Value | Invalid;
+}
+
+export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
+  readonly kind: "setting";
+  readonly decoder: Decoder<unknown, U>;
+  /** The default as the file would state it; null: none needed; undefined: must be given. */
+  readonly fallback: unknown;
+}
+
+export interface Section<Value> extends NodeOf<Value> {
+  readonly kind: "section";
+  readonly fields: Fields;
+  /** `true` stands for an empty map and `false` for nothing. */
+  readonly takesFlag: boolean;
+}
+
+export interface Variants<Value> extends NodeOf<Value> {
+  readonly kind: "variants";
+  readonly tag: string;
+  readonly tagDoc: string;
+  readonly sections: Readonly<Record<string, Section<unknown>>>;
+  readonly isOptional: boolean;
+}
+
+export interface List<Value> extends NodeOf<Value> {
+  readonly kind: "list";
+  readonly item: Section<unknown> | Variants<unknown>;
+  /** Fewest and most entries. */
+  readonly length: { readonly min: number; readonly max: number };
+}
+
+export type Node = Setting<unknown> | Section<unknown> | Variants<unknown> | List<unknown>;
+export type Fields = Readonly<Record<string, Node>>;
+
+/** The value of a node in the program. */
+export type ValueOf<N> = N extends NodeOf<infer Value> ? Value : never;
+
+/** The values of a section's fields in the program; the unit is appended to the name. */
+export type Values<F> = {
+  readonly [K in keyof F & string as F[K] extends Setting<unknown, infer U>
+    ? `${K}${U}`
+    : K]: ValueOf<F[K]>;
+};
+
+/** A setting with a default, stated as the file would state it. */
+export function setting<Value, U extends Unit>(
+  decoder: Decoder<Value, U>,
+  fallback: string | number | boolean | readonly string[] | Readonly<Record<string, never>>,
+  doc: string,
+): Setting<Value, U> {
+  const decode = (raw: unknown, place: Place) =>
+    decoder.decode(given(decoder, raw, place) ?? fallback, place);
+  return { kind: "setting", decoder, fallback, doc, decode };
+}
+
+/** A setting that must be given. */
+export function required<Value, U extends Unit>(
+  decoder: Decoder<Value, U>,
+  doc: string,
+): Setting<Value, U> {
+  const decode = (raw: unknown, place: Place) => {
+    if (isAbsent(raw))
+      return place.fail({ found: "nothing", expected: decoder.expected, hint: null });
+    return decoder.decode(given(decoder, raw, place), place);
+  };
+  return { kind: "setting", decoder, fallback: undefined, doc, decode };
+}
+
+/** A setting that may be left out. */
+export function optional<Value, U extends Unit>(
+  decoder: Decoder<Value, U>,
+  doc: string,
+): Setting<Value | null, U> {
+  const decode = (raw: unknown, place: Place) =>
+    isAbsent(raw) ? null : decoder.decode(given(decoder, raw, place), place);
+  return { kind: "setting", decoder, fallback: null, doc, decode };
+}
+
+export function section<F extends Fields>(doc: string, fields: F): Section<Values<F>>;
+/** `finish` puts the fields together, or reports what does not fit. */
+export function section<F extends Fields, Value>(
+  doc: string,
+  fields: F,
+  finish: (values: Values<F>, place: Place) => Value | Invalid,
+): Section<Value>;
+export function section<F extends Fields>(
+  doc: string,
+  fields: F,
+  finish: (values: Values<F>, place: Place) => unknown = (values) => values,
+): Section<unknown> {
+  const decode = (raw: unknown, place: Place): unknown => {
+    const map = readMap(raw ?? {}, place);
+    if (map === INVALID) return INVALID;
+    reportUnknown(map, Object.keys(fields), place);
+    const values = Object.entries(fields).map(([key, node]) => {
+      const unit = node.kind === "setting" ? node.decoder.unit : "";
+      return [`${key}${unit}`, node.decode(map.get(key), place.child(key))] as const;
+    });
+    if (values.some(([, entry]) => entry === INVALID)) return INVALID;
+    // The names and values are those of `fields`, which is what `Values` says.
+    return finish(Object.fromEntries(values) as Values<F>, place);
+  };
+  return { kind: "section", doc, fields, takesFlag: false, decode };
+}
+
+/** A section that may be left out: null then. With `takesFlag`, `true` is an empty map, `false` null. */
+export function optionalSection<Value>(
+  base: Section<Value>,
+  takesFlag: boolean,
+): Section<Value | null> {
+  const decode = (raw: unknown, place: Place): Value | null | Invalid => {
+    if (isAbsent(raw) || (takesFlag && raw === false)) return null;
+    return base.decode(takesFlag && raw === true ? {} : raw, place);
+  };
+  return { ...base, takesFlag, decode };
+}
+
+/** A map whose fields are those of the section that its field `tag` names. */
+export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
+  doc: string,
+  tag: string,
+  tagDoc: string,
+  sections: S,
+): Variants<ValueOf<S[keyof S]>> {
+  const names = Object.keys(sections);
+  const decode = (raw: unknown, place: Place): ValueOf<S[keyof S]> | Invalid => {
+    const map = readMap(raw, place);
+    if (map === INVALID) return INVALID;
+    const chosen = map.get(tag);
+    const variant = typeof chosen === "string" && names.includes(chosen) ? sections[chosen] : null;
+    if (!variant) {
+      const found = describe(chosen ?? undefined);
+      return place.child(tag).fail({ found, expected: names.join(" or "), hint: null });
+    }
+    const rest = Object.fromEntries([...map].filter(([key]) => key !== tag));
+    return variant.decode(rest, place) as ValueOf<S[keyof S]> | Invalid;
+  };
+  return { kind: "variants", doc, tag, tagDoc, sections, isOptional: false, decode };
+}
+
+export function optionalVariants<Value>(base: Variants<Value>): Variants<Value | null> {
+  const decode = (raw: unknown, place: Place) => (isAbsent(raw) ? null : base.decode(raw, place));
+  return { ...base, isOptional: true, decode };
+}
+
+export function list<Value>(
+  doc: string,
+  item: Section<Value> | Variants<Value>,
+  length: { readonly min: number; readonly max: number },
+): List<readonly Value[]> {
+  const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
+    return readList(raw ?? [], item, length, place);
+  };
+  return { kind: "list", doc, item, length, decode };
+}
+
+function isAbsent(raw: unknown): boolean {
+  return raw === undefined || raw === null;
+}
+
+/** Texts of the environment, whole or in part, are read as such: "64" may be a number. */
+function given(decoder: Decoder<unknown, Unit>, raw: unknown, place: Place): unknown {
+  return typeof raw === "string" && place.origin !== null ? decoder.fromText(raw) : raw;
+}

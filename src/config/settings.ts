@@ -1,0 +1,73 @@
+/** Every setting there is. The reference page docs/configuration.md is generated from this. */
+
+import { type Network, parseNetwork } from "../domain/addresses.ts";
+import type { SourceId } from "../domain/ids.ts";
+import { value, wrong } from "./decoder.ts";
+import { destinationSettings } from "./destination-settings.ts";
+import { kafkaSettings, logLevel } from "./kafka-settings.ts";
+import { certificateFile } from "./pem.ts";
+import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { optional, section, setting } from "./setting.ts";
+import { id, sourceSettings } from "./source-settings.ts";
+
+const HOUR_MS = 3_600_000;
+/** Given with the project: failures are tried again for at most 4 hours. */
+const WINDOW_MAX_MS = 4 * HOUR_MS;
+/** Given with the project: a response must arrive within 5 seconds. */
+const TIMEOUT_MAX_MS = 5_000;
+const DELAYS_MAX = 50;
+
+const network = text<Network>("a network such as 127.0.0.0/8 or fd00::/8", (given) => {
+  const parsed = parseNetwork(given);
+  return parsed === null ? wrong() : value(parsed);
+});
+
+export const SETTINGS = section("", {
+  kafka: kafkaSettings,
+  sources: sourceSettings,
+  defaultSource: optional(
+    id<SourceId>(),
+    "The source of calls that name none. Left out: such calls are dead letters.",
+  ),
+  destinations: destinationSettings,
+  delivery: section("How webhooks are sent and tried again.", {
+    timeout: setting(
+      duration(1, TIMEOUT_MAX_MS),
+      "5s",
+      "From handing a request to a connection until the response has arrived whole.",
+    ),
+    window: setting(
+      duration(1, WINDOW_MAX_MS),
+      "4h",
+      "How long after its first attempt a delivery is tried again.",
+    ),
+    delays: setting(
+      listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before", {
+        min: 1,
+        max: DELAYS_MAX,
+      }),
+      ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
+      "Waits before the next attempts; the last one repeats until the window ends. Each has a delay topic.",
+    ),
+    allowNetworks: setting(
+      listOf(network, "of networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
+      [],
+      "Private networks that webhooks may be sent to. All others are refused.",
+    ),
+    ca: optional(
+      certificateFile,
+      "Certificates of a private CA, trusted beside the public roots for every destination.",
+    ),
+  }),
+  admin: section("The port for metrics and health.", {
+    host: setting(
+      textLike("an address or a host name", /^[^\s/]+$/),
+      "0.0.0.0",
+      "Where it listens.",
+    ),
+    port: setting(wholeNumber(0, 65_535), 9_464, "0: any free port."),
+  }),
+  log: section("Log lines on standard output.", {
+    level: setting(logLevel, "info", "The least important level that is written."),
+  }),
+});

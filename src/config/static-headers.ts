@@ -1,0 +1,81 @@
+/**
+ * Static headers of an endpoint: those that HTTP allows and that the request does not set itself.
+ *
+ *   name                                                    refused because
+ *   host, connection, content-length, transfer-encoding     HTTP needs them as they are
+ *   keep-alive, upgrade, expect, te, trailer, proxy-*       they speak about one connection
+ *   user-agent, content-type, x-signature                   every webhook sets them
+ *   x-switchyard-*                                          kept for our own
+ *   two names that differ in letter case only               the receiver cannot tell them apart
+ *
+ * Letter case never matters. Values are treated as secrets throughout.
+ */
+
+import { isMap } from "./collections.ts";
+import type { Decoder } from "./decoder.ts";
+import { allValid, type Invalid, type Place } from "./place.ts";
+import { HIDDEN, kindOf } from "./problem.ts";
+
+type Header = readonly [name: string, value: string];
+
+const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+const VALUE = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
+const PER_CONNECTION =
+  /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|trailer|proxy-.*)$/;
+const OURS = /^(?:user-agent|content-type|x-signature|x-switchyard-.*)$/;
+
+const EXPECTED = "a map of header names to texts";
+
+export const staticHeaders: Decoder<readonly Header[]> = {
+  expected: EXPECTED,
+  unit: "",
+  show: (raw) =>
+    isMap(raw) ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN])) : HIDDEN,
+  fromText: (text) => text,
+  decode: (raw, place) => {
+    if (!isMap(raw)) return place.fail({ found: kindOf(raw), expected: EXPECTED, hint: null });
+    const seen = new Set<string>();
+    const headers = Object.entries(raw).map(([name, given]) => {
+      const lower = name.toLowerCase();
+      const header = readHeader(name, given, seen.has(lower), place.child(name));
+      seen.add(lower);
+      return header;
+    });
+    return allValid(headers);
+  },
+};
+
+function readHeader(
+  name: string,
+  given: unknown,
+  isRepeated: boolean,
+  place: Place,
+): Header | Invalid {
+  const lower = name.toLowerCase();
+  const refuse = (found: string, expected: string, hint: string | null): Invalid =>
+    place.fail({ found, expected, hint });
+  if (!NAME.test(name)) {
+    return refuse("a header name that HTTP does not allow", "letters, digits and dashes", null);
+  }
+  if (PER_CONNECTION.test(lower)) {
+    return refuse("a header of the connection", "a header that may be added", "leave it out");
+  }
+  if (OURS.test(lower)) {
+    return refuse(
+      "a header that Switchyard sets itself",
+      "a header that may be added",
+      "leave it out",
+    );
+  }
+  if (isRepeated) {
+    return refuse("the same header again, in other letter case", "each header once", null);
+  }
+  if (typeof given !== "string") {
+    return refuse(kindOf(given), "a text", "put the value in quotes");
+  }
+  if (!VALUE.test(given)) {
+    const expected = "visible ASCII characters, with blanks only between them";
+    return refuse("a value that HTTP does not allow", expected, "percent-encode other characters");
+  }
+  return [name, given];
+}
