@@ -22,45 +22,62 @@ import type { Codec } from "./encode-produce.ts";
 /** Most bytes of one batch's records after decompression. */
 export const INFLATED_BYTES_MAX = 256 * 1024 * 1024;
 
-const bounded = { maxOutputLength: INFLATED_BYTES_MAX };
+interface Bound {
+  readonly maxOutputLength: number;
+}
+
 const gzipped = promisify(gzip);
-const gunzipped = promisify<Buffer, typeof bounded, Buffer>(gunzip);
+const gunzipped = promisify<Buffer, Bound, Buffer>(gunzip);
 const zstdCompressed = promisify<Buffer, Buffer>(zstdCompress);
-const zstdDecompressed = promisify<Buffer, typeof bounded, Buffer>(zstdDecompress);
+const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
 
-const gzipCodec: Codec = {
-  compress: async ({ buffer }) => gzipped(buffer),
-  decompress: (buffer) => gunzipped(buffer, bounded),
-};
+function gzipCodec(bound: Bound): Codec {
+  return {
+    compress: async ({ buffer }) => gzipped(buffer),
+    decompress: (buffer) => gunzipped(buffer, bound),
+  };
+}
 
-const snappyCodec: Codec = {
-  compress: () => Promise.reject(new Error("Snappy is read but not written; use lz4 or zstd.")),
-  decompress: async (buffer) => {
-    const blocks = xerialBlocks(buffer) ?? [buffer];
-    let bytes = 0;
-    for (const block of blocks) bytes += snappyBytes(block);
-    checkBound(bytes);
-    return Buffer.concat(await Promise.all(blocks.map(inflateSnappy)));
-  },
-};
+function snappyCodec(bound: Bound): Codec {
+  return {
+    compress: () => Promise.reject(new Error("Snappy is read but not written; use lz4 or zstd.")),
+    decompress: async (buffer) => {
+      const blocks = xerialBlocks(buffer) ?? [buffer];
+      let bytes = 0;
+      for (const block of blocks) bytes += snappyBytes(block);
+      check(bytes, bound);
+      return Buffer.concat(await Promise.all(blocks.map(inflateSnappy)));
+    },
+  };
+}
 
-const lz4Codec: Codec = {
-  compress: ({ buffer }) => compressFrame(buffer),
-  decompress: async (buffer) => {
-    // 255 is LZ4's highest ratio; only what could exceed the bound is looked at more closely.
-    if (buffer.length * 255 > INFLATED_BYTES_MAX) checkBound(lz4BytesMax(buffer));
-    return decompressFrame(buffer);
-  },
-};
+function lz4Codec(bound: Bound): Codec {
+  return {
+    compress: ({ buffer }) => compressFrame(buffer),
+    decompress: async (buffer) => {
+      // 255 is LZ4's highest ratio; only what could exceed the bound is looked at more closely.
+      if (buffer.length * 255 > bound.maxOutputLength) check(lz4BytesMax(buffer), bound);
+      return decompressFrame(buffer);
+    },
+  };
+}
 
-const zstdCodec: Codec = {
-  compress: ({ buffer }) => zstdCompressed(buffer),
-  decompress: (buffer) => zstdDecompressed(buffer, bounded),
-};
+function zstdCodec(bound: Bound): Codec {
+  return {
+    compress: ({ buffer }) => zstdCompressed(buffer),
+    decompress: (buffer) => zstdDecompressed(buffer, bound),
+  };
+}
 
-/** Kafka's numbers of the compressions, which are kafkajs' as well. */
-export const CODECS = { 1: gzipCodec, 2: snappyCodec, 3: lz4Codec, 4: zstdCodec } as const;
+/** Codecs by Kafka's numbers of the compressions, which are kafkajs' as well. */
+export function createCodecs(inflatedBytesMax: number) {
+  const bound: Bound = { maxOutputLength: inflatedBytesMax };
+  return { 1: gzipCodec(bound), 2: snappyCodec(bound), 3: lz4Codec(bound), 4: zstdCodec(bound) };
+}
 
+export const CODECS = createCodecs(INFLATED_BYTES_MAX);
+
+/** @param registry kafkajs' `CompressionCodecs` */
 export function registerCodecs(registry: Record<number, () => unknown>): void {
   for (const [type, codec] of Object.entries(CODECS)) registry[Number(type)] = () => codec;
 }
@@ -115,7 +132,7 @@ function lz4BytesMax(frame: Buffer): number {
   return blocks * blockBytesMax;
 }
 
-function checkBound(bytes: number): void {
-  if (bytes <= INFLATED_BYTES_MAX) return;
-  throw new Error(`more than ${INFLATED_BYTES_MAX} bytes after decompression`);
+function check(bytes: number, { maxOutputLength }: Bound): void {
+  if (bytes <= maxOutputLength) return;
+  throw new Error(`more than ${maxOutputLength} bytes after decompression`);
 }

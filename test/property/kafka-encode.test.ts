@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
+import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
 import { murmur2 } from "../../src/kafka/murmur2.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "../../src/kafka/varint.ts";
 import {
@@ -35,7 +36,7 @@ test("writes the bytes that kafkajs writes", async () => {
       fc.option(fc.string({ minLength: 1 }), { nil: null }),
       fc.nat(1_000_000),
       async (topics, transactionalId, producerId) => {
-        const produce = (isPairs: boolean) => ({
+        const produce = <Converted>(convert: (each: OutgoingMessage) => Converted) => ({
           acks: -1,
           timeout: 30_000,
           transactionalId,
@@ -47,15 +48,19 @@ test("writes the bytes that kafkajs writes", async () => {
               {
                 partition: index,
                 firstSequence: index,
-                messages: messages.map((each) =>
-                  isPairs ? each : { ...each, headers: Object.fromEntries(each.headers) },
-                ),
+                messages: messages.map(convert),
               },
             ],
           })),
         });
-        const expected = await originalProduceRequest(produce(false)).encode();
-        const actual = await encodeProduce(produce(true), 0, () => null);
+        const expected = await originalProduceRequest(
+          produce((each) => ({ ...each, headers: Object.fromEntries(each.headers) })),
+        ).encode();
+        const actual = await encodeProduce(
+          produce((each) => each),
+          0,
+          () => null,
+        );
         expect(actual.equals(expected.buffer)).toBe(true);
       },
     ),
