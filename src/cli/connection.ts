@@ -1,0 +1,32 @@
+/** From the configuration to what the Kafka adapter and the topic plan are handed. */
+
+import type { Config } from "../config/config.ts";
+import { type PlannedTopic, recordBytesMax, topicPlan } from "../domain/topic-plan.ts";
+import { type TopicNames, topicNames } from "../domain/topics.ts";
+import type { KafkaConnection } from "../kafka/port.ts";
+
+const CLIENT_ID = "switchyard";
+
+export function kafkaConnection(config: Config): KafkaConnection {
+  const { brokers, tls, sasl, sessionTimeoutMs } = config.kafka;
+  return {
+    brokers,
+    clientId: CLIENT_ID,
+    tls,
+    sasl,
+    sessionTimeoutMs,
+    recordBytesMax: recordBytesMax(configuredTopics(config)),
+  };
+}
+
+export function configuredTopics(config: Config): TopicNames {
+  return topicNames(config.kafka.topicPrefix, config.kafka.topics);
+}
+
+export function configuredPlan(config: Config): readonly PlannedTopic[] {
+  const { partitions, replicationFactor } = config.kafka;
+  const { delaysMs, windowMs } = config.delivery;
+  const destinations = config.destinations.map(({ id }) => id);
+  const topics = configuredTopics(config);
+  return topicPlan({ topics, destinations, delaysMs, windowMs, partitions, replicationFactor });
+}

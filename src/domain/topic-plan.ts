@@ -1,0 +1,85 @@
+/**
+ * The topics that Switchyard needs (SPEC section 2), and how they should be set.
+ *
+ *   topic                       retention.ms                     max.message.bytes
+ *   calls                       7 d                              1 MiB
+ *   deliveries.<destination>    7 d                              16 KiB more
+ *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
+ *   dead-letters                14 d                             64 KiB more
+ *
+ * All are `cleanup.policy=delete` with `kafka.partitions` partitions. A delivery is a call and
+ * headers of ours, a dead letter a delivery and more headers, hence the growing sizes.
+ * `topic-differences.ts` compares the plan with a cluster.
+ */
+
+import type { DestinationId } from "./ids.ts";
+import { type TopicNames, tierName } from "./topics.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const CALL_BYTES_MAX = 1_048_576;
+const DELIVERY_BYTES_MAX = CALL_BYTES_MAX + 16 * 1_024;
+const DEAD_LETTER_BYTES_MAX = CALL_BYTES_MAX + 64 * 1_024;
+const RETENTION_MS = 7 * DAY_MS;
+const DEAD_LETTER_RETENTION_MS = 14 * DAY_MS;
+const DELAY_RETENTION_MIN_MS = 8 * HOUR_MS;
+
+export interface TopicPlanOptions {
+  readonly topics: TopicNames;
+  readonly destinations: readonly DestinationId[];
+  /** Of the tiers; equal ones share a topic. */
+  readonly delaysMs: readonly number[];
+  readonly windowMs: number;
+  readonly partitions: number;
+  /** Null: the broker's default. */
+  readonly replicationFactor: number | null;
+}
+
+/** Fits the port's `TopicSpec`. */
+export interface PlannedTopic {
+  readonly name: string;
+  readonly partitions: number;
+  readonly replicationFactor: number | null;
+  readonly config: PlannedConfig;
+  /** Whether a consumer group reads it; committed offsets should then outlive its records. */
+  readonly isConsumed: boolean;
+}
+
+export const PLANNED_KEYS = ["cleanup.policy", "retention.ms", "max.message.bytes"] as const;
+export type PlannedKey = (typeof PLANNED_KEYS)[number];
+export type PlannedConfig = Readonly<Record<PlannedKey, string>>;
+
+/** Each topic once, in the order in which calls pass them. */
+export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
+  const { topics, destinations, delaysMs, windowMs, partitions, replicationFactor } = options;
+  const bytesMax = recordBytesMax(topics);
+  const planned = (name: string, retentionMs: number, isConsumed = true): PlannedTopic => ({
+    name,
+    partitions,
+    replicationFactor,
+    config: {
+      "cleanup.policy": "delete",
+      "retention.ms": `${retentionMs}`,
+      "max.message.bytes": `${bytesMax(name)}`,
+    },
+    isConsumed,
+  });
+  const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * windowMs);
+  const tiers = [...new Map(delaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
+  return [
+    planned(topics.calls, RETENTION_MS),
+    ...destinations.map((destination) => planned(topics.deliveries(destination), RETENTION_MS)),
+    ...tiers.map((delayMs) => planned(topics.delays(delayMs), delayRetentionMs)),
+    planned(topics.deadLetters, DEAD_LETTER_RETENTION_MS, false),
+  ];
+}
+
+/** The largest record (key, value and headers) that a topic of the plan takes, by its name. */
+export function recordBytesMax(topics: TopicNames): (topic: string) => number {
+  const grown = [`${topics.prefix}deliveries.`, `${topics.prefix}delays.`];
+  return (topic) => {
+    if (topic === topics.calls) return CALL_BYTES_MAX;
+    if (topic === topics.deadLetters) return DEAD_LETTER_BYTES_MAX;
+    return grown.some((start) => topic.startsWith(start)) ? DELIVERY_BYTES_MAX : CALL_BYTES_MAX;
+  };
+}
