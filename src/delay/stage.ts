@@ -1,12 +1,38 @@
-/** Delay topics back to their destinations' topics, when their records are due. */
+/**
+ * Delay topics back to their destinations' topics, when their records are due: a consumer and a
+ * group per tier, and a wait of its own for each partition. No HTTP request is ever made here.
+ *
+ *   step                                        a crash after it
+ *   1  the head of a partition is due           it is read and found due again
+ *   2  all that is due is written back, or as   the records are written again: a repeated attempt
+ *      dead letters, in one send
+ *   3  they are acknowledged and finished       the same, until the consumer commits
+ *   4  the consumer commits, now and then       nothing is repeated
+ *
+ * A drain waits for the sends under way; what still waits stays in its topic.
+ */
 
 import type { DestinationId } from "../domain/ids.ts";
-import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import type { Kafka, Producer } from "../kafka/port.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
+import {
+  type AssignedPartition,
+  ClosedError,
+  type Consumer,
+  type Kafka,
+  type PartitionHandler,
+  type Producer,
+} from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
+import { watchConsumer } from "../telemetry/watch-consumer.ts";
+import { readWaiting, type Waiting } from "./due.ts";
+import { deadLetterOf, type Letter, outgoingOf } from "./outgoing.ts";
+import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
+import { createTopicList } from "./places.ts";
 
 export interface DelayDeps {
   readonly kafka: Kafka;
@@ -15,6 +41,8 @@ export interface DelayDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
+  readonly onFatal: (error: Error) => void;
 }
 
 export interface DelayConfig {
@@ -29,7 +57,241 @@ export interface DelayConfig {
   readonly drainLimitMs: number;
 }
 
-/** Starts a consumer per tier. */
-export function startDelay(_deps: DelayDeps, _config: DelayConfig): Promise<RunningStage> {
-  throw new Error("not written yet");
+/** Records of a partition held in memory; the rest waits in the topic. */
+const PARTITION_RECORDS_MAX = 2_000;
+/** Records written back in one send. */
+const RETURN_RECORDS_MAX = 500;
+/** Longest sleep at a time, so that a clock that was set forward is noticed. */
+const SLEEP_MAX_MS = 10_000;
+const LOOK_UP_AGAIN_MS = 1_000;
+const LOG_LINES_PER_SECOND = 10;
+
+/** Starts a consumer per tier. Topics must exist. */
+export function startDelay(deps: DelayDeps, config: DelayConfig): Promise<RunningStage> {
+  const fail = once(deps.onFatal);
+  const lookUp = createLookUp(deps, config.destinations);
+  const tiers = config.tiers.map((tier) => startTier(tier, deps, config, lookUp, fail));
+  const watch = watchConsumer(
+    deps.metrics,
+    {
+      progress: () => tiers.flatMap((consumer) => consumer.progress()),
+      rebalances: () => tiers.reduce((sum, consumer) => sum + consumer.rebalances(), 0),
+    },
+    { stage: "delay", destination: "" },
+    deps.clock,
+  );
+  const stopWatching = watchWaiting(deps.metrics, config.tiers, tiers);
+  return Promise.resolve({
+    name: "delay",
+    joined: Promise.all(tiers.map(({ joined }) => joined)).then(() => undefined),
+    troubles: lookUp.troubles,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(tiers.map((consumer) => consumer.stop()));
+      watch[Symbol.dispose]();
+      stopWatching();
+    },
+  });
+}
+
+function watchWaiting(metrics: Metrics, names: readonly string[], consumers: readonly Consumer[]) {
+  const gauges = names.map((tier) => metrics.waiting.bind({ tier }));
+  return metrics.onScrape(() => {
+    consumers.forEach((consumer, index) => {
+      const waiting = consumer.progress().map(({ end, position }) => Math.max(0, end - position));
+      gauges[index]?.set(waiting.reduce((sum, count) => sum + count, 0));
+    });
+  });
+}
+
+function startTier(
+  tier: string,
+  deps: DelayDeps,
+  config: DelayConfig,
+  lookUp: LookUp,
+  fail: (error: Error) => void,
+): Consumer {
+  const { topics, groups, bytesMax, drainLimitMs } = config;
+  const delayMs = tierDelayMs(tier);
+  if (delayMs === null) throw new Error(`${tier} is no name of a delay tier`);
+  const write = createWriter(tier, deps, topics.deadLetters);
+  return deps.kafka.consume({
+    groupId: groups.delay(tier),
+    topics: [topics.delays(delayMs)],
+    partitionRecordsMax: PARTITION_RECORDS_MAX,
+    bytesMax,
+    // One partition's head may be due long before another's.
+    whenFull: "pause",
+    drainLimitMs,
+    onAssigned: (partition) =>
+      waitOn(partition, {
+        clock: deps.clock,
+        read: (record) => readWaiting(record, topics.deliveries),
+        lookUp,
+        write,
+        fail,
+      }),
+    onCrash: fail,
+  });
+}
+
+interface Work {
+  readonly clock: Clock;
+  readonly read: (record: IncomingRecord) => Waiting;
+  readonly lookUp: LookUp;
+  /** Resolves when all are acknowledged. */
+  readonly write: (due: readonly Due[]) => Promise<void>;
+  readonly fail: (error: Error) => void;
+}
+
+/** The loop of one partition: wait for its head, send all that is due, and again. */
+function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
+  const { clock, lookUp } = work;
+  const queue: Waiting[] = [];
+  const draining = new AbortController();
+  const sends = new Set<Promise<void>>();
+  let isRunning = false;
+
+  const send = (due: readonly Due[]) => {
+    const sent = work
+      .write(due)
+      .then(() => {
+        for (const { waiting } of due) partition.finish(waiting.record.offset);
+      })
+      .catch((error: unknown) => {
+        // At the end of the process the records just stay unfinished.
+        if (!(error instanceof ClosedError)) work.fail(asError(error));
+      })
+      .finally(() => sends.delete(sent));
+    sends.add(sent);
+  };
+  const run = async () => {
+    while (!draining.signal.aborted) {
+      const step = takeDue(queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
+      if (step.kind === "empty") break;
+      if (step.kind === "due") send(step.due);
+      else if (step.kind === "look-up") await lookUp.renew(draining.signal);
+      else await clock.sleep(Math.min(step.waitMs, SLEEP_MAX_MS), draining.signal);
+    }
+    // In the same turn as the last look at the queue, so that no `take` falls between.
+    isRunning = false;
+  };
+  return {
+    take: (records) => {
+      for (const record of records) queue.push(work.read(record));
+      if (isRunning || draining.signal.aborted) return;
+      isRunning = true;
+      run().catch((error: unknown) => {
+        if (!draining.signal.aborted) work.fail(asError(error));
+      });
+    },
+    drain: async () => {
+      draining.abort();
+      queue.length = 0;
+      await Promise.all(sends);
+    },
+  };
+}
+
+interface LookUp {
+  readonly places: KnownPlaces;
+  /** Resolves when the list of topics was asked for again, or after a while when that failed. */
+  readonly renew: (signal: AbortSignal) => Promise<void>;
+  readonly troubles: () => readonly string[];
+}
+
+function createLookUp({ kafka, clock }: DelayDeps, destinations: readonly DestinationId[]): LookUp {
+  const list = createTopicList(destinations);
+  let underWay: Promise<boolean> | null = null;
+  let trouble: string | null = null;
+
+  const ask = async () => {
+    try {
+      list.renew(await kafka.admin.topics(), clock.nowMs());
+      trouble = null;
+    } catch (error) {
+      trouble = `the topics cannot be listed: ${asError(error).message}`;
+    }
+    underWay = null;
+    return trouble === null;
+  };
+  const renew = () => {
+    underWay ??= ask();
+    return underWay;
+  };
+  return {
+    places: {
+      ...list,
+      exists: (topic) => {
+        if (list.isOld(clock.nowMs())) void renew();
+        return list.exists(topic);
+      },
+    },
+    renew: async (signal) => {
+      if (!(await renew())) await clock.sleep(LOOK_UP_AGAIN_MS, signal);
+    },
+    troubles: () => (trouble === null ? [] : [trouble]),
+  };
+}
+
+/** Writes records back, or as dead letters, and counts them. */
+function createWriter(tier: string, deps: DelayDeps, deadLetterTopic: string) {
+  const { producer, clock, log, metrics } = deps;
+  const stage = "delay";
+  const recordsIn = metrics.recordsIn.bind({ stage });
+  const recordsOut = metrics.recordsOut.bind({ stage });
+  const lateness = metrics.delayLateness.bind({ tier });
+  const lines = lineLimit(LOG_LINES_PER_SECOND);
+
+  const given = ({ record, reason, error }: Letter) => {
+    metrics.deadLetters.bind({ stage, reason }).inc();
+    if (reason === "invalid-call") metrics.recordsRefused.bind({ stage, reason }).inc();
+    const leftOut = lines.admit(clock.nowMs());
+    if (leftOut === null) return;
+    const { topic, partition, offset } = record;
+    log.warn({ reason, error, topic, partition, offset, leftOut }, "delay.dead-lettered");
+  };
+  return async (due: readonly Due[]): Promise<void> => {
+    recordsIn.inc(due.length);
+    const outgoing = due.map((each) => outgoingOf(each, deadLetterTopic, clock.nowMs()));
+    const refused = await producer.send(outgoing);
+    const errors = new Map(refused.map(({ record, error }) => [record, error]));
+    const nowMs = clock.nowMs();
+    const letters: Letter[] = [];
+    due.forEach((each, index) => {
+      const { waiting, verdict } = each;
+      const record = outgoing[index];
+      const error = record === undefined ? undefined : errors.get(record);
+      if (error !== undefined) {
+        letters.push({ record: waiting.record, reason: "too-large", error });
+      } else if (verdict.kind === "return") {
+        lateness.observe((nowMs - verdict.dueAtMs) / 1_000);
+      } else {
+        given({ record: waiting.record, ...verdict });
+      }
+    });
+    recordsOut.inc(outgoing.length - refused.length);
+    if (letters.length === 0) return;
+    const refusedAgain = await producer.send(
+      letters.map((letter) => deadLetterOf(letter, deadLetterTopic, nowMs)),
+    );
+    if (refusedAgain.length > 0) {
+      throw new Error(
+        `The topic ${deadLetterTopic} takes no dead letters (${refusedAgain[0]?.error}). Raise its max.message.bytes.`,
+      );
+    }
+    recordsOut.inc(letters.length);
+    for (const letter of letters) given(letter);
+  };
+}
+
+function once(then: (error: Error) => void): (error: Error) => void {
+  let isDone = false;
+  return (error) => {
+    if (!isDone) then(error);
+    isDone = true;
+  };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

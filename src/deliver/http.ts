@@ -16,6 +16,7 @@
 import type { Socket } from "node:net";
 import { Client, type Dispatcher } from "undici";
 
+import { isAllowedAddress, parseNetwork } from "../domain/addresses.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import { openSocket, type SocketOptions, type TlsSession } from "../http/connect.ts";
 import {
@@ -40,8 +41,8 @@ export const RESPONSE_BODY_BYTES_MAX = 65_536;
 export interface HttpOptions {
   /** At most 5 s. */
   readonly timeoutMs: number;
-  /** Whether requests may go to an IP address. */
-  readonly allowAddress: (ip: string) => boolean;
+  /** Networks that may be requested although they are private, in CIDR form. */
+  readonly allowNetworks: readonly string[];
   /** PEM text of a private CA, added to the public roots; null: none. */
   readonly ca: string | null;
 }
@@ -67,9 +68,10 @@ export function createHttp(options: HttpOptions): HttpPort {
 }
 
 function socketOptionsOf({ tls }: WebhookDestination, options: HttpOptions): SocketOptions {
+  const networks = options.allowNetworks.map(parseNetwork).filter((network) => network !== null);
   const ca = [options.ca, tls?.ca ?? null].filter((text) => text !== null).join("\n");
   return {
-    allowAddress: options.allowAddress,
+    allowAddress: (ip) => isAllowedAddress(ip, networks),
     ca: ca === "" ? null : ca,
     cert: tls?.cert ?? null,
     key: tls?.key ?? null,

@@ -1,0 +1,63 @@
+/**
+ * What waits in one partition of a delay topic, in offset order.
+ *
+ *   the head                                     next step
+ *   there is none                                wait for records
+ *   is due later                                 wait that long
+ *   is due, and its topic is not known           look the topics up
+ *   is due or a dead letter                      take it, and those behind it of which that is true
+ */
+
+import { judgeDue, type Places, type Verdict, type Waiting } from "./due.ts";
+
+export interface Due {
+  readonly waiting: Waiting;
+  readonly verdict: Exclude<Verdict, { kind: "wait" }>;
+}
+
+export type Step =
+  | { readonly kind: "empty" }
+  | { readonly kind: "wait"; readonly waitMs: number }
+  | { readonly kind: "look-up" }
+  | { readonly kind: "due"; readonly due: readonly Due[] };
+
+/** What is known about topics; a list of them may be too old to say that one is missing. */
+export interface KnownPlaces extends Places {
+  readonly isCertain: (topic: string, nowMs: number) => boolean;
+}
+
+/**
+ * Takes what is due off the queue.
+ *
+ * @param max most records to take, at least 1.
+ */
+export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, max: number): Step {
+  const due: Due[] = [];
+  let step: Step = { kind: "empty" };
+  for (const waiting of queue) {
+    if (due.length === max) break;
+    const verdict = judgeDue(waiting, places, nowMs);
+    if (verdict.kind === "wait") {
+      step = verdict;
+      break;
+    }
+    if (needsLookUp(waiting, verdict, places, nowMs)) {
+      step = { kind: "look-up" };
+      break;
+    }
+    due.push({ waiting, verdict });
+  }
+  if (due.length === 0) return step;
+  queue.splice(0, due.length);
+  return { kind: "due", due };
+}
+
+function needsLookUp(
+  waiting: Waiting,
+  verdict: Verdict,
+  places: KnownPlaces,
+  nowMs: number,
+): boolean {
+  if (waiting.kind === "invalid" || !places.isConfigured(waiting.destination)) return false;
+  return verdict.kind === "dead-letter" && !places.isCertain(waiting.topic, nowMs);
+}
