@@ -13,6 +13,8 @@ type Step =
   | { readonly kind: "take"; readonly count: number }
   /** Finishes records in hand; `at` picks the first one, from 0 (oldest) to 1 (newest). */
   | { readonly kind: "finish"; readonly count: number; readonly at: number }
+  /** Finishes one in `every` records in hand, so that many runs arise. */
+  | { readonly kind: "scatter"; readonly every: number }
   | { readonly kind: "restart" };
 
 const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -49,6 +51,7 @@ class Model {
   run(next: Step): void {
     if (next.kind === "take") this.#take(next.count);
     if (next.kind === "finish") this.#finish(next.count, next.at);
+    if (next.kind === "scatter") this.#scatter(next.every);
     if (next.kind === "restart") this.#restart();
     this.#check();
   }
@@ -57,7 +60,7 @@ class Model {
   complete(): void {
     while (this.#nextIndex < this.#log.length || this.#inHand.length > 0) {
       this.#take(this.#log.length);
-      this.#finish(1, 0);
+      this.#scatter(1);
     }
     expect(this.#finished.size).toBe(this.#log.length);
     expect(this.#completion.position).toBe((this.#log.at(-1) ?? -1) + 1);
@@ -74,17 +77,26 @@ class Model {
       }
       this.#nextIndex += 1;
       // Exactly what is unfinished is handed over: no more, no less.
-      expect(answer).toBe(this.#finished.has(offset) ? "skipped" : "taken");
+      const isRight = answer === (this.#finished.has(offset) ? "skipped" : "taken");
+      if (!isRight) throw new Error(`${offset} was ${answer}`);
       if (answer === "taken") this.#inHand.push(offset);
     }
   }
 
   #finish(count: number, at: number): void {
     const start = Math.floor(at * this.#inHand.length);
-    for (const offset of this.#inHand.splice(start, count)) {
-      expect(this.#completion.finish(offset)).toBe(1);
-      this.#finished.add(offset);
-    }
+    for (const offset of this.#inHand.splice(start, count)) this.#finishOne(offset);
+  }
+
+  #scatter(every: number): void {
+    const isFinished = (_offset: number, index: number) => index % every === every - 1;
+    for (const offset of this.#inHand.filter(isFinished)) this.#finishOne(offset);
+    this.#inHand = this.#inHand.filter((offset) => !this.#finished.has(offset));
+  }
+
+  #finishOne(offset: number): void {
+    if (this.#completion.finish(offset) !== 1) throw new Error(`${offset} was not in hand`);
+    this.#finished.add(offset);
   }
 
   #restart(): void {
@@ -178,6 +190,31 @@ test("more than fits is not taken, and what is in hand still fits when every oth
       for (let index = 1; index < hand.length; index += 2) completion.finish(hand[index] ?? -1);
       expect(completion.metadata().length).toBeLessThanOrEqual(METADATA_CHARS_MAX);
     }),
+  );
+});
+
+test("the map fits through restarts and whatever else, when it is as full as it may get", () => {
+  fc.assert(
+    fc.property(fc.integer(), (seed) => {
+      const random = createPrng(seed);
+      const farMax = 2 ** random.integer(0, 40);
+      const isFar = random.fraction();
+      const gaps = Array.from({ length: 6_000 }, () =>
+        random.chance(isFar) ? random.integer(0, farMax) : 0,
+      );
+      const model = new Model(offsets(gaps), 10_000);
+      for (let count = random.integer(1, 30); count > 0; count -= 1) {
+        model.run({ kind: "take", count: random.integer(1, 3_000) });
+        if (random.chance(0.3)) model.run({ kind: "restart" });
+        if (random.chance(0.5)) model.run({ kind: "scatter", every: random.integer(1, 5) });
+        if (random.chance(0.5)) {
+          const most = random.pick([1, 30, 1_000]);
+          model.run({ kind: "finish", count: random.integer(1, most), at: random.pick([0, 0.5]) });
+        }
+      }
+      model.complete();
+    }),
+    { numRuns: 100 },
   );
 });
 
