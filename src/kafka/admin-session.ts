@@ -1,0 +1,118 @@
+/**
+ * Runs admin calls one after the other, each with a time limit.
+ *
+ * kafkajs' admin client hangs on requests that run side by side and stays broken once a topic it
+ * has seen is deleted. So a client that failed is dropped, and if it was not new the call is made
+ * once more with a new one: every call must do no harm when it is made twice.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Admin } from "kafkajs";
+
+import type { Client, Clients } from "./connection.ts";
+import type { BrokerPool } from "./internals.ts";
+import { ClosedError } from "./port.ts";
+
+const CALL_LIMIT_MS = 30_000;
+/** An unused client is closed after this time. */
+const IDLE_LIMIT_MS = 10_000;
+/** Of kafkajs' steps; callers decide about longer outages. */
+const RETRIES = 3;
+
+export interface AdminClient {
+  readonly admin: Admin;
+  /** Connected, for requests that kafkajs' admin lacks. */
+  readonly pool: BrokerPool;
+}
+
+interface Open extends AdminClient {
+  readonly client: Client;
+  isNew: boolean;
+}
+
+export class AdminSession {
+  readonly #clients: Clients;
+  readonly #limitMs: number;
+  #open: Open | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(clients: Clients, limitMs: number = CALL_LIMIT_MS) {
+    this.#clients = clients;
+    this.#limitMs = limitMs;
+  }
+
+  /** Runs `act` after the calls before it. */
+  call<Result>(name: string, act: (client: AdminClient) => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(async () => {
+      if (this.#closed) throw new ClosedError(`admin.${name}: the Kafka client is closed`);
+      clearTimeout(this.#idle);
+      try {
+        return await this.#attempt(name, act);
+      } finally {
+        this.#idle = setTimeout(() => this.#drop(), IDLE_LIMIT_MS).unref();
+      }
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Ends a call under way with an error. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+    await this.#last;
+  }
+
+  async #attempt<Result>(
+    name: string,
+    act: (client: AdminClient) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      const open = this.#open ?? this.#create();
+      const { isNew } = open;
+      open.isNew = false;
+      try {
+        return await this.#withLimit(async () => {
+          if (isNew) await Promise.all([open.admin.connect(), open.pool.connect()]);
+          return await act(open);
+        });
+      } catch (cause) {
+        this.#drop();
+        if (!isNew && !this.#closed) continue;
+        throw new Error(`admin.${name}: ${(cause as Error).message}`, { cause });
+      }
+    }
+  }
+
+  #create(): Open {
+    const client = this.#clients.create(RETRIES);
+    this.#open = { client, admin: client.kafka.admin(), pool: client.brokerPool(), isNew: true };
+    return this.#open;
+  }
+
+  #drop(): void {
+    clearTimeout(this.#idle);
+    const open = this.#open;
+    this.#open = null;
+    if (open === null) return;
+    // Only to let kafkajs clear its timers; the sockets are gone at once.
+    for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
+    open.client.destroy();
+  }
+
+  async #withLimit<Result>(act: () => Promise<Result>): Promise<Result> {
+    const ended = new AbortController();
+    const limit = sleep(this.#limitMs, undefined, { signal: ended.signal }).then(() => {
+      throw new Error(`no answer within ${this.#limitMs} ms`);
+    });
+    try {
+      return await Promise.race([act(), limit]);
+    } finally {
+      limit.catch(() => undefined);
+      ended.abort();
+    }
+  }
+}

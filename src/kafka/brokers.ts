@@ -1,0 +1,84 @@
+/** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
+
+import type { Client } from "./connection.ts";
+import { type Broker, type BrokerPool, request } from "./internals.ts";
+import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export class Brokers {
+  readonly #pool: BrokerPool;
+  readonly #addresses = new Map<number, Address>();
+  readonly #brokers = new Map<number, Broker>();
+
+  constructor(client: Client) {
+    this.#pool = client.brokerPool();
+  }
+
+  /** Asks any broker. Also learns where the brokers are. */
+  async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
+    const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
+    for (const { nodeId, host, port } of metadata.brokers) {
+      const known = this.#addresses.get(nodeId);
+      if (known !== undefined && known.host === host && known.port === port) continue;
+      this.#addresses.set(nodeId, { host, port });
+      this.drop(nodeId);
+    }
+    return metadata;
+  }
+
+  /** A producer id for idempotence. */
+  initProducerId(): Promise<{
+    readonly errorCode: number;
+    readonly producerId: string;
+    readonly producerEpoch: number;
+  }> {
+    return this.#any((broker) =>
+      request(broker, "InitProducerId", { transactionalId: null, transactionTimeout: 60_000 }),
+    );
+  }
+
+  /** Connected. Throws when it cannot be reached. */
+  async leader(nodeId: number): Promise<Broker> {
+    const known = this.#brokers.get(nodeId);
+    if (known?.isConnected()) return known;
+    const address = this.#addresses.get(nodeId);
+    if (address === undefined) throw new Error(`broker ${nodeId} is not known`);
+    const broker =
+      known ??
+      this.#pool.createBroker({
+        logger: this.#pool.rootLogger,
+        versions: this.#pool.versions,
+        connectionPool: await this.#pool.connectionPoolBuilder.build(address),
+        nodeId,
+      });
+    this.#brokers.set(nodeId, broker);
+    await broker.connect();
+    return broker;
+  }
+
+  /** After a failure: the next request gets a new connection. */
+  drop(nodeId: number): void {
+    const broker = this.#brokers.get(nodeId);
+    this.#brokers.delete(nodeId);
+    broker?.disconnect().catch(() => undefined);
+  }
+
+  close(): void {
+    for (const nodeId of this.#brokers.keys()) this.drop(nodeId);
+    this.#pool.disconnect().catch(() => undefined);
+  }
+
+  async #any<Result>(ask: (broker: Broker) => Promise<Result>): Promise<Result> {
+    await this.#pool.connect();
+    try {
+      return await ask(this.#pool.seedBroker);
+    } catch (error) {
+      await this.#pool.createSeedBroker();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * A consumer of the port: one run after the other until it is stopped or fails for good.
+ *
+ *   a run ends because of                       then
+ *   `stop()`                                    done
+ *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without end
+ *   something that stays as it is               onCrash, once
+ *   anything else, not joined five times        onCrash, once
+ *   anything else                               another run
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Log } from "../telemetry/log.ts";
+import type { Clients } from "./connection.ts";
+import { ConsumerRun } from "./consumer-run.ts";
+import { troubleOf } from "./kafka-error.ts";
+import type { Remembered } from "./owned-partition.ts";
+import { ClosedError, type ConsumeOptions, type Consumer, type PartitionProgress } from "./port.ts";
+
+const DELAY_FIRST_MS = 500;
+const DELAY_MAX_MS = 5_000;
+const FAILURES_MAX = 5;
+
+export class KafkaConsumer implements Consumer {
+  readonly joined: Promise<void>;
+  readonly #joinedOnce = Promise.withResolvers<void>();
+  readonly #clients: Clients;
+  readonly #options: ConsumeOptions;
+  readonly #log: Log;
+  readonly #stopping = new AbortController();
+  /** By topic and partition: finished, but perhaps not committed. */
+  readonly #memory = new Map<string, Remembered>();
+  readonly #over: Promise<void>;
+  #run: ConsumerRun | null = null;
+  #rebalances = 0;
+  /** Runs in a row that did not join. */
+  #failures = 0;
+
+  constructor(clients: Clients, options: ConsumeOptions, log: Log) {
+    this.#clients = clients;
+    this.#options = options;
+    this.#log = log;
+    this.joined = this.#joinedOnce.promise;
+    // Nobody has to wait for it.
+    this.joined.catch(() => undefined);
+    this.#over = this.#live();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#joinedOnce.reject(new ClosedError("the consumer was stopped before it joined"));
+    await this.#run?.stop();
+    await this.#over;
+  }
+
+  progress(): readonly PartitionProgress[] {
+    return this.#run?.progress() ?? [];
+  }
+
+  rebalances(): number {
+    return this.#rebalances;
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const run = new ConsumerRun(this.#clients, this.#options, this.#callbacks, this.#log);
+      this.#run = run;
+      void run.start();
+      const error = await run.ended;
+      this.#run = null;
+      if (error === null || this.#stopping.signal.aborted) return;
+      const trouble = troubleOf(error);
+      this.#failures += 1;
+      if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
+        this.#joinedOnce.reject(error);
+        this.#options.onCrash(error);
+        return;
+      }
+      await this.#wait(error);
+    }
+  }
+
+  async #wait(error: Error): Promise<void> {
+    const { groupId } = this.#options;
+    const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
+    const text = `${groupId} ${error.message}`;
+    const fields = { group: groupId, error: error.message, delayMs };
+    this.#clients.outages.warnOnce(text, fields, "kafka.consumer.restarting");
+    const spreadMs = delayMs * (0.5 + Math.random() / 2);
+    await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+
+  readonly #callbacks = {
+    joined: (): void => {
+      this.#rebalances += 1;
+      this.#failures = 0;
+      this.#joinedOnce.resolve();
+    },
+    recall: (topic: string, partition: number): Remembered | null =>
+      this.#memory.get(`${topic}/${partition}`) ?? null,
+    remember: (topic: string, partition: number, remembered: Remembered): void => {
+      this.#memory.set(`${topic}/${partition}`, remembered);
+    },
+  };
+}

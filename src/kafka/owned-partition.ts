@@ -1,0 +1,233 @@
+/**
+ * A partition while this consumer owns it: what was fetched and not handed over yet, what is
+ * unfinished, what is committed.
+ *
+ *   the fetched offset is           then
+ *   where reading stopped           go on
+ *   above (retention was faster)    the records between are gone: pass them
+ *   below (the log was cut off)     the partition starts anew, with a new handler
+ *
+ * Everything fetched is kept until it is handed over, so that nothing is fetched twice; the fetch
+ * stands still meanwhile, so it is one fetch at most for each broker.
+ */
+
+import { type IncomingRecord, recordBytes } from "../domain/record.ts";
+import { Completion } from "./completion.ts";
+import type { FetchedBatch, FetchedOffset } from "./consumer-group.ts";
+import { headersOf } from "./message.ts";
+import type { PartitionHandler, PartitionProgress } from "./port.ts";
+
+const TAKE_MAX = 1_000;
+
+/** Bytes of a consumer's unfinished records, over all its partitions. */
+export interface ByteBudget {
+  inHand: number;
+  readonly max: number;
+}
+
+export interface PartitionOptions {
+  readonly topic: string;
+  readonly partition: number;
+  readonly recordsMax: number;
+  readonly budget: ByteBudget;
+  readonly handler: PartitionHandler;
+}
+
+interface Backlog {
+  readonly messages: FetchedBatch["messages"];
+  /** The first message that is not handed over. */
+  next: number;
+  /** The offset after the batch. */
+  readonly end: number;
+}
+
+export interface Commit {
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/** What finished before the consumer had to start over, see `consumer-memory.ts`. */
+export interface Remembered extends Commit {
+  readonly topicId: string;
+}
+
+export class OwnedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  readonly handler: PartitionHandler;
+  readonly #recordsMax: number;
+  readonly #budget: ByteBudget;
+  readonly #backlog: Backlog[] = [];
+  #completion: Completion | null = null;
+  #committed: Commit | null = null;
+  #topicId = "";
+  #end = 0;
+  /** The offset that the next fetch begins at. */
+  #fetchNext = 0;
+  #isFenced = false;
+  isPaused = false;
+
+  constructor(options: PartitionOptions) {
+    this.topic = options.topic;
+    this.partition = options.partition;
+    this.handler = options.handler;
+    this.#recordsMax = options.recordsMax;
+    this.#budget = options.budget;
+  }
+
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
+  get hasBacklog(): boolean {
+    return this.#backlog.length > 0;
+  }
+
+  /** Whether at most half of what is allowed is in hand. */
+  get isHalfEmpty(): boolean {
+    const inHand = this.#completion?.inHand ?? 0;
+    return inHand <= this.#recordsMax / 2 && this.#budget.inHand <= this.#budget.max / 2;
+  }
+
+  /** Before the first `offer`: where the group stands. */
+  committedAt(fetched: FetchedOffset): void {
+    this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
+    this.#topicId = fetched.topicId ?? "";
+  }
+
+  /**
+   * Takes over what a fetch returned. False when the log was cut off below what was read before:
+   * this object is of no use any more.
+   */
+  offer(batch: FetchedBatch, remembered: Remembered | null): boolean {
+    const start = Number(batch.fetchedOffset);
+    this.#end = Number(batch.highWatermark);
+    if (this.#completion === null) this.#begin(start, remembered);
+    else if (start < this.#fetchNext) return false;
+    // A gap shows as a batch without messages.
+    else if (start > this.#fetchNext) this.#backlog.push({ messages: [], next: 0, end: start });
+    this.#fetchNext = start;
+    if (batch.rawMessages.length === 0) return true;
+    this.#fetchNext = Number(batch.lastOffset()) + 1;
+    this.#backlog.push({ messages: batch.messages, next: 0, end: this.#fetchNext });
+    return true;
+  }
+
+  #begin(start: number, remembered: Remembered | null): void {
+    const topicId = this.#topicId;
+    const committed =
+      this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
+    // What was finished here counts even if it could not be committed, as long as the log is
+    // the one that it was read from.
+    const isUsable =
+      remembered !== null &&
+      remembered.topicId === topicId &&
+      topicId !== "" &&
+      remembered.offset >= start &&
+      remembered.offset <= this.#end;
+    const { offset, metadata } = isUsable ? remembered : committed;
+    this.#committed = committed;
+    this.#completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+  }
+
+  /**
+   * Hands over at most 1,000 records: so many that the caller should let others run.
+   *
+   * @returns `more` when another call would hand over more, `full` when there is no room.
+   */
+  handOver(): "more" | "full" | "empty" {
+    const completion = this.#completion;
+    if (completion === null || this.#isFenced) return "empty";
+    const records: IncomingRecord[] = [];
+    let isFull = false;
+    for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {
+      isFull = this.#take(batch, records, completion);
+      if (isFull || records.length === TAKE_MAX) break;
+      completion.passTo(batch.end);
+      this.#backlog.shift();
+    }
+    if (records.length > 0) this.handler.take(records);
+    if (isFull) return "full";
+    return this.hasBacklog ? "more" : "empty";
+  }
+
+  /** Adds records of the batch to those to hand over; true when there is no room for the next. */
+  #take(batch: Backlog, records: IncomingRecord[], completion: Completion): boolean {
+    const { topic, partition } = this;
+    const { messages } = batch;
+    for (; batch.next < messages.length && records.length < TAKE_MAX; batch.next += 1) {
+      const message = messages[batch.next];
+      if (message === undefined) break;
+      const record: IncomingRecord = {
+        topic,
+        partition,
+        offset: Number(message.offset),
+        timestampMs: Number(message.timestamp),
+        key: message.key,
+        value: message.value,
+        headers: headersOf(message),
+      };
+      const bytes = recordBytes(record);
+      const { inHand, max } = this.#budget;
+      if (inHand > 0 && inHand + bytes > max) return true;
+      const taken = completion.take(record.offset, record.timestampMs, bytes);
+      if (taken === "full") return true;
+      if (taken === "skipped") continue;
+      this.#budget.inHand += bytes;
+      records.push(record);
+    }
+    return false;
+  }
+
+  /** False when nothing has changed. */
+  finish(offset: number): boolean {
+    if (this.#isFenced || this.#completion === null) return false;
+    const bytes = this.#completion.finish(offset);
+    if (bytes === null) return false;
+    this.#budget.inHand -= bytes;
+    return true;
+  }
+
+  /** What is to be committed, or null when that is committed already. */
+  toCommit(): Commit | null {
+    if (this.#completion === null || this.#isFenced) return null;
+    const { position } = this.#completion;
+    const metadata = this.#completion.metadata();
+    if (position === this.#committed?.offset && metadata === this.#committed.metadata) return null;
+    return { offset: position, metadata };
+  }
+
+  wasCommitted(commit: Commit): void {
+    this.#committed = commit;
+  }
+
+  /** Drops what is not handed over. Part of giving the partition up. */
+  dropBacklog(): void {
+    this.#backlog.length = 0;
+  }
+
+  /** From now on `finish` does nothing. Returns what was finished, for the case that it comes back. */
+  fence(): Remembered | null {
+    this.dropBacklog();
+    if (this.#isFenced || this.#completion === null) return null;
+    this.#isFenced = true;
+    this.#budget.inHand -= this.#completion.bytesInHand;
+    return {
+      offset: this.#completion.position,
+      metadata: this.#completion.metadata(),
+      topicId: this.#topicId,
+    };
+  }
+
+  progress(): PartitionProgress {
+    const position = this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0);
+    return {
+      topic: this.topic,
+      partition: this.partition,
+      position,
+      end: Math.max(this.#end, position),
+      inHand: this.#completion?.inHand ?? 0,
+      oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? null,
+    };
+  }
+}

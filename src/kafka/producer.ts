@@ -1,0 +1,103 @@
+/**
+ * The producer of the port: all callers' records go into a queue for each partition, and each
+ * broker is sent one request at a time with the next batch of every queue that it leads.
+ *
+ * While a request is under way the next one fills up, so that load makes batches large, and
+ * without load a record waits for nothing. Idempotent, because a cut connection leaves open
+ * whether a batch was written: the same batch under the same sequence is not written again.
+ */
+
+import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import type { Clients } from "./connection.ts";
+import { ClosedError, type Producer, type RefusedRecord } from "./port.ts";
+import type { SendCall } from "./produce-lane.ts";
+import { ProduceRounds } from "./produce-rounds.ts";
+import { Signal } from "./signal.ts";
+
+/** Encoded lengths of a record beside its payload. */
+const RECORD_OVERHEAD_BYTES = 24;
+const HEADER_OVERHEAD_BYTES = 6;
+
+export class KafkaProducer implements Producer {
+  readonly #rounds: ProduceRounds;
+  readonly #calls = new Set<SendCall>();
+  readonly #callEnded = new Signal();
+  #isClosed = false;
+  #sharedHeaders: RecordHeaders | null = null;
+  #sharedBytes = 0;
+
+  constructor(clients: Clients) {
+    this.#rounds = new ProduceRounds(clients);
+  }
+
+  send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]> {
+    if (this.#isClosed) return Promise.reject(closed());
+    return new Promise((resolve, reject) => {
+      const call: SendCall = {
+        unacknowledged: 0,
+        refused: [],
+        resolve: (refused) => {
+          this.#calls.delete(call);
+          if (this.#isClosed) this.#callEnded.fire();
+          resolve(refused);
+        },
+        reject,
+      };
+      for (const record of records) this.#add(record, call);
+      if (call.unacknowledged === 0) {
+        resolve(call.refused);
+      } else {
+        this.#calls.add(call);
+        this.#rounds.soon();
+      }
+    });
+  }
+
+  async close(limitMs: number): Promise<void> {
+    this.#isClosed = true;
+    const untilMs = Date.now() + limitMs;
+    for (let leftMs = limitMs; this.#calls.size > 0 && leftMs > 0; leftMs = untilMs - Date.now()) {
+      await this.#callEnded.wait(leftMs);
+    }
+    this.#rounds.close();
+    for (const call of this.#calls) call.reject(closed());
+    this.#calls.clear();
+  }
+
+  #add(record: OutgoingRecord, call: SendCall): void {
+    const topic = this.#rounds.topic(record.topic);
+    const payloadBytes = this.#payloadBytes(record);
+    if (payloadBytes > topic.recordBytesMax) {
+      const error = `${payloadBytes} bytes are more than the ${topic.recordBytesMax} that ${topic.name} takes`;
+      call.refused.push({ record, error });
+      return;
+    }
+    const headers = record.headers.length + (record.sharedHeaders?.length ?? 0);
+    const bytes = payloadBytes + RECORD_OVERHEAD_BYTES + headers * HEADER_OVERHEAD_BYTES;
+    call.unacknowledged += 1;
+    this.#rounds.add(topic, record, bytes, call);
+  }
+
+  /** Key, value and headers. */
+  #payloadBytes({ key, value, headers, sharedHeaders }: OutgoingRecord): number {
+    let bytes = (key?.length ?? 0) + (value?.length ?? 0) + headersBytes(headers);
+    if (sharedHeaders !== undefined) {
+      if (sharedHeaders !== this.#sharedHeaders) {
+        this.#sharedHeaders = sharedHeaders;
+        this.#sharedBytes = headersBytes(sharedHeaders);
+      }
+      bytes += this.#sharedBytes;
+    }
+    return bytes;
+  }
+}
+
+function headersBytes(headers: RecordHeaders): number {
+  let bytes = 0;
+  for (const [name, value] of headers) bytes += name.length + (value?.length ?? 0);
+  return bytes;
+}
+
+function closed(): ClosedError {
+  return new ClosedError("the producer is closed: its unacknowledged records may not be written");
+}

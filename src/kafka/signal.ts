@@ -1,0 +1,42 @@
+/** Wakes those who wait; each of them waits a limited time. Leaves nothing behind. */
+export class Signal {
+  readonly #waiting = new Set<() => void>();
+
+  fire(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Resolves with the next `fire()`, at the latest after `limitMs`. */
+  wait(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(limit);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const limit = setTimeout(wake, limitMs);
+      this.#waiting.add(wake);
+    });
+  }
+
+  /** What `work` gives, or `otherwise` if `fire()` comes first. */
+  orElse<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        resolve(otherwise);
+      };
+      this.#waiting.add(wake);
+      work.then(resolve, reject).finally(() => this.#waiting.delete(wake));
+    });
+  }
+}
+
+/** Resolves when `work` has ended, well or not, at the latest after `limitMs`. */
+export async function atMost(limitMs: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const limit = setTimeout(resolve, limitMs);
+  work.then(resolve, resolve);
+  await promise;
+  clearTimeout(limit);
+}
