@@ -16,7 +16,7 @@
 import type { Socket } from "node:net";
 import { Client, type Dispatcher } from "undici";
 
-import { isAllowedAddress, parseNetwork } from "../domain/addresses.ts";
+import { isAllowedAddress, type Network } from "../domain/addresses.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import { openSocket, type SocketOptions, type TlsSession } from "../http/connect.ts";
 import {
@@ -41,8 +41,8 @@ export const RESPONSE_BODY_BYTES_MAX = 65_536;
 export interface HttpOptions {
   /** At most 5 s. */
   readonly timeoutMs: number;
-  /** Networks that may be requested although they are private, in CIDR form. */
-  readonly allowNetworks: readonly string[];
+  /** Networks that may be requested although they are private. */
+  readonly allowNetworks: readonly Network[];
   /** PEM text of a private CA, added to the public roots; null: none. */
   readonly ca: string | null;
 }
@@ -68,10 +68,9 @@ export function createHttp(options: HttpOptions): HttpPort {
 }
 
 function socketOptionsOf({ tls }: WebhookDestination, options: HttpOptions): SocketOptions {
-  const networks = options.allowNetworks.map(parseNetwork).filter((network) => network !== null);
   const ca = [options.ca, tls?.ca ?? null].filter((text) => text !== null).join("\n");
   return {
-    allowAddress: (ip) => isAllowedAddress(ip, networks),
+    allowAddress: (ip) => isAllowedAddress(ip, options.allowNetworks),
     ca: ca === "" ? null : ca,
     cert: tls?.cert ?? null,
     key: tls?.key ?? null,
