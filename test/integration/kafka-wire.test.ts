@@ -1,0 +1,328 @@
+// What goes over the wire: other clients read what we write, and a real broker's ways reach the
+// consumer as they should.
+
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { promisify } from "node:util";
+import {
+  MessagesStreamModes,
+  Consumer as OtherConsumer,
+  stringDeserializers,
+} from "@platformatic/kafka";
+import type { ConsumerConfig, ConsumerCrashEvent, KafkaConfig, KafkaMessage } from "kafkajs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { consumerGroupHooks, type FetchedOffset } from "../../src/kafka/consumer-group.ts";
+import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
+import { javaPartitioner } from "../../src/kafka/group-by-partition.ts";
+import { Kafka, logLevel, PartitionAssigners } from "../../src/kafka/kafkajs.ts";
+import { headersOf, toKafkajsMessage } from "../../src/kafka/message.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const jars = process.env.SWITCHYARD_KAFKA_JARS;
+const prefix = uniquePrefix("wire");
+
+const createKafka = (config: Partial<KafkaConfig> = {}) =>
+  new Kafka({ brokers, clientId: "wire-test", logLevel: logLevel.NOTHING, ...config });
+const kafka = createKafka();
+const admin = kafka.admin();
+const producer = kafka.producer({
+  createPartitioner: javaPartitioner,
+  allowAutoTopicCreation: false,
+});
+
+beforeAll(async () => {
+  await Promise.all([admin.connect(), producer.connect()]);
+});
+afterAll(async () => {
+  await Promise.all([admin.disconnect(), producer.disconnect()]);
+});
+
+async function createTopic(name: string): Promise<string> {
+  const topic = `${prefix}${name}`;
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  return topic;
+}
+
+/** Runs a consumer of ours until it has `count` records or crashes. */
+async function consume(
+  topic: string,
+  count: number,
+  options: { readonly config?: Partial<ConsumerConfig>; readonly from?: Kafka } = {},
+) {
+  const consumer = (options.from ?? kafka).consumer({
+    groupId: `${topic}-group`,
+    maxWaitTimeInMs: 100,
+    ...options.config,
+  });
+  const crashed = new Promise<ConsumerCrashEvent["payload"]>((resolve) => {
+    consumer.on("consumer.crash", ({ payload }) => resolve(payload));
+  });
+  const messages: KafkaMessage[] = [];
+  await consumer.subscribe({ topics: [topic], fromBeginning: true });
+  const complete = new Promise<void>((resolve, reject) => {
+    consumer
+      .run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: async ({ batch, resolveOffset }) => {
+          for (const message of batch.messages) messages.push(message);
+          resolveOffset(batch.lastOffset());
+          if (messages.length >= count) resolve();
+        },
+      })
+      .catch(reject);
+  });
+  const crash = await Promise.race([complete.then(() => null), crashed]);
+  return { messages, crash, consumer };
+}
+
+const RECORDS: readonly OutgoingMessage[] = [
+  {
+    key: Buffer.from("user-1"),
+    value: Buffer.from('{"type":"track"}'),
+    sharedHeaders: [["source", Buffer.from("web")]],
+    headers: [
+      ["destination", Buffer.from("crm")],
+      ["destination", Buffer.from("ads")],
+      ["größe", Buffer.from("ünïcode")],
+    ],
+  },
+  { key: null, value: Buffer.from("no key"), headers: [] },
+  { key: Buffer.from("tombstone"), value: null, headers: [["none", null]] },
+  { key: Buffer.from("big"), value: Buffer.from("0123456789".repeat(20_000)), headers: [] },
+];
+
+const text = (bytes: Buffer | null | undefined) => bytes?.toString() ?? null;
+
+describe.each([
+  ["none", 0],
+  ["gzip", 1],
+  ["lz4", 3],
+  ["zstd", 4],
+])("with compression %s", (name, compression) => {
+  let topic = "";
+  beforeAll(async () => {
+    topic = await createTopic(`read-${name}`);
+    await producer.send({ topic, compression, messages: RECORDS.map(toKafkajsMessage) });
+  });
+
+  const expected = RECORDS.map(({ key, value, headers, sharedHeaders = [] }) => ({
+    key: text(key),
+    value: text(value),
+    headers: [...sharedHeaders, ...headers].map(([header, bytes]) => [header, text(bytes)]),
+  }));
+
+  test("@platformatic/kafka reads what we write", async () => {
+    const other = new OtherConsumer({
+      bootstrapBrokers: brokers,
+      clientId: "wire-test-other",
+      groupId: `${topic}-other`,
+      deserializers: { headerKey: stringDeserializers.headerKey },
+    });
+    const stream = await other.consume({
+      topics: [topic],
+      mode: MessagesStreamModes.EARLIEST,
+      maxWaitTime: 100,
+      autocommit: false,
+    });
+    const read: typeof expected = [];
+    for await (const { key, value, headers } of stream) {
+      read.push({
+        key: text(key),
+        value: text(value),
+        headers: [...headers].map(([header, bytes]) => [header, text(bytes)]),
+      });
+      if (read.length === expected.length) break;
+    }
+    await other.close(true);
+    // It keeps headers in a map: of repeated ones the last is left.
+    const lastOnly = expected.map((each) => ({
+      ...each,
+      headers: [...new Map(each.headers.map(([header, value]) => [header, value]))],
+    }));
+    expect(read).toEqual(lastOnly);
+  });
+
+  test.skipIf(jars === undefined)("Java's console consumer reads what we write", async () => {
+    const { stdout } = await promisify(execFile)(
+      "java",
+      [
+        ...["-cp", `${jars}/*`, "org.apache.kafka.tools.consumer.ConsoleConsumer"],
+        ...["--bootstrap-server", brokers.join(","), "--topic", topic, "--from-beginning"],
+        ...["--max-messages", `${RECORDS.length}`, "--timeout-ms", "60000"],
+        ...[
+          "print.headers=true",
+          "print.key=true",
+          "key.separator=|",
+          "headers.separator=;",
+        ].flatMap((property) => ["--formatter-property", property]),
+      ],
+      {
+        maxBuffer: 2 ** 24,
+        env: { ...process.env, JAVA_TOOL_OPTIONS: "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8" },
+      },
+    );
+    const lines = stdout.split("\n").filter((line) => line !== "");
+    expect(lines).toEqual(
+      expected.map(({ key, value, headers }) => {
+        const shown = headers.map(([header, bytes]) => `${header}:${bytes}`).join(";");
+        return `${shown || "NO_HEADERS"}|${key}|${value}`;
+      }),
+    );
+  });
+
+  test("we read what we write", async () => {
+    const { messages, consumer } = await consume(topic, RECORDS.length);
+    await consumer.disconnect();
+    const read = messages.map((message) => ({
+      key: text(message.key),
+      value: text(message.value),
+      headers: headersOf(message).map(([header, bytes]) => [header, text(bytes)]),
+    }));
+    expect(read).toEqual(expected);
+  });
+});
+
+test("a batch of 200,000 records goes there and back", async () => {
+  const topic = await createTopic("many");
+  const messages = Array.from({ length: 200_000 }, () => ({ key: null, value: null }));
+  await producer.send({ topic, compression: 4, messages });
+  const read = await consume(topic, messages.length);
+  await read.consumer.disconnect();
+  expect(read.messages).toHaveLength(messages.length);
+  expect(read.messages.at(-1)?.offset).toBe("199999");
+});
+
+test("of two transactions the aborted one is not read, whatever its keys", async () => {
+  const topic = await createTopic("transactions");
+  const transactional = kafka.producer({
+    createPartitioner: javaPartitioner,
+    transactionalId: `${topic}-id`,
+    maxInFlightRequests: 1,
+    idempotent: true,
+  });
+  await transactional.connect();
+  const zeros = Buffer.alloc(4);
+  for (const outcome of ["aborted", "committed"]) {
+    const transaction = await transactional.transaction();
+    const messages = [
+      { key: zeros, value: outcome },
+      { key: "b", value: outcome },
+    ];
+    await transaction.send({ topic, messages });
+    await (outcome === "aborted" ? transaction.abort() : transaction.commit());
+  }
+  await transactional.disconnect();
+  const { messages, consumer } = await consume(topic, 2);
+  await consumer.disconnect();
+  expect(messages.map(({ value }) => text(value))).toEqual(["committed", "committed"]);
+});
+
+/** Replaces a word in what the broker sends, on a way between broker and client. */
+async function damagingProxy(from: string, to: string) {
+  const sockets = new Set<Socket>();
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socketFactory: NonNullable<KafkaConfig["socketFactory"]> = ({ host, port, onConnect }) => {
+    server.once("connection", (client: Socket) => {
+      const broker = connect(port, host);
+      for (const socket of [client, broker]) sockets.add(socket.on("error", () => undefined));
+      client.pipe(broker);
+      broker.on("data", (chunk: Buffer) => {
+        const at = chunk.indexOf(from);
+        if (at >= 0) chunk.write(to, at);
+        client.write(chunk);
+      });
+      broker.on("close", () => client.destroy());
+    });
+    return connect((server.address() as AddressInfo).port, "127.0.0.1", onConnect);
+  };
+  return {
+    socketFactory,
+    [Symbol.dispose]: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+test("a damaged batch stops the consumer with an error that names it, and no record of it is seen", async () => {
+  const topic = await createTopic("damaged");
+  await producer.send({ topic, messages: [{ value: "first" }] });
+  await producer.send({ topic, messages: [{ value: "intact" }] });
+  using proxy = await damagingProxy("intact", "broken");
+  const from = createKafka({ brokers: brokers.slice(0, 1), socketFactory: proxy.socketFactory });
+  const { messages, crash } = await consume(topic, 2, { from });
+  expect(crash?.error.message).toContain(`at topic ${topic}, partition 0, offset 1 is damaged`);
+  expect(crash?.error.cause).toMatchObject({
+    name: "DamagedBatchError",
+    topic,
+    partition: 0,
+    offset: 1,
+  });
+  expect(crash?.restart).toBe(false);
+  expect(messages.map(({ value }) => text(value))).not.toContain("broken");
+});
+
+test("a consumer's hooks get commits with their metadata, and a re-created topic has another id", async () => {
+  const topic = await createTopic("hooks");
+  await producer.send({ topic, messages: [{ value: "one" }, { value: "two" }] });
+  const joins: string[] = [];
+  const run = async () => {
+    const fetched: FetchedOffset[] = [];
+    const config = consumerGroupHooks(PartitionAssigners.roundRobin, {
+      beforeJoin: async () => void joins.push("join"),
+      offsetsFetched: (all) => void fetched.push(...all),
+    });
+    const { consumer, messages } = await consume(topic, 1, { config });
+    await consumer.commitOffsets([{ topic, partition: 0, offset: "1", metadata: "1-3,5" }]);
+    await consumer.disconnect();
+    return { fetched, first: messages[0]?.offset };
+  };
+  const before = await run();
+  expect(before).toEqual({
+    fetched: [
+      {
+        topic,
+        topicId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        partition: 0,
+        offset: -1,
+        metadata: "",
+      },
+    ],
+    first: "0",
+  });
+  const after = await run();
+  expect(after).toEqual({
+    fetched: [{ ...before.fetched[0], offset: 1, metadata: "1-3,5" }],
+    first: "1",
+  });
+  expect(joins).toEqual(["join", "join"]);
+  await admin.deleteTopics({ topics: [topic] });
+  await expect
+    .poll(
+      () =>
+        createTopic("hooks").then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 30_000 },
+    )
+    .toBe(true);
+  await expect
+    .poll(
+      () =>
+        producer.send({ topic, messages: [{ value: "new" }] }).then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 30_000 },
+    )
+    .toBe(true);
+  const recreated = await run();
+  expect(recreated.fetched[0]?.topicId).not.toBe(before.fetched[0]?.topicId);
+});
