@@ -14,7 +14,7 @@
  */
 
 import type { Socket } from "node:net";
-import { Client, type Dispatcher } from "undici";
+import { Client, type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
@@ -266,6 +266,7 @@ function dropLane(origin: Origin, lane: Lane): void {
 
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
   if (typeof error.code === "string") return error.code;
+  if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
   // Several addresses were tried: the first error says as much as any.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);

@@ -1,0 +1,283 @@
+// What goes over the wire and what is made of the answer, against a server that answers bytes.
+
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+
+import type { HttpResult } from "../../src/deliver/attempt.ts";
+import { createHttp, RESPONSE_BODY_BYTES_MAX } from "../../src/deliver/http.ts";
+import { requestTo, sharedRequest } from "../../src/deliver/request.ts";
+import { parseWebhook } from "../../src/deliver/webhook.ts";
+import { parseNetwork } from "../../src/domain/addresses.ts";
+import type { Endpoint } from "../../src/domain/destination.ts";
+import { rawServer } from "../support/raw-server.ts";
+import { deliveryOf, endpointOf, webhookDestination } from "../support/webhook-destination.ts";
+
+const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== null);
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/** Far above what a test takes; tests of the deadline have their own. */
+const LONG_MS = 5_000;
+
+function client(timeoutMs = LONG_MS, allowNetworks = LOOPBACK) {
+  const connections = createHttp({ timeoutMs, allowNetworks, ca: null }).open(webhookDestination());
+  return {
+    post: (endpoint: Endpoint) =>
+      new Promise<HttpResult>((resolve) =>
+        connections.send(endpoint, requestOf(endpoint), resolve),
+      ),
+    close: () => connections.close(),
+    [Symbol.asyncDispose]: () => connections.close(),
+  };
+}
+
+function requestOf(endpoint: Endpoint) {
+  const value = Buffer.from('{"type":"track","event":"Café ☕","userId":"u","properties":{"a":1}}');
+  const parsed = parseWebhook(value);
+  if (parsed.kind === "refused") throw new Error(parsed.error);
+  return requestTo(endpoint, sharedRequest(webhookDestination(), parsed.webhook, deliveryOf(), 0));
+}
+
+/** The result of one request that is answered so. */
+async function answered(answer: (socket: Socket) => void, timeoutMs = LONG_MS) {
+  await using server = await rawServer(answer);
+  await using http = client(timeoutMs);
+  return await http.post(endpointOf(`${server.url}/hook`));
+}
+
+function says(text: string) {
+  return (socket: Socket) => {
+    socket.write(text, "latin1");
+  };
+}
+
+test("on the wire is what the specification lists, in its order, and nothing else", async () => {
+  await using server = await rawServer(says(OK));
+  await using http = client();
+  await http.post(
+    endpointOf(`${server.url}/a/b?c=d`, [
+      ["X-Team", "crm"],
+      ["x-two", "2"],
+    ]),
+  );
+  const body =
+    '{"version":1,"type":"track","userId":"u","event":"Caf\u00c3\u00a9 \u00e2\u0098\u0095","properties":{"a":1},"timestamp":"2026-03-01T09:30:15.250Z"}';
+  expect(server.received[0]?.split("\r\n")).toEqual([
+    "POST /a/b?c=d HTTP/1.1",
+    `host: ${new URL(server.url).host}`,
+    "connection: keep-alive",
+    "User-Agent: Switchyard/1.0",
+    "Content-Type: application/json",
+    // Computed with: openssl dgst -sha1 -hmac s3cr3t
+    expect.stringMatching(/^X-Signature: [0-9a-f]{40}$/),
+    "X-Team: crm",
+    "x-two: 2",
+    `content-length: ${body.length}`,
+    "",
+    body,
+  ]);
+});
+
+test.each([
+  ["a whole response", OK, 200],
+  ["no body", "HTTP/1.1 204 No Content\r\n\r\n", 204],
+  [
+    "a chunked body",
+    "HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+    202,
+  ],
+  ["a client error", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404],
+  [
+    "a redirect, which is not followed",
+    "HTTP/1.1 302 F\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+    302,
+  ],
+  ["100 Continue first", `HTTP/1.1 100 Continue\r\n\r\n${OK}`, 200],
+  ["100 Continue twice", `HTTP/1.1 100 C\r\nA: b\r\n\r\nHTTP/1.1 100 C\r\n\r\n${OK}`, 200],
+  ["early hints first", `HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${OK}`, 200],
+])("%s", async (_name, answer, status) => {
+  const result = await answered(says(answer));
+  expect(result).toMatchObject({ kind: "response", status });
+});
+
+test("a 100 Continue in pieces is skipped", async () => {
+  const pieces = [
+    "H",
+    "TTP/1.1 10",
+    "0 Continue\r\n",
+    "\r",
+    "\nHTTP/1.1 20",
+    "1 Created\r\nContent-Length: 0\r\n\r\n",
+  ];
+  const result = await answered((socket) => {
+    const next = () => {
+      const piece = pieces.shift();
+      if (piece !== undefined) socket.write(piece, () => setTimeout(next, 5));
+    };
+    next();
+  });
+  expect(result).toMatchObject({ kind: "response", status: 201 });
+});
+
+test("HTTP/1.0 ends its body by closing", async () => {
+  const result = await answered((socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nsome text"));
+  expect(result).toMatchObject({ kind: "response", status: 200 });
+});
+
+test("Retry-After is handed on as it came", async () => {
+  const result = await answered(
+    says("HTTP/1.1 503 S\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n"),
+  );
+  expect(result).toMatchObject({ status: 503, retryAfter: "120" });
+});
+
+test("64 KiB of body are read to the end, and one byte more drops the connection", async () => {
+  const body = (bytes: number) =>
+    says(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`);
+  expect(await answered(body(RESPONSE_BODY_BYTES_MAX))).toMatchObject({ status: 200 });
+  expect(await answered(body(RESPONSE_BODY_BYTES_MAX + 1))).toMatchObject({ status: 200 });
+});
+
+test("an endless body is cut, its status counts, and its connection is given back", async () => {
+  await using server = await rawServer((socket) => {
+    socket.write("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n");
+    const chunk = `4000\r\n${"x".repeat(0x4000)}\r\n`;
+    const more = () => {
+      if (!socket.destroyed) socket.write(chunk, more);
+    };
+    more();
+  });
+  await using http = client();
+  expect(await http.post(endpointOf(server.url))).toMatchObject({ kind: "response", status: 500 });
+  await expect.poll(server.open).toBe(0);
+});
+
+test.each([
+  ["nothing", () => undefined],
+  ["half of the headers", says("HTTP/1.1 200 OK\r\nContent-")],
+  ["half of the body", says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")],
+  [
+    "1xx without end",
+    (socket: Socket) => {
+      const more = () => {
+        if (!socket.destroyed)
+          socket.write("HTTP/1.1 102 Processing\r\n\r\n", () => setTimeout(more, 5));
+      };
+      more();
+    },
+  ],
+  [
+    "a body that drips",
+    (socket: Socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n");
+      const more = () => {
+        if (!socket.destroyed) socket.write("x", () => setTimeout(more, 5));
+      };
+      more();
+    },
+  ],
+])("%s until the deadline is a timeout", async (_name, answer) => {
+  const result = await answered(answer, 100);
+  expect(result).toMatchObject({ kind: "no-response", cause: "timeout" });
+  expect(result.durationMs).toBeGreaterThanOrEqual(100);
+});
+
+test.each([
+  ["a reset before the response", (socket: Socket) => socket.resetAndDestroy(), "reset"],
+  ["a close before the response", (socket: Socket) => socket.end(), "reset"],
+  [
+    "a reset within the body",
+    (socket: Socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", () =>
+        socket.resetAndDestroy(),
+      );
+    },
+    "reset",
+  ],
+  [
+    "a body cut short",
+    (socket: Socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
+    "reset",
+  ],
+  [
+    "a chunked body cut short",
+    (socket: Socket) =>
+      socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"),
+    "reset",
+  ],
+  ["no HTTP at all", says("SSH-2.0-OpenSSH_9.6\r\n"), "protocol"],
+  [
+    "two content lengths",
+    says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
+    "protocol",
+  ],
+  ["headers without end", says(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(20_000)}`), "protocol"],
+])("%s is a failure without a response", async (_name, answer, cause) => {
+  expect(await answered(answer)).toMatchObject({ kind: "no-response", cause });
+});
+
+test("nobody listening is refused, an unknown name is dns", async () => {
+  const server = await rawServer(() => undefined);
+  await server[Symbol.asyncDispose]();
+  await using http = client();
+  expect(await http.post(endpointOf(server.url))).toMatchObject({ cause: "refused" });
+  expect(await http.post(endpointOf("http://nobody.invalid/"))).toMatchObject({ cause: "dns" });
+});
+
+test.each(["127.0.0.1", "localhost", "[::1]", "0x7f.1"])(
+  "a request to %s is refused unless its network is allowed",
+  async (host) => {
+    await using server = await rawServer(says(OK));
+    await using http = client(LONG_MS, []);
+    const url = `http://${host}:${new URL(server.url).port}/`;
+    expect(await http.post(endpointOf(url))).toMatchObject({ cause: "address" });
+    expect(server.connections()).toBe(0);
+  },
+);
+
+test("one after the other goes over one connection, side by side over several", async () => {
+  await using server = await rawServer(says(OK));
+  await using http = client();
+  const endpoint = endpointOf(server.url);
+  for (let count = 0; count < 5; count += 1) await http.post(endpoint);
+  expect(server.connections()).toBe(1);
+  await Promise.all([http.post(endpoint), http.post(endpoint), http.post(endpoint)]);
+  expect(server.connections()).toBe(3);
+});
+
+test("a connection that the endpoint closed between requests costs nothing", async () => {
+  await using server = await rawServer((socket) => socket.end(OK));
+  await using http = client();
+  const endpoint = endpointOf(server.url);
+  for (let count = 0; count < 3; count += 1) {
+    expect(await http.post(endpoint)).toMatchObject({ kind: "response", status: 200 });
+    await expect.poll(server.open).toBe(0);
+  }
+  expect(server.connections()).toBe(3);
+});
+
+test("after a failure of each kind the next request is none the worse", async () => {
+  const answers = [
+    (socket: Socket) => socket.resetAndDestroy(),
+    says("nonsense\r\n\r\n"),
+    () => undefined,
+    says(OK),
+  ];
+  let turn = 0;
+  await using server = await rawServer((socket) => answers[turn++]?.(socket));
+  await using http = client(150);
+  const endpoint = endpointOf(server.url);
+  const results = [];
+  for (const _ of answers) results.push(await http.post(endpoint));
+  expect(
+    results.map((result) => (result.kind === "response" ? result.status : result.cause)),
+  ).toEqual(["reset", "protocol", "timeout", 200]);
+});
+
+test("closing ends what is under way and gives every connection back", async () => {
+  await using server = await rawServer(() => undefined);
+  const http = client();
+  const pending = http.post(endpointOf(server.url));
+  await expect.poll(server.open).toBe(1);
+  await http.close();
+  expect(await pending).toMatchObject({ kind: "no-response" });
+  await expect.poll(server.open).toBe(0);
+});

@@ -1,0 +1,46 @@
+/** A TCP server that answers whatever a test says, byte for byte, and keeps what it was sent. */
+
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+
+export interface RawServer extends AsyncDisposable {
+  readonly url: string;
+  /** What each connection sent, in the order of connecting. */
+  readonly received: readonly string[];
+  readonly connections: () => number;
+  /** Connections that are open now. */
+  readonly open: () => number;
+}
+
+/** @param onRequest called with each chunk that a connection sends. */
+export async function rawServer(
+  onRequest: (socket: Socket, chunk: string) => void,
+): Promise<RawServer> {
+  const received: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const index = received.push("") - 1;
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    // Resets are what some tests are about.
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      received[index] += chunk.toString("latin1");
+      onRequest(socket, chunk.toString("latin1"));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received,
+    connections: () => received.length,
+    open: () => sockets.size,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
