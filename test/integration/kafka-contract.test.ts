@@ -1,0 +1,27 @@
+// The real Kafka keeps the port's contract. Brokers come from SWITCHYARD_KAFKA_BROKERS.
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { testKafkaContract } from "../support/kafka-contract.ts";
+import { RECORD_BYTES_MAX } from "../support/kafka-contract-bench.ts";
+
+const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
+if (brokers === undefined) {
+  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
+}
+
+testKafkaContract(() => ({
+  connect: () =>
+    createKafka(
+      {
+        brokers: brokers.split(","),
+        clientId: "contract",
+        tls: null,
+        sasl: null,
+        sessionTimeoutMs: 10_000,
+        recordBytesMax: () => RECORD_BYTES_MAX,
+      },
+      createLog("error"),
+    ),
+  close: () => Promise.resolve(),
+}));
