@@ -52,20 +52,22 @@ export function readList<Value>(
   return allValid(values);
 }
 
+/** No setting has a longer name. */
+const NAME_CHARACTERS_MAX = 40;
+
 /** The name that a misspelt one most likely stands for, or null. */
 export function nearest(name: string, known: readonly string[]): string | null {
-  const lower = name.toLowerCase();
+  const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
   const distances = known.map((candidate) => ({
     candidate,
     edits: editDistance(lower, candidate.toLowerCase()),
   }));
   const best = distances.toSorted((a, b) => a.edits - b.edits)[0];
-  return best !== undefined && best.edits <= Math.max(1, name.length / 3) ? best.candidate : null;
+  return best !== undefined && best.edits <= Math.max(1, lower.length / 3) ? best.candidate : null;
 }
 
 /** Insertions, deletions and replacements from one text to the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
-  if (Math.abs(from.length - to.length) > to.length) return to.length;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i += 1) {
     const next = [i];

@@ -27,8 +27,12 @@ import { staticHeaders } from "./static-headers.ts";
 const ENDPOINTS = { min: 1, max: 5 };
 const integrationName = textLike("a name, without blanks at its ends", /^\S(?:.*\S)?$/);
 
+const ID = required(
+  id<DestinationId>(),
+  "Names the destination, its topic and its consumer group.",
+);
+
 const base = {
-  id: required(id<DestinationId>(), "Names the destination, its topic and its consumer group."),
   enabled: setting(flag(), true, "Whether calls are routed and delivered to it."),
   historical: setting(
     flag(),
@@ -54,6 +58,7 @@ const endpoint = section(
 );
 
 const webhookFields = {
+  id: ID,
   name: setting(
     integrationName,
     "Webhooks",
@@ -103,6 +108,7 @@ const webhook = section("Delivered by Switchyard as webhooks.", webhookFields, c
 const topic = section(
   "Only its topic is written; others consume it.",
   {
+    id: ID,
     name: required(integrationName, "The integration name; must be given for a topic."),
     ...base,
   },

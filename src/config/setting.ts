@@ -32,6 +32,7 @@ export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
 export interface Section<Value> extends NodeOf<Value> {
   readonly kind: "section";
   readonly fields: Fields;
+  readonly isOptional: boolean;
   /** `true` stands for an empty map and `false` for nothing. */
   readonly takesFlag: boolean;
 }
@@ -122,7 +123,7 @@ export function section<F extends Fields>(
     // The names and values are those of `fields`, which is what `Values` says.
     return finish(Object.fromEntries(values) as Values<F>, place);
   };
-  return { kind: "section", doc, fields, takesFlag: false, decode };
+  return { kind: "section", doc, fields, isOptional: false, takesFlag: false, decode };
 }
 
 /** A section that may be left out: null then. With `takesFlag`, `true` is an empty map, `false` null. */
@@ -134,7 +135,7 @@ export function optionalSection<Value>(
     if (isAbsent(raw) || (takesFlag && raw === false)) return null;
     return base.decode(takesFlag && raw === true ? {} : raw, place);
   };
-  return { ...base, takesFlag, decode };
+  return { ...base, isOptional: true, takesFlag, decode };
 }
 
 /** A map whose fields are those of the section that its field `tag` names. */

@@ -1,0 +1,175 @@
+/**
+ * Checks across settings. They read the file's own values, not the decoded ones, so that they find
+ * their problems also where something else in the same entry is wrong.
+ *
+ *   setting                         must
+ *   sources[].id                    be unique
+ *   sources[].writeKey(s)           be unique over all sources
+ *   sources[].destinations[]        name a destination, each once
+ *   defaultSource                   name a source
+ *   destinations[].id               be unique, and short enough for a topic's name with the prefix
+ *   destinations[].endpoints[].url  be unique in its destination, and name no private address
+ *   kafka.topics.calls              not be a name of another topic of the plan
+ *   delivery.delays                 not fall
+ */
+
+import { parseNetwork } from "../domain/addresses.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import { type TopicNames, topicNames } from "../domain/topics.ts";
+import { isMap } from "./collections.ts";
+import { parseDuration } from "./duration.ts";
+import { showUrl } from "./endpoint-url.ts";
+import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
+import { privateAddress } from "./private-addresses.ts";
+import { describe, type Path, type Problem, pathText } from "./problem.ts";
+
+interface Named {
+  readonly path: Path;
+  readonly text: string;
+}
+
+export function problemsAcross(tree: unknown): readonly Problem[] {
+  const sources = entries(tree, ["sources"]);
+  const destinations = entries(tree, ["destinations"]);
+  const sourceIds = texts(sources, ["id"]);
+  const destinationIds = texts(destinations, ["id"]);
+  const networks = texts(entries(at(tree, ["delivery"]), ["allowNetworks"]), []);
+  const allowNetworks = networks.flatMap(({ text }) => parseNetwork(text) ?? []);
+  return [
+    ...repeated(sourceIds, "an id that no other source has"),
+    ...repeatedKeys(sources),
+    ...sources.flatMap((source) => {
+      const named = texts(entries(source.raw, ["destinations"], source.path), []);
+      return [
+        ...unknown(named, destinationIds, "destination"),
+        ...repeated(named, "each destination once"),
+      ];
+    }),
+    ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
+    ...repeated(destinationIds, "an id that no other destination has"),
+    ...destinations.flatMap((destination) => {
+      const endpoints = entries(destination.raw, ["endpoints"], destination.path);
+      const urls = texts(endpoints, ["url"]);
+      return [
+        ...repeated(urls.map(normalised), "each URL once in a destination"),
+        ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
+      ];
+    }),
+    ...topicProblems(tree, destinationIds),
+    ...fallingDelays(tree),
+  ];
+}
+
+interface Entry {
+  readonly raw: unknown;
+  readonly path: Path;
+}
+
+/** The entries of a list below a node; none when something else stands there. */
+function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
+  const list = at(root, path);
+  if (!Array.isArray(list)) return [];
+  return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
+}
+
+/** The texts at a path below each node; others are reported elsewhere. */
+function texts(nodes: readonly Entry[], path: readonly string[]): readonly Named[] {
+  return nodes.flatMap(({ raw, path: from }) => {
+    const text = at(raw, path);
+    return typeof text === "string" ? [{ path: [...from, ...path], text }] : [];
+  });
+}
+
+function at(root: unknown, path: readonly string[]): unknown {
+  let node = root;
+  for (const key of path) {
+    node = isMap(node) && Object.hasOwn(node, key) ? node[key] : undefined;
+  }
+  return node;
+}
+
+function repeated(named: readonly Named[], expected: string): readonly Problem[] {
+  return repeats(named).map(([{ path, text }, first]) => {
+    return {
+      path,
+      found: `${describe(showUrl(text))}, as in ${pathText(first)}`,
+      expected,
+      hint: null,
+    };
+  });
+}
+
+function repeatedKeys(sources: readonly Entry[]): readonly Problem[] {
+  const keys = sources.flatMap((source) => [
+    ...texts([source], ["writeKey"]),
+    ...texts(entries(source.raw, ["writeKeys"], source.path), []),
+  ]);
+  return repeats(keys).map(([{ path }, first]) => {
+    const expected = "a write key that stands nowhere else";
+    return { path, found: `the write key of ${pathText(first)}`, expected, hint: null };
+  });
+}
+
+function repeats(named: readonly Named[]): readonly (readonly [Named, Path])[] {
+  const firsts = new Map<string, Path>();
+  return named.flatMap((entry) => {
+    const first = firsts.get(entry.text);
+    if (first !== undefined) return [[entry, first] as const];
+    firsts.set(entry.text, entry.path);
+    return [];
+  });
+}
+
+function unknown(named: readonly Named[], ids: readonly Named[], what: string): readonly Problem[] {
+  const known = new Set(ids.map(({ text }) => text));
+  const choices = known.size === 0 ? "none is configured" : [...known].slice(0, 20).join(", ");
+  return named
+    .filter(({ text }) => !known.has(text))
+    .map(({ path, text }) => {
+      const expected = `the id of a ${what} (${choices})`;
+      return { path, found: describe(text), expected, hint: null };
+    });
+}
+
+/** Two spellings of one URL are one endpoint. */
+function normalised({ path, text }: Named): Named {
+  return { path, text: URL.canParse(text) ? new URL(text).href : text };
+}
+
+function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[] {
+  const given = at(tree, ["kafka", "topicPrefix"]);
+  const names = topicNames(typeof given === "string" ? given : "switchyard.");
+  const problems = ids
+    .filter(({ text }) => topicOf(names, text).length > TOPIC_NAME_CHARACTERS_MAX)
+    .map(({ path, text }): Problem => {
+      const spare = TOPIC_NAME_CHARACTERS_MAX - topicOf(names, "").length;
+      const expected = `at most ${spare} characters, since Kafka takes topic names of ${TOPIC_NAME_CHARACTERS_MAX}`;
+      return { path, found: `${text.length} characters`, expected, hint: null };
+    });
+  const calls = at(tree, ["kafka", "topics", "calls"]);
+  const taken = ids.map(({ text }) => topicOf(names, text)).concat(names.deadLetters);
+  const isTier = typeof calls === "string" && calls.startsWith(`${names.prefix}delays.`);
+  if (typeof calls !== "string" || !(isTier || taken.includes(calls))) return problems;
+  const expected = "a name that no other topic has";
+  return [
+    ...problems,
+    { path: ["kafka", "topics", "calls"], found: describe(calls), expected, hint: null },
+  ];
+}
+
+function topicOf(names: TopicNames, id: string): string {
+  return names.deliveries(id as DestinationId);
+}
+
+function fallingDelays(tree: unknown): readonly Problem[] {
+  const delays = texts(entries(at(tree, ["delivery"]), ["delays"], ["delivery"]), []);
+  return delays.flatMap(({ path, text }, index) => {
+    const before = delays[index - 1]?.text;
+    const ms = parseDuration(text);
+    const beforeMs = before === undefined ? null : parseDuration(before);
+    if (ms === null || beforeMs === null || ms >= beforeMs) return [];
+    const found = `${describe(text)} after ${describe(before)}`;
+    const hint = "put the delays in order";
+    return [{ path, found, expected: "a delay not shorter than the one before", hint }];
+  });
+}

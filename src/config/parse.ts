@@ -1,0 +1,82 @@
+/**
+ * From the parsed YAML and the environment to the configuration, or every problem with it.
+ *
+ *   1  fill in variables            `${NAME}` inside texts
+ *   2  override from the environment `SWITCHYARD_...`
+ *   3  decode each setting          types, ranges, unknown keys
+ *   4  check across settings        unique ids, references
+ */
+
+import { problemsAcross } from "./across.ts";
+import type { Config } from "./config.ts";
+import { override, unknownVariables, variables } from "./environment.ts";
+import { type Environment, fill } from "./fill.ts";
+import { type FileText, INVALID, type Origin, type PlaceContext, placeAt } from "./place.ts";
+import { type Problem, pathText } from "./problem.ts";
+import { SETTINGS } from "./settings.ts";
+
+/** The settings as given, with where they came from; for `config print`. */
+export interface Given {
+  readonly tree: unknown;
+  readonly origins: ReadonlyMap<string, Origin>;
+}
+
+export type Parsed =
+  | {
+      readonly kind: "config";
+      readonly config: Config;
+      readonly given: Given;
+      readonly warnings: readonly string[];
+    }
+  | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
+
+/** @param readFile reads a file that a setting names; the path is as in the configuration. */
+export function parseConfig(
+  raw: unknown,
+  env: Environment,
+  readFile: (path: string) => FileText,
+): Parsed {
+  const known = variables(SETTINGS);
+  const filled = fill(raw, env);
+  const overridden = override(filled.tree ?? {}, known, env);
+  const { tree } = overridden;
+  const origins = new Map([...filled.origins, ...overridden.origins]);
+  // A setting that the environment overrides needs no variable of the file.
+  const isOverridden = ({ path }: Problem) => overridden.origins.has(pathText(path));
+  const missing = filled.problems.filter((problem) => !isOverridden(problem));
+
+  const found: Problem[] = [];
+  const context: PlaceContext = { problems: found, origins, readFile };
+  const config = SETTINGS.decode(tree, placeAt(context, []));
+  const problems = [...found, ...problemsAcross(tree)];
+  const all = [...missing, ...problems.filter((problem) => !concerns(missing, problem))];
+  if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all };
+  const warnings = [...unknownVariables(known, env), ...questionable(config)];
+  return { kind: "config", config, given: { tree, origins }, warnings };
+}
+
+/** A value that lacks its variable is wrong for that reason alone. */
+function concerns(missing: readonly Problem[], { path }: Problem): boolean {
+  return missing.some((problem) => pathText(problem.path) === pathText(path));
+}
+
+/** What is allowed and still most likely a mistake. */
+function questionable(config: Config): readonly string[] {
+  const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
+  const warnings = config.destinations.flatMap((destination, index) => {
+    const path = `destinations[${index}]`;
+    const { id } = destination;
+    const found = [];
+    if (!connected.has(id)) found.push(`${path}: no source names ${id}, so it gets no calls`);
+    if (destination.kind !== "webhook") return found;
+    if (destination.previousSharedSecret !== null && !destination.standardWebhooks) {
+      found.push(`${path}: previousSharedSecret does nothing without standardWebhooks`);
+    }
+    return found;
+  });
+  const { sasl, tls } = config.kafka;
+  if (sasl?.mechanism === "plain" && tls === null) {
+    warnings.push("kafka.sasl: without kafka.tls the password crosses the network in plain text");
+  }
+  return warnings;
+}

@@ -1,0 +1,70 @@
+/**
+ * The effective configuration as YAML: every setting with its value or default, secrets hidden.
+ * A URL that takes in variables is printed as the file states it, other settings as they came out.
+ */
+
+import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
+
+import { isMap } from "./collections.ts";
+import { showUrl } from "./endpoint-url.ts";
+import type { Given } from "./parse.ts";
+import type { Origin } from "./place.ts";
+import { type Path, pathText } from "./problem.ts";
+import type { Node, Setting } from "./setting.ts";
+import { SETTINGS } from "./settings.ts";
+
+export function printConfig(given: Given): string {
+  const document = new Document(shown(SETTINGS, given.tree, [], given.origins));
+  comment(document.contents, [], given.origins);
+  return document.toString({ lineWidth: 100 });
+}
+
+type Origins = Given["origins"];
+
+function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown {
+  if (node.kind === "setting") return shownSetting(node, raw, origins.get(pathText(path)));
+  if (node.kind === "list") {
+    const entries = Array.isArray(raw) ? raw : [];
+    return entries.map((entry, index) => shown(node.item, entry, [...path, index], origins));
+  }
+  if (node.isOptional && (raw === undefined || raw === null || raw === false)) return null;
+  const map = isMap(raw) ? raw : {};
+  if (node.kind === "variants") {
+    const tag = map[node.tag];
+    const variant = node.sections[String(tag)];
+    const rest = variant === undefined ? {} : shown(variant, map, path, origins);
+    return { ...fields({ [node.tag]: tag }), ...fields(rest) };
+  }
+  const entries = Object.entries(node.fields).map(([key, field]) => {
+    const inner = Object.hasOwn(map, key) ? map[key] : undefined;
+    return [key, shown(field, inner, [...path, key], origins)] as const;
+  });
+  return fields(Object.fromEntries(entries));
+}
+
+/** Settings that are left out and have no default are not printed. */
+function fields(map: unknown): Record<string, unknown> {
+  const entries = isMap(map) ? Object.entries(map) : [];
+  return Object.fromEntries(entries.filter(([, entry]) => entry !== null));
+}
+
+function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | undefined): unknown {
+  const { decoder, fallback } = node;
+  if (raw === undefined || raw === null) return fallback ?? null;
+  // A variable may hold a whole URL, its secret path included.
+  if (origin?.kind === "filled" && decoder.show === showUrl) return showUrl(origin.written);
+  const isText = origin !== undefined && typeof raw === "string";
+  return decoder.show(isText ? decoder.fromText(raw) : raw);
+}
+
+function comment(node: YamlNode | null, path: Path, origins: Origins): void {
+  if (!isYamlMap(node)) return;
+  for (const pair of node.items as Pair<YamlNode, YamlNode>[]) {
+    const key = isScalar(pair.key) ? String(pair.key.value) : "";
+    const origin = origins.get(pathText([...path, key]));
+    if (origin?.kind === "environment" && pair.value !== null) {
+      pair.value.comment = ` ${origin.name}`;
+    }
+    comment(pair.value, [...path, key], origins);
+  }
+}

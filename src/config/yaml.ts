@@ -1,0 +1,72 @@
+/**
+ * YAML to plain values, with the lines where they stand.
+ *
+ * Duplicate keys, unknown anchors and several documents are errors; merge keys (`<<`) are off, as
+ * in YAML 1.2. The parser's messages are used without the excerpt that it can add, which might
+ * show a secret.
+ */
+
+import { isNode, LineCounter, parseDocument, type YAMLError } from "yaml";
+
+import type { LocatedProblem } from "./load.ts";
+import { HIDDEN, type Path } from "./problem.ts";
+
+export type Yaml =
+  | {
+      readonly kind: "yaml";
+      readonly tree: unknown;
+      /** Line of the value at a path or, where there is none, of what is around it. */
+      readonly lineOf: (path: Path) => number | null;
+    }
+  | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
+
+/** Aliases may repeat a part of the file, but not blow it up. */
+const ALIASES_MAX = 1_000;
+
+const OPTIONS = { prettyErrors: false, merge: false, strict: true, logLevel: "error" } as const;
+
+export function readYaml(text: string): Yaml {
+  const lines = new LineCounter();
+  try {
+    const document = parseDocument(text, { ...OPTIONS, lineCounter: lines });
+    const complaints = [...document.errors, ...document.warnings];
+    if (complaints.length > 0) {
+      return { kind: "invalid", problems: complaints.map((error) => located(error, lines)) };
+    }
+    const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
+    // Aliases that contain themselves, and nesting that only a program would write, end here.
+    JSON.stringify(tree);
+    const lineOf = (path: Path): number | null => {
+      for (let length = path.length; length > 0; length -= 1) {
+        const node = document.getIn(path.slice(0, length), true);
+        if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+      }
+      return null;
+    };
+    return { kind: "yaml", tree, lineOf };
+  } catch (error) {
+    const found =
+      error instanceof ReferenceError
+        ? "an alias without its anchor, or too many aliases"
+        : "nesting that is too deep, or an alias inside its own anchor";
+    const problem = { path: [], found, expected: "YAML that can be read", hint: null, line: null };
+    return { kind: "invalid", problems: [problem] };
+  }
+}
+
+function located(error: YAMLError, lines: LineCounter): LocatedProblem {
+  const { line, col } = lines.linePos(error.pos[0]);
+  const found = `${sentence(error)} (line ${line}, column ${col})`;
+  const hint = QUOTABLE.has(error.code)
+    ? "a text that begins with a special character needs quotes"
+    : null;
+  return { path: [], found, expected: "valid YAML", hint, line };
+}
+
+const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);
+
+/** What the parser quotes from the file might be a secret. */
+function sentence(error: YAMLError): string {
+  if (error.code === "DUPLICATE_KEY") return "the same key twice in a map";
+  return error.message.replace(/(?<=: ).+|(?<=[`"']).+(?=[`"'])/s, HIDDEN);
+}
