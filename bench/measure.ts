@@ -27,14 +27,20 @@ export interface Contestant {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs every contestant `rounds` times, in turns; progress goes to standard error. */
+/**
+ * Runs every contestant `rounds` times, in turns; progress goes to standard error.
+ *
+ * @param before called before each turn, to put things back to where they were.
+ */
 export async function measureInTurns(
   contestants: readonly Contestant[],
   rounds: number,
+  before: () => Promise<void> = () => Promise.resolve(),
 ): Promise<ReadonlyMap<string, readonly Measured[]>> {
   const results = new Map<string, Measured[]>(contestants.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const contestant of contestants) {
+      await before();
       process.stderr.write(`  round ${round}/${rounds}: ${contestant.name} ... `);
       const measured = await runOnce(contestant);
       process.stderr.write(`${perThousand(measured).toFixed(2)} ms CPU per 1,000\n`);

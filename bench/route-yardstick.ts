@@ -2,7 +2,7 @@
  * The yardstick of `bench route`: a plain kafkajs loop that consumes calls, parses them, produces
  * the same copies and commits, without any product logic and without anything of Switchyard's.
  *
- *   node bench/route-yardstick.ts <brokers> <calls topic> <units> <warm-up units> <all|two> <destination topics...>
+ *   node bench/route-yardstick.ts <brokers> <copies> <warm-up copies> <calls topic> <destination topics...>
  */
 
 import { randomUUID } from "node:crypto";
@@ -12,17 +12,16 @@ import { type IHeaders, Kafka, logLevel, Partitioners } from "kafkajs";
 import { createMeter } from "./measure.ts";
 import { wants } from "./route-work.ts";
 
-const [brokers = "", topic = "", units = "", warmUp = "", , ...destinations] =
-  process.argv.slice(2);
-const total = Number(units);
-const warmUpUnits = Number(warmUp);
+const [brokers = "", copies = "", warmUp = "", topic = "", ...destinations] = process.argv.slice(2);
+const warmUpCopies = Number(warmUp);
+const allCopies = Number(copies) + warmUpCopies;
 
 const kafka = new Kafka({ brokers: brokers.split(","), logLevel: logLevel.ERROR });
 const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner });
 const consumer = kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: 100 });
 const meter = createMeter();
 let done = 0;
-let started = false;
+let startedAt = 0;
 
 await producer.connect();
 await consumer.connect();
@@ -41,7 +40,7 @@ await consumer.run({
     const { messages } = batch;
     for (let from = 0; from < messages.length; from += 1_000) {
       const part = messages.slice(from, from + 1_000);
-      const copies = new Map<
+      const copiesOf = new Map<
         string,
         { key: Buffer | null; value: Buffer | null; headers: IHeaders }[]
       >();
@@ -49,8 +48,8 @@ await consumer.run({
         const call = JSON.parse(message.value?.toString() ?? "{}") as Parameters<typeof wants>[0];
         destinations.forEach((destination, index) => {
           if (!wants(call, index)) return;
-          const list = copies.get(destination) ?? [];
-          if (list.length === 0) copies.set(destination, list);
+          const list = copiesOf.get(destination) ?? [];
+          if (list.length === 0) copiesOf.set(destination, list);
           list.push({
             key: message.key,
             value: message.value,
@@ -66,22 +65,21 @@ await consumer.run({
       }
       await producer.sendBatch({
         acks: -1,
-        topicMessages: [...copies].map(([name, list]) => ({ topic: name, messages: list })),
+        topicMessages: [...copiesOf].map(([name, list]) => ({ topic: name, messages: list })),
       });
       const last = part.at(-1);
       if (last !== undefined) resolveOffset(last.offset);
       await commitOffsetsIfNecessary(uncommittedOffsets());
       await heartbeat();
-      done += part.length;
-      if (!started && done >= warmUpUnits) {
-        started = true;
-        done = 0;
+      for (const list of copiesOf.values()) done += list.length;
+      if (startedAt === 0 && done >= warmUpCopies) {
+        startedAt = done;
         meter.start();
       }
-      if (started && done >= total) finished.resolve();
+      if (done >= allCopies) finished.resolve();
     }
   },
 });
 await finished.promise;
-process.stdout.write(`${JSON.stringify(meter.stop(done))}\n`);
+process.stdout.write(`${JSON.stringify(meter.stop(done - startedAt))}\n`);
 process.exit(0);

@@ -1,0 +1,51 @@
+/** The Kafka port on the bench's broker, and the topics that benches fill beforehand. */
+
+import { randomUUID } from "node:crypto";
+
+import type { OutgoingRecord } from "../src/domain/record.ts";
+import { createKafka } from "../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../src/kafka/port.ts";
+import { createLog } from "../src/telemetry/log.ts";
+
+export const benchLog = createLog("warn");
+
+/** The caller closes it. */
+export function benchKafka(brokers: string): Kafka {
+  return createKafka(
+    {
+      brokers: brokers.split(","),
+      clientId: `bench-${randomUUID()}`,
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordBytesMax: () => 1_024 * 1_024,
+    },
+    benchLog,
+  );
+}
+
+export async function createTopics(
+  kafka: Kafka,
+  names: readonly string[],
+  partitions: number,
+): Promise<void> {
+  await kafka.admin.create(
+    names.map((name) => ({ name, partitions, replicationFactor: 1, config: {} })),
+  );
+}
+
+const BATCH = 2_000;
+
+/** Writes `count` records made by `record`, with progress on standard error. */
+export async function fill(
+  producer: Producer,
+  count: number,
+  record: (number: number) => OutgoingRecord,
+): Promise<void> {
+  for (let from = 0; from < count; from += BATCH) {
+    const size = Math.min(BATCH, count - from);
+    const refused = await producer.send(Array.from({ length: size }, (_, at) => record(from + at)));
+    if (refused.length > 0) throw new Error(`the broker refused a record: ${refused[0]?.error}`);
+    if ((from / BATCH) % 50 === 49) process.stderr.write(`  ${from + size} of ${count} written\n`);
+  }
+}

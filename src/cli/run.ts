@@ -1,0 +1,121 @@
+/**
+ * `switchyard run`: starts the stages, keeps them running, stops them in reverse.
+ *
+ *   step                                fails                            exit
+ *   1  admin port listens               port in use                      1
+ *   2  a broker answers                 not within kafka.startTimeout    1
+ *   3  topics exist                     cannot be created                1
+ *   4  stages start; consumers join     after 30 s: ready all the same   -
+ *   5  runs                             a shared stage crashes           1
+ *   6  SIGTERM: stops, 30 s at most     something hangs                  1
+ *                                       nothing                          0
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import { createHealth, type Health } from "../admin/health.ts";
+import { startAdmin } from "../admin/server.ts";
+import type { Config } from "../config/config.ts";
+import { createKafka, waitForBrokers } from "../kafka/kafka.ts";
+import { kafkajsInUse } from "../kafka/kafkajs.ts";
+import type { RunningStage } from "../runtime/stage.ts";
+import { watchEventLoop } from "../telemetry/event-loop.ts";
+import { createMetrics } from "../telemetry/instruments.ts";
+import { createLog, type Log } from "../telemetry/log.ts";
+import { kafkaConnection } from "./connection.ts";
+import { type RunnableStage, startStages } from "./start-stages.ts";
+import { ensureTopics } from "./topics-ready.ts";
+
+const JOIN_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 30_000;
+/** Left for the producer's last records when the stages have stopped. */
+const PRODUCER_CLOSE_LIMIT_MS = 3_000;
+
+/**
+ * Runs until the signal aborts or a shared stage fails. Returns the exit status.
+ *
+ * @throws Error when it cannot start, with a sentence that says what to do.
+ */
+export async function run(
+  config: Config,
+  stages: readonly RunnableStage[],
+  signal: AbortSignal,
+  log: Log = createLog(config.log.level),
+): Promise<0 | 1> {
+  const metrics = createMetrics();
+  const health = createHealth();
+  using _eventLoop = watchEventLoop(metrics);
+  await using admin = await startAdmin(config.admin, health, metrics);
+  log.info({ host: admin.host, port: admin.port }, "admin.listening");
+  log.info({ ...kafkajsInUse }, "kafka.client");
+
+  const connection = kafkaConnection(config);
+  if (!(await waitForBrokers(connection, config.kafka.startTimeoutMs, log, signal))) return 0;
+  const kafka = createKafka(connection, log);
+  const producer = kafka.producer();
+  const fatal = Promise.withResolvers<Error>();
+  const running: RunningStage[] = [];
+  try {
+    if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
+    const deps = { kafka, producer, log, metrics, onFatal: fatal.resolve };
+    for await (const stage of startStages(stages, deps, config)) {
+      running.push(stage);
+      health.add(stage);
+      log.info({ stage: stage.name }, "stage.started");
+    }
+    const stopped = stopRequested(signal);
+    await Promise.race([ready(running, health, log), stopped, fatal.promise]);
+    const cause = await Promise.race([stopped, fatal.promise]);
+    health.become("stopping");
+    if (cause instanceof Error) {
+      log.error({ err: cause }, "stage.failed");
+      return 1;
+    }
+    log.info({ signal: cause }, "stopping");
+    return 0;
+  } finally {
+    health.become("stopping");
+    await within(STOP_LIMIT_MS, async () => {
+      for (const stage of running.reverse()) await stage[Symbol.asyncDispose]();
+      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
+      await kafka.close();
+    });
+    log.info({}, "stopped");
+  }
+}
+
+async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
+  const limit = new AbortController();
+  const joined = Promise.all(running.map((stage) => stage.joined)).then(() => true);
+  const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+  const isComplete = await Promise.race([joined, late]);
+  limit.abort();
+  health.become("ready");
+  if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
+  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.incomplete");
+}
+
+function stopRequested(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(String(signal.reason));
+    else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
+  });
+}
+
+/** @throws Error when `work` has not ended after `limitMs`. */
+async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
+    () => {
+      throw new Error(
+        `the stages have not stopped within ${limitMs / 1_000} s; what was in hand is read again`,
+      );
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    limit.abort();
+  }
+}

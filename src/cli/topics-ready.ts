@@ -1,0 +1,52 @@
+/**
+ * Makes sure that the topics exist before a stage uses them.
+ *
+ *   kafka.createTopics   a topic is missing
+ *   true                 it is created as the plan says; existing topics are left as they are
+ *   false                waits for it, and says in the log for which
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import type { Config } from "../config/config.ts";
+import type { Admin } from "../kafka/port.ts";
+import type { Log } from "../telemetry/log.ts";
+import { configuredPlan } from "./connection.ts";
+
+const LOOK_AGAIN_MS = 2_000;
+
+/**
+ * Returns false when the signal aborts first.
+ *
+ * @throws Error naming the topics when they cannot be created.
+ */
+export async function ensureTopics(
+  config: Config,
+  admin: Admin,
+  log: Log,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let announced = "";
+  while (!signal.aborted) {
+    const existing = new Set(await admin.topics());
+    const missing = configuredPlan(config).filter(({ name }) => !existing.has(name));
+    if (missing.length === 0) return true;
+    const names = missing.map(({ name }) => name);
+    if (config.kafka.createTopics) {
+      log.info({ topics: names }, "topics.creating");
+      await admin.create(missing).catch((cause: unknown) => {
+        throw new Error(
+          `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}. Give Switchyard the right to create topics, or set kafka.createTopics to false and create them as \`switchyard topics\` prints.`,
+          { cause },
+        );
+      });
+      return true;
+    }
+    if (announced !== names.join()) {
+      log.warn({ topics: names, fix: "switchyard topics --apply" }, "topics.waiting");
+      announced = names.join();
+    }
+    await timer(LOOK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
