@@ -3,11 +3,12 @@
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { ConsumeOptions, Kafka, Producer } from "../../src/kafka/port.ts";
+import type { Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { aSource, aTopicDestination } from "./calls.ts";
+import { countingTakes } from "./counting-takes.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
 import { createPrng } from "./prng.ts";
@@ -122,27 +123,6 @@ export class RouteWorld {
   kill(): void {
     for (const connection of this.#connections) connection.kill();
   }
-}
-
-function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
-  const onAssigned = (options: ConsumeOptions): ConsumeOptions["onAssigned"] => {
-    return (assigned) => {
-      const handler = options.onAssigned(assigned);
-      return {
-        take: (records) => {
-          counts.takes += 1;
-          handler.take(records);
-        },
-        drain: () => handler.drain(),
-      };
-    };
-  };
-  return {
-    admin: kafka.admin,
-    consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),
-    producer: () => kafka.producer(),
-    close: () => kafka.close(),
-  };
 }
 
 /** Of one of seven users, with the message id `m<number>`. */

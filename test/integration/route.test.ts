@@ -1,0 +1,231 @@
+// Route on the real Kafka: calls in, copies and dead letters out, and nothing twice after a graceful stop.
+
+import { Socket } from "node:net";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { startRoute } from "../../src/route/stage.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { aSource, aTopicDestination, headerTexts } from "../support/calls.ts";
+import { countingTakes } from "../support/counting-takes.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+import { Taker } from "../support/taker.ts";
+
+/** Its topic takes small records only. */
+const TIGHT = "tight";
+const WIDE = ["a", "live", ...Array.from({ length: 18 }, (_, index) => `d${index}`)];
+const IDS = [TIGHT, ...WIDE];
+const PARTITIONS = 3;
+const PRODUCE_API_KEY = 0;
+
+const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
+if (brokers === undefined) {
+  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
+}
+const log = createLog("error");
+
+let prefix = "";
+let topics = topicNames(prefix);
+let kafka: Kafka;
+let producer: Producer;
+
+beforeEach(async () => {
+  prefix = uniquePrefix("route");
+  topics = topicNames(prefix);
+  kafka = createKafka(
+    {
+      brokers: brokers.split(","),
+      clientId: "route-test",
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordBytesMax: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
+    },
+    log,
+  );
+  producer = kafka.producer();
+  await kafka.admin.create(
+    allTopics().map((name) => ({
+      name,
+      partitions: PARTITIONS,
+      replicationFactor: 1,
+      config: {},
+    })),
+  );
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await producer.close(1_000);
+  await kafka.admin.deleteTopics(allTopics());
+  await kafka.close();
+});
+
+function allTopics(): readonly string[] {
+  return [topics.calls, topics.deadLetters, ...IDS.map((id) => deliveries(id))];
+}
+
+function deliveries(id: string): string {
+  return topics.deliveries(id as DestinationId);
+}
+
+async function start(connectedTo: readonly string[], counts = { takes: 0 }) {
+  const failures: Error[] = [];
+  const stage = await startRoute(
+    {
+      kafka: countingTakes(kafka, counts),
+      producer,
+      clock: systemClock,
+      log,
+      metrics: createMetrics(),
+      onFatal: (error) => failures.push(error),
+    },
+    {
+      topics,
+      groups: groupNames(prefix),
+      sources: [aSource("web", connectedTo)],
+      defaultSource: "web" as SourceId,
+      destinations: IDS.map((id) => aTopicDestination(id, { historical: id !== "live" })),
+      bytesMax: 32_000_000,
+      drainLimitMs: 10_000,
+    },
+  );
+  return { stage, failures };
+}
+
+function toCalls(value: unknown): OutgoingRecord {
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value));
+  return { topic: topics.calls, key: null, value: bytes, headers: [["trace", Buffer.from("t")]] };
+}
+
+const call = (number: number, more: object = {}) => ({
+  type: "identify",
+  userId: `u${number % 10}`,
+  messageId: `m${number}`,
+  timestamp: "2020-01-01T00:00:00Z",
+  ...more,
+});
+
+const messageId = (record: IncomingRecord) => headerTexts(record)["switchyard-message-id"];
+const numbered = (count: number) => Array.from({ length: count }, (_, number) => `m${number}`);
+
+/** Reads the topics from their beginning, in a group of its own. */
+function read(names: readonly string[]): Taker {
+  const taker = new Taker({ finishesAtOnce: true });
+  kafka.consume({
+    groupId: uniquePrefix(`${prefix}read`),
+    topics: names,
+    partitionRecordsMax: 10_000,
+    bytesMax: 50_000_000,
+    whenFull: "hold",
+    drainLimitMs: 1_000,
+    onAssigned: taker.onAssigned,
+    onCrash: (error) => {
+      throw error;
+    },
+  });
+  return taker;
+}
+
+async function ends(topic: string): Promise<number> {
+  const offsets = await kafka.admin.offsets(topic);
+  return offsets.reduce((sum, { end }) => sum + end, 0);
+}
+
+test("calls become copies with the headers of a delivery, and what is none a dead letter", async () => {
+  const { stage, failures } = await start(["a", TIGHT, "live"]);
+  await producer.send([
+    toCalls(call(0)),
+    toCalls(Buffer.from([0xff])),
+    toCalls(call(1, { integrations: { All: false, a: true } })),
+    toCalls(call(2, { traits: { text: "x".repeat(3_000) } })),
+    toCalls(call(3, { integrations: { All: false } })),
+  ]);
+  const copies = read([deliveries("a"), deliveries(TIGHT), deliveries("live")]);
+  const letters = read([topics.deadLetters]);
+  await Promise.all([copies.untilTaken(6), letters.untilTaken(2)]);
+  await stage[Symbol.asyncDispose]();
+
+  const routed = copies.taken.map(
+    (copy) => `${messageId(copy)} ${copy.topic.slice(prefix.length)}`,
+  );
+  expect(routed.toSorted()).toEqual([
+    "m0 deliveries.a",
+    "m0 deliveries.live",
+    "m0 deliveries.tight",
+    "m1 deliveries.a",
+    "m2 deliveries.a",
+    "m2 deliveries.live",
+  ]);
+  const first = copies.taken.filter((copy) => messageId(copy) === "m0");
+  const own = first.find(({ topic }) => topic === deliveries("a"));
+  const live = first.find(({ topic }) => topic === deliveries("live"));
+  expect(own?.key?.toString()).toBe("u0");
+  expect(JSON.parse(`${own?.value}`)).toEqual(call(0));
+  const received = headerTexts(own ?? { headers: [] })["switchyard-received-at"];
+  expect(headerTexts(own ?? { headers: [] })).toEqual({
+    trace: "t",
+    "switchyard-message-id": "m0",
+    "switchyard-source": "web",
+    "switchyard-destination": "a",
+    "switchyard-timestamp": `${Date.UTC(2020, 0, 1)}`,
+    "switchyard-received-at": received,
+  });
+  expect(headerTexts(live ?? { headers: [] })).toMatchObject({ "switchyard-timestamp": received });
+  const reasons = letters.taken.map((letter) => headerTexts(letter)["switchyard-reason"]);
+  expect(reasons.toSorted()).toEqual(["too-large", "undecodable"]);
+  expect(failures).toEqual([]);
+});
+
+test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
+  const count = 20_000;
+  await producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
+  const copies = read([deliveries("a")]);
+  const first = await start(["a"]);
+  await copies.untilTaken(1);
+  await first.stage[Symbol.asyncDispose]();
+  const second = await start(["a"]);
+  await copies.untilTaken(count);
+  await second.stage[Symbol.asyncDispose]();
+
+  expect(await ends(deliveries("a"))).toBe(count);
+  expect(copies.taken.map(messageId).toSorted()).toEqual(numbered(count).toSorted());
+  const committed = await kafka.admin.committed(groupNames(prefix).route, topics.calls);
+  expect(committed.reduce((sum, { offset }) => sum + offset, 0)).toBe(count);
+  expect([...first.failures, ...second.failures]).toEqual([]);
+});
+
+test("a batch of input is a few produce requests, however many destinations there are", async () => {
+  const count = 5_000;
+  await producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
+  let requests = 0;
+  const write = Socket.prototype.write;
+  vi.spyOn(Socket.prototype, "write").mockImplementation(function (
+    this: Socket,
+    ...given: Parameters<Socket["write"]>
+  ) {
+    if (isProduceRequest(given[0])) requests += 1;
+    return write.apply(this, given);
+  });
+  const counts = { takes: 0 };
+  const { stage } = await start(WIDE, counts);
+  const copies = read(WIDE.map(deliveries));
+  await copies.untilTaken(count * WIDE.length);
+  await stage[Symbol.asyncDispose]();
+  expect(counts.takes).toBeGreaterThanOrEqual(count / 1_000);
+  expect(requests).toBeGreaterThan(0);
+  // Of 1,000 calls for 20 destinations, in topics of three partitions each.
+  expect(requests).toBeLessThanOrEqual(2 * counts.takes);
+});
+
+/** A frame of Kafka's protocol: its size, then the key of the request. */
+function isProduceRequest(chunk: unknown): boolean {
+  if (!Buffer.isBuffer(chunk) || chunk.length < 8) return false;
+  return chunk.readInt32BE(0) === chunk.length - 4 && chunk.readInt16BE(4) === PRODUCE_API_KEY;
+}
