@@ -49,3 +49,16 @@ export async function fill(
     if ((from / BATCH) % 50 === 49) process.stderr.write(`  ${from + size} of ${count} written\n`);
   }
 }
+
+/** Deletes the groups, so that their next consumer begins at the start of its topic. */
+export async function forgetGroups(
+  brokers: string,
+  groups: readonly (readonly [group: string, topic: string])[],
+): Promise<void> {
+  const kafka = benchKafka(brokers);
+  for (const [group, topic] of groups) {
+    const isKnown = (await kafka.admin.committed(group, topic)).length > 0;
+    if (isKnown) await kafka.admin.deleteGroup(group);
+  }
+  await kafka.close();
+}

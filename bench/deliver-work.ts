@@ -1,5 +1,9 @@
 /** The work of `bench deliver`: calls of 1 KB and the webhook bodies that they become. */
 
+import { deliveryHeaders } from "../src/domain/delivery.ts";
+import { endpointKey, type WebhookDestination } from "../src/domain/destination.ts";
+import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
+import type { OutgoingRecord } from "../src/domain/record.ts";
 import { benchCall } from "./route-work.ts";
 
 export const BENCH_SECRET = "bench-secret";
@@ -11,4 +15,57 @@ export function webhookPayloads(count: number): readonly object[] {
     const { type, userId, event, properties, timestamp } = call;
     return { version: 1, type, userId, event, properties, timestamp };
   });
+}
+
+/** Destination `d1`, `d2`, ... with one endpoint, signed, as deliver is configured by default. */
+export function benchDestination(
+  index: number,
+  url: string,
+  concurrency: number,
+): WebhookDestination {
+  return {
+    kind: "webhook",
+    id: `d${index + 1}` as DestinationId,
+    name: "Webhooks",
+    enabled: true,
+    historical: true,
+    sharedSecret: BENCH_SECRET,
+    previousSharedSecret: null,
+    endpoints: [{ key: endpointKey(url), url, headers: [] }],
+    payload: "standard",
+    deliver: "any",
+    concurrency,
+    requestsPerSecond: null,
+    messageIdHeader: false,
+    attemptHeader: false,
+    standardWebhooks: false,
+    tls: null,
+  };
+}
+
+/** A delivery as route writes it. */
+export function benchDelivery(topic: string, index: number, number: number): OutgoingRecord {
+  const { key, value } = benchCall(number, "all");
+  const nowMs = Date.now();
+  return {
+    topic,
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    headers: deliveryHeaders({
+      messageId: `bench-${number}` as MessageId,
+      source: "bench" as SourceId,
+      destination: `d${index + 1}` as DestinationId,
+      timestampMs: nowMs,
+      receivedAtMs: nowMs,
+      endpoint: null,
+      attempt: 0,
+      firstAttemptAtMs: null,
+      parked: 0,
+      dueAtMs: null,
+      notBeforeMs: null,
+      returnTopic: null,
+      rejected: [],
+      lastOutcome: null,
+    }),
+  };
 }

@@ -116,7 +116,17 @@ async function idle(): Promise<Measured> {
 
 const admin = kafka.admin();
 await admin.connect();
-await admin.createTopics({ topics: topics.map((topic) => ({ topic, numPartitions: 3 })) });
+await admin.createTopics({
+  topics: topics.map((topic) => ({ topic, numPartitions: 3 })),
+  waitForLeaders: false,
+});
+// kafkajs' own wait takes "no such topic yet" for a failure.
+for (let known = false; !known; ) {
+  known = await admin.fetchTopicMetadata({ topics }).then(
+    () => true,
+    () => false,
+  );
+}
 const measured = await (task === "idle" ? idle() : task === "consume" ? consume() : produce());
 await admin.deleteTopics({ topics });
 await admin.disconnect();

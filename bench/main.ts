@@ -3,10 +3,13 @@
 import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
+import { benchDeliver } from "./deliver.ts";
 import { conditions } from "./measure.ts";
 import { benchRoute } from "./route.ts";
 
 const BENCHES: Readonly<Record<string, (brokers: string, rounds: number) => Promise<string>>> = {
+  deliver: (brokers, rounds) =>
+    benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0, requests: 60_000 }], rounds),
   route: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
 };
 

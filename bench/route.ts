@@ -8,7 +8,7 @@
 
 import { randomUUID } from "node:crypto";
 
-import { benchKafka, createTopics, fill } from "./bench-kafka.ts";
+import { benchKafka, createTopics, fill, forgetGroups } from "./bench-kafka.ts";
 import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
 import { benchCall, DESTINATIONS } from "./route-work.ts";
 
@@ -40,7 +40,9 @@ export async function benchRoute(
       },
     ];
     // A consumer group starts where it left off: every turn has to begin with a new one.
-    const results = await measureInTurns(contestants, rounds, () => forgetGroup(brokers, prefix));
+    const results = await measureInTurns(contestants, rounds, () =>
+      forgetGroups(brokers, [[`${prefix}route`, `${prefix}calls`]]),
+    );
     const loop = summarise(names.loop, results.get(names.loop) ?? []);
     for (const { name, cpuMsPerThousand, unitsPerSecond, rssMaxMb } of [
       loop,
@@ -88,11 +90,4 @@ async function prepare(
   await producer.close(10_000);
   await kafka.close();
   return topics;
-}
-
-async function forgetGroup(brokers: string, prefix: string): Promise<void> {
-  const kafka = benchKafka(brokers);
-  const hasGroup = (await kafka.admin.committed(`${prefix}route`, `${prefix}calls`)).length > 0;
-  if (hasGroup) await kafka.admin.deleteGroup(`${prefix}route`);
-  await kafka.close();
 }

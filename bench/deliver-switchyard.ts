@@ -1,0 +1,69 @@
+/**
+ * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage on the real Kafka
+ * and real sockets. What is counted is the answers.
+ *
+ *   node bench/deliver-switchyard.ts <brokers> <topic prefix> <in flight> <units> <warm-up units> <log level> <url...>
+ */
+
+import { createHttp } from "../src/deliver/http.ts";
+import { startDeliver } from "../src/deliver/stage.ts";
+import { groupNames, topicNames } from "../src/domain/topics.ts";
+import { systemClock } from "../src/runtime/clock.ts";
+import { createMetrics } from "../src/telemetry/instruments.ts";
+import { createLog, type LogLevel } from "../src/telemetry/log.ts";
+import { benchKafka } from "./bench-kafka.ts";
+import { benchDestination } from "./deliver-work.ts";
+import { createMeter } from "./measure.ts";
+
+const [brokers = "", prefix = "", inFlight = "", units = "", warmUp = "", level = "", ...urls] =
+  process.argv.slice(2);
+const warmUpUnits = Number(warmUp);
+const total = Number(units) + warmUpUnits;
+
+const kafka = benchKafka(brokers);
+const producer = kafka.producer();
+const http = createHttp({ timeoutMs: 5_000, allowNetworks: [], ca: null });
+const meter = createMeter();
+const finished = Promise.withResolvers<void>();
+let done = 0;
+
+const stage = await startDeliver(
+  {
+    kafka,
+    producer,
+    clock: systemClock,
+    // The lines go to a file or nowhere: a terminal would be measured too.
+    log: createLog(level as LogLevel, { write: () => undefined }),
+    metrics: createMetrics(),
+    http: {
+      open: (destination) => {
+        const connections = http.open(destination);
+        return {
+          close: () => connections.close(),
+          send: (endpoint, request, onResult) =>
+            connections.send(endpoint, request, (result) => {
+              onResult(result);
+              done += 1;
+              if (done === warmUpUnits) meter.start();
+              if (done === total) finished.resolve();
+            }),
+        };
+      },
+    },
+  },
+  {
+    topics: topicNames(prefix),
+    groups: groupNames(prefix),
+    destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
+    delaysMs: [1_000],
+    windowMs: 14_400_000,
+    bytesMax: 8 * 1_024 * 1_024,
+    drainLimitMs: 10_000,
+  },
+);
+await finished.promise;
+const measured = meter.stop(done - warmUpUnits);
+await stage[Symbol.asyncDispose]();
+await producer.close(1_000);
+await kafka.close();
+process.stdout.write(`${JSON.stringify(measured)}\n`);

@@ -1,0 +1,111 @@
+/**
+ * `bench deliver`: signed webhooks of 1 KB calls to keep-alive receivers in processes of their own,
+ * against the same requests by `undici.request` without Kafka and without Switchyard.
+ *
+ * The ratio is the ceiling's CPU per request over ours: larger is better, 1 would mean that Kafka
+ * and Switchyard cost nothing. The goal is at least 0.8, and 0.9 later.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+import { benchKafka, createTopics, fill, forgetGroups } from "./bench-kafka.ts";
+import { benchDelivery } from "./deliver-work.ts";
+import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
+
+const PARTITIONS = 3;
+const IN_FLIGHT = 64;
+
+export interface DeliverSetting {
+  readonly destinations: number;
+  readonly receiverDelayMs: number;
+  /** Requests in all, a quarter of them for warming up. */
+  readonly requests: number;
+}
+
+export async function benchDeliver(
+  brokers: string,
+  settings: readonly DeliverSetting[],
+  rounds: number,
+): Promise<string> {
+  const rows: string[][] = [];
+  for (const setting of settings) rows.push(...(await measureSetting(brokers, setting, rounds)));
+  return markdown(
+    [
+      "destinations",
+      "receiver",
+      "contestant",
+      "CPU ms / 1,000",
+      "ratio",
+      "requests / s",
+      "peak MB",
+    ],
+    rows,
+  );
+}
+
+async function measureSetting(
+  brokers: string,
+  { destinations, receiverDelayMs, requests }: DeliverSetting,
+  rounds: number,
+): Promise<string[][]> {
+  const prefix = `bench-${randomUUID().slice(0, 8)}.`;
+  const indices = Array.from({ length: destinations }, (_, index) => index);
+  const topicOf = (index: number) => `${prefix}deliveries.d${index + 1}`;
+  const kafka = benchKafka(brokers);
+  await createTopics(kafka, [...indices.map(topicOf), `${prefix}delays.1s`], PARTITIONS);
+  await createTopics(kafka, [`${prefix}dead-letters`], PARTITIONS);
+  const producer = kafka.producer();
+  await fill(producer, requests, (number) =>
+    benchDelivery(topicOf(number % destinations), number % destinations, number),
+  );
+  await producer.close(10_000);
+  await kafka.close();
+
+  const receiver = await startReceiver(receiverDelayMs);
+  const urls = indices.map((index) => `http://127.0.0.1:${receiver.port}/d${index + 1}`);
+  const warmUp = Math.floor(requests / 4);
+  const work = [`${IN_FLIGHT}`, `${requests - warmUp}`, `${warmUp}`];
+  const ours = (level: string): Contestant => ({
+    name: `Switchyard, log level ${level}`,
+    argv: ["bench/deliver-switchyard.ts", brokers, prefix, ...work, level, ...urls],
+  });
+  const contestants: Contestant[] = [
+    { name: "undici.request", argv: ["bench/deliver-ceiling.ts", ...work, ...urls] },
+    ours("warn"),
+    ours("info"),
+  ];
+  const groups = indices.map(
+    (index) => [`${prefix}deliver.d${index + 1}`, topicOf(index)] as const,
+  );
+  try {
+    const results = await measureInTurns(contestants, rounds, () => forgetGroups(brokers, groups));
+    const summaries = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));
+    const ceiling = summaries[0]?.cpuMsPerThousand ?? Number.NaN;
+    return summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
+      `${destinations}`,
+      `${receiverDelayMs} ms`,
+      name,
+      cpuMsPerThousand.toFixed(1),
+      (ceiling / cpuMsPerThousand).toFixed(2),
+      unitsPerSecond.toFixed(0),
+      `${rssMaxMb}`,
+    ]);
+  } finally {
+    receiver.process.kill();
+  }
+}
+
+/** A receiver process that answers after `delayMs`. The caller kills it. */
+export async function startReceiver(
+  delayMs: number,
+  failEvery = 0,
+): Promise<{ readonly process: ChildProcess; readonly port: number }> {
+  const child = spawn(process.execPath, ["bench/receiver.ts", `${delayMs}`, `${failEvery}`], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return { process: child, port: Number(port) };
+}
