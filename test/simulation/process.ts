@@ -1,0 +1,107 @@
+/** A process with all stages of the path, on a Kafka in memory; it can be stopped and killed. */
+
+import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
+import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
+import { type RouteConfig, startRoute } from "../../src/route/stage.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
+import type { RunningStage } from "../../src/runtime/stage.ts";
+import type { Metrics } from "../../src/telemetry/instruments.ts";
+import type { Log } from "../../src/telemetry/log.ts";
+import type { ManualClock } from "../support/manual-clock.ts";
+import type { MemoryKafka } from "../support/memory-kafka.ts";
+import type { Party } from "../support/memory-network.ts";
+import type { Endpoints } from "./endpoints.ts";
+
+export interface ProcessConfig {
+  readonly route: RouteConfig;
+  readonly deliver: DeliverConfig;
+  readonly delay: DelayConfig;
+}
+
+const CLOSE_LIMIT_MS = 5_000;
+
+export class SimulatedProcess {
+  readonly #kafka: MemoryKafka;
+  readonly #stages: Promise<RunningStage[]>;
+  readonly #producer;
+  #isStopping = false;
+
+  constructor(
+    clock: ManualClock,
+    kafka: MemoryKafka,
+    endpoints: Endpoints,
+    config: ProcessConfig,
+    onFatal: (error: Error) => void,
+  ) {
+    this.#kafka = kafka;
+    this.#producer = kafka.producer();
+    const deps = {
+      kafka,
+      producer: this.#producer,
+      clock: mortalClock(clock, kafka),
+      log: silentLog,
+      metrics: idleMetrics,
+      onFatal,
+    };
+    this.#stages = Promise.all([
+      startRoute(deps, config.route),
+      startDeliver({ ...deps, http: endpoints.from(kafka) }, config.deliver),
+      startDelay(deps, config.delay),
+    ]);
+  }
+
+  /** Neither killed nor told to stop. */
+  get isRunning(): boolean {
+    return this.#kafka.alive && !this.#isStopping;
+  }
+
+  /** As after SIGTERM. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all((await this.#stages).map((stage) => stage[Symbol.asyncDispose]()));
+    await this.#producer.close(CLOSE_LIMIT_MS);
+    await this.#kafka.close();
+  }
+
+  /** As after SIGKILL. */
+  kill(): void {
+    this.#kafka.kill();
+  }
+
+  /** The groups' coordinators lose sight of it. */
+  expire(): void {
+    this.#kafka.expire();
+  }
+}
+
+/** Nobody wakes up in a dead process. */
+function mortalClock(clock: ManualClock, process: Party): Clock {
+  return {
+    nowMs: () => clock.nowMs(),
+    sleep: async (ms, signal) => {
+      await clock.sleep(ms, signal);
+      if (!process.alive) await new Promise(() => undefined);
+    },
+  };
+}
+
+const silentLog: Log = {
+  isLevelEnabled: () => false,
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** Thousands of registries would be most of a simulation's time. */
+const idleMetrics = new Proxy(
+  {},
+  {
+    get: (_target, name) => {
+      if (name === "onScrape") return () => () => undefined;
+      const nothing = () => undefined;
+      const bound = { inc: nothing, dec: nothing, set: nothing, observe: nothing };
+      return { bind: () => bound, remove: nothing };
+    },
+  },
+) as Metrics;

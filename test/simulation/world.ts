@@ -1,0 +1,299 @@
+/**
+ * The whole path in a world that a seed decides: calls, endpoints' moods, and what goes wrong.
+ *
+ *   world      what goes wrong
+ *   calm       processes are started and stopped in good order, brokers are slow
+ *   rough      they are killed, too; brokers go away, lose acknowledgements, forget members
+ *
+ * Faults end after the first hours; then everybody has time to finish what is left.
+ */
+
+import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
+import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
+import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
+import type { DestinationId, EndpointKey, SourceId } from "../../src/domain/ids.ts";
+import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { aSource, aWebhook, headerTexts } from "../support/calls.ts";
+import { type Exposure, isSettled, Ledger, type Recipient, violations } from "../support/ledger.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { MemoryCluster } from "../support/memory-kafka.ts";
+import { createPrng, type Prng } from "../support/prng.ts";
+import { type Behaviour, Endpoints } from "./endpoints.ts";
+import { type ProcessConfig, SimulatedProcess } from "./process.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DELAYS_MS = [10, 30, 120, 300, 900, 1_800, 3_600].map((seconds) => seconds * SECOND_MS);
+const WINDOW_MS = 4 * HOUR_MS;
+const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
+const FAULTS_FOR_MS = 2 * HOUR_MS;
+/** What was done shortly before a fault may not be committed. */
+const BEFORE_MS = 8 * SECOND_MS;
+/** After a fault it takes a while until all have heard of it, drained and joined again. */
+const AFTER_MS = 20 * SECOND_MS;
+
+const topics = topicNames("");
+const groups = groupNames("");
+const DELAY_TOPICS = new Set(DELAYS_MS.map(topics.delays));
+
+export type Weather = "calm" | "rough";
+
+interface Sent {
+  readonly messageId: string;
+  readonly user: string;
+}
+
+export class World {
+  readonly clock = new ManualClock();
+  readonly #random: Prng;
+  readonly #cluster: MemoryCluster;
+  readonly #ledger = new Ledger();
+  readonly #endpoints: Endpoints;
+  readonly #destinations: readonly WebhookDestination[];
+  readonly #behaviours: ReadonlyMap<EndpointKey, Behaviour>;
+  readonly #config: ProcessConfig;
+  readonly #sent: Sent[] = [];
+  readonly #exposures: Exposure[] = [];
+  readonly #failures: string[] = [];
+  #processes: SimulatedProcess[] = [];
+
+  constructor(seed: number) {
+    this.#random = createPrng(seed);
+    const { clock } = this;
+    this.#cluster = new MemoryCluster({ clock, random: this.#random.fork() });
+    this.#destinations = destinations();
+    this.#behaviours = this.#chooseBehaviours();
+    const chance = this.#random.fork();
+    this.#endpoints = new Endpoints(clock, chance, this.#ledger, this.#behaviours);
+    this.#config = configOf(this.#destinations);
+    for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
+    for (const { id } of this.#destinations) this.#cluster.createTopic(topics.deliveries(id), 2);
+    for (const delayMs of DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
+  }
+
+  /** Lives through it all and returns what should not have happened. */
+  async live(weather: Weather): Promise<string[]> {
+    for (let count = this.#random.integer(1, 3); count > 0; count -= 1) this.#start();
+    this.#planCalls();
+    this.#planFaults(weather);
+    await this.clock.advance(FAULTS_FOR_MS + MINUTE_MS);
+    const limitMs = this.clock.nowMs() + WINDOW_MS + HOUR_MS;
+    while (!this.#isSettled() && this.clock.nowMs() < limitMs) {
+      await this.clock.advance(5 * MINUTE_MS);
+    }
+    // Repeats would come now.
+    await this.clock.advance(10 * MINUTE_MS);
+    return this.#judge(weather);
+  }
+
+  #isSettled(): boolean {
+    this.#readTopics();
+    return this.#sent.every(({ messageId }) =>
+      this.#destinations.every((destination) =>
+        isSettled(this.#ledger.entry(messageId, destination.id), recipientOf(destination)),
+      ),
+    );
+  }
+
+  #judge(weather: Weather): string[] {
+    this.#readTopics();
+    const found = [...this.#failures];
+    for (const { messageId } of this.#sent) {
+      for (const destination of this.#destinations) {
+        const entry = this.#ledger.entry(messageId, destination.id);
+        found.push(...violations(entry, recipientOf(destination), POLICY, this.#exposures));
+      }
+    }
+    if (weather === "calm") found.push(...this.#outOfOrder());
+    return found;
+  }
+
+  /** Where no endpoint fails, calls of one key arrive in the order of the topic. */
+  #outOfOrder(): string[] {
+    const healthy = this.#destinations.filter(({ endpoints }) =>
+      endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy"),
+    );
+    return healthy.flatMap(({ id }) => {
+      const latest = new Map<string, number>();
+      return this.#sent.flatMap(({ messageId, user }) => {
+        const atMs = this.#ledger.entry(messageId, id).requests[0]?.atMs ?? 0;
+        const isLate = atMs < (latest.get(user) ?? 0);
+        latest.set(user, atMs);
+        return isLate ? [`${messageId} for ${id} overtook an earlier call of ${user}`] : [];
+      });
+    });
+  }
+
+  #start(): void {
+    const process = new SimulatedProcess(
+      this.clock,
+      this.#cluster.connect(),
+      this.#endpoints,
+      this.#config,
+      (error) => this.#failures.push(`a stage failed: ${error.message}`),
+    );
+    this.#processes.push(process);
+  }
+
+  #planCalls(): void {
+    const count = this.#random.integer(1, 40);
+    for (let number = 0; number < count; number += 1) {
+      // Some come together: batches, and keys that wait for each other.
+      const atMs = this.#random.chance(0.5)
+        ? this.#random.integer(0, HOUR_MS)
+        : this.#random.integer(1, 6) * 5 * MINUTE_MS;
+      this.clock.schedule(atMs, () => this.#append(`m${number}`));
+    }
+  }
+
+  #append(messageId: string): void {
+    const user = `u${this.#random.integer(0, 3)}`;
+    const call = { type: "track", userId: user, event: "Signed Up", messageId };
+    this.#sent.push({ messageId, user });
+    this.#cluster.append({
+      topic: topics.calls,
+      key: Buffer.from(user),
+      value: Buffer.from(JSON.stringify(call)),
+      headers: [],
+    });
+  }
+
+  #planFaults(weather: Weather): void {
+    for (let count = this.#random.integer(0, 8); count > 0; count -= 1) {
+      const atMs = this.#random.integer(0, FAULTS_FOR_MS - 10 * MINUTE_MS);
+      this.clock.schedule(atMs, () => this.#fault(weather));
+    }
+    this.clock.schedule(FAULTS_FOR_MS, () => {
+      this.#cluster.setLatency({ minMs: 1, maxMs: 5 });
+      if (this.#running().length === 0) this.#start();
+    });
+  }
+
+  #fault(weather: Weather): void {
+    const calm = ["join", "stop", "replace", "slow"] as const;
+    const rough = [...calm, "kill", "kill", "expire", "outage", "lost"] as const;
+    const process = this.#running().at(this.#random.integer(0, 2));
+    const fault = this.#random.pick(weather === "calm" ? calm : rough);
+    if (fault === "join") this.#start();
+    if (fault === "slow")
+      this.#cluster.setLatency({ minMs: 1, maxMs: this.#random.pick([5, 300]) });
+    if (fault === "stop" || fault === "replace") void process?.stop();
+    if (fault === "replace") this.#start();
+    if (fault === "kill") {
+      process?.kill();
+      this.#expose(0);
+    }
+    if (fault === "expire") {
+      process?.expire();
+      this.#expose(0);
+    }
+    if (fault === "outage") this.#outage(this.#random.integer(1, 180) * SECOND_MS);
+    if (fault === "lost") this.#loseAcknowledgements(this.#random.integer(1, 60) * SECOND_MS);
+    const backMs = this.#random.integer(1, 120) * SECOND_MS;
+    this.clock.schedule(backMs, () => {
+      if (this.#running().length === 0) this.#start();
+    });
+  }
+
+  #outage(forMs: number): void {
+    this.#expose(forMs);
+    this.#cluster.goDown();
+    this.clock.schedule(forMs, () => this.#cluster.comeUp());
+  }
+
+  #loseAcknowledgements(forMs: number): void {
+    this.#expose(forMs);
+    this.#cluster.loseAcknowledgements(0.3);
+    this.clock.schedule(forMs, () => this.#cluster.loseAcknowledgements(0));
+  }
+
+  #expose(forMs: number): void {
+    const nowMs = this.clock.nowMs();
+    this.#exposures.push({ fromMs: nowMs - BEFORE_MS, toMs: nowMs + forMs + AFTER_MS });
+  }
+
+  #running(): SimulatedProcess[] {
+    this.#processes = this.#processes.filter(({ isRunning }) => isRunning);
+    return this.#processes;
+  }
+
+  #chooseBehaviours(): Map<EndpointKey, Behaviour> {
+    const keys = this.#destinations.flatMap(({ endpoints }) => endpoints.map(({ key }) => key));
+    return new Map(
+      keys.map((key) => {
+        const untilMs = this.clock.nowMs() + this.#random.integer(0, 6 * HOUR_MS);
+        const behaviours: readonly Behaviour[] = [
+          { kind: "healthy" },
+          { kind: "healthy" },
+          { kind: "flaky", failure: this.#random.fraction() },
+          { kind: "down", untilMs },
+          { kind: "rejecting" },
+        ];
+        return [key, this.#random.pick(behaviours)];
+      }),
+    );
+  }
+
+  readonly #read = new Map<string, number>();
+  /** Enters into the ledger what has been written since the last time. */
+  #readTopics(): void {
+    const names = [
+      topics.deadLetters,
+      ...this.#destinations.map(({ id }) => topics.deliveries(id)),
+      ...DELAY_TOPICS,
+    ];
+    for (const name of names) {
+      for (const record of this.#cluster.records(name)) {
+        const place = `${name}/${record.partition}`;
+        if (record.offset < (this.#read.get(place) ?? 0)) continue;
+        this.#read.set(place, record.offset + 1);
+        const texts = headerTexts(record);
+        const messageId = texts[DELIVERY_HEADER.messageId] ?? "";
+        const entry = this.#ledger.entry(messageId, texts[DELIVERY_HEADER.destination] ?? "");
+        entry.writtenAtMs.push(record.timestampMs);
+        if (DELAY_TOPICS.has(name)) entry.parkedAtMs.push(record.timestampMs);
+        if (name !== topics.deadLetters) continue;
+        entry.deadLetters.push({
+          endpoint: (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null,
+          reason: texts[DEAD_LETTER_HEADER.reason] as DeadLetterReason,
+          atMs: record.timestampMs,
+        });
+      }
+    }
+  }
+}
+
+function destinations(): WebhookDestination[] {
+  const endpoints = (...names: string[]) =>
+    names.map((name) => {
+      const url = `http://${name}.example/`;
+      return { key: endpointKey(url), url, headers: [] };
+    });
+  const told = { messageIdHeader: true, attemptHeader: true };
+  return [
+    aWebhook("one", { ...told, endpoints: endpoints("one") }),
+    aWebhook("narrow", { ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
+    aWebhook("any", { ...told, endpoints: endpoints("any-a", "any-b") }),
+    aWebhook("every", { ...told, endpoints: endpoints("every-a", "every-b"), deliver: "every" }),
+  ];
+}
+
+function recipientOf({ id, deliver, endpoints }: WebhookDestination): Recipient {
+  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
+}
+
+function configOf(all: readonly WebhookDestination[]): ProcessConfig {
+  const ids: readonly DestinationId[] = all.map(({ id }) => id);
+  const shared = { topics, groups, bytesMax: 1_000_000, drainLimitMs: 20 * SECOND_MS };
+  return {
+    route: {
+      ...shared,
+      sources: [aSource("web", ids)],
+      defaultSource: "web" as SourceId,
+      destinations: all,
+    },
+    deliver: { ...shared, destinations: all, ...POLICY },
+    delay: { ...shared, tiers: DELAYS_MS.map(tierName), destinations: ids },
+  };
+}
