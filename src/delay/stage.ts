@@ -81,9 +81,12 @@ export function startDelay(deps: DelayDeps, config: DelayConfig): Promise<Runnin
     deps.clock,
   );
   const stopWatching = watchWaiting(deps.metrics, config.tiers, tiers);
+  const joined = Promise.all(tiers.map((consumer) => consumer.joined)).then(() => undefined);
+  // A stop before the join rejects it, and then nobody may be listening.
+  joined.catch(() => undefined);
   return Promise.resolve({
     name: "delay",
-    joined: Promise.all(tiers.map(({ joined }) => joined)).then(() => undefined),
+    joined,
     troubles: lookUp.troubles,
     [Symbol.asyncDispose]: async () => {
       await Promise.all(tiers.map((consumer) => consumer.stop()));
