@@ -18,6 +18,11 @@ export class Brokers {
     this.#pool = client.brokerPool();
   }
 
+  /** Brokers known so far. */
+  get count(): number {
+    return this.#addresses.size;
+  }
+
   /** Asks any broker. Also learns where the brokers are. */
   async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
     const metadata = await this.#any((broker) => fetchMetadata(broker, topics));

@@ -1,6 +1,11 @@
 /**
  * The records that wait for one partition, in the order in which they were sent.
  *
+ *   state       means                                             sent with the next request
+ *   idle        nothing is under way                              yes, if it has records
+ *   under-way   a batch is sent and not answered                  no
+ *   waiting     the last try failed, and the next one has a time  no
+ *
  * One batch is under way at a time: that keeps the order whatever is retried. Its records stay in
  * the queue until it is acknowledged, so that retrying or splitting is a matter of counting.
  */
@@ -17,31 +22,38 @@ export interface SendCall {
   readonly reject: (error: Error) => void;
 }
 
+/** The part of a topic that its lanes need. */
+export interface LaneTopic {
+  readonly name: string;
+  readonly batchBytesMax: number;
+  batchWasTooLarge(bytes: number): void;
+}
+
+/** Acknowledged records are let go of when there are so many, and half of the queue. */
 const COMPACT_AT = 4_096;
 const SEQUENCE_MODULUS = 2 ** 31;
 /** Far above what a batch of tiny records should hold. */
 const BATCH_RECORDS_MAX = 20_000;
 
 export class ProduceLane {
-  readonly topic: string;
+  readonly topic: LaneTopic;
   readonly partition: number;
   /** Node that takes the records; null when nobody does at the moment. */
   leader: number | null = null;
-  isUnderWay = false;
-  /** Tries in a row that failed. */
-  failures = 0;
-  readonly #records: OutgoingRecord[] = [];
-  readonly #bytes: number[] = [];
-  readonly #calls: SendCall[] = [];
+  state: "idle" | "under-way" | "waiting" = "idle";
+  #records: OutgoingRecord[] = [];
+  #bytes: number[] = [];
+  #calls: SendCall[] = [];
   #head = 0;
   #sequence = 0;
-  /** Of the batch under way, or of one that may have been written and must be repeated as it was. */
+  #failures = 0;
+  /** Records and bytes of the batch that was cut last. */
   #count = 0;
+  #batchBytes = 0;
+  /** The batch cut last may have been written: it must be repeated exactly as it was. */
   #mayBeWritten = false;
-  /** Lowered when the broker finds a batch too large. */
-  #countMax = BATCH_RECORDS_MAX;
 
-  constructor(topic: string, partition: number) {
+  constructor(topic: LaneTopic, partition: number) {
     this.topic = topic;
     this.partition = partition;
   }
@@ -50,8 +62,14 @@ export class ProduceLane {
     return this.#head === this.#records.length;
   }
 
+  /** Of the next batch's first record, for idempotence. */
   get sequence(): number {
     return this.#sequence;
+  }
+
+  /** Tries in a row that failed. */
+  get failures(): number {
+    return this.#failures;
   }
 
   add(record: OutgoingRecord, bytes: number, call: SendCall): void {
@@ -60,33 +78,36 @@ export class ProduceLane {
     this.#calls.push(call);
   }
 
-  /** The next batch: at least one record, beyond that at most `bytesMax`. */
-  cut(bytesMax: number): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
-    const end = this.#mayBeWritten ? this.#head + this.#count : this.#records.length;
-    const limit = this.#mayBeWritten ? Number.POSITIVE_INFINITY : bytesMax;
-    let bytes = 0;
-    let at = this.#head;
-    for (; at < end && (this.#mayBeWritten || at - this.#head < this.#countMax); at += 1) {
-      const next = bytes + (this.#bytes[at] ?? 0);
-      if (next > limit && at > this.#head) break;
-      bytes = next;
+  /** The next batch: at least one record, beyond that as many as fit. Not for an empty lane. */
+  cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
+    if (!this.#mayBeWritten) {
+      const end = Math.min(this.#records.length, this.#head + BATCH_RECORDS_MAX);
+      let at = this.#head + 1;
+      let bytes = this.#bytes[this.#head] ?? 0;
+      for (; at < end; at += 1) {
+        const next = bytes + (this.#bytes[at] ?? 0);
+        if (next > this.topic.batchBytesMax) break;
+        bytes = next;
+      }
+      this.#count = at - this.#head;
+      this.#batchBytes = bytes;
     }
-    this.#count = at - this.#head;
-    return { records: this.#records.slice(this.#head, at), bytes };
+    return {
+      records: this.#records.slice(this.#head, this.#head + this.#count),
+      bytes: this.#batchBytes,
+    };
   }
 
   acknowledged(): void {
     this.#sequence = (this.#sequence + this.#count) % SEQUENCE_MODULUS;
-    this.#countMax = Math.min(BATCH_RECORDS_MAX, this.#countMax * 2);
     this.#leave(this.#count);
   }
 
-  /** Splits the batch, or refuses its only record. */
+  /** The next batch is smaller; a single record is refused. */
   tooLarge(error: string): void {
-    this.#mayBeWritten = false;
-    this.failures = 0;
     if (this.#count > 1) {
-      this.#countMax = Math.max(1, this.#count >> 1);
+      this.topic.batchWasTooLarge(this.#batchBytes);
+      this.#mayBeWritten = false;
       return;
     }
     const record = this.#records[this.#head];
@@ -95,11 +116,11 @@ export class ProduceLane {
   }
 
   failed(mayBeWritten: boolean): void {
-    this.failures += 1;
+    this.#failures += 1;
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** With a new producer id all sequences begin anew, and nothing is known as written. */
+  /** With a new producer id sequences begin anew, and nothing counts as written. */
   resetSequence(): void {
     this.#sequence = 0;
     this.#mayBeWritten = false;
@@ -107,7 +128,7 @@ export class ProduceLane {
 
   #leave(count: number): void {
     this.#mayBeWritten = false;
-    this.failures = 0;
+    this.#failures = 0;
     const end = this.#head + count;
     for (let at = this.#head; at < end; at += 1) {
       const call = this.#calls[at];
@@ -116,22 +137,11 @@ export class ProduceLane {
       if (call.unacknowledged === 0) call.resolve(call.refused);
     }
     this.#head = end;
-    this.#compact();
-  }
-
-  /** Lets go of what was acknowledged. */
-  #compact(): void {
-    if (this.isEmpty) {
-      this.#records.length = 0;
-      this.#bytes.length = 0;
-      this.#calls.length = 0;
-    } else if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#records.length) {
-      this.#records.splice(0, this.#head);
-      this.#bytes.splice(0, this.#head);
-      this.#calls.splice(0, this.#head);
-    } else {
-      return;
-    }
+    const isMostlyGone = end >= COMPACT_AT && end * 2 >= this.#records.length;
+    if (!this.isEmpty && !isMostlyGone) return;
+    this.#records = this.#records.slice(end);
+    this.#bytes = this.#bytes.slice(end);
+    this.#calls = this.#calls.slice(end);
     this.#head = 0;
   }
 }

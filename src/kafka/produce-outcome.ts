@@ -7,7 +7,7 @@
  *   the broker leads the partition no more, or        retry, with fresh metadata
  *   never heard of it
  *   our producer id or sequence is not accepted       retry, with a new producer id
- *   no connection, no answer in time                  retry the very same batch: it may be written
+ *   written here, but not replicated in time          retry the very same batch: it may be written
  *   anything else                                     retry
  */
 
@@ -15,6 +15,7 @@ export type ProduceOutcome =
   | "acknowledged"
   | "too-large"
   | "retry"
+  | "retry-as-it-was"
   | "retry-with-metadata"
   | "retry-with-new-id";
 
@@ -29,6 +30,8 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
   FENCED_LEADER_EPOCH: "retry-with-metadata",
   UNKNOWN_LEADER_EPOCH: "retry-with-metadata",
   KAFKA_STORAGE_ERROR: "retry-with-metadata",
+  REQUEST_TIMED_OUT: "retry-as-it-was",
+  NOT_ENOUGH_REPLICAS_AFTER_APPEND: "retry-as-it-was",
   OUT_OF_ORDER_SEQUENCE_NUMBER: "retry-with-new-id",
   UNKNOWN_PRODUCER_ID: "retry-with-new-id",
   INVALID_PRODUCER_EPOCH: "retry-with-new-id",

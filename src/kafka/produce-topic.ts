@@ -17,17 +17,35 @@ interface Unplaced {
 export class ProduceTopic {
   readonly name: string;
   readonly recordBytesMax: number;
-  readonly batchBytesMax: number;
   /** By partition number; empty until the topic is known. */
   readonly lanes: ProduceLane[] = [];
-  readonly #unplaced: Unplaced[] = [];
-  #next = 0;
   isReportedMissing = false;
+  #batchBytesMax: number;
+  #unplaced: Unplaced[] = [];
+  #next = 0;
 
   constructor(name: string, recordBytesMax: number) {
     this.name = name;
     this.recordBytesMax = recordBytesMax;
-    this.batchBytesMax = Math.min(BATCH_BYTES_MAX, recordBytesMax);
+    this.#batchBytesMax = Math.min(BATCH_BYTES_MAX, recordBytesMax);
+  }
+
+  /** A batch with several records is at most so large. */
+  get batchBytesMax(): number {
+    return this.#batchBytesMax;
+  }
+
+  get hasLeaders(): boolean {
+    return this.lanes.length > 0 && this.lanes.every(({ leader }) => leader !== null);
+  }
+
+  /** Records whose partition is not known. */
+  get isWaiting(): boolean {
+    return this.#unplaced.length > 0;
+  }
+
+  get hasRecords(): boolean {
+    return this.isWaiting || this.lanes.some((lane) => !lane.isEmpty);
   }
 
   /** The lane that the record now waits in; null while the topic is not known. */
@@ -38,23 +56,25 @@ export class ProduceTopic {
     return lane;
   }
 
-  /** Takes over partitions and leaders; returns the lanes that have records now. */
+  /** Takes over partitions and leaders; returns the lanes that have records. */
   update({ partitionMetadata }: TopicMetadata): ProduceLane[] {
     for (const { partitionId, leader } of partitionMetadata) {
-      const lane = this.lanes[partitionId] ?? new ProduceLane(this.name, partitionId);
+      this.lanes[partitionId] ??= new ProduceLane(this, partitionId);
+      const lane = this.lanes[partitionId];
       lane.leader = leader >= 0 ? leader : null;
-      this.lanes[partitionId] = lane;
     }
-    for (const { record, bytes, call } of this.#unplaced.splice(0)) this.add(record, bytes, call);
+    const unplaced = this.#unplaced;
+    this.#unplaced = [];
+    for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
     return this.lanes.filter((lane) => !lane.isEmpty);
   }
 
-  get hasLeaders(): boolean {
-    return this.lanes.length > 0 && this.lanes.every(({ leader }) => leader !== null);
-  }
-
-  get isWaiting(): boolean {
-    return this.#unplaced.length > 0;
+  /**
+   * The broker takes less than was thought. Halving ends above half of what it does take, as a
+   * single record is never the reason.
+   */
+  batchWasTooLarge(bytes: number): void {
+    this.#batchBytesMax = Math.min(this.#batchBytesMax, bytes / 2);
   }
 
   /** Murmur2 of the key as Java does; without a key in turn. */
