@@ -4,7 +4,7 @@ import { runQuietly, STATIC_STEPS, type Step } from "./steps.ts";
 
 const TESTS: Step = {
   name: "unit and property tests",
-  command: ["vitest", "run", "--project", "unit", "--reporter", "dot"],
+  command: ["vitest", "run", "--project", "unit*", "--reporter", "minimal"],
 };
 
 const failed = await runQuietly([...STATIC_STEPS, TESTS]);

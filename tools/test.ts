@@ -21,6 +21,12 @@ const TESTS: Step = {
   env: { SWITCHYARD_GENERATED_INPUTS: "100000" },
 };
 
+/** The same as `npm start -- --once`: exit status 0 only if everything arrived as it should. */
+const DEMONSTRATION: Step = {
+  name: "demonstration",
+  command: ["node", "tools/demo/main.ts", "--once"],
+};
+
 interface Counts {
   readonly passed: number;
   readonly failed: number;
@@ -29,6 +35,7 @@ interface Counts {
 
 const failedSteps: Step[] = [...(await runQuietly(STATIC_STEPS))];
 const counts = await runTests();
+failedSteps.push(...(await runQuietly([DEMONSTRATION])));
 
 const failed = counts.failed + failedSteps.length;
 for (const step of failedSteps) process.stdout.write(`FAILED ${step.name}\n`);
