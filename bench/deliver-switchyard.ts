@@ -7,6 +7,7 @@
 
 import { createHttp } from "../src/deliver/http.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
+import { parseNetwork } from "../src/domain/addresses.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
@@ -22,7 +23,9 @@ const total = Number(units) + warmUpUnits;
 
 const kafka = benchKafka(brokers);
 const producer = kafka.producer();
-const http = createHttp({ timeoutMs: 5_000, allowNetworks: [], ca: null });
+const loopback = parseNetwork("127.0.0.0/8");
+if (loopback === null) throw new Error("127.0.0.0/8 is no network");
+const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null });
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 let done = 0;
@@ -43,6 +46,9 @@ const stage = await startDeliver(
           send: (endpoint, request, onResult) =>
             connections.send(endpoint, request, (result) => {
               onResult(result);
+              if (result.kind !== "response" || result.status !== 200) {
+                finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));
+              }
               done += 1;
               if (done === warmUpUnits) meter.start();
               if (done === total) finished.resolve();
