@@ -77,7 +77,8 @@ export function isSettled(entry: Entry, recipient: Recipient): boolean {
   if (recipient.deliver === "any") return deadLetters.length > 0 || requests.some(isAccepted);
   return recipient.endpoints.every(
     (key) =>
-      deadLetters.some(({ endpoint }) => endpoint === key) ||
+      // Without an endpoint it is for all that were never requested.
+      deadLetters.some(({ endpoint }) => endpoint === null || endpoint === key) ||
       requests.some((request) => request.endpoint === key && isAccepted(request)),
   );
 }
