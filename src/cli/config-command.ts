@@ -1,0 +1,56 @@
+/** `switchyard config check` and `config print`. */
+
+import { Command } from "commander";
+
+import { printConfig } from "../config/print.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
+import type { ExitStatus, Shell } from "./shell.ts";
+
+export function configCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  const check = new Command("check")
+    .summary("say whether the configuration can be used, and every problem with it")
+    .description("Says whether the configuration can be used, and every problem with it.")
+    .addOption(configOption())
+    .addHelpText(
+      "after",
+      "\nExit status: 0 it can be used, 2 it cannot.\n\nExamples:\n" +
+        "  switchyard config check --config switchyard.yaml\n" +
+        "  SWITCHYARD_CONFIG=switchyard.yaml switchyard config check",
+    )
+    .action((options: ConfigOption) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      const { sources, destinations } = loaded.config;
+      shell.out(
+        `${shell.colors.green("The configuration can be used:")} ` +
+          `${sources.length} source(s), ${destinations.length} destination(s).\n`,
+      );
+    });
+  const print = new Command("print")
+    .summary("print the effective configuration, secrets hidden")
+    .description(
+      "Prints the effective configuration as YAML: the file, with defaults filled in and the " +
+        "environment's settings in place. Secrets are hidden.",
+    )
+    .addOption(configOption())
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard config print --config switchyard.yaml\n" +
+        "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
+    )
+    .action((options: ConfigOption) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      shell.out(printConfig(loaded.given));
+    });
+  return new Command("config")
+    .summary("check or print the configuration")
+    .description("Checks or prints the configuration.")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard config check --config switchyard.yaml\n" +
+        "  switchyard config print --config switchyard.yaml",
+    )
+    .addCommand(check)
+    .addCommand(print);
+}

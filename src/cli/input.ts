@@ -1,0 +1,69 @@
+/** The FILE of a command, or standard input; and its lines. */
+
+import { createReadStream } from "node:fs";
+
+import type { Shell } from "./shell.ts";
+
+const CHUNK_BYTES = 256 * 1_024;
+
+/** @throws Error naming the file when it cannot be read. */
+export async function* openInput(file: string | undefined, shell: Shell): AsyncGenerator<Buffer> {
+  const stream =
+    file === undefined ? shell.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
+  try {
+    for await (const chunk of stream) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+  } catch (cause) {
+    throw new Error(`${file ?? "standard input"} cannot be read: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  /** Without its line feed; null when it is longer than allowed. */
+  readonly bytes: Buffer | null;
+}
+
+const LINE_FEED = 0x0a;
+const BLANK = /^\s*$/;
+
+/**
+ * The lines that each chunk completes, so that what is typed goes out at once. Blank ones are
+ * counted and left out.
+ *
+ * @param bytesMax of a line; memory does not grow beyond it.
+ */
+export async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  bytesMax: number,
+): AsyncGenerator<readonly Line[]> {
+  let number = 0;
+  let parts: Buffer[] = [];
+  let partBytes = 0;
+  const add = (part: Buffer) => {
+    partBytes += part.length;
+    if (partBytes <= bytesMax) parts.push(part);
+  };
+  const end = (): Line[] => {
+    number += 1;
+    const bytes = partBytes <= bytesMax ? Buffer.concat(parts) : null;
+    parts = [];
+    partBytes = 0;
+    const isBlank = bytes !== null && bytes.length < 100 && BLANK.test(bytes.toString("latin1"));
+    return isBlank ? [] : [{ number, bytes }];
+  };
+  for await (const chunk of chunks) {
+    const lines: Line[] = [];
+    let start = 0;
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
+      add(chunk.subarray(start, at));
+      lines.push(...end());
+      start = at + 1;
+    }
+    add(chunk.subarray(start));
+    if (lines.length > 0) yield lines;
+  }
+  if (partBytes > 0) yield end();
+}

@@ -1,0 +1,44 @@
+/** How far a long command is, on standard error. Commands of under 2 seconds show nothing. */
+
+import type { Shell } from "./shell.ts";
+
+const FIRST_AFTER_MS = 2_000;
+const TERMINAL_EVERY_MS = 500;
+/** A file of log lines should not fill with them. */
+const FILE_EVERY_MS = 10_000;
+
+export interface Progress extends Disposable {
+  /** A line of its own, above the progress. */
+  readonly say: (line: string) => void;
+  /** Removes the progress. May be called more than once. */
+  readonly end: () => void;
+}
+
+export function startProgress(shell: Shell, text: () => string): Progress {
+  let isShown = false;
+  const clear = () => {
+    if (isShown && shell.errIsTerminal) shell.err("\r\u001b[K");
+    isShown = false;
+  };
+  const show = () => {
+    clear();
+    shell.err(shell.errIsTerminal ? `${text()} ...` : `${text()} ...\n`);
+    isShown = true;
+  };
+  let timer = setTimeout(() => {
+    show();
+    timer = setInterval(show, shell.errIsTerminal ? TERMINAL_EVERY_MS : FILE_EVERY_MS);
+  }, FIRST_AFTER_MS);
+  const end = () => {
+    clearTimeout(timer);
+    clear();
+  };
+  return {
+    say: (line) => {
+      clear();
+      shell.err(`${line}\n`);
+    },
+    end,
+    [Symbol.dispose]: end,
+  };
+}

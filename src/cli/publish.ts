@@ -1,0 +1,115 @@
+/**
+ * Publishes calls: lines in, records out, in order.
+ *
+ *   a line                                       what becomes of it
+ *   blank                                        nothing
+ *   longer than a record may be                  refused
+ *   that route would make a dead letter          refused, with the same reason
+ *   any other                                    written as it is, keyed as route expects
+ */
+
+import { callKey } from "../domain/call.ts";
+import { decodeValue } from "../domain/decode.ts";
+import type { Source } from "../domain/destination.ts";
+import type { SourceId } from "../domain/ids.ts";
+import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
+import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import { SOURCE_HEADER, type SourceLookup, sourceLookup, sourceOf } from "../domain/source-of.ts";
+import type { Producer } from "../kafka/port.ts";
+import { type Line, linesOf } from "./input.ts";
+import { type Progress, startProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+export interface PublishOptions {
+  readonly input: AsyncIterable<Buffer>;
+  readonly producer: Producer;
+  /** The topic of calls. */
+  readonly topic: string;
+  readonly sources: readonly Source[];
+  readonly defaultSource: SourceId | null;
+  /** For the header `source-id`; null: the calls name their source, or the default counts. */
+  readonly source: string | null;
+  /** Stops reading; what has been read is written. */
+  readonly signal: AbortSignal;
+  readonly shell: Shell;
+}
+
+/** A record on `calls` is at most 1 MiB; key and headers take the rest. */
+const LINE_BYTES_MAX = 1_048_576 - 1_024;
+
+/** Returns the exit status: 1 when a line was refused, or when it was interrupted. */
+export async function publish(options: PublishOptions): Promise<0 | 1> {
+  const { input, producer, topic, signal, shell } = options;
+  const { sources, defaultSource, source } = options;
+  const lookup = sourceLookup(sources, defaultSource);
+  const headers: RecordHeaders = source === null ? [] : [[SOURCE_HEADER, Buffer.from(source)]];
+  const count = { written: 0, refused: 0 };
+  using progress = startProgress(shell, () => countText(count));
+  for await (const lines of linesOf(until(input, signal), LINE_BYTES_MAX)) {
+    const records = new Map<OutgoingRecord, number>();
+    for (const line of lines) {
+      const checked = check(line, headers, lookup);
+      if (checked.kind === "refused") refuse(progress, line.number, checked.error, count);
+      else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
+    }
+    for (const { record, error } of await producer.send([...records.keys()])) {
+      refuse(progress, records.get(record) ?? 0, `too-large: ${error}`, count);
+      records.delete(record);
+    }
+    count.written += records.size;
+  }
+  progress.end();
+  shell.out(`${countText(count)} (${topic}).\n`);
+  if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
+  return count.refused > 0 || signal.aborted ? 1 : 0;
+}
+
+type Checked =
+  | { readonly kind: "call"; readonly key: Buffer }
+  | { readonly kind: "refused"; readonly error: string };
+
+/** As route checks a record, so that what is written here is routed there. */
+function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): Checked {
+  if (bytes === null) {
+    return { kind: "refused", error: `too-large: the line has over ${LINE_BYTES_MAX} bytes` };
+  }
+  const decoded = decodeValue(bytes);
+  if (decoded.kind === "refused") return refusal(decoded);
+  const typed = parseCallType(decoded.json);
+  if (typed.kind === "refused") return refusal(typed);
+  const found = sourceOf(headers, decoded.json, lookup);
+  if (found.kind === "refused") return refusal(found);
+  const parsed = parseCallFields(typed, bytes.length);
+  if (parsed.kind === "refused") return refusal(parsed);
+  return { kind: "call", key: Buffer.from(callKey(parsed.call)) };
+}
+
+function refusal({ reason, error }: { reason: string; error: string }): Checked {
+  return { kind: "refused", error: `${reason}: ${error}` };
+}
+
+function refuse(progress: Progress, line: number, error: string, count: { refused: number }): void {
+  count.refused += 1;
+  progress.say(`line ${line} refused: ${error}`);
+}
+
+function countText({ written, refused }: { written: number; refused: number }): string {
+  return `${written} calls written, ${refused} lines refused`;
+}
+
+/** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */
+async function* until(chunks: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const reader = chunks[Symbol.asyncIterator]();
+  const { promise: aborted, resolve } = Promise.withResolvers<null>();
+  const onAbort = () => resolve(null);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    while (!signal.aborted) {
+      const next = await Promise.race([reader.next(), aborted]);
+      if (next === null || next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,46 @@
+/** `switchyard run`: options and configuration; `run.ts` does it. */
+
+import { Command, InvalidArgumentError } from "commander";
+
+import { shutdownSignal } from "../runtime/shutdown.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
+import { run } from "./run.ts";
+import type { ExitStatus, Shell } from "./shell.ts";
+import { RUNNABLE_STAGES, type RunnableStage } from "./start-stages.ts";
+
+interface RunOptions extends ConfigOption {
+  readonly stages?: readonly RunnableStage[];
+}
+
+export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("run")
+    .summary("run the stages")
+    .description("Runs the stages until it is asked to stop (SIGTERM or Ctrl-C).")
+    .addOption(configOption())
+    .option(
+      "-s, --stages <list>",
+      `stages with commas, of ${RUNNABLE_STAGES.join(", ")} (default: all)`,
+      parseStages,
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard run --config switchyard.yaml\n" +
+        "  switchyard run --stages route,deliver --config switchyard.yaml",
+    )
+    .action(async (options: RunOptions) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      using shutdown = shutdownSignal();
+      exit(await run(loaded.config, options.stages ?? RUNNABLE_STAGES, shutdown.signal));
+    });
+}
+
+function parseStages(text: string): readonly RunnableStage[] {
+  const names = text.split(",").map((name) => name.trim());
+  const known = RUNNABLE_STAGES.filter((stage) => names.includes(stage));
+  const unknown = names.find((name) => !known.some((stage) => stage === name));
+  if (unknown === undefined) return known;
+  throw new InvalidArgumentError(
+    `"${unknown}" is no stage. Stages: ${RUNNABLE_STAGES.join(", ")}.`,
+  );
+}
