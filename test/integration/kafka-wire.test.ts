@@ -2,8 +2,6 @@
 // consumer as they should.
 
 import { execFile } from "node:child_process";
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { promisify } from "node:util";
 import {
   MessagesStreamModes,
@@ -11,13 +9,14 @@ import {
   stringDeserializers,
 } from "@platformatic/kafka";
 import type { ConsumerConfig, ConsumerCrashEvent, KafkaConfig, KafkaMessage } from "kafkajs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 import { consumerGroupHooks, type FetchedOffset } from "../../src/kafka/consumer-group.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
 import { javaPartitioner } from "../../src/kafka/group-by-partition.ts";
 import { Kafka, logLevel, PartitionAssigners } from "../../src/kafka/kafkajs.ts";
 import { headersOf, toKafkajsMessage } from "../../src/kafka/message.ts";
+import { damagingProxy } from "../support/damaging-proxy.ts";
 import { uniquePrefix } from "../support/prefix.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
@@ -40,9 +39,13 @@ afterAll(async () => {
   await Promise.all([admin.disconnect(), producer.disconnect()]);
 });
 
+const UNTIL_KNOWN = { timeout: 30_000, interval: 50 };
+
 async function createTopic(name: string): Promise<string> {
   const topic = `${prefix}${name}`;
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: false });
+  // kafkajs' own wait takes "no such topic yet" for a failure.
+  await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [topic] }), UNTIL_KNOWN);
   return topic;
 }
 
@@ -221,35 +224,6 @@ test("of two transactions the aborted one is not read, whatever its keys", async
   expect(messages.map(({ value }) => text(value))).toEqual(["committed", "committed"]);
 });
 
-/** Replaces a word in what the broker sends, on a way between broker and client. */
-async function damagingProxy(from: string, to: string) {
-  const sockets = new Set<Socket>();
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const socketFactory: NonNullable<KafkaConfig["socketFactory"]> = ({ host, port, onConnect }) => {
-    server.once("connection", (client: Socket) => {
-      const broker = connect(port, host);
-      for (const socket of [client, broker]) sockets.add(socket.on("error", () => undefined));
-      client.pipe(broker);
-      broker.on("data", (chunk: Buffer) => {
-        const at = chunk.indexOf(from);
-        if (at >= 0) chunk.write(to, at);
-        client.write(chunk);
-      });
-      broker.on("close", () => client.destroy());
-    });
-    return connect((server.address() as AddressInfo).port, "127.0.0.1", onConnect);
-  };
-  return {
-    socketFactory,
-    [Symbol.dispose]: () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
-}
-
 test("a damaged batch stops the consumer with an error that names it, and no record of it is seen", async () => {
   const topic = await createTopic("damaged");
   await producer.send({ topic, messages: [{ value: "first" }] });
@@ -303,26 +277,8 @@ test("a consumer's hooks get commits with their metadata, and a re-created topic
   });
   expect(joins).toEqual(["join", "join"]);
   await admin.deleteTopics({ topics: [topic] });
-  await expect
-    .poll(
-      () =>
-        createTopic("hooks").then(
-          () => true,
-          () => false,
-        ),
-      { timeout: 30_000 },
-    )
-    .toBe(true);
-  await expect
-    .poll(
-      () =>
-        producer.send({ topic, messages: [{ value: "new" }] }).then(
-          () => true,
-          () => false,
-        ),
-      { timeout: 30_000 },
-    )
-    .toBe(true);
+  await vi.waitFor(() => createTopic("hooks"), UNTIL_KNOWN);
+  await vi.waitFor(() => producer.send({ topic, messages: [{ value: "new" }] }), UNTIL_KNOWN);
   const recreated = await run();
   expect(recreated.fetched[0]?.topicId).not.toBe(before.fetched[0]?.topicId);
 });
