@@ -15,7 +15,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Clients } from "./connection.ts";
 import { ConsumerRun } from "./consumer-run.ts";
 import { troubleOf } from "./kafka-error.ts";
-import type { Remembered } from "./owned-partition.ts";
+import type { Memory } from "./ownership.ts";
 import { ClosedError, type ConsumeOptions, type Consumer, type PartitionProgress } from "./port.ts";
 
 const DELAY_FIRST_MS = 500;
@@ -29,8 +29,7 @@ export class KafkaConsumer implements Consumer {
   readonly #options: ConsumeOptions;
   readonly #log: Log;
   readonly #stopping = new AbortController();
-  /** By topic and partition: finished, but perhaps not committed. */
-  readonly #memory = new Map<string, Remembered>();
+  readonly #memory: Memory = new Map();
   readonly #over: Promise<void>;
   #run: ConsumerRun | null = null;
   #rebalances = 0;
@@ -64,7 +63,12 @@ export class KafkaConsumer implements Consumer {
 
   async #live(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const run = new ConsumerRun(this.#clients, this.#options, this.#callbacks, this.#log);
+      const run = new ConsumerRun(this.#clients, {
+        consume: this.#options,
+        memory: this.#memory,
+        onJoined: () => this.#joined(),
+        log: this.#log,
+      });
       this.#run = run;
       void run.start();
       const error = await run.ended;
@@ -91,16 +95,9 @@ export class KafkaConsumer implements Consumer {
     await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
-  readonly #callbacks = {
-    joined: (): void => {
-      this.#rebalances += 1;
-      this.#failures = 0;
-      this.#joinedOnce.resolve();
-    },
-    recall: (topic: string, partition: number): Remembered | null =>
-      this.#memory.get(`${topic}/${partition}`) ?? null,
-    remember: (topic: string, partition: number, remembered: Remembered): void => {
-      this.#memory.set(`${topic}/${partition}`, remembered);
-    },
-  };
+  #joined(): void {
+    this.#rebalances += 1;
+    this.#failures = 0;
+    this.#joinedOnce.resolve();
+  }
 }

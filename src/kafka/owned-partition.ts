@@ -46,7 +46,7 @@ export interface Commit {
   readonly metadata: string;
 }
 
-/** What finished before the consumer had to start over, see `consumer-memory.ts`. */
+/** What was finished in an earlier tenure and could not be committed. */
 export interface Remembered extends Commit {
   readonly topicId: string;
 }
@@ -60,12 +60,13 @@ export class OwnedPartition {
   readonly #backlog: Backlog[] = [];
   #completion: Completion | null = null;
   #committed: Commit | null = null;
-  #topicId = "";
   #end = 0;
   /** The offset that the next fetch begins at. */
   #fetchNext = 0;
   #isFenced = false;
   isPaused = false;
+  /** As the group's coordinator told it. */
+  fetched: FetchedOffset | null = null;
 
   constructor(options: PartitionOptions) {
     this.topic = options.topic;
@@ -75,8 +76,14 @@ export class OwnedPartition {
     this.#budget = options.budget;
   }
 
-  get isFenced(): boolean {
-    return this.#isFenced;
+  /** Empty when the brokers know no ids. */
+  get topicId(): string {
+    return this.fetched?.topicId ?? "";
+  }
+
+  /** Whether anything was fetched. */
+  get hasBegun(): boolean {
+    return this.#completion !== null;
   }
 
   get hasBacklog(): boolean {
@@ -89,10 +96,10 @@ export class OwnedPartition {
     return inHand <= this.#recordsMax / 2 && this.#budget.inHand <= this.#budget.max / 2;
   }
 
-  /** Before the first `offer`: where the group stands. */
+  /** Where the group stands: before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
+    this.fetched = fetched;
     this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
-    this.#topicId = fetched.topicId ?? "";
   }
 
   /**
@@ -114,7 +121,7 @@ export class OwnedPartition {
   }
 
   #begin(start: number, remembered: Remembered | null): void {
-    const topicId = this.#topicId;
+    const { topicId } = this;
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
     // What was finished here counts even if it could not be committed, as long as the log is
@@ -206,17 +213,11 @@ export class OwnedPartition {
     this.#backlog.length = 0;
   }
 
-  /** From now on `finish` does nothing. Returns what was finished, for the case that it comes back. */
-  fence(): Remembered | null {
+  /** From now on `finish` does nothing. */
+  fence(): void {
     this.dropBacklog();
-    if (this.#isFenced || this.#completion === null) return null;
+    if (!this.#isFenced) this.#budget.inHand -= this.#completion?.bytesInHand ?? 0;
     this.#isFenced = true;
-    this.#budget.inHand -= this.#completion.bytesInHand;
-    return {
-      offset: this.#completion.position,
-      metadata: this.#completion.metadata(),
-      topicId: this.#topicId,
-    };
   }
 
   progress(): PartitionProgress {

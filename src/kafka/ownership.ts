@@ -1,0 +1,174 @@
+/**
+ * The partitions that a consumer has been given, from the assignment until they are given up:
+ * drain (bounded), commit, fence, in this order.
+ */
+
+import type { Log } from "../telemetry/log.ts";
+import { BackPressure } from "./back-pressure.ts";
+import { Committer } from "./committer.ts";
+import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-config.ts";
+import type { ConsumerGroup, FetchedBatch, FetchedOffset } from "./consumer-group.ts";
+import { type ByteBudget, OwnedPartition, type Remembered } from "./owned-partition.ts";
+import type { ConsumeOptions, PartitionProgress } from "./port.ts";
+import { atMost, type Signal } from "./signal.ts";
+
+/** kafkajs commits this before it resets a partition. */
+const OUT_OF_RANGE = -2;
+
+/** By topic and partition: finished in an earlier tenure or run, and not committed. */
+export type Memory = Map<string, Remembered>;
+
+export interface OwnershipOptions {
+  readonly consume: ConsumeOptions;
+  readonly times: ConsumerTimes;
+  readonly memory: Memory;
+  /** Fired when fetching may go on. */
+  readonly wake: Signal;
+  readonly log: Log;
+}
+
+export class Ownership {
+  readonly #options: OwnershipOptions;
+  readonly #committer: Committer;
+  readonly #backPressure: BackPressure;
+  readonly #budget: ByteBudget;
+  #group: ConsumerGroup | null = null;
+  #owned: readonly OwnedPartition[] = [];
+
+  constructor(options: OwnershipOptions) {
+    const { consume, times, wake, log } = options;
+    this.#options = options;
+    this.#budget = { inHand: 0, max: consume.bytesMax };
+    this.#committer = new Committer(consume.groupId, log);
+    this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
+  }
+
+  assign(group: ConsumerGroup, assignment: Readonly<Record<string, readonly number[]>>): void {
+    this.#group = group;
+    this.#own(
+      Object.entries(assignment).flatMap(([topic, partitions]) =>
+        partitions.map((partition) => this.#create(topic, partition)),
+      ),
+    );
+  }
+
+  /** What the group has committed; comes before the first batches. */
+  offsetsFetched(fetched: readonly FetchedOffset[]): void {
+    const group = this.#options.consume.groupId;
+    for (const each of fetched) {
+      const { topic, partition, offset } = each;
+      if (offset === OUT_OF_RANGE) {
+        this.#options.log.warn({ group, topic, partition }, "kafka.offset.out-of-range");
+      }
+      this.#find(topic, partition)?.committedAt(each);
+    }
+  }
+
+  /** Waits until fetching makes sense. Throws what a heartbeat throws. */
+  room(group: ConsumerGroup): Promise<void> {
+    return this.#backPressure.room(group);
+  }
+
+  /** Takes over what was fetched, and hands over what there is room for. */
+  offer(group: ConsumerGroup, batches: readonly FetchedBatch[]): void {
+    for (const batch of batches) {
+      const { topic, partition } = batch;
+      const owned = this.#find(topic, partition);
+      if (owned === undefined) continue;
+      const remembered = this.#options.memory.get(keyOf(owned)) ?? null;
+      if (!owned.offer(batch, remembered)) this.#startAnew(owned).offer(batch, null);
+      if (batch.rawMessages.length > 0) {
+        group.resolveOffset({ topic, partition, offset: batch.lastOffset() });
+      }
+    }
+    this.#backPressure.handOver();
+  }
+
+  /** Drains, commits, fences. */
+  async giveUp(): Promise<void> {
+    if (this.#owned.length === 0) return;
+    // The coordinator keeps a member that is slow to join only as long as it hears from it.
+    const heartbeat = setInterval(() => {
+      this.#group?.heartbeat({ interval: 0 }).catch(() => undefined);
+    }, this.#options.times.heartbeatMs);
+    try {
+      await this.drain();
+      await atMost(COMMIT_LIMIT_MS, this.#committer.commit());
+    } finally {
+      clearInterval(heartbeat);
+    }
+    this.fence();
+  }
+
+  /** Hands nothing more over, and lets handlers finish what they have begun. */
+  async drain(): Promise<void> {
+    this.#backPressure.stop();
+    for (const owned of this.#owned) owned.dropBacklog();
+    const drains = this.#owned.map(({ handler }) => handler.drain());
+    await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
+  }
+
+  /** From now on these partitions are somebody else's. */
+  fence(): void {
+    this.#backPressure.stop();
+    this.#committer.stop();
+    for (const owned of this.#owned) {
+      const uncommitted = owned.toCommit();
+      if (uncommitted !== null) {
+        this.#options.memory.set(keyOf(owned), { ...uncommitted, topicId: owned.topicId });
+      } else if (owned.hasBegun) {
+        this.#options.memory.delete(keyOf(owned));
+      }
+      owned.fence();
+    }
+    this.#owned = [];
+  }
+
+  progress(): PartitionProgress[] {
+    return this.#owned.map((owned) => owned.progress());
+  }
+
+  #own(owned: readonly OwnedPartition[]): void {
+    this.#owned = owned;
+    if (this.#group === null) return;
+    this.#committer.own(this.#group, owned);
+    this.#backPressure.own(this.#group, owned);
+  }
+
+  #create(topic: string, partition: number): OwnedPartition {
+    const { onAssigned, partitionRecordsMax } = this.#options.consume;
+    const finish = (offset: number): void => {
+      if (!owned.finish(offset)) return;
+      this.#committer.progressed();
+      this.#backPressure.finished();
+    };
+    const owned: OwnedPartition = new OwnedPartition({
+      topic,
+      partition,
+      recordsMax: partitionRecordsMax,
+      budget: this.#budget,
+      handler: onAssigned({ topic, partition, finish }),
+    });
+    return owned;
+  }
+
+  /** The log was cut off: offsets that were read before stand for other records now. */
+  #startAnew(owned: OwnedPartition): OwnedPartition {
+    const { topic, partition, handler, fetched } = owned;
+    this.#options.log.warn({ topic, partition }, "kafka.partition.cut-off");
+    owned.fence();
+    handler.drain().catch(() => undefined);
+    const fresh = this.#create(topic, partition);
+    if (fetched !== null) fresh.committedAt(fetched);
+    this.#own(this.#owned.map((other) => (other === owned ? fresh : other)));
+    return fresh;
+  }
+
+  #find(topic: string, partition: number): OwnedPartition | undefined {
+    return this.#owned.find((owned) => owned.topic === topic && owned.partition === partition);
+  }
+}
+
+function keyOf({ topic, partition }: OwnedPartition): string {
+  return `${topic}/${partition}`;
+}
