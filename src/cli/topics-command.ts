@@ -78,12 +78,12 @@ export async function compareTopics(
     return 0;
   }
   if (!apply) {
-    shell.out(yellow(`${summary(changes)}. `));
+    shell.out(yellow(`${summary(changes, "to create", "to change")}. `));
     shell.out("Do it with: switchyard topics --apply\n");
     return 1;
   }
   await applyChanges(changes, admin);
-  shell.out(green(`Done: ${summary(changes)}.\n`));
+  shell.out(green(`Done: ${summary(changes, "created", "changed")}.\n`));
   return 0;
 }
 
@@ -110,11 +110,11 @@ async function applyChanges(changes: readonly TopicChange[], admin: Admin): Prom
   for (const [topic, config] of settings) await admin.alterConfig(topic, config);
 }
 
-function summary(changes: readonly TopicChange[]): string {
+function summary(changes: readonly TopicChange[], create: string, change: string): string {
   const missing = changes.filter(({ kind }) => kind === "missing").length;
   const parts = [];
-  if (missing > 0) parts.push(`${missing} topic(s) to create`);
-  if (changes.length > missing) parts.push(`${changes.length - missing} setting(s) to change`);
+  if (missing > 0) parts.push(`${missing} topic(s) ${create}`);
+  if (changes.length > missing) parts.push(`${changes.length - missing} setting(s) ${change}`);
   return parts.join(", ");
 }
 

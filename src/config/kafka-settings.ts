@@ -25,7 +25,7 @@ const broker = text("an address such as kafka-1:9092", (given): Tested<string> =
   return Number(port) >= 1 && Number(port) <= 65_535 ? value(given) : wrong("ports are 1 to 65535");
 });
 
-const manyBrokers = listOf(broker, "of addresses such as kafka-1:9092", { min: 1, max: 100 });
+const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, max: 100 });
 
 const brokers: Decoder<readonly string[]> = {
   ...manyBrokers,

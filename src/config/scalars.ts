@@ -91,15 +91,15 @@ export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   });
 }
 
-/** A list, each entry read by `item`; in the environment with commas. */
+/** A list of `what`, each read by `item`; in the environment with commas. */
 export function listOf<Value, U extends Unit>(
   item: Decoder<Value, U>,
   what: string,
   length: { readonly min: number; readonly max: number },
 ): Decoder<readonly Value[], U> {
-  const size = length.max === Number.POSITIVE_INFINITY ? "" : ` of ${length.min} to ${length.max}`;
-  const least = size === "" && length.min > 0 ? ` (at least ${length.min})` : "";
-  const expected = `a list${size} ${what}${least}`;
+  const most = length.max === Number.POSITIVE_INFINITY ? null : length.max;
+  const size = most === null ? "" : `, ${length.min} to ${most} of them`;
+  const expected = `a list of ${what}${size}`;
   const show = (raw: unknown) => (Array.isArray(raw) ? raw.map((entry) => item.show(entry)) : raw);
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
     if (!Array.isArray(raw)) {

@@ -42,7 +42,7 @@ export const SETTINGS = section("", {
       "How long after its first attempt a delivery is tried again.",
     ),
     delays: setting(
-      listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before", {
+      listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {
         min: 1,
         max: DELAYS_MAX,
       }),
@@ -50,7 +50,7 @@ export const SETTINGS = section("", {
       "Waits before the next attempts; the last one repeats until the window ends. Each has a delay topic.",
     ),
     allowNetworks: setting(
-      listOf(network, "of networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
+      listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
       [],
       "Private networks that webhooks may be sent to. All others are refused.",
     ),

@@ -25,11 +25,11 @@ const fields = {
   id: required(id<SourceId>(), "Names the source; calls carry it in the header `source-id`."),
   writeKey: optional(writeKey, "Lets in calls over HTTP, and names the source of a call."),
   writeKeys: optional(
-    listOf(writeKey, "of write keys", { min: 1, max: 100 }),
+    listOf(writeKey, "write keys", { min: 1, max: 100 }),
     "Several, while one takes the place of another. In place of `writeKey`.",
   ),
   destinations: setting(
-    listOf(id<DestinationId>(), "of destination ids", { min: 0, max: ANY_LENGTH }),
+    listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),
     [],
     "Destinations that calls of this source may reach, by id.",
   ),

@@ -1,0 +1,27 @@
+/** Writes the pages that are generated from code. `npm run docs`; a test compares them. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { renderConfiguration } from "./docs/configuration.ts";
+import { renderMetrics } from "./docs/metrics.ts";
+import { renderTopics } from "./docs/topics.ts";
+
+export interface Page {
+  /** From the project's folder. */
+  readonly path: string;
+  readonly render: () => string;
+}
+
+export const PAGES: readonly Page[] = [
+  { path: "docs/configuration.md", render: renderConfiguration },
+  { path: "docs/metrics.md", render: renderMetrics },
+  { path: "docs/topics.md", render: renderTopics },
+];
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  for (const { path, render } of PAGES) {
+    writeFileSync(join(import.meta.dirname, "..", path), render());
+  }
+}
