@@ -17,8 +17,8 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
   return new Command("explain")
     .summary("show where calls would go, and why")
     .description(
-      "Shows for each call its source, which destinations get it and why, and the exact requests\n" +
-        "(method, URL, headers with signature, body; the connection adds Host, Connection and\n" +
+      "Shows for each call its source, which destinations get it and why, and the exact requests " +
+        "(method, URL, headers with signature, body; the connection adds Host, Connection and " +
         "Content-Length). Sends nothing.",
     )
     .argument("[file]", "calls as JSON lines; without it, standard input")

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 
 import { configCommand } from "./config-command.ts";
+import { explainCommand } from "./explain-command.ts";
 import { demoCommand, kafkaCommand } from "./local-commands.ts";
 import { publishCommand } from "./publish-command.ts";
 import { runCommand } from "./run-command.ts";
@@ -18,6 +19,7 @@ const COMMANDS = [
   topicsCommand,
   configCommand,
   publishCommand,
+  explainCommand,
   signCommand,
   kafkaCommand,
   demoCommand,
