@@ -1,0 +1,232 @@
+// Deliver and delay on a real Kafka with a real receiver, delays and window cut short.
+
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+
+import { startDelay } from "../../src/delay/stage.ts";
+import { createHttp } from "../../src/deliver/http.ts";
+import { startDeliver } from "../../src/deliver/stage.ts";
+import { parseNetwork } from "../../src/domain/addresses.ts";
+import { deliveryHeaders } from "../../src/domain/delivery.ts";
+import type { WebhookDestination } from "../../src/domain/destination.ts";
+import type { MessageId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { headerTexts } from "../support/deliver-world.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+import { deliveryOf, endpointOf, webhookDestination } from "../support/webhook-destination.ts";
+
+const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== null);
+const quiet = createLog("error", { write: () => undefined });
+const POLL = { timeout: 60_000, interval: 50 };
+
+interface Received {
+  readonly body: string;
+  readonly signature: string | undefined;
+  readonly atMs: number;
+}
+
+/** A receiver that answers with what `answer` says, given how many requests came before. */
+async function receiver(answer: (earlier: number, response: ServerResponse) => void) {
+  const received: Received[] = [];
+  const server = createServer((request: IncomingMessage, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const signature = request.headers["x-signature"];
+      const body = Buffer.concat(chunks).toString();
+      const earlier = received.length;
+      received.push({ body, signature: [signature].flat()[0], atMs: Date.now() });
+      answer(earlier, response);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    received,
+    url: `http://127.0.0.1:${port}/hook`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const status = (code: number) => (_earlier: number, response: ServerResponse) => {
+  response.writeHead(code).end();
+};
+
+/** Deliver and delay for one destination, in topics of their own. */
+async function pipeline(url: string, given: Partial<WebhookDestination> = {}, windowMs = 60_000) {
+  const prefix = uniquePrefix("deliver");
+  const topics = topicNames(prefix);
+  const groups = groupNames(prefix);
+  const destination = webhookDestination({ endpoints: [endpointOf(url)], ...given });
+  const delaysMs = [200, 500];
+  const kafka = connect();
+  const topicList = [
+    topics.deadLetters,
+    topics.deliveries(destination.id),
+    ...delaysMs.map(topics.delays),
+  ];
+  await kafka.admin.create(
+    topicList.map((name) => ({ name, partitions: 2, replicationFactor: 1, config: {} })),
+  );
+  const common = { topics, groups, bytesMax: 1_048_576, drainLimitMs: 10_000 };
+  const start = async () => {
+    const deps = {
+      kafka,
+      producer: kafka.producer(),
+      clock: systemClock,
+      log: quiet,
+      metrics: createMetrics(),
+    };
+    const http = createHttp({ timeoutMs: 2_000, allowNetworks: LOOPBACK, ca: null });
+    const deliver = await startDeliver(
+      { ...deps, http },
+      { ...common, destinations: [destination], delaysMs, windowMs },
+    );
+    await deliver.joined;
+    return deliver;
+  };
+  const deliver = await start();
+  const delay = await startDelay(
+    {
+      kafka,
+      producer: kafka.producer(),
+      clock: systemClock,
+      log: quiet,
+      metrics: createMetrics(),
+      onFatal: raise,
+    },
+    { ...common, tiers: delaysMs.map(tierName), destinations: [destination.id] },
+  );
+  await delay.joined;
+  const producer = kafka.producer();
+  return {
+    deliver,
+    start,
+    publish: (count: number) =>
+      producer.send(
+        Array.from({ length: count }, (_, index) => ({
+          topic: topics.deliveries(destination.id),
+          key: Buffer.from(`user-${index}`),
+          value: Buffer.from(`{"type":"track","event":"e","userId":"user-${index}"}`),
+          headers: deliveryHeaders(
+            deliveryOf({ messageId: `m-${index}` as MessageId, receivedAtMs: Date.now() }),
+          ),
+        })),
+      ),
+    deadLetters: () => readAll(kafka, `${prefix}test`, topics.deadLetters),
+    [Symbol.asyncDispose]: async () => {
+      await deliver[Symbol.asyncDispose]();
+      await delay[Symbol.asyncDispose]();
+      await kafka.close();
+    },
+  };
+}
+
+function connect(): Kafka {
+  return createKafka(
+    {
+      brokers: (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(","),
+      clientId: "test",
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 6_000,
+      recordBytesMax: () => 1_048_576,
+    },
+    quiet,
+  );
+}
+
+function raise(error: Error): void {
+  throw error;
+}
+
+/** Records of a topic as they come; the array grows. */
+function readAll(kafka: Kafka, groupId: string, topic: string): IncomingRecord[] {
+  const found: IncomingRecord[] = [];
+  kafka.consume({
+    groupId,
+    topics: [topic],
+    partitionRecordsMax: 1_000,
+    bytesMax: 10_485_760,
+    whenFull: "hold",
+    drainLimitMs: 1_000,
+    onAssigned: () => ({
+      take: (records) => found.push(...records),
+      drain: () => Promise.resolve(),
+    }),
+    onCrash: raise,
+  });
+  return found;
+}
+
+test("a healthy receiver gets every delivery once, signed", async () => {
+  await using hook = await receiver(status(200));
+  await using flow = await pipeline(hook.url);
+  await flow.publish(200);
+  await expect.poll(() => hook.received.length, POLL).toBe(200);
+  for (const { body, signature } of hook.received) {
+    expect(signature).toBe(createHmac("sha1", "s3cr3t").update(body).digest("hex"));
+  }
+  expect(new Set(hook.received.map(({ body }) => body)).size).toBe(200);
+});
+
+test("two 503 cost two waits, then it is accepted with the same bytes", async () => {
+  await using hook = await receiver((earlier, response) => {
+    response.writeHead(earlier < 2 ? 503 : 200).end();
+  });
+  await using flow = await pipeline(hook.url);
+  await flow.publish(1);
+  await expect.poll(() => hook.received.length, POLL).toBe(3);
+  const [first, second, third] = hook.received;
+  expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(200);
+  expect((third?.atMs ?? 0) - (second?.atMs ?? 0)).toBeGreaterThanOrEqual(500);
+  expect(new Set(hook.received.map(({ body, signature }) => `${body}${signature}`)).size).toBe(1);
+});
+
+test.each([
+  ["rejected", 404, 60_000],
+  ["expired", 500, 1_000],
+])("what is %s becomes a dead letter with its value untouched", async (reason, code, windowMs) => {
+  await using hook = await receiver(status(code));
+  await using flow = await pipeline(hook.url, {}, windowMs);
+  const letters = flow.deadLetters();
+  await flow.publish(1);
+  await expect.poll(() => letters.length, POLL).toBe(1);
+  const [letter] = letters;
+  expect(letter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
+  expect(headerTexts(letter?.headers ?? [])).toMatchObject({
+    "switchyard-stage": "deliver",
+    "switchyard-reason": reason,
+    "switchyard-message-id": "m-0",
+  });
+});
+
+test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
+  await using hook = await receiver((_earlier, response) => {
+    setTimeout(() => response.writeHead(200).end(), 20);
+  });
+  await using flow = await pipeline(hook.url, { concurrency: 8 });
+  await flow.publish(300);
+  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(50);
+  await flow.deliver[Symbol.asyncDispose]();
+  const atStop = hook.received.length;
+  expect(atStop).toBeLessThan(300);
+  await using _again = await flow.start();
+  await expect.poll(() => hook.received.length, POLL).toBeGreaterThanOrEqual(300);
+  expect(new Set(hook.received.map(({ body }) => JSON.parse(body).userId)).size).toBe(300);
+  expect(hook.received).toHaveLength(300);
+});
