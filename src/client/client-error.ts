@@ -1,0 +1,48 @@
+/** What the library throws, and what it reports as lost. */
+
+/**
+ * The caller's mistake: a call or an option that cannot be taken. Thrown at once, and nothing is
+ * queued. The message never shows a value, which may be personal data.
+ */
+export class ValidationError extends Error {
+  override readonly name = "ValidationError";
+  /** The field or option, such as `userId` or `integrations.Webhooks`. */
+  readonly field: string;
+
+  constructor(field: string, message: string, options?: { readonly cause: unknown }) {
+    super(message, options);
+    this.field = field;
+  }
+}
+
+/** A call was made after `close()`. */
+export class ClosedError extends Error {
+  override readonly name = "ClosedError";
+}
+
+/**
+ *   reason               what happened
+ *   queue-full           the queue was at one of its bounds when the call was made
+ *   rejected             the endpoint answered with a status that trying again will not change
+ *   attempts-exhausted   every attempt ended in a network error, 408, 429 or 5xx
+ *   closed               `close({ timeoutMs })` ran out of time first
+ */
+export type LossReason = "queue-full" | "rejected" | "attempts-exhausted" | "closed";
+
+export interface Loss {
+  readonly reason: LossReason;
+  /** One sentence for people. */
+  readonly message: string;
+  /** Requests made with this call in them. */
+  readonly attempts: number;
+  /** Status of the last answer; null when there was none. */
+  readonly status: number | null;
+  /** Error of the last request; undefined when it was answered or none was made. */
+  readonly cause: unknown;
+}
+
+/** A call that was given up. */
+export interface LostCall extends Loss {
+  /** The call as it would have been sent, `type` and `messageId` included. */
+  readonly call: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,47 @@
+/**
+ * Closes a client when the process ends, for applications that ask for it.
+ *
+ *   the process                               what happens
+ *   has nothing left to do (`beforeExit`)     close, then it ends by itself
+ *   gets one of the signals, and nobody       close, then the signal again, so that the process
+ *     else listens for it                       ends as it would have
+ *   gets one of the signals, and the          close; ending is left to the application
+ *     application listens for it too
+ *   calls `process.exit`, crashes             nothing: there is no waiting any more
+ */
+
+import process from "node:process";
+
+import type { Analytics } from "./analytics.ts";
+
+export interface CloseOnExitOptions {
+  /** Milliseconds after which what is left is given up. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Default SIGTERM and SIGINT. */
+  readonly signals?: readonly ("SIGTERM" | "SIGINT" | "SIGHUP" | "SIGBREAK")[] | undefined;
+}
+
+/** Returns a function that takes the hooks away again. */
+export function closeOnExit(
+  analytics: Pick<Analytics, "close">,
+  { timeoutMs = 10_000, signals = ["SIGTERM", "SIGINT"] }: CloseOnExitOptions = {},
+): () => void {
+  const onEnd = () => {
+    void analytics.close({ timeoutMs });
+  };
+  const onSignal = (signal: string) => {
+    const isAlone = process.listenerCount(signal) === 1;
+    // Until it is closed we keep listening: a second signal must not cut the closing short.
+    void analytics.close({ timeoutMs }).finally(() => {
+      remove();
+      if (isAlone) process.kill(process.pid, signal);
+    });
+  };
+  const remove = () => {
+    process.off("beforeExit", onEnd);
+    for (const signal of signals) process.off(signal, onSignal);
+  };
+  process.on("beforeExit", onEnd);
+  for (const signal of signals) process.on(signal, onSignal);
+  return remove;
+}

@@ -1,0 +1,119 @@
+/** Makes batch requests with `fetch`: one deadline over request, answer and the answer's body. */
+
+import { clearTimeout, setTimeout } from "node:timers";
+
+import type { Outcome } from "./retry.ts";
+
+/** `AbortSignal` where the platform's types are known: ours must not need them to be installed. */
+export type Signal = typeof globalThis extends {
+  readonly AbortSignal: { readonly prototype: infer Known };
+}
+  ? Known
+  : object;
+
+/** The part of `fetch` that is used. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: "POST";
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+    readonly redirect: "manual";
+    readonly signal: Signal;
+  },
+) => Promise<FetchAnswer>;
+
+export interface FetchAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: {
+    getReader(): {
+      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+      cancel(): Promise<void>;
+    };
+  } | null;
+}
+
+export interface PostSettings {
+  readonly url: string;
+  readonly writeKey: string;
+  readonly timeoutMs: number;
+  /** Absent: the platform's `fetch`, looked up at each request. */
+  readonly fetch: Fetch | null;
+}
+
+/** More of an answer is not read: nothing that we look at is longer. */
+const ANSWER_BYTES_MAX = 64 * 1_024;
+const EXPLANATION_CHARACTERS_MAX = 300;
+
+/**
+ * Returns a function that makes one request. It never rejects: no answer in time is an outcome.
+ * Redirects are not followed, as they would take the write key to an address nobody configured.
+ */
+export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSettings) {
+  const headers = {
+    authorization: `Basic ${base64(`${writeKey}:`)}`,
+    "content-type": "application/json",
+  };
+  return async (body: string, stop: AbortSignal): Promise<Outcome> => {
+    const controller = new AbortController();
+    const abort = () => controller.abort(stop.reason);
+    const expire = () => controller.abort(new Error(`no answer within ${timeoutMs} ms`));
+    const timer = setTimeout(expire, timeoutMs);
+    // The connection keeps the process alive while it matters.
+    timer.unref();
+    stop.addEventListener("abort", abort, { once: true });
+    const { signal } = controller;
+    try {
+      const send: Fetch = given ?? fetch;
+      const answer = await send(url, { method: "POST", headers, body, redirect: "manual", signal });
+      const { status } = answer;
+      const text = await readStart(answer);
+      const retryAfter = answer.headers.get("retry-after");
+      return { kind: "answer", status, retryAfter, explanation: explanationIn(text) };
+    } catch (cause) {
+      return { kind: "no-answer", cause: signal.aborted ? signal.reason : cause };
+    } finally {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", abort);
+    }
+  };
+}
+
+/** Reading to the end lets the connection be used again. The status counts whatever the body does. */
+async function readStart({ body }: FetchAnswer): Promise<string> {
+  if (body === null) return "";
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || value === undefined) return text;
+      bytes += value.length;
+      text += decoder.decode(value, { stream: true });
+      if (bytes <= ANSWER_BYTES_MAX) continue;
+      await reader.cancel();
+      return text;
+    }
+  } catch {
+    return "";
+  }
+}
+
+/** The `message` of the endpoint's error, cut to a length that fits a log line. */
+function explanationIn(text: string): string | null {
+  try {
+    const answer: unknown = JSON.parse(text);
+    const message = typeof answer === "object" && answer !== null && Reflect.get(answer, "message");
+    return typeof message === "string" ? message.slice(0, EXPLANATION_CHARACTERS_MAX) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** `btoa` takes bytes as characters. */
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

@@ -1,0 +1,75 @@
+/**
+ * Tells of what happens: log lines when they are turned on, and every lost call.
+ *
+ *   a call is lost                            told
+ *   with `onError`                            to it, call by call, in order
+ *   without                                   a line for the first of each reason
+ *   inside `onError` itself                   a line: calling it again could go on for ever
+ *   `onError` throws                          a line; the library goes on
+ *
+ * Lines never contain the write key, and a payload only when that was asked for.
+ */
+
+import type { Loss, LossReason, LostCall } from "./client-error.ts";
+import type { EncodedCall } from "./encode.ts";
+
+export interface Journal {
+  log(line: string): void;
+  queued(type: string, call: EncodedCall, waiting: number): void;
+  lost(calls: readonly EncodedCall[], loss: Loss): void;
+}
+
+export interface JournalSettings {
+  readonly debug: boolean;
+  readonly debugPayloads: boolean;
+  readonly onError: ((lost: LostCall) => void) | null;
+  readonly log: ((line: string) => void) | null;
+}
+
+/** @param print writes a line where the application gave no `log` of its own. */
+export function createJournal(
+  { debug, debugPayloads, onError, log }: JournalSettings,
+  print: (line: string) => void,
+): Journal {
+  const isOn = debug || debugPayloads;
+  const told = new Set<LossReason>();
+  let isTelling = false;
+  const write = (line: string) => {
+    try {
+      (log ?? print)(`switchyard analytics: ${line}`);
+    } catch {
+      // A log that fails must not cost the application its request.
+    }
+  };
+  const tellOnce = (count: number, { reason, message }: Loss) => {
+    if (told.has(reason)) return;
+    told.add(reason);
+    write(
+      `lost ${count} calls (${reason}): ${message}. ` +
+        "Pass onError to be told of each; further losses for this reason are not printed.",
+    );
+  };
+  const tell = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {
+    isTelling = true;
+    try {
+      callback({ ...loss, call: JSON.parse(call.json) as LostCall["call"] });
+    } catch (error) {
+      write(`onError threw: ${error instanceof Error ? error.message : "no error was given"}`);
+    } finally {
+      isTelling = false;
+    }
+  };
+  return {
+    log: (line) => {
+      if (isOn) write(line);
+    },
+    queued: (type, { json, bytes }, waiting) => {
+      if (isOn) write(`queued ${type}, ${bytes} bytes; ${waiting} wait`);
+      if (debugPayloads) write(json);
+    },
+    lost: (calls, loss) => {
+      if (onError === null || isTelling) tellOnce(calls.length, loss);
+      else for (const call of calls) tell(call, loss, onError);
+    },
+  };
+}

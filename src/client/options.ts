@@ -1,0 +1,162 @@
+/** The options of the library: checked, with defaults, and with what the environment adds. */
+
+import { BATCH_BYTES_MAX } from "./batch.ts";
+import { type LostCall, ValidationError } from "./client-error.ts";
+import type { Fetch } from "./http.ts";
+
+export interface AnalyticsOptions {
+  /** Calls that wait before a request is made, and most calls in one. Default 20; 1: each at once. */
+  readonly flushAt?: number | undefined;
+  /** Another name for `flushAt`. */
+  readonly size?: number | undefined;
+  /** Milliseconds since the last flush after which waiting calls are sent. Default 5,000. */
+  readonly flushAfter?: number | undefined;
+  /** Base URL of the ingest endpoint. Default SWITCHYARD_ENDPOINT, else http://localhost:8080. */
+  readonly endpoint?: string | undefined;
+  /** Told of every call that is given up. Without it, a line on standard error tells of the first. */
+  readonly onError?: ((lost: LostCall) => void) | undefined;
+  /** Requests for a batch before its calls are given up, the first one included. Default 10. */
+  readonly attemptsMax?: number | undefined;
+  /** Milliseconds for one request and its answer. Default 10,000. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Most calls held at once, those under way included. Default 10,000, at least `flushAt`. */
+  readonly queueCallsMax?: number | undefined;
+  /** Most bytes of JSON held at once. Default 32 MiB, at least 500 KB. */
+  readonly queueBytesMax?: number | undefined;
+  /** Logs what the library does, without payloads. Default: whether DEBUG names `analytics`. */
+  readonly debug?: boolean | undefined;
+  /** Logs each call's JSON too. Default: whether DEBUG names `analytics:payload`. */
+  readonly debugPayloads?: boolean | undefined;
+  /** Takes the log lines. Default: standard error. */
+  readonly log?: ((line: string) => void) | undefined;
+  /** Makes the requests, such as through a proxy. Default: the platform's `fetch`. */
+  readonly fetch?: Fetch | undefined;
+}
+
+export interface Environment {
+  readonly endpoint: string | undefined;
+  readonly debug: string | undefined;
+}
+
+export interface Settings {
+  readonly writeKey: string;
+  /** Where batches are posted. */
+  readonly url: string;
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  readonly attemptsMax: number;
+  readonly requestTimeoutMs: number;
+  readonly queue: { readonly callsMax: number; readonly bytesMax: number };
+  readonly debug: boolean;
+  readonly debugPayloads: boolean;
+  readonly onError: ((lost: LostCall) => void) | null;
+  readonly log: ((line: string) => void) | null;
+  readonly fetch: Fetch | null;
+}
+
+type Name = keyof AnalyticsOptions;
+
+const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">> = {
+  flushAt: "number",
+  size: "number",
+  flushAfter: "number",
+  endpoint: "string",
+  onError: "function",
+  attemptsMax: "number",
+  requestTimeoutMs: "number",
+  queueCallsMax: "number",
+  queueBytesMax: "number",
+  debug: "boolean",
+  debugPayloads: "boolean",
+  log: "function",
+  fetch: "function",
+};
+
+/** The longest that a timer can wait. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** @throws ValidationError naming the option. */
+export function readOptions(
+  writeKey: unknown,
+  options: AnalyticsOptions,
+  environment: Environment,
+): Settings {
+  refuseUnknown(options);
+  const flushAt = readFlushAt(options);
+  const debugNames = (environment.debug ?? "").split(/[\s,]+/);
+  return {
+    writeKey: readWriteKey(writeKey),
+    url: batchUrl(options.endpoint ?? (environment.endpoint || "http://localhost:8080")),
+    flushAt,
+    flushAfterMs: whole("flushAfter", options.flushAfter ?? 5_000, 0, TIMER_MAX_MS),
+    attemptsMax: whole("attemptsMax", options.attemptsMax ?? 10, 1),
+    requestTimeoutMs: whole(
+      "requestTimeoutMs",
+      options.requestTimeoutMs ?? 10_000,
+      1,
+      TIMER_MAX_MS,
+    ),
+    queue: {
+      callsMax: whole("queueCallsMax", options.queueCallsMax ?? Math.max(10_000, flushAt), flushAt),
+      bytesMax: whole("queueBytesMax", options.queueBytesMax ?? 32 * 2 ** 20, BATCH_BYTES_MAX),
+    },
+    debug: options.debug ?? debugNames.some((name) => /^(analytics(:?\*)?|\*)$/.test(name)),
+    // No wildcard turns this on: payloads are personal data.
+    debugPayloads: options.debugPayloads ?? debugNames.includes("analytics:payload"),
+    onError: options.onError ?? null,
+    log: options.log ?? null,
+    fetch: options.fetch ?? null,
+  };
+}
+
+function refuseUnknown(options: AnalyticsOptions): void {
+  if (typeof options !== "object" || options === null) {
+    throw new ValidationError("options", "options must be an object");
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(KINDS, name)) {
+      const known = Object.keys(KINDS).join(", ");
+      throw new ValidationError(name, `there is no option ${name}; there are ${known}`);
+    }
+    const kind = KINDS[name as Name];
+    if (typeof value === kind) continue;
+    throw new ValidationError(name, `the option ${name} must be a ${kind}`);
+  }
+}
+
+function readFlushAt({ flushAt, size }: AnalyticsOptions): number {
+  if (flushAt !== undefined && size !== undefined && flushAt !== size) {
+    const message = "flushAt and size are two names of one option; give one, or both the same";
+    throw new ValidationError("size", message);
+  }
+  return flushAt === undefined && size !== undefined
+    ? whole("size", size, 1)
+    : whole("flushAt", flushAt ?? 20, 1);
+}
+
+function whole(name: string, value: number, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  const range = max === Number.MAX_SAFE_INTEGER ? `at least ${min}` : `from ${min} to ${max}`;
+  throw new ValidationError(name, `the option ${name} must be a whole number, ${range}`);
+}
+
+/** As the user name of HTTP Basic, which a colon would end. */
+function readWriteKey(writeKey: unknown): string {
+  if (typeof writeKey === "string" && /^[^:\p{Cc}]+$/u.test(writeKey)) return writeKey;
+  const message = "the write key must be text that is not empty, without colons or line breaks";
+  throw new ValidationError("writeKey", message);
+}
+
+function batchUrl(endpoint: string): string {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
+  const isBase =
+    url !== null &&
+    (url.protocol === "http:" || url.protocol === "https:") &&
+    `${url.username}${url.password}${url.search}${url.hash}` === "";
+  if (isBase) return `${url.origin}${url.pathname.replace(/\/+$/, "")}/v1/batch`;
+  const message =
+    "the endpoint must be a base URL such as https://ingest.example.com: http or https, " +
+    "without user name, password, query or fragment";
+  throw new ValidationError("endpoint", message);
+}

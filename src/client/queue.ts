@@ -1,0 +1,79 @@
+/**
+ * Calls in the order they were made, bounded by count and bytes.
+ *
+ *   when a call is added                  it
+ *   both bounds hold with it              waits
+ *   one would be passed                   is refused: the newest goes, those before it stay
+ *
+ * A call counts until it is dropped, so those in a request under way count too.
+ */
+
+import type { EncodedCall } from "./encode.ts";
+
+export interface QueueBounds {
+  readonly callsMax: number;
+  readonly bytesMax: number;
+}
+
+export interface Queue {
+  readonly count: number;
+  /** Bytes of JSON of the calls in it. */
+  readonly bytes: number;
+  /** Calls ever added: the number of the newest one, counted from 1. */
+  readonly added: number;
+  /** Calls ever dropped. */
+  readonly dropped: number;
+  /** Returns false for a call that does not fit. */
+  add(call: EncodedCall): boolean;
+  /** From the oldest on. */
+  waiting(): Iterable<EncodedCall>;
+  /** Removes the `count` oldest. */
+  drop(count: number): void;
+}
+
+/** Calls dropped before the front of the list is cut off. */
+const CUT_AFTER = 1_024;
+
+export function createQueue({ callsMax, bytesMax }: QueueBounds): Queue {
+  let calls: EncodedCall[] = [];
+  let head = 0;
+  let bytes = 0;
+  let added = 0;
+  let dropped = 0;
+  return {
+    get count() {
+      return added - dropped;
+    },
+    get bytes() {
+      return bytes;
+    },
+    get added() {
+      return added;
+    },
+    get dropped() {
+      return dropped;
+    },
+    add: (call) => {
+      if (added - dropped >= callsMax || bytes + call.bytes > bytesMax) return false;
+      calls.push(call);
+      added += 1;
+      bytes += call.bytes;
+      return true;
+    },
+    *waiting() {
+      for (let at = head; at < calls.length; at += 1) yield calls[at] as EncodedCall;
+    },
+    drop: (count) => {
+      for (const call of calls.slice(head, head + count)) bytes -= call.bytes;
+      calls.fill(SENT, head, head + count);
+      head += count;
+      dropped += count;
+      if (head < CUT_AFTER && head < calls.length) return;
+      calls = calls.slice(head);
+      head = 0;
+    },
+  };
+}
+
+/** Stands where a dropped call was, so that its text can be freed at once. */
+const SENT: EncodedCall = { json: "", bytes: 0 };

@@ -1,0 +1,101 @@
+/**
+ * Decides what becomes of a batch after a request.
+ *
+ *   outcome                              attempts left   decision
+ *   2xx                                  -               acknowledged
+ *   408, 429, 5xx, or no answer          yes             try again
+ *   408, 429, 5xx, or no answer          no              give up, attempts-exhausted
+ *   any other status, 400 and 3xx too    -               give up, rejected
+ *
+ * The delay is drawn evenly from nothing up to a bound that doubles with each attempt (full
+ * jitter), so that clients which failed together do not come back together. `Retry-After` lengthens
+ * it, never shortens it, and counts up to an hour.
+ */
+
+import type { Loss } from "./client-error.ts";
+
+export type Outcome =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      /** The `Retry-After` header as it came. */
+      readonly retryAfter: string | null;
+      /** What the endpoint said about a refusal; null when it said nothing readable. */
+      readonly explanation: string | null;
+    }
+  | { readonly kind: "no-answer"; readonly cause: unknown };
+
+export type Decision =
+  | { readonly kind: "acknowledged" }
+  | { readonly kind: "retry"; readonly delayMs: number; readonly why: string }
+  | { readonly kind: "give-up"; readonly loss: Loss };
+
+const DELAY_FIRST_MS = 500;
+const DELAY_MAX_MS = 30_000;
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+/**
+ * @param attempt the number of the request that ended so, from 1.
+ * @param random in [0, 1).
+ */
+export function decide(
+  outcome: Outcome,
+  attempt: number,
+  attemptsMax: number,
+  nowMs: number,
+  random: number,
+): Decision {
+  const isAnswer = outcome.kind === "answer";
+  if (isAnswer && outcome.status >= 200 && outcome.status < 300) return { kind: "acknowledged" };
+  const status = isAnswer ? outcome.status : null;
+  const cause = isAnswer ? undefined : outcome.cause;
+  const why = describe(outcome);
+  if (status !== null && !isPassing(status)) {
+    const message = `the endpoint ${why}; trying again would not change that`;
+    return {
+      kind: "give-up",
+      loss: { reason: "rejected", message, attempts: attempt, status, cause },
+    };
+  }
+  if (attempt >= attemptsMax) {
+    const message = `given up after ${attempt} attempts; the last time the endpoint ${why}`;
+    return {
+      kind: "give-up",
+      loss: { reason: "attempts-exhausted", message, attempts: attempt, status, cause },
+    };
+  }
+  const boundMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (attempt - 1));
+  const askedMs = isAnswer ? (retryAfterMs(outcome.retryAfter, nowMs) ?? 0) : 0;
+  const delayMs = Math.max(Math.ceil(boundMs * random), Math.min(askedMs, RETRY_AFTER_MAX_MS));
+  return { kind: "retry", delayMs, why };
+}
+
+/** Milliseconds from now; null for a header that is absent or says neither seconds nor a date. */
+export function retryAfterMs(header: string | null, nowMs: number): number | null {
+  const text = header?.trim() ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Only HTTP's own date form: Date.parse would also take "soon 5" for a date.
+  if (!/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return null;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 429 || (status >= 500 && status < 600);
+}
+
+function describe(outcome: Outcome): string {
+  if (outcome.kind === "no-answer") {
+    return `did not answer (${innermost(outcome.cause)})`;
+  }
+  const { status, explanation } = outcome;
+  return explanation === null ? `answered ${status}` : `answered ${status}: ${explanation}`;
+}
+
+/** `fetch` says only "fetch failed"; what happened is in its cause. */
+function innermost(error: unknown): string {
+  if (!(error instanceof Error)) return "no reason was given";
+  if (error.cause instanceof Error) return innermost(error.cause);
+  // An AggregateError, of several addresses, has a code and no message.
+  return error.message || String(Reflect.get(error, "code") ?? error.name);
+}

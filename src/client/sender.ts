@@ -1,0 +1,217 @@
+/**
+ * Sends what is queued, one request at a time, so that calls arrive in the order they were made.
+ * Time, randomness and the network come in as ports.
+ *
+ *   a request is made when
+ *   `flushAt` calls wait, or as many as fill a request
+ *   `flushAfterMs` have passed since the last flush, and a call waits
+ *   somebody waits in `flush` or `close`, for the calls that were queued by then
+ *
+ * A batch stays as it is over all its attempts: a repeat after a lost answer carries the same calls
+ * with the same message ids. It leaves the queue when it is acknowledged or reported as lost.
+ * `stop` (close ran out of time) ends the wait or request under way and reports all that is left.
+ *
+ * Timers keep the process alive only while somebody waits in `flush` or `close`.
+ */
+
+import { BATCH_BYTES_MAX, batchBody, batchBytes, nextBatch } from "./batch.ts";
+import type { Loss } from "./client-error.ts";
+import type { EncodedCall } from "./encode.ts";
+import { createQueue, type Queue, type QueueBounds } from "./queue.ts";
+import { decide, type Outcome } from "./retry.ts";
+
+export interface Timer {
+  cancel(): void;
+  /** Whether it keeps the process alive; from the start it does not. */
+  hold(isHeld: boolean): void;
+}
+
+export interface SenderPorts {
+  /** Milliseconds since the epoch. */
+  nowMs(): number;
+  /** In [0, 1). */
+  random(): number;
+  schedule(delayMs: number, action: () => void): Timer;
+  /** Makes one request; never rejects. What it gives after the signal aborted is not looked at. */
+  post(body: string, signal: AbortSignal): Promise<Outcome>;
+  /** Told of every batch given up, before `flush` and `close` resolve; never throws. */
+  lost(calls: readonly EncodedCall[], loss: Loss): void;
+  log(line: string): void;
+}
+
+export interface SenderSettings {
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  /** Requests for a batch, the first one included. */
+  readonly attemptsMax: number;
+  readonly queue: QueueBounds;
+}
+
+interface Waiter {
+  /** Resolves when as many calls as this have been dropped from the queue. */
+  readonly upTo: number;
+  readonly resolve: () => void;
+}
+
+export class Sender {
+  readonly #settings: SenderSettings;
+  readonly #ports: SenderPorts;
+  readonly #queue: Queue;
+  readonly #stop = new AbortController();
+  /** Calls up to this number are sent without waiting for more. */
+  #wantedUpTo = 0;
+  #lastFlushAtMs: number;
+  #isSending = false;
+  #flushTimer: Timer | null = null;
+  #retryTimer: Timer | null = null;
+  #waiters: Waiter[] = [];
+
+  constructor(settings: SenderSettings, ports: SenderPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#queue = createQueue(settings.queue);
+    this.#lastFlushAtMs = ports.nowMs();
+  }
+
+  /** Returns false for a call that the full queue does not take. Makes no request itself. */
+  add(call: EncodedCall): boolean {
+    const isAdded = this.#queue.add(call);
+    if (isAdded) this.#wake();
+    return isAdded;
+  }
+
+  /** Calls that wait or are under way. */
+  get count(): number {
+    return this.#queue.count;
+  }
+
+  /** Resolves when what is queued now is acknowledged or reported as lost. */
+  flush(): Promise<void> {
+    const upTo = this.#queue.added;
+    if (this.#queue.dropped >= upTo) return Promise.resolve();
+    this.#wantedUpTo = upTo;
+    const settled = new Promise<void>((resolve) => {
+      this.#waiters.push({ upTo, resolve });
+    });
+    this.#retryTimer?.hold(true);
+    this.#wake();
+    return settled;
+  }
+
+  /** Like `flush`; after `timeoutMs` what is left is reported as lost. Null: no limit. */
+  async close(timeoutMs: number | null): Promise<void> {
+    const settled = this.flush();
+    if (timeoutMs === null || this.#queue.count === 0) return settled;
+    const timer = this.#ports.schedule(timeoutMs, () => this.#stop.abort());
+    timer.hold(true);
+    await settled;
+    timer.cancel();
+  }
+
+  #wake(): void {
+    if (this.#isSending || this.#queue.count === 0) return;
+    if (this.#isDue()) {
+      this.#flushTimer?.cancel();
+      this.#flushTimer = null;
+      this.#isSending = true;
+      void this.#send();
+      return;
+    }
+    if (this.#flushTimer !== null) return;
+    const dueAtMs = this.#lastFlushAtMs + this.#settings.flushAfterMs;
+    // The clock may have been set back: no call waits longer than flushAfterMs for that.
+    const delayMs = Math.min(dueAtMs - this.#ports.nowMs(), this.#settings.flushAfterMs);
+    this.#flushTimer = this.#ports.schedule(Math.max(0, delayMs), () => {
+      this.#flushTimer = null;
+      this.#wantedUpTo = this.#queue.added;
+      this.#wake();
+    });
+  }
+
+  #isDue(): boolean {
+    const { count, bytes, dropped } = this.#queue;
+    if (count === 0) return false;
+    return (
+      dropped < this.#wantedUpTo ||
+      count >= this.#settings.flushAt ||
+      batchBytes(bytes, count) >= BATCH_BYTES_MAX
+    );
+  }
+
+  async #send(): Promise<void> {
+    // The call that woke us returns first, and those made in the same turn come along.
+    await Promise.resolve();
+    while (this.#isDue()) {
+      const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);
+      const loss = await this.#deliver(batch);
+      this.#queue.drop(batch.length);
+      if (loss !== null) {
+        this.#ports.log(`gave up ${batch.length} calls (${loss.reason}): ${loss.message}`);
+        this.#ports.lost(batch, loss);
+      }
+      this.#resolveWaiters();
+    }
+    this.#isSending = false;
+    this.#wake();
+  }
+
+  /** Returns null when the batch was acknowledged. */
+  async #deliver(batch: readonly EncodedCall[]): Promise<Loss | null> {
+    const { log, nowMs, post, random } = this.#ports;
+    const { signal } = this.#stop;
+    let status: number | null = null;
+    for (let attempt = 1; ; attempt += 1) {
+      if (signal.aborted) return outOfTime(attempt - 1, status);
+      this.#lastFlushAtMs = nowMs();
+      const body = batchBody(batch, nowMs());
+      log(`sending ${batch.length} calls, attempt ${attempt}`);
+      const outcome = await unlessAborted(post(body, signal), signal);
+      if (outcome === null) return outOfTime(attempt, status);
+      const decision = decide(outcome, attempt, this.#settings.attemptsMax, nowMs(), random());
+      if (decision.kind === "give-up") return decision.loss;
+      if (decision.kind === "acknowledged") {
+        log(`${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} wait`);
+        return null;
+      }
+      status = outcome.kind === "answer" ? outcome.status : null;
+      log(`the endpoint ${decision.why}; next attempt in ${decision.delayMs} ms`);
+      await this.#pause(decision.delayMs);
+    }
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    const passed = new Promise<void>((resolve) => {
+      this.#retryTimer = this.#ports.schedule(delayMs, resolve);
+    });
+    this.#retryTimer?.hold(this.#waiters.length > 0);
+    await unlessAborted(passed, this.#stop.signal);
+    this.#retryTimer?.cancel();
+    this.#retryTimer = null;
+  }
+
+  #resolveWaiters(): void {
+    const { dropped } = this.#queue;
+    const done = this.#waiters.filter(({ upTo }) => upTo <= dropped);
+    this.#waiters = this.#waiters.filter(({ upTo }) => upTo > dropped);
+    for (const { resolve } of done) resolve();
+  }
+}
+
+function outOfTime(attempts: number, status: number | null): Loss {
+  const message =
+    attempts === 0
+      ? "close() ran out of time before the call was sent"
+      : `close() ran out of time after ${attempts} attempts without an acknowledgement; the call may have arrived`;
+  return { reason: "closed", message, attempts, status, cause: undefined };
+}
+
+/** Null as soon as the signal aborts, whether or not the work heeds it. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result | null> {
+  if (signal.aborted) return Promise.resolve(null);
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(null);
+    signal.addEventListener("abort", onAbort, { once: true });
+    const forget = () => signal.removeEventListener("abort", onAbort);
+    work.then(resolve, reject).finally(forget);
+  });
+}
