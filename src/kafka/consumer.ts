@@ -81,16 +81,17 @@ export class KafkaConsumer implements Consumer {
         this.#options.onCrash(error);
         return;
       }
-      await this.#wait(error);
+      await this.#wait(error, trouble === "outage");
     }
   }
 
-  async #wait(error: Error): Promise<void> {
+  async #wait(error: Error, isOutage: boolean): Promise<void> {
     const { groupId } = this.#options;
     const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
-    const text = `${groupId} ${error.message}`;
     const fields = { group: groupId, error: error.message, delayMs };
-    this.#clients.outages.warnOnce(text, fields, "kafka.consumer.restarting");
+    // An outage meets all consumers alike: one line is enough.
+    const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
+    this.#clients.outages.trouble(text, fields, "kafka.consumer.restarting");
     const spreadMs = delayMs * (0.5 + Math.random() / 2);
     await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }

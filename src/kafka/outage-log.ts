@@ -6,6 +6,8 @@
  *   a connection fails, the broker was fine       warn   kafka.broker.unreachable
  *   a connection fails, known to be unreachable   -
  *   a connection is made, known as unreachable    info   kafka.broker.reachable, with the duration
+ *   something fails, no broker is unreachable     warn, the same text once a minute
+ *   something fails, and a broker is              debug
  *   kafkajs logs an error                         warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below      debug  kafka.client
  */
@@ -13,7 +15,7 @@
 import type { LogEntry } from "kafkajs";
 
 import type { Clock } from "../runtime/clock.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { Log, LogFields } from "../telemetry/log.ts";
 
 const REPEAT_AFTER_MS = 60_000;
 const TEXTS_MAX = 200;
@@ -41,11 +43,6 @@ export class OutageLog {
     this.#clock = clock;
   }
 
-  /** Addresses that cannot be reached now. */
-  get unreachable(): readonly string[] {
-    return [...this.#unreachableSinceMs.keys()];
-  }
-
   connectionFailed(broker: string, error: Error): void {
     if (this.#unreachableSinceMs.has(broker)) return;
     this.#unreachableSinceMs.set(broker, this.#clock.nowMs());
@@ -61,7 +58,7 @@ export class OutageLog {
   }
 
   /** Logs a warning, the same text (numbers aside) at most once a minute. */
-  warnOnce(text: string, fields: Readonly<Record<string, unknown>>, msg: string): void {
+  warnOnce(text: string, fields: LogFields, msg: string): void {
     const nowMs = this.#clock.nowMs();
     const key = text.replaceAll(NUMBERS, "#");
     const saidAtMs = this.#saidAtMs.get(key);
@@ -69,6 +66,12 @@ export class OutageLog {
     if (this.#saidAtMs.size >= TEXTS_MAX) this.#saidAtMs.clear();
     this.#saidAtMs.set(key, nowMs);
     this.#log.warn(fields, msg);
+  }
+
+  /** Trouble that may come from an outage: while a broker is known to be unreachable, that is said. */
+  trouble(text: string, fields: LogFields, msg: string): void {
+    if (this.#unreachableSinceMs.size > 0) this.#log.debug(fields, msg);
+    else this.warnOnce(text, fields, msg);
   }
 
   /** What kafkajs logs. */

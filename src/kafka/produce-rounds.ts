@@ -200,7 +200,7 @@ export class ProduceRounds {
         break;
     }
     if (lane.failures >= WARN_AT) {
-      this.#outages.warnOnce(`${topic} ${type}`, { topic, error: type }, "kafka.produce.failing");
+      this.#outages.trouble(`${topic} ${type}`, { topic, error: type }, "kafka.produce.failing");
     }
     return false;
   }
@@ -214,7 +214,7 @@ export class ProduceRounds {
     }
     if (lanes.some(({ failures }) => failures >= WARN_AT)) {
       const fields = { node: nodeId, error: error.message };
-      this.#outages.warnOnce(`produce ${nodeId}`, fields, "kafka.produce.failing");
+      this.#outages.trouble(`produce ${nodeId}`, fields, "kafka.produce.failing");
     }
     this.#retry(lanes);
   }

@@ -108,7 +108,7 @@ export class ProduceTopics {
 
   #failed(error: Error): void {
     const fields = { error: error.message };
-    this.#options.outages.warnOnce("produce metadata", fields, "kafka.produce.failing");
+    this.#options.outages.trouble("produce metadata", fields, "kafka.produce.failing");
   }
 
   #askAgain(topics: readonly ProduceTopic[]): void {
