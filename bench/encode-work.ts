@@ -1,18 +1,23 @@
 /**
- * One contestant of `encode.ts`: kafkajs as it is or with the replacements, on a real broker.
+ * One contestant of `encode.ts`, on a real broker.
  *
- *   node bench/encode-work.ts TASK original|replaced BROKERS COMPRESSION
+ *   node bench/encode-work.ts TASK CONTESTANT BROKERS COMPRESSION
  *
- *   produce   1,000 calls of 1 KB with three headers in each request
- *   fan-out   each call to five topics, 200 calls in each request
+ *   produce   1,000 calls of 1 KB with three headers at a time
+ *   fan-out   each call to five topics, 200 calls at a time
  *   consume   the same records read, one batch of each of three partitions at a time
  *   idle      40 connected producers for five seconds, counted as 1,000 units
+ *
+ *   original     kafkajs as it is
+ *   replaced     kafkajs with the replacements; the only one that compresses
+ *   switchyard   our producer, on top of the replacements
  */
 
 import type * as Kafkajs from "kafkajs";
 
-import type { OutgoingMessage } from "../src/kafka/encode-records.ts";
+import type { OutgoingRecord } from "../src/domain/record.ts";
 import { loadKafkajs } from "../src/kafka/load-kafkajs.ts";
+import { benchKafka } from "./bench-kafka.ts";
 import { createMeter, type Measured } from "./measure.ts";
 
 const [task = "", contestant = "", brokers = "", compression = "0"] = process.argv.slice(2);
@@ -21,63 +26,85 @@ const kafkajs =
     ? (loadKafkajs("no version", []).exports as typeof Kafkajs)
     : ((await import("../src/kafka/kafkajs.ts")) as unknown as typeof Kafkajs);
 const kafka = new kafkajs.Kafka({ brokers: brokers.split(","), clientId: "bench", logLevel: 0 });
-const createPartitioner =
-  contestant === "original"
-    ? kafkajs.Partitioners.DefaultPartitioner
-    : (await import("../src/kafka/group-by-partition.ts")).javaPartitioner;
+const createPartitioner = kafkajs.Partitioners.DefaultPartitioner;
 
 const WARM = 20;
 const MEASURED = 60;
+const PARTITIONS = 3;
 const prefix = `bench-encode-${process.pid}-`;
-
-/** A call as applications send it: names repeat, values do not. */
-function call(number: number): { readonly key: Buffer; readonly value: Buffer } {
-  const id = (number * 2_654_435_761) >>> 0;
-  const properties = { path: `/products/${id}`, price: (id % 10_000) / 100, currency: "EUR" };
-  const body = {
-    type: "track",
-    event: "Product Viewed",
-    messageId: `m-${id}-${number}`,
-    properties,
-  };
-  const json = JSON.stringify({ ...body, context: { ip: `10.0.${id % 256}.${number % 256}` } });
-  // Half of the rest repeats, half does not.
-  const filler = id.toString(36).repeat(40) + "abcdefghij".repeat(100);
-  return { key: Buffer.from(`user-${id}`), value: Buffer.from(json + filler).subarray(0, 1024) };
-}
-
 const topics = Array.from({ length: task === "fan-out" ? 5 : 1 }, (_, at) => `${prefix}${at}`);
 
-/** The messages of one request by topic, made anew each time as route does. */
-function request(number: number): { topic: string; messages: Kafkajs.Message[] }[] {
-  const calls = Array.from({ length: 1000 / topics.length }, (_, at) => {
-    const { key, value } = call(number * 1000 + at);
-    const shared = [
-      ["switchyard-message-id", Buffer.from(`m-${number}-${at}`)],
+/** Calls as applications send them: names repeat, half of the rest does. */
+const calls = Array.from({ length: 5000 }, (_, number) => {
+  const id = ((number + 1) * 2_654_435_761) >>> 0;
+  const random = (salt: number) => Math.imul(id ^ salt, 0x5bd1e995 + salt).toString(36);
+  const properties = Object.fromEntries(
+    Array.from({ length: 24 }, (_each, at) => [`property_${at}`, random(at) + random(at + 100)]),
+  );
+  const body = { type: "track", event: "Product Viewed", messageId: `m-${number}`, properties };
+  return {
+    key: Buffer.from(`user-${id}`),
+    value: Buffer.from(JSON.stringify({ ...body, sentAt: "2026-01-01T00:00:00Z" }).padEnd(1024)),
+  };
+});
+
+/** What is written at a time, made anew as route does. */
+function records(batch: number): OutgoingRecord[] {
+  const written: OutgoingRecord[] = [];
+  for (let at = 0; at < 1000 / topics.length; at += 1) {
+    const { key, value } = calls[(batch * 1000 + at) % calls.length] ?? { key: null, value: null };
+    const sharedHeaders = [
+      ["switchyard-message-id", Buffer.from(`m-${batch}-${at}`)],
       ["switchyard-received-at", Buffer.from("1700000000000")],
     ] as const;
-    return { key, value, shared };
-  });
+    for (const topic of topics) {
+      const headers = [["switchyard-destination", Buffer.from(topic)]] as const;
+      written.push({ topic, key, value, sharedHeaders, headers });
+    }
+  }
+  return written;
+}
+
+/** For kafkajs' own `sendBatch`, by topic. */
+function messages(all: readonly OutgoingRecord[]): Kafkajs.TopicMessages[] {
   return topics.map((topic) => ({
     topic,
-    messages: calls.map(({ key, value, shared }) => {
-      const own = [["switchyard-destination", Buffer.from(topic)]] as const;
-      const replaced: OutgoingMessage = { key, value, sharedHeaders: shared, headers: own };
-      const original = { key, value, headers: Object.fromEntries([...shared, ...own]) };
-      return contestant === "original" ? original : (replaced as unknown as Kafkajs.Message);
-    }),
-  }));
+    messages: all
+      .filter((record) => record.topic === topic)
+      .map((record, at) => {
+        const { key, value, sharedHeaders = [], headers } = record;
+        if (contestant === "original") {
+          return { key, value, headers: Object.fromEntries([...sharedHeaders, ...headers]) };
+        }
+        return { ...record, partition: at % PARTITIONS } as unknown as Kafkajs.Message;
+      }),
+  })) as Kafkajs.TopicMessages[];
 }
 
 async function produce(): Promise<Measured> {
+  const meter = createMeter();
+  const repeat = async (send: (batch: number) => Promise<unknown>) => {
+    for (let batch = 0; batch < WARM + MEASURED; batch += 1) {
+      if (batch === WARM) meter.start();
+      await send(batch);
+    }
+    return meter.stop(MEASURED * 1000);
+  };
+  if (contestant === "switchyard") {
+    const own = benchKafka(brokers);
+    const producer = own.producer();
+    const measured = await repeat((batch) => producer.send(records(batch)));
+    await own.close();
+    return measured;
+  }
   const producer = kafka.producer({ createPartitioner });
   await producer.connect();
-  const meter = createMeter();
-  for (let batch = 0; batch < WARM + MEASURED; batch += 1) {
-    if (batch === WARM) meter.start();
-    await producer.sendBatch({ topicMessages: request(batch), compression: Number(compression) });
-  }
-  const measured = meter.stop(MEASURED * 1000);
+  const measured = await repeat((batch) =>
+    producer.sendBatch({
+      topicMessages: messages(records(batch)),
+      compression: Number(compression),
+    }),
+  );
   await producer.disconnect();
   return measured;
 }
@@ -98,7 +125,9 @@ async function consume(): Promise<Measured> {
       }
       if (read === (WARM + MEASURED) * 1000) resolve(meter.stop(read - begun));
     };
-    consumer.run({ autoCommit: false, partitionsConsumedConcurrently: 3, eachBatch }).catch(reject);
+    consumer
+      .run({ autoCommit: false, partitionsConsumedConcurrently: PARTITIONS, eachBatch })
+      .catch(reject);
   });
   await consumer.disconnect();
   return measured;
@@ -117,7 +146,7 @@ async function idle(): Promise<Measured> {
 const admin = kafka.admin();
 await admin.connect();
 await admin.createTopics({
-  topics: topics.map((topic) => ({ topic, numPartitions: 3 })),
+  topics: topics.map((topic) => ({ topic, numPartitions: PARTITIONS })),
   waitForLeaders: false,
 });
 // kafkajs' own wait takes "no such topic yet" for a failure.

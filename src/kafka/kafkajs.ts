@@ -11,7 +11,6 @@ import { fetchDecoder, fetchErrors } from "./decode-fetch.ts";
 import { produceEncoder } from "./encode-produce.ts";
 import { abortedFilter } from "./filter-aborted.ts";
 import { requestFrame } from "./frame-request.ts";
-import { partitionGroups } from "./group-by-partition.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
 import { idleTimer } from "./request-queue.ts";
 
@@ -22,7 +21,6 @@ export const SUPPORTED_VERSION = "2.2.4";
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
   produceEncoder,
-  partitionGroups,
   fetchDecoder,
   ...fetchErrors,
   abortedFilter,
@@ -43,7 +41,7 @@ export const kafkajsInUse: {
 } = { version: loaded.version, replacements: loaded.active };
 
 export type Kafka = Kafkajs.Kafka;
-export const { AssignerProtocol, CompressionTypes, Kafka, PartitionAssigners, logLevel } = kafkajs;
+export const { AssignerProtocol, Kafka, PartitionAssigners, Partitioners, logLevel } = kafkajs;
 export const {
   KafkaJSError,
   KafkaJSNonRetriableError,

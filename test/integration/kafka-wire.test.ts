@@ -8,14 +8,19 @@ import {
   Consumer as OtherConsumer,
   stringDeserializers,
 } from "@platformatic/kafka";
-import type { ConsumerConfig, ConsumerCrashEvent, KafkaConfig, KafkaMessage } from "kafkajs";
+import type {
+  ConsumerConfig,
+  ConsumerCrashEvent,
+  KafkaConfig,
+  KafkaMessage,
+  Message,
+} from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 import { consumerGroupHooks, type FetchedOffset } from "../../src/kafka/consumer-group.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
-import { javaPartitioner } from "../../src/kafka/group-by-partition.ts";
-import { Kafka, logLevel, PartitionAssigners } from "../../src/kafka/kafkajs.ts";
-import { headersOf, toKafkajsMessage } from "../../src/kafka/message.ts";
+import { Kafka, logLevel, PartitionAssigners, Partitioners } from "../../src/kafka/kafkajs.ts";
+import { headersOf } from "../../src/kafka/message.ts";
 import { damagingProxy } from "../support/damaging-proxy.ts";
 import { uniquePrefix } from "../support/prefix.ts";
 
@@ -28,7 +33,7 @@ const createKafka = (config: Partial<KafkaConfig> = {}) =>
 const kafka = createKafka();
 const admin = kafka.admin();
 const producer = kafka.producer({
-  createPartitioner: javaPartitioner,
+  createPartitioner: Partitioners.DefaultPartitioner,
   allowAutoTopicCreation: false,
 });
 
@@ -109,7 +114,7 @@ describe.each([
   let topic = "";
   beforeAll(async () => {
     topic = await createTopic(`read-${name}`);
-    await producer.send({ topic, compression, messages: RECORDS.map(toKafkajsMessage) });
+    await producer.send({ topic, compression, messages: RECORDS as unknown as Message[] });
   });
 
   const expected = RECORDS.map(({ key, value, headers, sharedHeaders = [] }) => ({
@@ -202,7 +207,7 @@ test("a batch of 200,000 records goes there and back", async () => {
 test("of two transactions the aborted one is not read, whatever its keys", async () => {
   const topic = await createTopic("transactions");
   const transactional = kafka.producer({
-    createPartitioner: javaPartitioner,
+    createPartitioner: Partitioners.DefaultPartitioner,
     transactionalId: `${topic}-id`,
     maxInFlightRequests: 1,
     idempotent: true,
