@@ -1,0 +1,128 @@
+// From a fresh clone to a running tool, with a stand-in for npm and a tool that says what it got.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const LOCK = JSON.stringify({
+  packages: {
+    "": {},
+    "node_modules/a": { version: "1.2.3" },
+    "node_modules/for-another-platform": { version: "1.0.0", optional: true },
+  },
+});
+const INSTALLED = JSON.stringify({ packages: { "node_modules/a": { version: "1.2.3" } } });
+const TOOL = `
+  const [wish, status] = process.argv.slice(2);
+  for (const signal of ["SIGTERM", "SIGINT"]) {
+    process.on(signal, () => process.exit(status === signal ? 42 : 1));
+  }
+  process.stdout.write(process.argv.slice(2).join(" "));
+  if (wish === "wait") setInterval(() => undefined, 1_000);
+  else process.exitCode = Number(status);
+`;
+
+let clone = "";
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), "switchyard-clone-"));
+  cpSync(join(ROOT, "bin"), join(clone, "bin"), { recursive: true });
+  mkdirSync(join(clone, "tools"));
+  cpSync(join(ROOT, "tools/bootstrap.js"), join(clone, "tools/bootstrap.js"));
+  write("tools/test.ts", TOOL);
+  write("package.json", '{ "type": "module" }');
+  write("package-lock.json", LOCK);
+  // Installs what a real npm would, as far as the bootstrap looks at it.
+  writeNpm(`
+    case "$1" in
+      ci) mkdir -p node_modules && echo '${INSTALLED}' >node_modules/.package-lock.json ;;
+      rebuild) mkdir -p node_modules/node/bin && ln -sf "${process.execPath}" node_modules/node/bin/node ;;
+    esac`);
+});
+afterEach(() => rmSync(clone, { recursive: true }));
+
+function write(path: string, content: string): void {
+  writeFileSync(join(clone, path), content);
+}
+
+function writeNpm(script: string): void {
+  write("npm", `#!/bin/sh\necho "$1 $2" >>npm-calls\n${script}\n`);
+  chmodSync(join(clone, "npm"), 0o755);
+}
+
+function npmCalls(): string[] {
+  return readFileSync(join(clone, "npm-calls"), "utf8").trimEnd().split("\n");
+}
+
+function start(...args: readonly string[]) {
+  return spawn(process.execPath, ["tools/bootstrap.js", ...args], {
+    cwd: clone,
+    env: { ...process.env, PATH: `${clone}:${process.env.PATH}` },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+async function run(...args: readonly string[]) {
+  const child = start(...args);
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), ended(child)]);
+  return { out, err, status: child.exitCode };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null) await once(child, "exit");
+}
+
+test("a fresh clone installs without scripts, then Node, then runs; the next time it just runs", async () => {
+  expect(await run("test", "pass", "7")).toMatchObject({ out: "pass 7", status: 7 });
+  expect(npmCalls()).toEqual(["ci --ignore-scripts", "rebuild node"]);
+  expect(await run("test", "pass", "0")).toEqual({ out: "pass 0", err: "", status: 0 });
+  expect(npmCalls()).toHaveLength(2);
+});
+
+test("a package of another version is installed anew", async () => {
+  await run("test", "pass", "0");
+  write("package-lock.json", LOCK.replace("1.2.3", "1.2.4"));
+  const { err, status } = await run("test", "pass", "0");
+  expect(npmCalls()).toEqual(["ci --ignore-scripts", "rebuild node", "ci --ignore-scripts"]);
+  // The stand-in still installs the old one.
+  expect(err).toContain("npm reported success, but node_modules does not match");
+  expect(status).toBe(1);
+});
+
+test("what npm says when it fails is shown, with what to do", async () => {
+  writeNpm("echo 'E404 no such package'; exit 1");
+  const { err, status } = await run("test");
+  expect(err).toMatch(/`npm ci .*failed with exit status 1.*E404 no such package.*npm config get/s);
+  expect(status).toBe(1);
+});
+
+test("a tool that there is not is named, with those that there are", async () => {
+  const { err, status } = await run("frobnicate");
+  expect(err).toContain('"frobnicate" is not one of the tools');
+  expect(err).toContain("demo|test|check|bench");
+  expect(status).toBe(1);
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s reaches the tool, whose exit status is ours",
+  async (signal) => {
+    await run("test", "pass", "0");
+    const child = start("test", "wait", signal);
+    await once(child.stdout, "data");
+    child.kill(signal);
+    await ended(child);
+    expect(child.exitCode).toBe(42);
+  },
+);
