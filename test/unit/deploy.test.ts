@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
+import { loadConfig } from "../../src/config/load.ts";
 import { KAFKA_IMAGE } from "../../tools/kafka/docker.ts";
 
 interface Service {
@@ -51,6 +52,15 @@ test("the files that it names exist", () => {
   const paths = Object.values(services).flatMap(namedPaths);
   expect(paths).toContain("./deploy/prometheus.yml");
   expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test("the configuration that it mounts is valid, and reaches the compose file's Kafka", () => {
+  const loaded = loadConfig({ file: join(ROOT, "deploy/compose/switchyard.yaml"), env: {} });
+  expect(loaded).toMatchObject({
+    kind: "config",
+    config: { kafka: { brokers: ["kafka:29092"] }, admin: { port: 9464 } },
+  });
+  expect(read("docker-compose.yml")).toContain("CONTAINERS://kafka:29092");
 });
 
 test("Prometheus asks the admin port that Switchyard exposes", () => {
