@@ -25,7 +25,9 @@ function testUrl(given: string): Tested<string> {
 /** Hides what may be secret in a URL: user name, password, and the values of the query. */
 export function showUrl(raw: unknown): unknown {
   if (typeof raw !== "string") return raw;
-  return raw
-    .replace(/^([^/?#]*:?[/\\]{0,2})[^/?#\\]*@/, `$1${HIDDEN}@`)
-    .replace(/[?#].*$/s, (rest) => rest.replace(/=[^&#]*/g, `=${HIDDEN}`));
+  const shown = raw.replace(/[?#].*$/s, (rest) => rest.replace(/=[^&#]*/g, `=${HIDDEN}`));
+  const url = URL.canParse(raw) ? new URL(raw) : null;
+  const hasOnlyHost = url !== null && url.host !== "" && url.username === "" && url.password === "";
+  // Of what is no good URL, everything before the last @ may be a password.
+  return hasOnlyHost ? shown : shown.replace(/^(\w+:[/\\]{2})?.*@/s, `$1${HIDDEN}@`);
 }
