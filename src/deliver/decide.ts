@@ -65,8 +65,11 @@ export function decide(
 ): Decision {
   assert(results.length > 0);
   const judged = results.map((each) => ({ ...each, outcome: outcomeOf(each.result, nowMs) }));
+  const isAny = deliver === "any" || delivery.endpoint !== null;
+  // By far the most frequent case, so it costs nothing more.
+  if (isAny && judged.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
-  if (deliver === "any" || delivery.endpoint !== null) {
+  if (isAny) {
     return decideAny(attempted, configured, judged, policy, nowMs);
   }
   const outputs = judged.flatMap((each) => {
@@ -89,7 +92,7 @@ function decideAny(
   policy: RetryPolicy,
   nowMs: number,
 ): Decision {
-  if (judged.some(({ outcome }) => outcome.kind === "accepted")) return DELIVERED;
+  if (judged.some(isAccepted)) return DELIVERED;
   const now = judged.filter(({ outcome }) => outcome.kind === "rejected");
   const rejected = [...new Set([...attempted.rejected, ...now.map(({ endpoint }) => endpoint)])];
   const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged) };
@@ -99,6 +102,10 @@ function decideAny(
   const delayMs = delayAfterAttempt(policy, delivery.parked, askedMs, nowMs, endAtMs);
   if (delayMs === null) return only(expired(delivery, policy));
   return only(parked(delivery, delayMs, nowMs + askedMs, nowMs));
+}
+
+function isAccepted({ outcome }: Judged): boolean {
+  return outcome.kind === "accepted";
 }
 
 function endOf(delivery: Delivery, { windowMs }: RetryPolicy, nowMs: number): number {

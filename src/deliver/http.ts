@@ -155,7 +155,8 @@ function sendOn(
   const lane = origin.free.pop() ?? makeLane(origin);
   const exchange = new Exchange(origin, lane, deadlines, done);
   const { method, body } = request;
-  const headers = request.headers.flat();
+  const headers: string[] = [];
+  for (const [name, value] of request.headers) headers.push(name, value);
   lane.client.dispatch({ path, method, headers, body, blocking: false }, exchange);
   exchange.isSent = true;
 }

@@ -70,12 +70,14 @@ export function plan(
     if (nowMs + delayMs > endAtMs) return expired(delivery, policy);
     return parked(delivery, delayMs, delivery.notBeforeMs, nowMs);
   }
-  const open = configured.filter(({ key }) => !delivery.rejected.includes(key));
+  const { rejected } = delivery;
+  const open =
+    rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
   if (open.length === 0) return allRejected(delivery);
   const notBeforeMs = delivery.notBeforeMs ?? 0;
   const waits = ({ key }: Endpoint) => heldUntilMs(key) > nowMs || notBeforeMs > nowMs;
+  if (!open.some(waits)) return attempt(delivery, open, []);
   const endpoints = open.filter((endpoint) => !waits(endpoint));
-  if (endpoints.length === open.length) return attempt(delivery, open, []);
   const askedMs = Math.max(notBeforeMs, earliest(open, heldUntilMs)) - nowMs;
   const delayMs = delayWithoutAttempt(policy, askedMs, nowMs, endAtMs);
   if (delayMs === null) return attempt(delivery, open, []);

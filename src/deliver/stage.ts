@@ -24,7 +24,7 @@ import { keepConsuming } from "../kafka/keep-consuming.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
+import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
@@ -218,6 +218,8 @@ function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDesti
   const latency = metrics.deliveryLatency.bind({ destination });
   const rounded = metrics.numbersRounded.bind({ destination });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const requests = byOutcome((outcome) => metrics.requests.bind({ destination, outcome }));
+  const attempts = byOutcome((outcome) => metrics.attempts.bind({ destination, outcome }));
 
   const attempted = (attempt: Attempted) => {
     const { delivery, results, decision, endedAtMs } = attempt;
@@ -225,11 +227,11 @@ function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDesti
     for (const { result } of results) {
       if (result.kind === "held") continue;
       longestMs = Math.max(longestMs, result.durationMs);
-      metrics.requests.bind({ destination, outcome: outcomeClass(result) }).inc();
+      requests(outcomeClass(result)).inc();
     }
     inFlight.dec();
     duration.observe(longestMs / 1_000);
-    metrics.attempts.bind({ destination, outcome: decision.name }).inc();
+    attempts(decision.name).inc();
     if (decision.name === "accepted") {
       latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
@@ -261,6 +263,16 @@ function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDesti
     rounded: () => rounded.inc(),
     attempted,
     written,
+  };
+}
+
+/** Binds each outcome's counter once: looking labels up for every request would be felt. */
+function byOutcome(bind: (outcome: string) => BoundCounter): (outcome: string) => BoundCounter {
+  const bound = new Map<string, BoundCounter>();
+  return (outcome) => {
+    const counter = bound.get(outcome) ?? bind(outcome);
+    bound.set(outcome, counter);
+    return counter;
   };
 }
 
