@@ -1,0 +1,44 @@
+/** The end of the demonstration: the table, the verdict, and what to try next. */
+
+import type { Journal } from "./journal.ts";
+import { heading, say, table, tint } from "./show.ts";
+
+/** Prints the table; returns whether everything arrived as it should. */
+export function closing(journal: Journal): boolean {
+  const rows = journal
+    .totals()
+    .map(({ destination, expected, arrived, failedAttempts, parked, verified }) => [
+      destination,
+      `${expected}`,
+      `${arrived}`,
+      `${failedAttempts}`,
+      `${parked}`,
+      destination === "warehouse" ? "-" : `${verified}`,
+    ]);
+  const header = ["destination", "expected", "arrived", "503s", "waited", "signatures verified"];
+  say(`\n${table([header, ...rows])}\n`);
+  const problems = journal.problems();
+  if (problems.length === 0) {
+    say(
+      tint("  Everything arrived as it should; the line that is no call is a dead letter.", "good"),
+    );
+    return true;
+  }
+  for (const problem of problems) say(tint(`  ${problem}`, "bad"));
+  return false;
+}
+
+export function next(options: { readonly configFile: string; readonly adminPort: number }): void {
+  const { configFile, adminPort } = options;
+  say(`
+${heading("Next")}
+  Publish a call of your own (another terminal), and watch it arrive here:
+    echo '{"type":"track","userId":"me","event":"Tried Switchyard"}' \\
+      | npm run -s switchyard -- publish --config ${configFile}
+  See where a call would go, and the exact requests, without sending anything:
+    npm run -s switchyard -- explain --config ${configFile} examples/calls.jsonl
+  Metrics: http://127.0.0.1:${adminPort}/metrics   Health: http://127.0.0.1:${adminPort}/readyz
+  Configuration of this demonstration: ${configFile}
+
+  Ctrl-C stops everything.`);
+}

@@ -1,0 +1,52 @@
+/** The demonstration's configuration: one source, three destinations, delays of one and two seconds. */
+
+import { stringify } from "yaml";
+
+export const HEALTHY = {
+  id: "crm-hook",
+  name: "Webhooks",
+  path: "/crm",
+  secret: "demo-crm-secret",
+};
+export const FLAKY = {
+  id: "flaky-hook",
+  name: "Engagement",
+  path: "/engagement",
+  secret: "demo-engagement-secret",
+  /** Requests of one call that are answered 503 before one is accepted. */
+  failures: 2,
+};
+export const WAREHOUSE = { id: "warehouse", name: "Warehouse" };
+export const SOURCE = "web";
+
+/** YAML for `switchyard run --config`. */
+export function demoConfig(options: {
+  readonly brokers: readonly string[];
+  readonly topicPrefix: string;
+  readonly adminPort: number;
+  readonly url: (path: string) => string;
+}): string {
+  const { brokers, topicPrefix, adminPort, url } = options;
+  const webhook = ({ id, name, path, secret }: typeof HEALTHY) => ({
+    id,
+    type: "webhook",
+    name,
+    sharedSecret: secret,
+    endpoints: [{ url: url(path), headers: { "X-Team": "demo" } }],
+    messageIdHeader: true,
+  });
+  return stringify({
+    kafka: { brokers, topicPrefix, partitions: 3, replicationFactor: 1 },
+    sources: [
+      {
+        id: SOURCE,
+        writeKey: "demo-write-key",
+        destinations: [HEALTHY, FLAKY, WAREHOUSE].map(({ id }) => id),
+      },
+    ],
+    defaultSource: SOURCE,
+    destinations: [webhook(HEALTHY), webhook(FLAKY), { ...WAREHOUSE, type: "topic" }],
+    delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
+    admin: { host: "127.0.0.1", port: adminPort },
+  });
+}

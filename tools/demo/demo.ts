@@ -1,0 +1,178 @@
+/** The demonstration itself: starts everything, publishes the sample calls, tells what becomes of them. */
+
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../kafka/probe.ts";
+import type { LocalKafka } from "../kafka/start.ts";
+import { closing, next } from "./closing.ts";
+import { demoConfig, FLAKY, HEALTHY, SOURCE, WAREHOUSE } from "./config.ts";
+import { EXPECTED_CALLS, EXPECTED_DEAD_LETTERS } from "./expected.ts";
+import { createJournal, type Journal } from "./journal.ts";
+import { type LogLine, startProgram } from "./program.ts";
+import { type Received, startReceiver } from "./receiver.ts";
+import { say } from "./show.ts";
+import { createStory, type Story } from "./story.ts";
+import { watchTopics } from "./watch-topics.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DIRECTORY = join(ROOT, ".switchyard/demo");
+const CONFIG_FILE = join(DIRECTORY, "switchyard.yaml");
+const CALLS_FILE = join(ROOT, "examples/calls.jsonl");
+/** After that, what has not arrived is missing. */
+const LIMIT_MS = 60_000;
+const ADMIN_PORT = 9_464;
+
+/** Returns the exit status. */
+export async function runDemo(
+  local: LocalKafka,
+  isOnce: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  const story = createStory();
+  story.tell(`Kafka     ${local.brokers.join(", ")}`);
+  const failures = { [FLAKY.id]: FLAKY.failures };
+  const journal = createJournal(EXPECTED_CALLS, EXPECTED_DEAD_LETTERS, failures);
+  const complete = Promise.withResolvers<void>();
+  const changed = () => {
+    if (journal.isComplete()) complete.resolve();
+  };
+  await using receiver = await startReceiver(
+    {
+      [HEALTHY.path]: { secret: HEALTHY.secret, failures: 0 },
+      [FLAKY.path]: { secret: FLAKY.secret, failures: FLAKY.failures },
+    },
+    (received) => {
+      tellReceived(story, journal, received);
+      changed();
+    },
+  );
+  story.tell(`Receivers ${HEALTHY.id} answers 200; ${FLAKY.id} answers 503 twice, then 200`);
+
+  const prefix = `demo-${randomUUID().slice(0, 8)}.`;
+  const adminPort = await freePort(ADMIN_PORT);
+  const options = { brokers: local.brokers, topicPrefix: prefix, adminPort, url: receiver.url };
+  mkdirSync(DIRECTORY, { recursive: true });
+  writeFileSync(CONFIG_FILE, demoConfig(options));
+  const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line));
+  const topics = topicNames(prefix);
+  const kafka = demoKafka(local.brokers);
+  try {
+    await Promise.race([program.ready, aborted(signal)]);
+    if (signal.aborted) return 130;
+    story.tell(`Switchyard runs route, deliver and delay; metrics on port ${adminPort}`);
+    await watchTopics(
+      kafka,
+      `${prefix}demo`,
+      {
+        warehouse: topics.deliveries(WAREHOUSE.id as DestinationId),
+        deadLetters: topics.deadLetters,
+      },
+      {
+        onWarehouse: (messageId) => {
+          journal.arrived({ destination: WAREHOUSE.id, messageId, by: "topic", verified: false });
+          story.gather(
+            "warehouse",
+            (count) => `${WAREHOUSE.id}    ${count} calls on its topic, for others to read`,
+            "good",
+          );
+          changed();
+        },
+        onDeadLetter: (reason, error, from) => {
+          journal.deadLetter(reason);
+          story.tell(`dead letter  ${from}: ${reason}: ${error}`, "bad");
+          changed();
+        },
+      },
+    ).joined;
+    await publish(kafka, topics.calls, story);
+    const ended = program.ended.then((status) => {
+      throw new Error(`Switchyard ended with status ${status}.`);
+    });
+    // `ended` rejects at the very end too, when nobody listens any more.
+    ended.catch(() => undefined);
+    await Promise.race([complete.promise, limit(LIMIT_MS), aborted(signal), ended]);
+    story.flush();
+    const isFine = closing(journal);
+    if (isOnce || signal.aborted) return isFine ? 0 : 1;
+    next({ configFile: relative(process.cwd(), CONFIG_FILE), adminPort });
+    await Promise.race([aborted(signal), ended]);
+    say("\nStopping ...");
+    return 0;
+  } finally {
+    await program.stop();
+    // Brokers of the environment outlive the demonstration: its topics should not.
+    if (local.how === "environment") await removeTopics(kafka, prefix);
+    await kafka.close();
+    rmSync(DIRECTORY, { recursive: true, force: true });
+  }
+}
+
+function demoKafka(brokers: readonly string[]): Kafka {
+  const log = createLog("error", process.stderr);
+  const recordBytesMax = () => 1_048_576;
+  const connection = { brokers, clientId: "switchyard-demo", tls: null, sasl: null };
+  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordBytesMax }, log);
+}
+
+/** Writes the lines as they are, as a data platform would: also the one that is no call. */
+async function publish(kafka: Kafka, topic: string, story: Story): Promise<void> {
+  const lines = readFileSync(CALLS_FILE, "utf8").trimEnd().split("\n");
+  const headers = [["source-id", Buffer.from(SOURCE)]] as const;
+  story.tell(`${lines.length} lines of ${relative(ROOT, CALLS_FILE)} published to ${topic}`);
+  const producer = kafka.producer();
+  await producer.send(
+    lines.map((line) => ({ topic, key: Buffer.from("demo"), value: Buffer.from(line), headers })),
+  );
+  await producer.close(5_000);
+}
+
+function tellReceived(story: Story, journal: Journal, received: Received): void {
+  const { path, messageId, type, status, verified } = received;
+  const { id } = path === FLAKY.path ? FLAKY : HEALTHY;
+  if (status !== 200) {
+    journal.failed(id);
+    return;
+  }
+  journal.arrived({ destination: id, messageId, by: "webhook", verified });
+  const signature = verified ? "signature verified" : "SIGNATURE WRONG";
+  story.tell(
+    `${id.padEnd(12)} ${type.padEnd(8)} ${messageId.padEnd(18)} 200, ${signature}`,
+    "good",
+  );
+}
+
+function tellLog(story: Story, journal: Journal, line: LogLine): void {
+  if (line.msg !== "delivery.attempted" || line.decision !== "parked") return;
+  const destination = String(line.destination);
+  const attempt = Number(line.attempt);
+  const seconds = Number(line.nextInMs) / 1_000;
+  journal.parked(destination);
+  story.gather(
+    `${destination} ${attempt}`,
+    (count) =>
+      `${destination.padEnd(12)} attempt ${attempt} of ${count} calls answered 503: they wait ${seconds} s in delays.${seconds}s`,
+    "wait",
+  );
+}
+
+async function removeTopics(kafka: Kafka, prefix: string): Promise<void> {
+  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
+  await kafka.admin.deleteTopics(names);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+function limit(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

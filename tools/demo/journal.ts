@@ -1,0 +1,101 @@
+/**
+ * What has happened to each call of the demonstration so far, and whether that is all that should
+ * happen. The expectations are written by hand (expected.ts): computing them with the router's own
+ * code would prove nothing.
+ */
+
+import type { ExpectedCall } from "./expected.ts";
+
+export interface Arrival {
+  readonly destination: string;
+  readonly messageId: string;
+  /** `webhook`: a receiver accepted it; `topic`: it was read from the destination's topic. */
+  readonly by: "webhook" | "topic";
+  readonly verified: boolean;
+}
+
+export interface DestinationTotals {
+  readonly destination: string;
+  readonly expected: number;
+  readonly arrived: number;
+  readonly failedAttempts: number;
+  readonly parked: number;
+  readonly verified: number;
+  readonly unexpected: number;
+}
+
+export interface Journal {
+  arrived(arrival: Arrival): void;
+  failed(destination: string): void;
+  parked(destination: string): void;
+  deadLetter(reason: string): void;
+  /** Everything that should arrive has arrived, and the dead letters are there. */
+  isComplete(): boolean;
+  totals(): readonly DestinationTotals[];
+  /** What is not as it should be, in sentences; empty when all is well. */
+  problems(): readonly string[];
+}
+
+export function createJournal(
+  expected: readonly ExpectedCall[],
+  expectedDeadLetters: readonly string[],
+  /** Failures that each delivery to a destination must have had before it was accepted. */
+  failuresPerDelivery: Readonly<Record<string, number>>,
+): Journal {
+  const destinations = [...new Set(expected.flatMap((call) => call.destinations))].sort();
+  const wanted = new Set(
+    expected.flatMap((call) => call.destinations.map((name) => `${name} ${call.messageId}`)),
+  );
+  const arrivals: Arrival[] = [];
+  const failed: string[] = [];
+  const parked: string[] = [];
+  const deadLetters: string[] = [];
+  const key = ({ destination, messageId }: Arrival) => `${destination} ${messageId}`;
+  const missing = () => {
+    const there = new Set(arrivals.map(key));
+    return [...wanted].filter((each) => !there.has(each));
+  };
+  const totals = () =>
+    destinations.map((destination): DestinationTotals => {
+      const own = arrivals.filter((arrival) => arrival.destination === destination);
+      return {
+        destination,
+        expected: [...wanted].filter((each) => each.startsWith(`${destination} `)).length,
+        arrived: new Set(own.filter((each) => wanted.has(key(each))).map(key)).size,
+        failedAttempts: failed.filter((each) => each === destination).length,
+        parked: parked.filter((each) => each === destination).length,
+        verified: own.filter(({ by, verified }) => by === "webhook" && verified).length,
+        unexpected: own.filter((each) => !wanted.has(key(each))).length,
+      };
+    });
+  return {
+    arrived: (arrival) => arrivals.push(arrival),
+    failed: (destination) => failed.push(destination),
+    parked: (destination) => parked.push(destination),
+    deadLetter: (reason) => deadLetters.push(reason),
+    isComplete: () => missing().length === 0 && deadLetters.length >= expectedDeadLetters.length,
+    totals,
+    problems: () => [
+      ...missing().map((each) => `${each}: has not arrived`),
+      ...totals()
+        .filter(({ unexpected }) => unexpected > 0)
+        .map(
+          ({ destination, unexpected }) => `${destination}: got ${unexpected} it should not get`,
+        ),
+      ...arrivals
+        .filter(({ by, verified }) => by === "webhook" && !verified)
+        .map((each) => `${key(each)}: the receiver could not verify the signature`),
+      ...totals()
+        .filter(
+          (each) =>
+            each.failedAttempts !== each.expected * (failuresPerDelivery[each.destination] ?? 0),
+        )
+        .map(
+          ({ destination, failedAttempts }) => `${destination}: ${failedAttempts} failed attempts`,
+        ),
+      ...(`${[...deadLetters].sort()}` === `${[...expectedDeadLetters].sort()}`
+        ? []
+        : [`dead letters: ${deadLetters.join(", ") || "none"}`]),
+    ],
+  };
+}

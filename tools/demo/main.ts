@@ -1,0 +1,54 @@
+/**
+ * `npm start`: the whole path on a real Kafka, with real webhooks, on one screen.
+ *
+ *   npm start                       tells the story, then goes on running until Ctrl-C
+ *   npm start -- --once             ends after the table; status 0 only if everything arrived
+ *   npm start -- --config FILE      no demonstration: `switchyard run` with that configuration
+ */
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { startKafka } from "../kafka/start.ts";
+import { runDemo } from "./demo.ts";
+import { heading, say, tint } from "./show.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+const { values } = parseArgs({
+  options: { once: { type: "boolean", default: false }, config: { type: "string" } },
+});
+
+if (values.config !== undefined) {
+  runReal(values.config);
+} else {
+  process.exitCode = await demonstrate(values.once);
+}
+
+function runReal(file: string): void {
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "--config", file], {
+    stdio: "inherit",
+  });
+  // Ctrl-C reaches the child by itself; it ends when it has stopped in good order.
+  process.on("SIGINT", () => undefined);
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  child.on("exit", (status) => process.exit(status ?? 1));
+}
+
+async function demonstrate(isOnce: boolean): Promise<number> {
+  const stop = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(name));
+  say(heading("Switchyard: raw calls through a real Kafka to signed webhooks\n"));
+  try {
+    await using kafka = await startKafka({
+      signal: stop.signal,
+      log: (line) => say(tint(`          ${line}`, "dim")),
+    });
+    return await runDemo(kafka, isOnce, stop.signal);
+  } catch (error) {
+    if (stop.signal.aborted) return 130;
+    process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}

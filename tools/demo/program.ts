@@ -1,0 +1,85 @@
+/** Switchyard itself as a child process of the demonstration, its log read line by line. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
+
+const ROOT = join(import.meta.dirname, "../..");
+const GUARD = join(ROOT, "tools/kafka/guard.sh");
+const QUOTED_LINES = 15;
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Program {
+  readonly pid: number;
+  /** Resolves when the log says `ready`; rejects, quoting the log, when the program ends before. */
+  readonly ready: Promise<void>;
+  /** Resolves with the exit status. */
+  readonly ended: Promise<number | null>;
+  /** SIGTERM, then waits for the end. */
+  stop(): Promise<number | null>;
+}
+
+/**
+ * Starts `switchyard run` on a configuration file. The guard ends it, and removes the file's
+ * directory, if this process dies without having stopped it.
+ */
+export function startProgram(configFile: string, onLog: (line: LogLine) => void): Program {
+  const command = [process.execPath, join(ROOT, "src/main.ts"), "run", "--config", configFile];
+  const child = spawn("/bin/sh", [GUARD, dirname(configFile), ...command], {
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+    // Of a group of its own: Ctrl-C is for the demonstration, which stops it in good order.
+    detached: true,
+  });
+  const guard = child.stdio[3];
+  guard?.on("error", () => undefined); // it has gone already
+  if (guard instanceof Writable) child.once("exit", () => guard.end("ended\n"));
+  const last: string[] = [];
+  const ready = Promise.withResolvers<void>();
+  const read = (text: string) => {
+    last.push(text);
+    if (last.length > QUOTED_LINES) last.shift();
+    const line = parseLine(text);
+    if (line === null) return;
+    if (line.msg === "ready") ready.resolve();
+    onLog(line);
+  };
+  for (const input of [child.stdout, child.stderr]) {
+    if (input !== null) createInterface({ input }).on("line", read);
+  }
+  const ended = endOf(child).then((status) => {
+    ready.reject(new Error(`switchyard run ended with status ${status}:\n${last.join("\n")}`));
+    return status;
+  });
+  // Whoever waits for `ready` hears of it; when nobody does, it is no unhandled rejection.
+  ready.promise.catch(() => undefined);
+  return {
+    pid: child.pid ?? 0,
+    ready: ready.promise,
+    ended,
+    stop: () => {
+      child.kill("SIGTERM");
+      return ended;
+    },
+  };
+}
+
+async function endOf(child: ChildProcess): Promise<number | null> {
+  const [status] = (await once(child, "close")) as [number | null];
+  return status;
+}
+
+function parseLine(text: string): LogLine | null {
+  try {
+    const line: unknown = JSON.parse(text);
+    return typeof line === "object" && line !== null && "msg" in line ? (line as LogLine) : null;
+  } catch {
+    // Such as a warning of Node's.
+    return null;
+  }
+}

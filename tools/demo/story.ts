@@ -1,0 +1,55 @@
+/**
+ * Tells what happens while it happens. Lines that say the same within a moment are told as one, so
+ * that the whole story fits on a screen.
+ */
+
+import { say, type Tone, tint } from "./show.ts";
+
+const MOMENT_MS = 250;
+
+export interface Story {
+  /** One line now, after the seconds since the beginning. */
+  tell(text: string, tone?: Tone): void;
+  /** Lines with the same text within a moment become one, `text(count)`. */
+  gather(key: string, text: (count: number) => string, tone?: Tone): void;
+  /** Tells what has been gathered so far. */
+  flush(): void;
+}
+
+interface Gathered {
+  count: number;
+  readonly text: (count: number) => string;
+  readonly tone: Tone;
+  readonly timer: NodeJS.Timeout;
+}
+
+export function createStory(): Story {
+  const beganAt = performance.now();
+  const gathered = new Map<string, Gathered>();
+  const tell = (text: string, tone: Tone = "plain") => {
+    const seconds = ((performance.now() - beganAt) / 1_000).toFixed(1).padStart(6);
+    say(`${tint(`${seconds} s`, "dim")}  ${tint(text, tone)}`);
+  };
+  const release = (key: string) => {
+    const found = gathered.get(key);
+    if (found === undefined) return;
+    gathered.delete(key);
+    clearTimeout(found.timer);
+    tell(found.text(found.count), found.tone);
+  };
+  return {
+    tell,
+    gather: (key, text, tone = "plain") => {
+      const found = gathered.get(key);
+      if (found !== undefined) {
+        found.count += 1;
+        return;
+      }
+      const timer = setTimeout(() => release(key), MOMENT_MS);
+      gathered.set(key, { count: 1, text, tone, timer });
+    },
+    flush: () => {
+      for (const key of [...gathered.keys()]) release(key);
+    },
+  };
+}
