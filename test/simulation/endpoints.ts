@@ -50,15 +50,17 @@ export class Endpoints {
         if (!process.alive) return;
         const headers = new Map(request.headers);
         const answer = this.#answer(endpoint.key);
+        const durationMs = answer === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
+        const atMs = this.#clock.nowMs();
         this.#ledger
           .entry(headers.get("X-Switchyard-Message-Id") ?? "", destination.id)
           .requests.push({
             endpoint: endpoint.key,
             attempt: Number(headers.get("X-Switchyard-Attempt")),
-            atMs: this.#clock.nowMs(),
+            atMs,
+            endAtMs: atMs + durationMs,
             status: typeof answer === "string" ? null : answer.status,
           });
-        const durationMs = answer === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
         const scheduled = this.#clock.schedule(durationMs, () => {
           underWay.delete(scheduled);
           if (process.alive) done(resultOf(answer, durationMs));

@@ -5,37 +5,39 @@
  *   calm       processes are started and stopped in good order, brokers are slow
  *   rough      they are killed, too; brokers go away, lose acknowledgements, forget members
  *
- * Faults end after the first hours; then everybody has time to finish what is left.
+ * Faults end after five hours; then everybody has time to finish what is left.
  */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
-import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
-import type { DestinationId, EndpointKey, SourceId } from "../../src/domain/ids.ts";
-import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
-import { aSource, aWebhook, headerTexts } from "../support/calls.ts";
-import { type Exposure, isSettled, Ledger, type Recipient, violations } from "../support/ledger.ts";
+import type { WebhookDestination } from "../../src/domain/destination.ts";
+import type { EndpointKey } from "../../src/domain/ids.ts";
+import { headerTexts } from "../support/calls.ts";
+import { type Exposure, isSettled, Ledger, violations } from "../support/ledger.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { MemoryCluster } from "../support/memory-kafka.ts";
 import { createPrng, type Prng } from "../support/prng.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
+import {
+  configOf,
+  DELAY_TOPICS,
+  DELAYS_MS,
+  destinations,
+  HOUR_MS,
+  MINUTE_MS,
+  POLICY,
+  recipientOf,
+  SECOND_MS,
+  topics,
+  WINDOW_MS,
+} from "./setup.ts";
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DELAYS_MS = [10, 30, 120, 300, 900, 1_800, 3_600].map((seconds) => seconds * SECOND_MS);
-const WINDOW_MS = 4 * HOUR_MS;
-const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
-const FAULTS_FOR_MS = 2 * HOUR_MS;
+const FAULTS_FOR_MS = 5 * HOUR_MS;
 /** What was done shortly before a fault may not be committed. */
 const BEFORE_MS = 8 * SECOND_MS;
 /** After a fault it takes a while until all have heard of it, drained and joined again. */
 const AFTER_MS = 20 * SECOND_MS;
-
-const topics = topicNames("");
-const groups = groupNames("");
-const DELAY_TOPICS = new Set(DELAYS_MS.map(topics.delays));
 
 export type Weather = "calm" | "rough";
 
@@ -109,7 +111,7 @@ export class World {
     return found;
   }
 
-  /** Where no endpoint fails, calls of one key arrive in the order of the topic. */
+  /** Where no endpoint fails, calls of one key arrive one after the other, as in the topic. */
   #outOfOrder(): string[] {
     const healthy = this.#destinations.filter(({ endpoints }) =>
       endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy"),
@@ -117,10 +119,12 @@ export class World {
     return healthy.flatMap(({ id }) => {
       const latest = new Map<string, number>();
       return this.#sent.flatMap(({ messageId, user }) => {
-        const atMs = this.#ledger.entry(messageId, id).requests[0]?.atMs ?? 0;
-        const isLate = atMs < (latest.get(user) ?? 0);
-        latest.set(user, atMs);
-        return isLate ? [`${messageId} for ${id} overtook an earlier call of ${user}`] : [];
+        const { requests } = this.#ledger.entry(messageId, id);
+        const isEarly = (requests[0]?.atMs ?? 0) < (latest.get(user) ?? 0);
+        latest.set(user, Math.max(...requests.map(({ endAtMs }) => endAtMs)));
+        return isEarly
+          ? [`${messageId} for ${id} did not wait for an earlier call of ${user}`]
+          : [];
       });
     });
   }
@@ -160,7 +164,7 @@ export class World {
   }
 
   #planFaults(weather: Weather): void {
-    for (let count = this.#random.integer(0, 8); count > 0; count -= 1) {
+    for (let count = this.#random.integer(0, 16); count > 0; count -= 1) {
       const atMs = this.#random.integer(0, FAULTS_FOR_MS - 10 * MINUTE_MS);
       this.clock.schedule(atMs, () => this.#fault(weather));
     }
@@ -171,13 +175,15 @@ export class World {
   }
 
   #fault(weather: Weather): void {
-    const calm = ["join", "stop", "replace", "slow"] as const;
+    const calm = ["join", "stop", "replace", "slow", "stuck", "night"] as const;
     const rough = [...calm, "kill", "kill", "expire", "outage", "lost"] as const;
     const process = this.#running().at(this.#random.integer(0, 2));
     const fault = this.#random.pick(weather === "calm" ? calm : rough);
     if (fault === "join") this.#start();
     if (fault === "slow")
       this.#cluster.setLatency({ minMs: 1, maxMs: this.#random.pick([5, 300]) });
+    if (fault === "night") for (const each of this.#running()) void each.stop();
+    if (fault === "stuck") this.#stick(weather);
     if (fault === "stop" || fault === "replace") void process?.stop();
     if (fault === "replace") this.#start();
     if (fault === "kill") {
@@ -190,10 +196,29 @@ export class World {
     }
     if (fault === "outage") this.#outage(this.#random.integer(1, 180) * SECOND_MS);
     if (fault === "lost") this.#loseAcknowledgements(this.#random.integer(1, 60) * SECOND_MS);
-    const backMs = this.#random.integer(1, 120) * SECOND_MS;
+    const backMs = this.#random.integer(20, this.#random.pick([60, 1_200])) * SECOND_MS;
     this.clock.schedule(backMs, () => {
       if (this.#running().length === 0) this.#start();
     });
+  }
+
+  /** Writes take seconds, and somebody has to go meanwhile. */
+  #stick(weather: Weather): void {
+    this.#cluster.delayWrites(this.#random.integer(500, 4_000));
+    const goAtMs = this.#random.integer(0, 18 * SECOND_MS);
+    // Something to do, so that there is something to get wrong.
+    for (let count = 3; count > 0; count -= 1) {
+      this.clock.schedule(this.#random.integer(0, goAtMs), () =>
+        this.#append(`s${this.#sent.length}`),
+      );
+    }
+    this.clock.schedule(goAtMs, () => {
+      const process = this.#running().at(this.#random.integer(0, 2));
+      if (weather === "calm") void process?.stop();
+      else process?.kill();
+      if (weather === "rough") this.#expose(0);
+    });
+    this.clock.schedule(20 * SECOND_MS, () => this.#cluster.delayWrites(0));
   }
 
   #outage(forMs: number): void {
@@ -262,38 +287,4 @@ export class World {
       }
     }
   }
-}
-
-function destinations(): WebhookDestination[] {
-  const endpoints = (...names: string[]) =>
-    names.map((name) => {
-      const url = `http://${name}.example/`;
-      return { key: endpointKey(url), url, headers: [] };
-    });
-  const told = { messageIdHeader: true, attemptHeader: true };
-  return [
-    aWebhook("one", { ...told, endpoints: endpoints("one") }),
-    aWebhook("narrow", { ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
-    aWebhook("any", { ...told, endpoints: endpoints("any-a", "any-b") }),
-    aWebhook("every", { ...told, endpoints: endpoints("every-a", "every-b"), deliver: "every" }),
-  ];
-}
-
-function recipientOf({ id, deliver, endpoints }: WebhookDestination): Recipient {
-  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
-}
-
-function configOf(all: readonly WebhookDestination[]): ProcessConfig {
-  const ids: readonly DestinationId[] = all.map(({ id }) => id);
-  const shared = { topics, groups, bytesMax: 1_000_000, drainLimitMs: 20 * SECOND_MS };
-  return {
-    route: {
-      ...shared,
-      sources: [aSource("web", ids)],
-      defaultSource: "web" as SourceId,
-      destinations: all,
-    },
-    deliver: { ...shared, destinations: all, ...POLICY },
-    delay: { ...shared, tiers: DELAYS_MS.map(tierName), destinations: ids },
-  };
 }

@@ -13,6 +13,7 @@ export interface Request {
   /** Counted from 1, as the request says. */
   readonly attempt: number;
   readonly atMs: number;
+  readonly endAtMs: number;
   /** Null: the endpoint gave no answer. */
   readonly status: number | null;
 }

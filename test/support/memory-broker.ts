@@ -33,6 +33,8 @@ export class MemoryBroker {
   readonly settings: ReadonlyMap<string, string>;
   /** How often a write is acknowledged and the acknowledgement is lost: it is written again. */
   lostAcknowledgements = 0;
+  /** How much longer a write takes, as when partitions have no leader for a while. */
+  writeDelayMs = 0;
   readonly #groups = new Map<string, MemoryGroup>();
   readonly #heartbeatMs: number;
 

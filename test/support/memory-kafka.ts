@@ -73,6 +73,11 @@ export class MemoryCluster {
     this.#broker.network.latency = latency;
   }
 
+  /** Writes take so much longer; everything else is as quick as ever. */
+  delayWrites(ms: number): void {
+    this.#broker.writeDelayMs = ms;
+  }
+
   /** @param probability of each produce request; its records are then written again. */
   loseAcknowledgements(probability: number): void {
     this.#broker.lostAcknowledgements = probability;

@@ -61,7 +61,7 @@ export class MemoryProducer implements Producer {
     if (this.#isUnderWay || this.#sends.size === 0) return;
     this.#isUnderWay = true;
     // What is sent in the same turn goes along.
-    this.#broker.clock.schedule(0, () => {
+    this.#broker.clock.schedule(this.#broker.writeDelayMs, () => {
       const sends = [...this.#sends];
       this.#broker.network.toBroker(this.#party, () => this.#arrive(sends));
     });

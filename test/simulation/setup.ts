@@ -1,0 +1,55 @@
+/** What is the same in every world: destinations, topics, groups and the stages' settings. */
+
+import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
+import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { aSource, aWebhook } from "../support/calls.ts";
+import type { Recipient } from "../support/ledger.ts";
+import type { ProcessConfig } from "./process.ts";
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DELAYS_MS = [10, 30, 120, 300, 900, 1_800, 3_600].map(
+  (seconds) => seconds * SECOND_MS,
+);
+export const WINDOW_MS = 4 * HOUR_MS;
+export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
+
+export const topics = topicNames("");
+const groups = groupNames("");
+export const DELAY_TOPICS = new Set(DELAYS_MS.map(topics.delays));
+
+export function destinations(): WebhookDestination[] {
+  const endpoints = (...names: string[]) =>
+    names.map((name) => {
+      const url = `http://${name}.example/`;
+      return { key: endpointKey(url), url, headers: [] };
+    });
+  const told = { messageIdHeader: true, attemptHeader: true };
+  return [
+    aWebhook("one", { ...told, endpoints: endpoints("one") }),
+    aWebhook("narrow", { ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
+    aWebhook("any", { ...told, endpoints: endpoints("any-a", "any-b") }),
+    aWebhook("every", { ...told, endpoints: endpoints("every-a", "every-b"), deliver: "every" }),
+  ];
+}
+
+export function recipientOf({ id, deliver, endpoints }: WebhookDestination): Recipient {
+  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
+}
+
+export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
+  const ids: readonly DestinationId[] = all.map(({ id }) => id);
+  const shared = { topics, groups, bytesMax: 1_000_000, drainLimitMs: 20 * SECOND_MS };
+  return {
+    route: {
+      ...shared,
+      sources: [aSource("web", ids)],
+      defaultSource: "web" as SourceId,
+      destinations: all,
+    },
+    deliver: { ...shared, destinations: all, ...POLICY },
+    delay: { ...shared, tiers: DELAYS_MS.map(tierName), destinations: ids },
+  };
+}
