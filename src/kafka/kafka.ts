@@ -57,27 +57,31 @@ export async function waitForBrokers(
   log: Log,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const clients = new Clients(connection, log);
+  const client = new Clients(connection, log).create(0);
+  // Takes the next address after each failure.
+  const pool = client.brokerPool();
   const untilMs = Date.now() + limitMs;
-  for (;;) {
-    if (signal.aborted) return false;
-    const client = clients.create(0);
-    const pool = client.brokerPool();
-    try {
-      await pool.connect();
-      return true;
-    } catch (cause) {
-      if (Date.now() >= untilMs) {
-        const addresses = connection.brokers.join(", ");
-        throw new Error(
-          `No Kafka broker answered within ${limitMs / 1_000} s at ${addresses}: ${(cause as Error).message}. Check kafka.brokers and that the brokers run.`,
-          { cause },
-        );
+  try {
+    while (!signal.aborted) {
+      try {
+        await pool.connect();
+        return true;
+      } catch (cause) {
+        if (Date.now() >= untilMs) throw noBroker(connection, limitMs, cause as Error);
       }
-    } finally {
-      pool.disconnect().catch(() => undefined);
-      client.destroy();
+      await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);
     }
-    await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);
+    return false;
+  } finally {
+    pool.disconnect().catch(() => undefined);
+    client.destroy();
   }
+}
+
+function noBroker({ brokers }: KafkaConnection, limitMs: number, cause: Error): Error {
+  const addresses = brokers.join(", ");
+  return new Error(
+    `No Kafka broker answered within ${limitMs / 1_000} s at ${addresses}: ${cause.message}. Check kafka.brokers and that the brokers run.`,
+    { cause },
+  );
 }
