@@ -1,0 +1,134 @@
+// Commands, their exit status and what they say. Kafka's are in publish.test.ts and topics-command.test.ts.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+import { runProgram } from "../../src/cli/program.ts";
+import { SMALL } from "../support/config-source.ts";
+import { fakeShell } from "../support/fake-shell.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "switchyard-program-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GOOD = file("good.yaml", SMALL);
+const BAD = file("bad.yaml", "kafka: { partitions: 0 }\nlog: { level: loud }");
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+async function say(args: string, input: readonly string[] = [], env = {}) {
+  const shell = fakeShell(input, env);
+  const status = await runProgram(args === "" ? [] : args.split(" "), shell);
+  return { status, out: shell.output(), err: shell.errors() };
+}
+
+test.each([
+  ["", 2, "Usage: switchyard"],
+  ["nope", 2, "unknown command 'nope'"],
+  ["config", 2, "Usage: switchyard config"],
+  ["config nope", 2, "unknown command 'nope'"],
+  ["config check --nope", 2, "unknown option '--nope'"],
+  ["config check extra", 2, "too many arguments"],
+  ["config check", 2, "Give --config FILE or set SWITCHYARD_CONFIG."],
+  ["config check --config", 2, "argument missing"],
+  [`config check -c ${BAD}x`, 2, "there is no such file"],
+  [`config print -c ${BAD}`, 2, "3 problems"],
+  [`run -c ${BAD}`, 2, "3 problems"],
+  ["run --stages route,nope", 2, '"nope" is no stage. Stages: route, deliver, delay.'],
+  ["run --stages", 2, "argument missing"],
+  [`topics -c ${BAD}`, 2, "3 problems"],
+  [`publish -c ${BAD}`, 2, "3 problems"],
+  [`publish --source ios -c ${GOOD}`, 2, 'no source has the id "ios". Configured: web.'],
+  ["sign", 2, "required option '--secret <secret>' not specified"],
+  ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read"],
+  ["kafka", 2, "Usage: switchyard kafka"],
+  ["kafka sideways", 2, "unknown command 'sideways'"],
+])("%s: status %i and an error that says: %s", async (args, status, error) => {
+  const said = await say(args);
+  expect(said.status).toBe(status);
+  expect(said.err).toContain(error);
+  expect(said.out).toBe("");
+});
+
+test.each([
+  "",
+  "run",
+  "topics",
+  "config",
+  "config check",
+  "config print",
+  "publish",
+  "sign",
+  "explain",
+  "kafka",
+  "kafka up",
+  "kafka down",
+  "kafka status",
+  "demo",
+])("`%s --help` shows examples", async (command) => {
+  const said = await say(`${command} --help`.trim());
+  expect(said).toMatchObject({ status: 0, err: "" });
+  expect(said.out).toMatch(/Examples?:\n {2}\S/);
+});
+
+test("config check accepts a good file, and takes it from the environment too", async () => {
+  expect(await say(`config check -c ${GOOD}`)).toMatchObject({
+    status: 0,
+    out: "The configuration can be used: 1 source(s), 1 destination(s).\n",
+  });
+  expect(await say("config check", [], { SWITCHYARD_CONFIG: GOOD })).toMatchObject({ status: 0 });
+});
+
+test("every problem is printed with path, line, found and expected", async () => {
+  const { err } = await say(`config check -c ${BAD}`);
+  expect(err).toContain("kafka.partitions (line 1)\n  found:    0\n  expected: a whole number");
+  expect(err).toContain("kafka.brokers (line 1)\n  found:    nothing");
+  expect(err).toContain('log.level (line 2)\n  found:    "loud"');
+});
+
+test("warnings go to standard error and cost nothing", async () => {
+  const env = { SWITCHYARD_KAFKA_BROKER: "a:1" };
+  const said = await say(`config print -c ${GOOD}`, [], env);
+  expect(said.status).toBe(0);
+  expect(said.err).toContain("warning: the environment variable SWITCHYARD_KAFKA_BROKER");
+  expect(said.out).toContain("writeKey: (hidden)");
+});
+
+test.each([
+  ["abc123", '{"cool":true}', "5099cab379b3be52908387457007040cc934ef86"],
+  [
+    "s3cr3t",
+    '{"type":"track","event":"Café ☕","userId":"u"}',
+    "7b56300b25f23e3c6b1f27dd4275a788da207a10",
+  ],
+])("sign --secret %s of %s", async (secret, body, signature) => {
+  const shell = fakeShell([body.slice(0, 5), body.slice(5)]);
+  expect(await runProgram(["sign", "--secret", secret], shell)).toBe(0);
+  expect(shell.output()).toBe(`${signature}\n`);
+  const path = file("body.json", body);
+  expect(await say(`sign --secret ${secret} ${path}`)).toMatchObject({ out: `${signature}\n` });
+});
+
+test("an empty secret signs nothing", async () => {
+  expect(await runProgram(["sign", "--secret", ""], fakeShell(["x"]))).toBe(2);
+});
+
+// The real thing once: shebang file, Node, exit status, streams.
+test.each([
+  [["config", "check", "-c", GOOD], 0, "The configuration can be used", ""],
+  [["config", "check", "-c", BAD], 2, "", "3 problems"],
+  [["sign", "--secret", "abc123", "/no/such/file"], 1, "", "cannot be read"],
+] as const)("bin/switchyard.js %j ends with %i", (args, status, out, err) => {
+  const bin = join(import.meta.dirname, "../../bin/switchyard.js");
+  const { SWITCHYARD_KAFKA_BROKERS: _brokers, ...env } = process.env;
+  const ended = spawnSync(process.execPath, [bin, ...args], { encoding: "utf8", env });
+  expect(ended.status).toBe(status);
+  expect(ended.stdout).toContain(out);
+  expect(ended.stderr).toContain(err);
+});
