@@ -1,0 +1,106 @@
+// `topics` and `publish` as people run them, against a real Kafka.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, expect, test } from "vitest";
+import { kafkaConnection } from "../../src/cli/connection.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { config } from "../support/config-source.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
+const prefix = uniquePrefix("commands");
+const brokers = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
+const yaml = `
+kafka: { brokers: "${brokers}", topicPrefix: "${prefix}", partitions: 3 }
+sources: [{ id: web, destinations: [warehouse] }]
+destinations: [{ id: warehouse, type: topic, name: Warehouse }]
+delivery: { delays: [10s] }
+`;
+const folder = mkdtempSync(join(tmpdir(), "switchyard-commands-"));
+const file = join(folder, "switchyard.yaml");
+writeFileSync(file, yaml);
+const connection = kafkaConnection(config(yaml));
+const kafka = createKafka(connection, createLog("error", { write: () => undefined }));
+
+afterAll(async () => {
+  const names = await kafka.admin.topics();
+  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await kafka.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function switchyard(args: readonly string[], input = "") {
+  const child = spawn(process.execPath, [BIN, ...args, "--config", file]);
+  child.stdin.end(input);
+  const ended = new Promise<number | null>((resolve) => child.on("exit", resolve));
+  const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { status, out, err };
+}
+
+/** The records of the topic of calls, once there are so many. */
+async function calls(count: number): Promise<readonly IncomingRecord[]> {
+  const found: IncomingRecord[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const consumer = kafka.consume({
+    groupId: `${prefix}test`,
+    topics: [`${prefix}calls`],
+    partitionRecordsMax: 100,
+    bytesMax: 1_000_000,
+    whenFull: "hold",
+    drainLimitMs: 1_000,
+    onCrash: () => undefined,
+    onAssigned: () => ({
+      take: (records) => {
+        found.push(...records);
+        if (found.length >= count) resolve();
+      },
+      drain: async () => undefined,
+    }),
+  });
+  await promise;
+  await consumer.stop();
+  return found;
+}
+
+test("topics are planned, created and then as planned; calls are published into them", async () => {
+  expect(await switchyard(["topics"])).toMatchObject({
+    status: 1,
+    out: expect.stringContaining("4 topic(s) to create"),
+  });
+  expect(await switchyard(["topics", "--apply"])).toMatchObject({ status: 0, err: "" });
+  expect(await switchyard(["topics"])).toMatchObject({
+    status: 0,
+    out: "All 4 topics are as planned; nothing to create or change.\n",
+  });
+
+  await kafka.admin.alterConfig(`${prefix}calls`, { "retention.ms": "3600000" });
+  expect(await switchyard(["topics", "--apply"])).toMatchObject({
+    status: 0,
+    out: expect.stringContaining("Done: 1 setting(s) changed."),
+  });
+  const [state] = await kafka.admin.describe([`${prefix}calls`], ["retention.ms"]);
+  expect(state?.config["retention.ms"]).toBe("604800000");
+
+  const one = '{"type":"track","userId":"u1","event":"Café"}';
+  const two = '{"type":"identify","anonymousId":"a1"}';
+  const published = await switchyard(["publish", "--source", "web"], `${one}\nnope\n${two}\n`);
+  expect(published).toEqual({
+    status: 1,
+    out: `2 calls written, 1 lines refused (${prefix}calls).\n`,
+    err: "line 2 refused: undecodable: the value is not JSON\n",
+  });
+  const records = (await calls(2)).toSorted((a, b) => a.timestampMs - b.timestampMs);
+  expect(new Map(records.map(({ key, value }) => [key?.toString(), value?.toString()]))).toEqual(
+    new Map([
+      ["u1", one],
+      ["a1", two],
+    ]),
+  );
+  for (const { headers } of records) expect(headers).toEqual([["source-id", Buffer.from("web")]]);
+});
