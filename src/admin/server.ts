@@ -64,7 +64,7 @@ async function answer(request: IncomingMessage, health: Health, metrics: Metrics
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, type: TEXT, body: "only GET and HEAD are answered here\n" };
   }
-  const path = (request.url ?? "/").split("?", 1)[0];
+  const [path = "/"] = (request.url ?? "/").split("?", 1);
   switch (path) {
     case "/metrics":
       return { status: 200, type: PROMETHEUS, body: await metrics.text() };
