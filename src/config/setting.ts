@@ -2,12 +2,12 @@
  * The declaration of settings: one node per setting, from which come the type, the parser, the
  * environment's overrides, `config print` and the reference page.
  *
- *   node       in the file                             absent (or empty)
- *   setting    one value, or a list of plain values    its default; null if optional; else a problem
- *   section    a map of nodes; other keys are problems read as an empty map
- *   variants   a map whose fields hang on one of them  a problem
- *   list       a list of sections or variants          an empty list
- *   optional   any of these                            null
+ *   node       in the file                                absent, or without a value
+ *   setting    one value, or a list of plain values       its default, else a problem
+ *   section    a map of nodes; other keys are problems    as an empty map
+ *   variants   a map whose fields depend on one of them   a problem
+ *   list       a list of sections or variants             as an empty list
+ *   optional   any of the first three                     null
  */
 
 import { readList, readMap, reportUnknown } from "./collections.ts";
