@@ -269,3 +269,40 @@ test("a crashed consumer is started again, and the others do not notice", async 
   expect(made.http.sent).toHaveLength(2);
   expect(stage.troubles()).toEqual([]);
 });
+
+test("what is too large for a delay topic is a dead letter, and what is too large for that keeps its headers", async () => {
+  const destinations = [webhookDestination({ urls: [URL_A] })];
+  const letters = { bytes: 1_048_576 };
+  const made = new DeliverWorld({
+    destinations,
+    answer: () => 500,
+    recordBytesMax: (topic) =>
+      topic === topics.deadLetters ? letters.bytes : topic.includes("delays") ? 200 : 1_048_576,
+  });
+  await made.startDeliver();
+  const record = made.append();
+  await made.settle(2_000);
+  expect(made.cluster.records(topics.deadLetters)[0]?.value).toEqual(record.value);
+  letters.bytes = 1_200;
+  made.append(
+    { messageId: "large" as MessageId },
+    {
+      value: Buffer.from(
+        `{"type":"track","event":"e","userId":"u","properties":{"a":"${"x".repeat(2_000)}"}}`,
+      ),
+    },
+  );
+  await made.settle(2_000);
+  expect(made.deadLetters()).toMatchObject([
+    { "switchyard-reason": "too-large", "switchyard-message-id": "m-1" },
+    {
+      "switchyard-reason": "too-large",
+      "switchyard-message-id": "large",
+      "switchyard-offset": "1",
+    },
+  ]);
+  expect(made.cluster.records(topics.deadLetters)[1]?.value).toBeNull();
+  const stage = await made.startDeliver();
+  await made.settle(5_000);
+  expect(stage.troubles()).toEqual([]);
+});
