@@ -277,7 +277,8 @@ export class World {
         const messageId = texts[DELIVERY_HEADER.messageId] ?? "";
         const entry = this.#ledger.entry(messageId, texts[DELIVERY_HEADER.destination] ?? "");
         entry.writtenAtMs.push(record.timestampMs);
-        if (DELAY_TOPICS.has(name)) entry.parkedAtMs.push(record.timestampMs);
+        if (DELAY_TOPICS.has(name))
+          entry.beganAtMs.push(Number(texts[DELIVERY_HEADER.firstAttemptAt]));
         if (name !== topics.deadLetters) continue;
         entry.deadLetters.push({
           endpoint: (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null,

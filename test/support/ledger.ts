@@ -33,8 +33,8 @@ export interface Entry {
   readonly deadLetters: GivenUp[];
   /** When its records were written to any topic. */
   readonly writtenAtMs: number[];
-  /** When its records were written to delay topics. */
-  readonly parkedAtMs: number[];
+  /** When its window began, as records in delay topics say: writing them may have taken long. */
+  readonly beganAtMs: number[];
 }
 
 export interface Recipient {
@@ -56,7 +56,7 @@ export class Ledger {
     const key = `${messageId} ${destination}`;
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      const none = { requests: [], deadLetters: [], writtenAtMs: [], parkedAtMs: [] };
+      const none = { requests: [], deadLetters: [], writtenAtMs: [], beganAtMs: [] };
       entry = { messageId, destination, ...none };
       this.#entries.set(key, entry);
     }
@@ -132,7 +132,8 @@ function late(entry: Entry, { windowMs }: RetryPolicy): string[] {
  * if that is before a first attempt.
  */
 function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
-  const firstMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.parkedAtMs);
+  const saidMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
+  const firstMs = Math.max(saidMs, Math.min(...entry.writtenAtMs));
   const fromMs = firstMs + windowMs - Math.max(...delaysMs);
   return entry.deadLetters
     .filter(({ reason, atMs }) => reason === "expired" && atMs < fromMs)
