@@ -23,5 +23,5 @@ export {
   ValidationError,
 } from "./client-error.ts";
 export { type CloseOnExitOptions, closeOnExit } from "./close-on-exit.ts";
-export type { Fetch, FetchAnswer } from "./http.ts";
+export type { Fetch, FetchAnswer } from "./fetch.ts";
 export type { AnalyticsOptions } from "./options.ts";

@@ -2,7 +2,7 @@
 
 import { BATCH_BYTES_MAX } from "./batch.ts";
 import { type LostCall, ValidationError } from "./client-error.ts";
-import type { Fetch } from "./http.ts";
+import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /** Calls that wait before a request is made, and most calls in one. Default 20; 1: each at once. */

@@ -1,0 +1,31 @@
+/** The types of an application's own `fetch`; they stand on no platform's types being installed. */
+
+/** `AbortSignal` where the platform's types are known: ours must not need them to be installed. */
+export type Signal = typeof globalThis extends {
+  readonly AbortSignal: { readonly prototype: infer Known };
+}
+  ? Known
+  : object;
+
+/** The part of `fetch` that is used. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: "POST";
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+    readonly redirect: "manual";
+    readonly signal: Signal;
+  },
+) => Promise<FetchAnswer>;
+
+export interface FetchAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: {
+    getReader(): {
+      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+      cancel(): Promise<void>;
+    };
+  } | null;
+}

@@ -1,0 +1,281 @@
+/** The client library against a real HTTP server: real sockets, real timers, real processes. */
+
+import { execFile, spawn } from "node:child_process";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { afterEach, expect, test } from "vitest";
+
+import { Analytics, type AnalyticsOptions, type LostCall } from "../../src/client/index.ts";
+
+const CLIENT = new URL("../../src/client/index.ts", import.meta.url).href;
+const WRITE_KEY = "wk-ключ";
+
+interface Batch {
+  readonly batch: { readonly event: string; readonly properties?: unknown }[];
+  readonly sentAt: string;
+}
+
+type Answer = (response: ServerResponse) => void;
+
+const ok: Answer = (response) => {
+  response.writeHead(200, { "content-type": "application/json" }).end('{"success":true}');
+};
+const status =
+  (code: number, headers: Readonly<Record<string, string>> = {}, body = ""): Answer =>
+  (response) => {
+    response.writeHead(code, headers).end(body);
+  };
+const drop: Answer = (response) => {
+  response.socket?.destroy();
+};
+const never: Answer = () => {};
+
+let server: Server | null = null;
+
+afterEach(async () => {
+  server?.closeAllConnections();
+  await new Promise((resolve) => (server === null ? resolve(null) : server.close(resolve)));
+  server = null;
+});
+
+interface Endpoint {
+  readonly endpoint: string;
+  readonly batches: Batch[];
+  readonly requests: IncomingMessage[];
+}
+
+/** Answers requests in turn as told, then with 200. */
+async function listen(...answers: readonly Answer[]): Promise<Endpoint> {
+  const batches: Batch[] = [];
+  const requests: IncomingMessage[] = [];
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      requests.push(request);
+      batches.push(JSON.parse(Buffer.concat(chunks).toString()) as Batch);
+      (answers[requests.length - 1] ?? ok)(response);
+    });
+  });
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { endpoint: `http://127.0.0.1:${port}`, batches, requests };
+}
+
+function client(endpoint: string, options: AnalyticsOptions = {}) {
+  const lost: LostCall[] = [];
+  const analytics = new Analytics(WRITE_KEY, {
+    endpoint,
+    onError: (call) => lost.push(call),
+    ...options,
+  });
+  return { analytics, lost };
+}
+
+function events(batches: readonly Batch[]): string[][] {
+  return batches.map(({ batch }) => batch.map(({ event }) => event));
+}
+
+test("calls arrive as one batch, as they were when they were handed in", async () => {
+  const { endpoint, batches, requests } = await listen();
+  const { analytics, lost } = client(endpoint);
+  const properties = { total: 1 };
+  analytics.track({ userId: "u", event: "a", properties });
+  properties.total = 2;
+  analytics.identify({ anonymousId: "x", traits: { plan: "pro" } });
+  expect(requests).toEqual([]);
+  await analytics.close();
+  expect(requests).toHaveLength(1);
+  const [request] = requests;
+  expect(request?.url).toBe("/v1/batch");
+  expect(request?.headers).toMatchObject({
+    authorization: `Basic ${Buffer.from(`${WRITE_KEY}:`).toString("base64")}`,
+    "content-type": "application/json",
+  });
+  expect(batches[0]).toEqual({
+    batch: [
+      expect.objectContaining({ type: "track", event: "a", properties: { total: 1 } }),
+      expect.objectContaining({ type: "identify", anonymousId: "x", traits: { plan: "pro" } }),
+    ],
+    sentAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+  expect(lost).toEqual([]);
+  expect(() => analytics.track({ userId: "u", event: "late" })).toThrow(
+    expect.objectContaining({ name: "ClosedError" }),
+  );
+});
+
+test("flushAt calls are sent without being asked, 1 sends each at once", async () => {
+  const { endpoint, batches } = await listen();
+  const { analytics } = client(endpoint, { flushAt: 1 });
+  for (const event of ["a", "b", "c"]) analytics.track({ userId: "u", event });
+  await analytics.flush();
+  expect(events(batches)).toEqual([["a"], ["b"], ["c"]]);
+  await analytics.close();
+});
+
+test("what fails for now is sent again, and the order stays", async () => {
+  const { endpoint, batches } = await listen(status(503), drop, status(429), ok);
+  const { analytics, lost } = client(endpoint, { flushAt: 2 });
+  for (const event of ["a", "b", "c"]) analytics.track({ userId: "u", event });
+  await analytics.close();
+  expect(events(batches)).toEqual([["a", "b"], ["a", "b"], ["a", "b"], ["a", "b"], ["c"]]);
+  const ids = batches.slice(0, 4).map(({ batch }) => JSON.stringify(batch));
+  expect(new Set(ids).size).toBe(1);
+  expect(lost).toEqual([]);
+});
+
+test("Retry-After is waited for", async () => {
+  const { endpoint, requests } = await listen(status(503, { "retry-after": "1" }), ok);
+  const { analytics } = client(endpoint);
+  let answeredAtMs = 0;
+  server?.on("request", (_, response: ServerResponse) => {
+    response.once("finish", () => {
+      answeredAtMs ||= performance.now();
+    });
+  });
+  analytics.track({ userId: "u", event: "a" });
+  await analytics.close();
+  expect(requests).toHaveLength(2);
+  // A lower bound alone: timers may be late, and by their rounding a millisecond early.
+  expect(performance.now() - answeredAtMs).toBeGreaterThanOrEqual(990);
+});
+
+test.each([400, 401, 413, 302])("a batch answered %i is reported, not repeated", async (code) => {
+  const body = '{"success":false,"code":"x","message":"the reason"}';
+  const { endpoint, requests } = await listen(status(code, { location: "/elsewhere" }, body));
+  const { analytics, lost } = client(endpoint);
+  analytics.track({ userId: "u", event: "a" });
+  analytics.track({ userId: "u", event: "b" });
+  await analytics.close();
+  expect(requests).toHaveLength(1);
+  expect(lost.map(({ call }) => call.event)).toEqual(["a", "b"]);
+  expect(lost[0]).toMatchObject({ reason: "rejected", status: code, attempts: 1 });
+  expect(lost[0]?.message).toContain("the reason");
+});
+
+test("an answer that does not come ends the attempt, then the calls are reported", async () => {
+  const { endpoint, requests } = await listen(never, never);
+  const { analytics, lost } = client(endpoint, { requestTimeoutMs: 50, attemptsMax: 2 });
+  analytics.track({ userId: "u", event: "a" });
+  await analytics.close();
+  expect(requests).toHaveLength(2);
+  expect(lost).toMatchObject([{ reason: "attempts-exhausted", attempts: 2, status: null }]);
+  expect(lost[0]?.message).toContain("no answer within 50 ms");
+});
+
+test("close gives up what is left when its time is over", async () => {
+  const { endpoint } = await listen(never);
+  const { analytics, lost } = client(endpoint, { flushAt: 1 });
+  analytics.track({ userId: "u", event: "a" });
+  analytics.track({ userId: "u", event: "b" });
+  await analytics.close({ timeoutMs: 50 });
+  expect(lost.map(({ call, reason }) => [call.event, reason])).toEqual([
+    ["a", "closed"],
+    ["b", "closed"],
+  ]);
+});
+
+test("a full queue refuses the newest and reports it; nothing is thrown", async () => {
+  const { endpoint, batches } = await listen();
+  const { analytics, lost } = client(endpoint, { flushAt: 2, queueCallsMax: 2 });
+  for (const event of ["a", "b", "c"]) analytics.track({ userId: "u", event });
+  expect(lost).toMatchObject([{ reason: "queue-full", call: { event: "c" } }]);
+  await analytics.close();
+  expect(events(batches)).toEqual([["a", "b"]]);
+});
+
+test("an onError that throws, or makes calls, costs nothing", async () => {
+  const { endpoint, batches } = await listen();
+  const lines: string[] = [];
+  const { analytics } = client(endpoint, {
+    flushAt: 2,
+    queueCallsMax: 2,
+    log: (line) => lines.push(line),
+    onError: () => {
+      analytics.track({ userId: "u", event: "from onError" });
+      throw new Error("mine");
+    },
+  });
+  for (const event of ["a", "b", "c"]) analytics.track({ userId: "u", event });
+  await analytics.close();
+  expect(events(batches)).toEqual([["a", "b"]]);
+  expect(lines.join("\n")).toMatch(/queue-full.*\n.*onError threw: mine/);
+});
+
+test("the log shows no payload and no key unless payloads are asked for", async () => {
+  const { endpoint } = await listen(status(503));
+  const lines: string[] = [];
+  const options = { debug: true, log: (line: string) => lines.push(line) };
+  const { analytics } = client(endpoint, options);
+  analytics.track({ userId: "secret-user", event: "secret event" });
+  await analytics.close();
+  expect(lines.length).toBeGreaterThan(3);
+  expect(lines.join("\n")).not.toMatch(/secret|wk-/);
+  const asked = client(endpoint, { ...options, debugPayloads: true });
+  asked.analytics.track({ userId: "secret-user", event: "e" });
+  expect(lines.at(-1)).toContain("secret-user");
+  await asked.analytics.close();
+});
+
+const SETUP = `
+  import { Analytics, closeOnExit } from ${JSON.stringify(CLIENT)};
+  const analytics = new Analytics("k", {
+    endpoint: process.env.ENDPOINT,
+    onError: ({ call, reason }) => console.log(call.event + " " + reason),
+  });`;
+
+function program(endpoint: string, lines: string) {
+  return {
+    argv: ["--input-type=module", "--eval", `${SETUP}\n${lines}`],
+    env: { ...process.env, ENDPOINT: endpoint },
+  };
+}
+
+test("a process with an open client ends by itself, without a hook", async () => {
+  const { endpoint, requests } = await listen(status(503, { "retry-after": "600" }));
+  const waiting = program(
+    endpoint,
+    `analytics.track({ userId: "u", event: "a" }); console.log("end");`,
+  );
+  const run = promisify(execFile);
+  expect((await run(process.execPath, waiting.argv, { env: waiting.env })).stdout).toBe("end\n");
+  expect(requests).toHaveLength(0);
+});
+
+test("waiting in flush and close keeps a process alive, over attempts too", async () => {
+  const { endpoint, batches } = await listen(status(503, { "retry-after": "1" }));
+  const { argv, env } = program(
+    endpoint,
+    `analytics.track({ userId: "u", event: "a" }); await analytics.flush(); await analytics.close();
+     console.log("end");`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
+  expect(stdout).toBe("end\n");
+  expect(events(batches)).toEqual([["a"], ["a"]]);
+});
+
+test("closeOnExit sends what is queued when a process has nothing left to do", async () => {
+  const { endpoint, batches } = await listen();
+  const { argv, env } = program(
+    endpoint,
+    `closeOnExit(analytics); analytics.track({ userId: "u", event: "a" });`,
+  );
+  await promisify(execFile)(process.execPath, argv, { env });
+  expect(events(batches)).toEqual([["a"]]);
+});
+
+test("closeOnExit sends what is queued on SIGTERM, and the process ends by the signal", async () => {
+  const { endpoint, batches } = await listen();
+  const { argv, env } = program(
+    endpoint,
+    `closeOnExit(analytics); setInterval(() => {}, 1_000);
+     analytics.track({ userId: "u", event: "a" }); console.log("ready");`,
+  );
+  const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
+  child.stdout.once("data", () => child.kill("SIGTERM"));
+  const signal = await new Promise((resolve) => child.once("exit", (_, by) => resolve(by)));
+  expect(signal).toBe("SIGTERM");
+  expect(events(batches)).toEqual([["a"]]);
+});
