@@ -6,8 +6,9 @@
  * request would be a noticeable part of a delivery's CPU.
  */
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
+import { Buckets, BucketsHistogram } from "./buckets.ts";
 import { METRICS, type MetricSpec } from "./metrics.ts";
 
 export type Labels<Spec extends MetricSpec> = Readonly<Record<Spec["labels"][number], string>>;
@@ -75,15 +76,16 @@ interface Accumulator {
 function createInstrument(spec: MetricSpec, registry: Registry): Instrument<MetricSpec> {
   const base = { name: spec.name, help: spec.help, labelNames: [...spec.labels] };
   if (spec.type === "histogram") {
-    const histogram = new Histogram({
-      ...base,
-      registers: [registry],
-      buckets: [...(spec.buckets ?? [])],
-    });
+    const all = new Set<Buckets>();
+    registry.registerMetric(new BucketsHistogram(spec, all));
     return keyed(
       spec,
-      (labels) => histogram.labels(labels),
-      (labels) => histogram.remove(labels),
+      (labels) => {
+        const buckets = new Buckets(labels, spec.buckets ?? []);
+        all.add(buckets);
+        return buckets;
+      },
+      (buckets) => all.delete(buckets),
     );
   }
   const accumulators = new Set<Accumulator>();
@@ -114,14 +116,14 @@ function createInstrument(spec: MetricSpec, registry: Registry): Instrument<Metr
         observe: () => undefined,
       };
     },
-    (_labels, bound) => accumulators.delete(bound.accumulator),
+    (bound) => accumulators.delete(bound.accumulator),
   );
 }
 
 function keyed<Made>(
   spec: MetricSpec,
   make: (labels: Record<string, string>) => Made,
-  forget: (labels: Record<string, string>, made: Made) => void,
+  forget: (made: Made) => void,
 ): Instrument<MetricSpec> {
   const made = new Map<string, Made>();
   const keyOf = (labels: Labels<MetricSpec>) =>
@@ -137,7 +139,7 @@ function keyed<Made>(
       const existing = made.get(keyOf(labels));
       if (existing === undefined) return;
       made.delete(keyOf(labels));
-      forget({ ...labels }, existing);
+      forget(existing);
     },
   };
 }

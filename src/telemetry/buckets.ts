@@ -1,0 +1,76 @@
+/**
+ * Histograms that count into plain numbers. prom-client's own looks its labels up, checks them and
+ * hashes them for every observation; here it is asked only to show them.
+ */
+
+import { Histogram, type MetricValueWithName } from "prom-client";
+
+import type { MetricSpec } from "./metrics.ts";
+
+export type LabelSet = Readonly<Record<string, string>>;
+
+/** The observations of one label set. */
+export class Buckets {
+  readonly labels: LabelSet;
+  readonly #bounds: readonly number[];
+  /** For each bound those at most it and above the one before; at last those above all. */
+  readonly #counts: number[];
+  #sum = 0;
+
+  /** @param bounds upper bounds, rising. */
+  constructor(labels: LabelSet, bounds: readonly number[]) {
+    this.labels = labels;
+    this.#bounds = bounds;
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (value > (this.#bounds[at] ?? Number.POSITIVE_INFINITY)) at += 1;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += value;
+  }
+
+  /** As Prometheus wants them: each bucket counts all that are at most its bound. */
+  values(name: string): MetricValueWithName<string>[] {
+    const { labels } = this;
+    let count = 0;
+    const buckets = this.#counts.map((own, at) => {
+      count += own;
+      const le = this.#bounds[at] ?? "+Inf";
+      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: this.#sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  }
+}
+
+interface Shown {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "histogram";
+  readonly values: readonly MetricValueWithName<string>[];
+}
+
+/** Shows label sets that are kept elsewhere. */
+export class BucketsHistogram extends Histogram {
+  readonly #spec: MetricSpec;
+  readonly #all: ReadonlySet<Buckets>;
+
+  constructor(spec: MetricSpec, all: ReadonlySet<Buckets>) {
+    const { name, help } = spec;
+    super({ name, help, labelNames: [...spec.labels], registers: [] });
+    this.#spec = spec;
+    this.#all = all;
+  }
+
+  /** What prom-client asks a histogram for, whoever asks prom-client. */
+  getForPromString(): Promise<Shown> {
+    const { name, help } = this.#spec;
+    const values = [...this.#all].flatMap((buckets) => buckets.values(name));
+    return Promise.resolve({ name, help, type: "histogram", values });
+  }
+}
