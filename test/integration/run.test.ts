@@ -1,0 +1,162 @@
+// The program itself, as a child process on a real Kafka: start, readiness, stop, failures to start.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, onTestFinished, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/probe.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly lines: Record<string, unknown>[];
+  /** Resolves with the line when the log says `msg`. */
+  logged(msg: string): Promise<Record<string, unknown>>;
+  readonly ended: Promise<number | null>;
+  readonly errors: string[];
+}
+
+function start(config: string, args: readonly string[] = []): Running {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-run-"));
+  const file = join(directory, "switchyard.yaml");
+  writeFileSync(file, config);
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "-c", file, ...args]);
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    rmSync(directory, { recursive: true });
+  });
+  const lines: Record<string, unknown>[] = [];
+  const errors: string[] = [];
+  const waiting = new Map<string, (line: Record<string, unknown>) => void>();
+  createInterface({ input: child.stdout }).on("line", (text) => {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    lines.push(line);
+    waiting.get(String(line.msg))?.(line);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => errors.push(text));
+  const ended = once(child, "close").then(([status]) => status as number | null);
+  return {
+    child,
+    lines,
+    errors,
+    ended,
+    logged: (msg) => {
+      const there = lines.find((line) => line.msg === msg);
+      if (there !== undefined) return Promise.resolve(there);
+      const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
+      waiting.set(msg, resolve);
+      ended
+        .then((status) =>
+          reject(new Error(`ended with ${status} before ${msg}: ${errors.join("")}`)),
+        )
+        .catch(() => undefined);
+      return promise;
+    },
+  };
+}
+
+function configuration(options: {
+  readonly brokers: readonly string[];
+  readonly prefix: string;
+  readonly port: number;
+  readonly kafka?: string;
+}): string {
+  return `
+kafka:
+  brokers: [${options.brokers.join(", ")}]
+  topicPrefix: ${options.prefix}
+  partitions: 2
+  ${options.kafka ?? ""}
+sources: [{ id: web, writeKey: k, destinations: [hook] }]
+destinations: [{ id: hook, type: webhook, endpoints: [{ url: "https://hook.example.com/" }] }]
+admin: { host: 127.0.0.1, port: ${options.port} }
+`;
+}
+
+test("it makes the topics, turns ready, and ends with 0 when asked to stop", async () => {
+  const port = await freePort();
+  const prefix = uniquePrefix("run");
+  const { child, logged, ended } = start(configuration({ brokers, prefix, port }));
+  await logged("ready");
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(metrics).toContain(
+    'switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0',
+  );
+  expect(metrics).toMatch(/switchyard_event_loop_delay_seconds\{quantile="0.99"\} \d/);
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+});
+
+test("a stage of its own runs without the others", async () => {
+  const port = await freePort();
+  const config = configuration({ brokers, prefix: uniquePrefix("run"), port });
+  const { child, logged, ended } = start(config, ["--stages", "route"]);
+  expect((await logged("ready")).stages).toEqual(["route"]);
+  child.kill("SIGINT");
+  expect(await ended).toBe(0);
+});
+
+test("without brokers it tries for as long as it is told, then ends with 1 and the address", async () => {
+  const port = await freePort();
+  const nowhere = `127.0.0.1:${await freePort()}`;
+  const config = configuration({
+    brokers: [nowhere],
+    prefix: "x.",
+    port,
+    kafka: "startTimeout: 2s",
+  });
+  const { ended, errors } = start(config);
+  expect(await ended).toBe(1);
+  expect(errors.join("")).toContain(nowhere);
+});
+
+test("while it waits for brokers it is alive and not ready, and stops when asked to", async () => {
+  const port = await freePort();
+  const nowhere = `127.0.0.1:${await freePort()}`;
+  const running = start(configuration({ brokers: [nowhere], prefix: "x.", port }));
+  await running.logged("admin.listening");
+  expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
+  running.child.kill("SIGTERM");
+  expect(await running.ended).toBe(0);
+});
+
+test("told not to make topics, it waits for them and says for which", async () => {
+  const port = await freePort();
+  const prefix = uniquePrefix("run");
+  const config = configuration({ brokers, prefix, port, kafka: "createTopics: false" });
+  const { child, logged, ended } = start(config, ["--stages", "route"]);
+  const { topics } = (await logged("topics.waiting")) as { readonly topics: readonly string[] };
+  expect(topics).toContain(`${prefix}deliveries.hook`);
+  const connection = { brokers, clientId: "test", tls: null, sasl: null };
+  const kafka = createKafka(
+    { ...connection, sessionTimeoutMs: 6_000, recordBytesMax: () => 1e6 },
+    createLog("error", { write: () => undefined }),
+  );
+  onTestFinished(() => kafka.close());
+  await kafka.admin.create(
+    topics.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
+  );
+  await logged("ready");
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+});
+
+test("a port in use ends it with 1 and the setting's name", async () => {
+  const port = await freePort();
+  const first = start(configuration({ brokers, prefix: uniquePrefix("run"), port }));
+  await first.logged("admin.listening");
+  const second = start(configuration({ brokers, prefix: uniquePrefix("run"), port }));
+  expect(await second.ended).toBe(1);
+  expect(second.errors.join("")).toContain("admin.port");
+});
