@@ -29,7 +29,11 @@ function start(config: string, args: readonly string[] = []): Running {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-run-"));
   const file = join(directory, "switchyard.yaml");
   writeFileSync(file, config);
-  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "-c", file, ...args]);
+  // The environment wins over the file, and here it names the tests' broker.
+  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "-c", file, ...args], {
+    env,
+  });
   onTestFinished(() => {
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true });
