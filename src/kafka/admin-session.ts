@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Admin } from "kafkajs";
 
+import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import type { BrokerPool } from "./internals.ts";
 import { ClosedError } from "./port.ts";
@@ -24,6 +25,8 @@ export interface AdminClient {
   readonly admin: Admin;
   /** Connected, for requests that kafkajs' admin lacks. */
   readonly pool: BrokerPool;
+  /** Connects when it is used, for requests to a certain broker. */
+  readonly brokers: Brokers;
 }
 
 interface Open extends AdminClient {
@@ -89,7 +92,13 @@ export class AdminSession {
 
   #create(): Open {
     const client = this.#clients.create(RETRIES);
-    this.#open = { client, admin: client.kafka.admin(), pool: client.brokerPool(), isNew: true };
+    this.#open = {
+      client,
+      admin: client.kafka.admin(),
+      pool: client.brokerPool(),
+      brokers: new Brokers(client),
+      isNew: true,
+    };
     return this.#open;
   }
 
@@ -100,6 +109,7 @@ export class AdminSession {
     if (open === null) return;
     // Only to let kafkajs clear its timers; the sockets are gone at once.
     for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
+    open.brokers.close();
     open.client.destroy();
   }
 

@@ -3,10 +3,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type AdminClient, AdminSession } from "./admin-session.ts";
+import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
 import { errorTypes } from "./kafka-error.ts";
-import type { Admin, CommittedOffset, PartitionOffsets, TopicSpec, TopicState } from "./port.ts";
+import type {
+  Admin,
+  CommittedOffset,
+  PartitionOffset,
+  PartitionOffsets,
+  TopicSpec,
+  TopicState,
+} from "./port.ts";
 import { fetchMetadata, isUsable } from "./topic-metadata.ts";
 
 const TOPIC = 2;
@@ -70,6 +78,15 @@ export class KafkaAdmin implements Admin {
     });
   }
 
+  offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
+    return this.#session.call("offsetsAt", async ({ admin }) => {
+      const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, atMs);
+      return offsets
+        .map(({ partition, offset }) => ({ partition, offset: Number(offset) }))
+        .sort((one, other) => one.partition - other.partition);
+    });
+  }
+
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
     return this.#session.call("committed", async ({ admin }) => {
       const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
@@ -82,6 +99,12 @@ export class KafkaAdmin implements Admin {
         .filter(({ offset }) => offset >= 0)
         .sort((one, other) => one.partition - other.partition);
     });
+  }
+
+  commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
+    return this.#session.call("commit", ({ brokers }) =>
+      commitOffsets(brokers, groupId, topic, offsets),
+    );
   }
 
   deleteGroup(groupId: string): Promise<void> {

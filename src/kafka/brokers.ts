@@ -1,13 +1,20 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
 import type { Client } from "./connection.ts";
-import { type Broker, type BrokerPool, request } from "./internals.ts";
+import { type Broker, type BrokerPool, protocolError, request } from "./internals.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
 
 interface Address {
   readonly host: string;
   readonly port: number;
 }
+
+interface CoordinatorResponse {
+  readonly errorCode: number;
+  readonly coordinator: Address & { readonly nodeId: number };
+}
+
+const GROUP = 0;
 
 export class Brokers {
   readonly #pool: BrokerPool;
@@ -26,12 +33,7 @@ export class Brokers {
   /** Asks any broker. Also learns where the brokers are. */
   async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
     const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
-    for (const { nodeId, host, port } of metadata.brokers) {
-      const known = this.#addresses.get(nodeId);
-      if (known !== undefined && known.host === host && known.port === port) continue;
-      this.#addresses.set(nodeId, { host, port });
-      this.drop(nodeId);
-    }
+    for (const broker of metadata.brokers) this.#learn(broker);
     return metadata;
   }
 
@@ -44,6 +46,16 @@ export class Brokers {
     return this.#any((broker) =>
       request(broker, "InitProducerId", { transactionalId: null, transactionTimeout: 60_000 }),
     );
+  }
+
+  /** Connected. Throws when it cannot be reached, or nobody is responsible at the moment. */
+  async coordinator(groupId: string): Promise<Broker> {
+    const { errorCode, coordinator } = await this.#any((broker) =>
+      request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
+    );
+    if (errorCode !== 0) throw protocolError(errorCode);
+    this.#learn(coordinator);
+    return this.leader(coordinator.nodeId);
   }
 
   /** Connected. Throws when it cannot be reached. */
@@ -75,6 +87,13 @@ export class Brokers {
   close(): void {
     for (const nodeId of this.#brokers.keys()) this.drop(nodeId);
     this.#pool.disconnect().catch(() => undefined);
+  }
+
+  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
+    const known = this.#addresses.get(nodeId);
+    if (known !== undefined && known.host === host && known.port === port) return;
+    this.#addresses.set(nodeId, { host, port });
+    this.drop(nodeId);
   }
 
   async #any<Result>(ask: (broker: Broker) => Promise<Result>): Promise<Result> {

@@ -25,11 +25,26 @@ interface Decoder {
   offset: number;
 }
 
+/** Of the difference between a batch's first offset and its last. */
+const LAST_DELTA_AT = 23;
+
 type DecodeMessages = (decoder: Decoder) => Promise<readonly unknown[]>;
 type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 
 /** Where in the response the records of a failed partition begin. */
 const positionOf = new WeakMap<DamagedBatchError, number>();
+
+/** Where the batches end that a list of records was read from. */
+const endOf = new WeakMap<readonly unknown[], number>();
+
+/**
+ * The first offset behind the batches of these decoded records: compaction leaves batches that
+ * end with an offset that has no record, or that have none at all. Null for message sets and where
+ * there was no batch.
+ */
+export function endOfBatches(messages: readonly unknown[]): number | null {
+  return endOf.get(messages) ?? null;
+}
 
 /** @param records all that the response has of one partition */
 export async function decodeRecords(
@@ -59,6 +74,7 @@ export async function decodeRecords(
       throw new DamagedBatchError(damage, offsetAt(records, start));
     }
     await decodeBatch(records.subarray(start, start + bytes), lookupCodec, messages);
+    endOf.set(messages, offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1);
     start += bytes;
     if (start === records.length) return messages;
   }

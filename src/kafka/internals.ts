@@ -103,7 +103,14 @@ export function brokerPool(options: ClusterOptions): BrokerPool {
 /** Sends a request and gives the response as decoded, error codes and all. */
 export async function request<Decoded>(
   broker: Broker,
-  name: "Metadata" | "Produce" | "InitProducerId",
+  name:
+    | "Fetch"
+    | "GroupCoordinator"
+    | "InitProducerId"
+    | "ListOffsets"
+    | "Metadata"
+    | "OffsetCommit"
+    | "Produce",
   options: object,
 ): Promise<Decoded> {
   const definition = requests[name];
@@ -121,6 +128,11 @@ export async function sendRequest<Decoded>(broker: Broker, protocol: Protocol): 
 /** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
 export function errorType(code: number): string {
   return createErrorFromCode(code).type;
+}
+
+/** With Kafka's name of it as `type`, so that `kafka-error.ts` can tell what kind of trouble it is. */
+export function protocolError(code: number): Error & { readonly type: string } {
+  return createErrorFromCode(code);
 }
 
 export function errorText(code: number): string {

@@ -9,6 +9,7 @@ import { KafkaConsumer } from "./consumer.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
 import { KafkaProducer } from "./producer.ts";
+import { RangeReader } from "./range-reader.ts";
 
 const NEEDED = ["join-hook", "commit-metadata"];
 const PROBE_DELAY_MS = 500;
@@ -24,6 +25,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   }
   const clients = new Clients(connection, log);
   const admin = new KafkaAdmin(clients);
+  const reader = new RangeReader(clients);
   const consumers = new Set<Consumer>();
   const producers = new Set<Producer>();
   return {
@@ -38,9 +40,11 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       producers.add(producer);
       return producer;
     },
+    read: (range) => reader.read(range),
     close: async () => {
       await Promise.all([...consumers].map((consumer) => consumer.stop()));
       await Promise.all([...producers].map((producer) => producer.close(0)));
+      reader.close();
       await admin.close();
     },
   };

@@ -21,9 +21,30 @@ export interface Kafka {
   consume(options: ConsumeOptions): Consumer;
   /** One producer per process is enough: callers' records are combined into few requests. */
   producer(): Producer;
+  /**
+   * The records of a part of one partition, a step at a time, as they lie there. Belongs to no
+   * group and commits nothing. What retention or compaction has removed is passed over; what an
+   * open transaction holds back is waited for, until the signal aborts: then it ends.
+   *
+   * @throws Error naming topic, partition and offset when nothing could be read for 30 seconds, or
+   *   at once when it will stay so (topic gone, right missing, damaged batch).
+   */
+  read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   readonly admin: Admin;
   /** Stops every consumer that still runs, closes the producers and all connections. */
   close(): Promise<void>;
+}
+
+export interface ReadRange {
+  readonly topic: string;
+  readonly partition: number;
+  /** The first offset wanted. */
+  readonly from: number;
+  /** The first offset not wanted any more, at most the partition's end. */
+  readonly to: number;
+  /** Of one step. At least one record is always read. */
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
 }
 
 export interface ConsumeOptions {
@@ -139,8 +160,15 @@ export interface Admin {
   deleteTopics(names: readonly string[]): Promise<void>;
   /** First offset and end of each partition of the topic. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
+  /**
+   * For each partition the first offset whose record was written at `atMs` or later; the end where
+   * there is none.
+   */
+  offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
   /** Committed offsets of a group in a topic; partitions without one are left out. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
+  /** Commits for a group, which is made where there is none. A group with members is refused. */
+  commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
   /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
   brokerSetting(key: string): Promise<string | null>;
@@ -152,9 +180,13 @@ export interface PartitionOffsets {
   readonly end: number;
 }
 
-export interface CommittedOffset {
+export interface PartitionOffset {
   readonly partition: number;
   readonly offset: number;
+}
+
+export interface CommittedOffset extends PartitionOffset {
+  /** At most 4,096 bytes by the brokers' default. */
   readonly metadata: string;
 }
 

@@ -17,6 +17,7 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
   };
   return {
     admin: kafka.admin,
+    read: (range) => kafka.read(range),
     consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),
     producer: () => kafka.producer(),
     close: () => kafka.close(),

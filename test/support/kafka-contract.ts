@@ -9,6 +9,7 @@ import { testAdmin } from "./kafka-contract-admin.ts";
 import { Bench, type KafkaUnderTest } from "./kafka-contract-bench.ts";
 import { testConsumer } from "./kafka-contract-consumer.ts";
 import { testProducer } from "./kafka-contract-producer.ts";
+import { testRead } from "./kafka-contract-read.ts";
 import { testRebalance } from "./kafka-contract-rebalance.ts";
 
 /** @param start called before each test; what it returns is closed after it. */
@@ -20,4 +21,5 @@ export function testKafkaContract(start: () => KafkaUnderTest): void {
   testRebalance(bench);
   testProducer(bench);
   testAdmin(bench);
+  testRead(bench);
 }

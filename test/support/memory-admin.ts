@@ -3,6 +3,7 @@
 import type {
   Admin,
   CommittedOffset,
+  PartitionOffset,
   PartitionOffsets,
   TopicSpec,
   TopicState,
@@ -85,6 +86,24 @@ export class MemoryAdmin implements Admin {
         .map(({ partition, offset, metadata }) => ({ partition, offset, metadata }))
         .sort((one, other) => one.partition - other.partition),
     );
+  }
+
+  offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
+    return this.#ask(() =>
+      this.#find(topic).partitions.map(({ records, end }, partition) => ({
+        partition,
+        offset: records.find(({ timestampMs }) => timestampMs >= atMs)?.offset ?? end,
+      })),
+    );
+  }
+
+  commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
+    return this.#ask(() => {
+      this.#find(topic);
+      const group = this.#broker.group(groupId);
+      if (!group.isEmpty) throw new Error(`the group ${groupId} has members`);
+      group.store(offsets.map((entry) => ({ topic, ...entry })));
+    });
   }
 
   deleteGroup(groupId: string): Promise<void> {

@@ -86,8 +86,13 @@ export class MemoryGroup {
     offsets: readonly (TopicPartition & Offset)[],
   ): boolean {
     if (!this.#members.has(member) || generation !== this.generation) return false;
-    for (const entry of offsets) this.#committed.set(keyOf(entry), entry);
+    this.store(offsets);
     return true;
+  }
+
+  /** From outside; only while the group has no members. */
+  store(offsets: readonly (TopicPartition & Offset)[]): void {
+    for (const entry of offsets) this.#committed.set(keyOf(entry), entry);
   }
 
   committed(at: TopicPartition): Offset | null {

@@ -7,12 +7,13 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
-import type { ConsumeOptions, Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
+import type { ConsumeOptions, Consumer, Kafka, Producer, ReadRange } from "../../src/kafka/port.ts";
 import { MemoryAdmin } from "./memory-admin.ts";
 import { MemoryBroker, type MemoryBrokerOptions } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
 import type { Latency } from "./memory-network.ts";
 import { MemoryProducer } from "./memory-producer.ts";
+import { readRange } from "./memory-read.ts";
 
 export class MemoryCluster {
   readonly #broker: MemoryBroker;
@@ -111,6 +112,10 @@ export class MemoryKafka implements Kafka {
     const producer = new MemoryProducer(this.#broker, this);
     this.#producers.add(producer);
     return producer;
+  }
+
+  read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+    return readRange(this.#broker, this, range);
   }
 
   async close(): Promise<void> {

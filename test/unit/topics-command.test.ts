@@ -43,6 +43,8 @@ function cluster(...existing: readonly TopicState[]): Cluster {
     offsets: unused,
     committed: unused,
     deleteGroup: unused,
+    offsetsAt: unused,
+    commit: unused,
   };
 }
 
