@@ -1,0 +1,222 @@
+// What kafkajs gets wrong, one test for each fear (DESIGN section 5), on the real Kafka.
+
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { Brokers } from "../../src/kafka/brokers.ts";
+import { Clients } from "../../src/kafka/connection.ts";
+import { request } from "../../src/kafka/internals.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs.ts";
+import type { Consumer, KafkaConnection } from "../../src/kafka/port.ts";
+import { Bench, record, values } from "../support/kafka-contract-bench.ts";
+import { LogLines } from "../support/log-lines.ts";
+import { keyOf, Taker } from "../support/taker.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const connection: KafkaConnection = {
+  brokers,
+  clientId: "traps",
+  tls: null,
+  sasl: null,
+  sessionTimeoutMs: 6_000,
+  recordBytesMax: () => 900_000,
+};
+const bench = new Bench();
+let lines = new LogLines();
+
+beforeEach(() => {
+  lines = new LogLines();
+  bench.open({
+    connect: () => createKafka(connection, lines.log),
+    close: () => Promise.resolve(),
+  });
+});
+afterEach(() => bench.close());
+
+async function stopAll(...consumers: Consumer[]): Promise<void> {
+  await Promise.all(consumers.map((consumer) => consumer.stop()));
+}
+
+describe.each(["hold", "pause"] as const)("a consumer without room, whenFull %s", (whenFull) => {
+  test("takes part in a rebalance, and its partitions go on wherever they land", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 2);
+    for (const partition of [0, 1]) await bench.fill(kafka, topic, 20, partition);
+    const options = { groupId: topic, topics: [topic], partitionRecordsMax: 3, whenFull };
+    const first = new Taker({
+      onDrain: async (taker, { inHand }) => {
+        for (const taken of [...inHand.values()]) taker.finish(taken);
+      },
+    });
+    const one = bench.consume(kafka, first, options);
+    await first.untilTaken(6);
+
+    const second = new Taker({ finishesAtOnce: true });
+    const other = bench.consume(bench.connect(), second, options);
+    await other.joined;
+    const all = () => [...first.taken, ...second.taken];
+    while (new Set(all().map(keyOf)).size < 40) {
+      for (const taken of first.unfinished()) first.finish(taken);
+      await Promise.race([
+        first.untilTaken(first.taken.length + 1),
+        second.untilTaken(second.taken.length + 1),
+      ]);
+    }
+    expect(all()).toHaveLength(40);
+    expect(second.taken.length).toBeGreaterThan(0);
+    await stopAll(one, other);
+  });
+});
+
+test("a paused partition that comes back after a rebalance is fetched again", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 10);
+  const limits = { partitionRecordsMax: 2, whenFull: "pause" } as const;
+  const options = { groupId: topic, topics: [topic], ...limits };
+  const first = new Taker();
+  const one = bench.consume(kafka, first, options);
+  await first.untilTaken(2);
+  const second = new Taker();
+  const other = bench.consume(bench.connect(), second, options);
+  await other.joined;
+  await first.until(
+    () => one.rebalances() >= 2 && first.tenures.length + second.tenures.length > 1,
+  );
+  await other.stop();
+  // Whoever had it in between: nothing was finished, so the first record comes to `first` again.
+  await first.until(
+    () => first.tenures.length >= 2 && (first.tenures.at(-1)?.inHand.size ?? 0) > 0,
+  );
+  expect(first.tenures.at(-1)?.inHand.has(0)).toBe(true);
+  while (first.unfinished().length > 0) {
+    for (const taken of first.unfinished()) first.finish(taken);
+    const last = first.taken.at(-1)?.offset;
+    if (last !== 9) await first.untilTaken(first.taken.length + 1);
+  }
+  await one.stop();
+  expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 10 }]);
+});
+
+/** Writes `count` empty records as one batch. Compressed with gzip it is far below the limit. */
+async function writeOneBatch(topic: string, count: number): Promise<void> {
+  const client = new Clients(connection, lines.log).create();
+  const leaders = new Brokers(client);
+  const { topicMetadata } = await leaders.metadata([topic]);
+  const leader = await leaders.leader(topicMetadata[0]?.partitionMetadata[0]?.leader ?? 0);
+  const messages = Array.from({ length: count }, () => record(topic, ""));
+  await request(leader, "Produce", {
+    acks: -1,
+    timeout: 10_000,
+    compression: 1,
+    topicData: [{ topic, partitions: [{ partition: 0, messages }] }],
+  });
+  leaders.close();
+  client.destroy();
+}
+
+test("200,000 tiny records in one batch are handed over, at most 1,000 at once", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await writeOneBatch(topic, 200_000);
+  const taker = new Taker({ finishesAtOnce: true });
+  const options = { groupId: topic, topics: [topic], partitionRecordsMax: 1_500 };
+  const consumer = bench.consume(kafka, taker, { ...options, bytesMax: 16_000_000 });
+  await taker.untilTaken(200_000);
+  expect(taker.taken.at(-1)?.offset).toBe(199_999);
+  expect(taker.batchMax).toBe(1_000);
+  await consumer.stop();
+});
+
+test("an offset that retention has overtaken is reset to the first record, and logged", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 10);
+  const before = new Taker();
+  const first = bench.consume(kafka, before, { groupId: topic, topics: [topic] });
+  await before.untilTaken(10);
+  for (const taken of before.taken.slice(0, 2)) before.finish(taken);
+  await first.stop();
+
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  // kafkajs looks for the leaders in what it has asked before.
+  await admin.fetchTopicOffsets(topic);
+  await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "6" }] });
+  await admin.disconnect();
+
+  const after = new Taker({ finishesAtOnce: true });
+  const second = bench.consume(kafka, after, { groupId: topic, topics: [topic] });
+  await after.untilTaken(4);
+  expect(values(after.taken)).toEqual(["6", "7", "8", "9"]);
+  await second.stop();
+  expect(lines.seen).toContain("kafka.offset.out-of-range");
+  expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 10 }]);
+});
+
+test("a commit of somebody else's metadata is ignored", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 3);
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  const committed = { partition: 0, offset: "1", metadata: "sw1:1:some-other-topic-id:BB" };
+  await admin.setOffsets({ groupId: topic, topic, partitions: [committed] });
+  await admin.disconnect();
+  const taker = new Taker({ finishesAtOnce: true });
+  const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+  await taker.untilTaken(2);
+  expect(values(taker.taken)).toEqual(["1", "2"]);
+  await consumer.stop();
+});
+
+test("a consumer of a topic that does not exist crashes, and `joined` rejects", async () => {
+  const kafka = bench.connect();
+  const crashed = Promise.withResolvers<Error>();
+  const consumer = bench.consume(kafka, new Taker(), {
+    groupId: bench.name(),
+    topics: [bench.name()],
+    onCrash: crashed.resolve,
+  });
+  await expect(consumer.joined).rejects.toThrow(/topic/);
+  expect(await crashed.promise).toBeInstanceOf(Error);
+  await consumer.stop();
+});
+
+test("records for a missing topic wait, are reported once, and hold up no others", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const missing = bench.name();
+  const producer = kafka.producer();
+  const waiting = producer.send([record(missing, "late"), record(topic, "along")]);
+  for (let number = 0; number < 20; number += 1) {
+    expect(await producer.send([record(topic, `${number}`)])).toEqual([]);
+  }
+  await lines.until("kafka.produce.topic-missing");
+  await bench.topic(kafka, 1, {}, missing);
+  expect(await waiting).toEqual([]);
+  expect(lines.seen).toEqual(["kafka.produce.topic-missing"]);
+  expect(await kafka.admin.offsets(missing)).toEqual([{ partition: 0, first: 0, end: 1 }]);
+  expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 21 }]);
+});
+
+test("a topic that takes less than was thought: batches shrink, nothing else is refused", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1, { "max.message.bytes": "30000" });
+  const sizes = Array.from({ length: 400 }, (_, index) => (index % 100 === 50 ? 40_000 : 1_000));
+  const records = sizes.map((size) => record(topic, "x".repeat(size)));
+  const refused = await kafka.producer().send(records);
+  expect(refused.map((one) => one.record.value?.length)).toEqual([40_000, 40_000, 40_000, 40_000]);
+  expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 396 }]);
+});
+
+test("admin goes on after a topic that it has seen was deleted", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const other = await bench.topic(kafka, 1);
+  await kafka.admin.offsets(topic);
+  await kafka.admin.deleteTopics([topic]);
+  await expect(kafka.admin.offsets(topic)).rejects.toThrow(/admin\.offsets/);
+  const many = await Promise.all([...Array(5)].map(() => kafka.admin.offsets(other)));
+  expect(many).toHaveLength(5);
+});
