@@ -1,0 +1,31 @@
+/**
+ * Ids that are the same each time they are made (RFC 9562 section 5.5): what is written again after
+ * a crash is recognised by its message id.
+ *
+ * Version 5 is SHA-1 of a namespace and a name. Each use takes a namespace of its own, so that two
+ * kinds of message never share an id; a name of several parts is written as a JSON list, so that
+ * `["a","bc"]` and `["ab","c"]` differ.
+ */
+
+import { createHash } from "node:crypto";
+
+const HEX_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * @param namespace a UUID in its usual form.
+ * @param name any text; hashed as UTF-8.
+ * @returns a UUID in lower case, 36 characters.
+ * @throws TypeError when the namespace is no UUID.
+ */
+export function uuidV5(namespace: string, name: string): string {
+  if (!HEX_UUID.test(namespace)) throw new TypeError(`${namespace} is no UUID`);
+  const hash = createHash("sha1")
+    .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
+    .update(name, "utf8")
+    .digest();
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = hash.toString("hex");
+  const group = (start: number, end: number) => hex.slice(start, end);
+  return [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)].join("-");
+}
