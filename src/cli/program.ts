@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 
 import { configCommand } from "./config-command.ts";
+import { deadLettersCommand } from "./dead-letters-command.ts";
 import { explainCommand } from "./explain-command.ts";
 import { demoCommand, kafkaCommand } from "./local-commands.ts";
 import { publishCommand } from "./publish-command.ts";
@@ -20,6 +21,7 @@ const COMMANDS = [
   configCommand,
   publishCommand,
   explainCommand,
+  deadLettersCommand,
   signCommand,
   kafkaCommand,
   demoCommand,

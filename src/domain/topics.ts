@@ -60,6 +60,8 @@ export interface GroupNames {
   readonly delay: (tier: string) => string;
   readonly audience: string;
   readonly deletion: string;
+  /** Keeps how far a replay of dead letters is; has no members. */
+  readonly replay: (run: string) => string;
 }
 
 export function groupNames(prefix: string): GroupNames {
@@ -69,5 +71,6 @@ export function groupNames(prefix: string): GroupNames {
     delay: (tier) => `${prefix}delay.${tier}`,
     audience: `${prefix}audience`,
     deletion: `${prefix}deletion`,
+    replay: (run) => `${prefix}replay.${run}`,
   };
 }

@@ -1,0 +1,169 @@
+/**
+ * `switchyard dead-letters replay`: counts, then replays.
+ *
+ *   outcome                                                    exit
+ *   counted (--dry-run), or all replayed                       0
+ *   nothing matches                                            0
+ *   some were refused                                          1
+ *   interrupted, or Kafka failed: says how to resume           1
+ *   no run of that name, or more filters than a run can keep   2
+ */
+
+import { randomBytes } from "node:crypto";
+import { fits, type RunPlan, runTotals, type StoredRun } from "../dead-letter/run.ts";
+import { lettersOfRun, planRun, replay, storedRun } from "../dead-letter/stage.ts";
+import { Tally } from "../dead-letter/tally.ts";
+import type { Destination } from "../domain/destination.ts";
+import type { TopicNames } from "../domain/topics.ts";
+import type { Kafka } from "../kafka/port.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { tallyTable } from "./letter-rows.ts";
+import { startProgress } from "./progress.ts";
+import type { ExitStatus, Shell } from "./shell.ts";
+import { assertTopics } from "./topics-ready.ts";
+
+export interface ReplayOptions {
+  /** Begin a run, or go on with one. */
+  readonly run:
+    | { readonly kind: "new"; readonly plan: RunPlan }
+    | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
+  readonly dryRun: boolean;
+  readonly topics: TopicNames;
+  readonly destinations: readonly Destination[];
+  readonly signal: AbortSignal;
+  /** The rest of the command line that a resumed run needs, such as ` --config switchyard.yaml`. */
+  readonly resumeArguments: string;
+}
+
+export async function replayLetters(
+  kafka: Kafka,
+  options: ReplayOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  await assertTopics(kafka.admin, [options.topics.deadLetters]);
+  const stored = await openRun(kafka, options, shell);
+  if (stored === null) return 2;
+  const tally = await count(kafka, options, stored, shell);
+  if (tally === null) return 1;
+  if (tally.total === 0 && options.run.kind === "new") {
+    shell.out("No dead letters match.\n");
+    return 0;
+  }
+  if (tally.total > 0) shell.out(`${tallyTable(tally, shell.colors)}\n`);
+  shell.out(`${countText(tally)}\n`);
+  const targets = tally.rows().flatMap(({ to }) => to ?? []);
+  if (targets.includes(options.topics.calls)) {
+    shell.out("What goes to the topic of calls is routed again, to every destination it is for.\n");
+  }
+  await assertTopics(kafka.admin, targets);
+  if (options.dryRun) {
+    shell.out("Nothing was sent (--dry-run).\n");
+    return 0;
+  }
+  return send(kafka, options, stored, tally.total, shell);
+}
+
+/** Null: there is no such run, or it cannot be kept; why has been printed. */
+async function openRun(
+  kafka: Kafka,
+  { run, topics }: ReplayOptions,
+  shell: Shell,
+): Promise<StoredRun | null> {
+  const { red } = shell.errColors;
+  if (run.kind === "new") {
+    if (fits(run.plan)) return planRun(kafka, topics, run.plan);
+    shell.err(
+      `${red("error:")} These are more filters than a run can keep. Give fewer --message-id, or replay in several runs.\n`,
+    );
+    return null;
+  }
+  const stored = await storedRun(kafka, topics, run.name);
+  if (stored === null) {
+    shell.err(
+      `${red("error:")} There is no replay ${run.name} to resume: it is done, never began, or is under another topic prefix than ${topics.prefix}\n`,
+    );
+    return null;
+  }
+  const perSecond = run.perSecond ?? stored.plan.perSecond;
+  return { ...stored, plan: { ...stored.plan, perSecond } };
+}
+
+/** Null: interrupted. */
+async function count(
+  kafka: Kafka,
+  options: ReplayOptions,
+  stored: StoredRun,
+  shell: Shell,
+): Promise<Tally | null> {
+  const { topics, signal } = options;
+  const tally = new Tally(options);
+  using _progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} counted`);
+  for await (const letter of lettersOfRun({ kafka, topics, signal }, stored)) tally.add(letter);
+  if (!signal.aborted) return tally;
+  shell.err("Interrupted while counting: nothing was sent.\n");
+  return null;
+}
+
+function countText({ total, refused }: Tally): string {
+  const of = (number: number) => number.toLocaleString("en");
+  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
+  return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.`;
+}
+
+async function send(
+  kafka: Kafka,
+  options: ReplayOptions,
+  stored: StoredRun,
+  total: number,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const { topics, signal } = options;
+  const run = options.run.kind === "resume" ? options.run.name : newName();
+  const before = runTotals(stored.partitions);
+  let now = before;
+  const text = () => {
+    const replayed = (now.replayed - before.replayed).toLocaleString("en");
+    const refused = now.refused - before.refused;
+    const skipped = refused === 0 ? "" : `, ${refused.toLocaleString("en")} refused`;
+    return `${replayed} of ${total.toLocaleString("en")} replayed${skipped}`;
+  };
+  const resume = `switchyard dead-letters replay --resume ${run}${options.resumeArguments}`;
+  using progress = startProgress(shell, text);
+  progress.say(`Replay ${run} begins.`);
+  const why = new Map<string, number>();
+  const deps = {
+    kafka,
+    topics,
+    signal,
+    producer: kafka.producer(),
+    clock: systemClock,
+    targets: options,
+    by: randomBytes(4).toString("hex"),
+    onProgress: (totals: typeof now) => {
+      now = totals;
+    },
+    onRefused: (_letter: unknown, reason: string) => {
+      why.set(reason, (why.get(reason) ?? 0) + 1);
+    },
+  };
+  const end = await replay(deps, run, stored).catch((error: unknown) => {
+    progress.say(`${shell.errColors.red("failed:")} ${(error as Error).message}`);
+    return "failed" as const;
+  });
+  progress.end();
+  for (const [reason, refused] of why) {
+    shell.err(`${refused.toLocaleString("en")} not replayed: ${reason}\n`);
+  }
+  shell.out(`${text()}.\n`);
+  if (end === "done") return why.size === 0 ? 0 : 1;
+  if (end === "interrupted") shell.err("Interrupted. ");
+  shell.err(`Go on with: ${resume}\n`);
+  return 1;
+}
+
+/** Sorts by time: `20260301-093015-3f9c`. */
+function newName(): string {
+  const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
+  const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
+  return `${stamp}-${randomBytes(2).toString("hex")}`;
+}

@@ -1,0 +1,81 @@
+/**
+ * A record of `dead-letters` as people and replay look at it. Whoever wrote it, it can be read:
+ * what its headers do not say is empty or null.
+ */
+
+import { DEAD_LETTER_HEADER } from "../domain/dead-letter.ts";
+import { decodeValue } from "../domain/decode.ts";
+import { DELIVERY_HEADER } from "../domain/delivery.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import type { TopicNames } from "../domain/topics.ts";
+
+export interface Letter {
+  readonly record: IncomingRecord;
+  /** `deliver`, `route`, ... */
+  readonly stage: string;
+  readonly reason: string;
+  /** One sentence. */
+  readonly error: string;
+  /** The time of the record where its header does not say. */
+  readonly failedAtMs: number;
+  /** Where the record stood that was given up. */
+  readonly from: {
+    readonly topic: string;
+    readonly partition: number | null;
+    readonly offset: number | null;
+  };
+  /** Null for what no delivery was made of. */
+  readonly destination: DestinationId | null;
+  readonly endpoint: string | null;
+  /** As its header says; `messageIdOf` looks into the value as well. */
+  readonly messageId: string | null;
+}
+
+export function readLetter(
+  record: IncomingRecord,
+  topics: Pick<TopicNames, "prefix" | "deliveries">,
+): Letter {
+  const found = new Map<string, string>();
+  for (const [name, value] of record.headers) if (value) found.set(name, value.toString());
+  const text = (name: string) => found.get(name) ?? "";
+  const topic = text(DEAD_LETTER_HEADER.topic);
+  const named = found.get(DELIVERY_HEADER.destination) ?? destinationOf(topic, topics);
+  return {
+    record,
+    stage: text(DEAD_LETTER_HEADER.stage),
+    reason: text(DEAD_LETTER_HEADER.reason),
+    error: text(DEAD_LETTER_HEADER.error),
+    failedAtMs: whole(text(DEAD_LETTER_HEADER.failedAt)) ?? record.timestampMs,
+    from: {
+      topic,
+      partition: whole(text(DEAD_LETTER_HEADER.partition)),
+      offset: whole(text(DEAD_LETTER_HEADER.offset)),
+    },
+    destination: named as DestinationId | null,
+    endpoint: found.get(DELIVERY_HEADER.endpoint) ?? null,
+    messageId: found.get(DELIVERY_HEADER.messageId) ?? null,
+  };
+}
+
+/** The header's, else the call's own where the value is a call that has one. */
+export function messageIdOf({ messageId, record }: Letter): string | null {
+  if (messageId !== null || record.value === null) return messageId;
+  const decoded = decodeValue(record.value);
+  if (decoded.kind === "refused" || typeof decoded.json !== "object") return null;
+  const own = (decoded.json as { readonly messageId?: unknown } | null)?.messageId;
+  return typeof own === "string" && own !== "" ? own : null;
+}
+
+/** A delivery that lacks the header was still on its destination's topic. */
+function destinationOf(
+  topic: string,
+  topics: Pick<TopicNames, "prefix" | "deliveries">,
+): string | null {
+  const start = topics.deliveries("" as DestinationId);
+  return topic.startsWith(start) ? topic.slice(start.length) : null;
+}
+
+function whole(text: string): number | null {
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

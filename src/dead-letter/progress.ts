@@ -1,0 +1,76 @@
+/** How far a replay run is: in hand, and what of it has yet to be committed. */
+
+import {
+  encodeRun,
+  type PartitionRun,
+  type RunPlan,
+  type RunTotals,
+  runTotals,
+  type StoredRun,
+} from "./run.ts";
+
+export class RunProgress {
+  readonly plan: RunPlan;
+  readonly #partitions: Map<number, PartitionRun>;
+  /** Partitions whose position is ahead of their commit; at the start all of them. */
+  readonly #ahead: Set<number>;
+  #replayed: number;
+  #refused: number;
+
+  constructor({ plan, partitions }: StoredRun) {
+    this.plan = plan;
+    this.#partitions = new Map(partitions.map((at) => [at.partition, at]));
+    this.#ahead = new Set(this.#partitions.keys());
+    const { replayed, refused } = runTotals(partitions);
+    this.#replayed = replayed;
+    this.#refused = refused;
+  }
+
+  get totals(): RunTotals {
+    return { replayed: this.#replayed, refused: this.#refused };
+  }
+
+  /** The limit is reached. */
+  get isFull(): boolean {
+    return this.plan.limit !== null && this.#replayed + this.#refused >= this.plan.limit;
+  }
+
+  /** The record has been dealt with; `as` null: it did not pass the filter. */
+  moveOn(
+    { partition, offset }: { readonly partition: number; readonly offset: number },
+    as: "replayed" | "refused" | null,
+  ): void {
+    this.#count(partition, as === "replayed" ? 1 : 0, as === "refused" ? 1 : 0, offset + 1);
+  }
+
+  /** It counted as replayed, and the brokers refused it. */
+  takeBack(partition: number): void {
+    this.#count(partition, -1, 1, null);
+  }
+
+  /** What to commit for what has moved since `committed` was called. */
+  commits(by: string): ReturnType<typeof encodeRun>[] {
+    return [...this.#ahead].flatMap((partition) => {
+      const at = this.#partitions.get(partition);
+      return at === undefined ? [] : [encodeRun(this.plan, by, at)];
+    });
+  }
+
+  committed(): void {
+    this.#ahead.clear();
+  }
+
+  #count(partition: number, replayed: number, refused: number, position: number | null): void {
+    const at = this.#partitions.get(partition);
+    if (at === undefined) return;
+    this.#replayed += replayed;
+    this.#refused += refused;
+    this.#ahead.add(partition);
+    this.#partitions.set(partition, {
+      ...at,
+      position: position ?? at.position,
+      replayed: at.replayed + replayed,
+      refused: at.refused + refused,
+    });
+  }
+}

@@ -1,0 +1,43 @@
+/** Counts dead letters: by destination and reason, and where a replay would put them. */
+
+import type { Letter } from "./letter.ts";
+import { type ReplayTargets, replayOf } from "./replay.ts";
+
+export interface TallyRow {
+  /** Null for what no delivery was made of. */
+  readonly destination: string | null;
+  readonly reason: string;
+  /** The topic, or null when a replay refuses them. */
+  readonly to: string | null;
+  /** Why it refuses them; null when it does not. */
+  readonly refused: string | null;
+  readonly count: number;
+}
+
+export class Tally {
+  readonly #targets: ReplayTargets;
+  readonly #rows = new Map<string, TallyRow>();
+  total = 0;
+  refused = 0;
+
+  constructor(targets: ReplayTargets) {
+    this.#targets = targets;
+  }
+
+  add(letter: Letter): void {
+    const { destination, reason } = letter;
+    const replay = replayOf(letter, this.#targets);
+    const to = replay.kind === "replay" ? replay.outgoing.topic : null;
+    const refused = replay.kind === "refused" ? replay.why : null;
+    const key = JSON.stringify([destination, reason, to, refused]);
+    const count = (this.#rows.get(key)?.count ?? 0) + 1;
+    this.#rows.set(key, { destination, reason, to, refused, count });
+    this.total += 1;
+    if (refused !== null) this.refused += 1;
+  }
+
+  /** The largest first. */
+  rows(): readonly TallyRow[] {
+    return [...this.#rows.values()].sort((one, other) => other.count - one.count);
+  }
+}
