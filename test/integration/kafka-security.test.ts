@@ -1,0 +1,202 @@
+// TLS, client certificates and every SASL mechanism, against a broker that demands them.
+
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { type JavaBroker, killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
+import { freePort } from "../../tools/kafka/probe.ts";
+import { record } from "../support/kafka-contract-bench.ts";
+import { LogLines } from "../support/log-lines.ts";
+import { Taker } from "../support/taker.ts";
+
+const pem = (name: string) =>
+  readFileSync(join(import.meta.dirname, "../support/kafka-tls", name), "utf8");
+const CA = pem("ca.pem");
+const NO_CERTIFICATE = { ca: CA, cert: null, key: null };
+const CERTIFICATE = { ca: CA, cert: pem("client.pem"), key: pem("client.key") };
+const SECURITY = "org.apache.kafka.common.security";
+const PASSWORD = "pass word:1";
+
+const never = new AbortController().signal;
+const java = await chooseJava(never, () => undefined).catch(() => null);
+const cleanUps: (() => unknown)[] = [];
+let saslPort = 0;
+let mtlsPort = 0;
+let tokenUrl = "";
+
+/** What the local broker's settings lack. Of a setting that is there twice the later one counts. */
+function secure(broker: JavaBroker): string {
+  const file = join(broker.directory, "server.properties");
+  const plain = readFileSync(file, "utf8");
+  const listeners = `,SASL://127.0.0.1:${saslPort},MTLS://127.0.0.1:${mtlsPort}`;
+  const extended = (key: string, more: string) =>
+    `${key}=${new RegExp(`^${key}=(.*)$`, "m").exec(plain)?.[1]}${more}`;
+  const oneLine = (text: string) => text.trim().replaceAll("\n", "\\n");
+  const jaas = (mechanism: string, login: string) =>
+    `listener.name.sasl.${mechanism}.sasl.jaas.config=${SECURITY}.${login};`;
+  return [
+    extended("listeners", listeners),
+    extended("advertised.listeners", listeners),
+    extended("listener.security.protocol.map", ",SASL:SASL_SSL,MTLS:SSL"),
+    "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    jaas("plain", `plain.PlainLoginModule required user_alice="${PASSWORD}"`),
+    jaas("scram-sha-256", "scram.ScramLoginModule required"),
+    jaas("scram-sha-512", "scram.ScramLoginModule required"),
+    jaas(
+      "oauthbearer",
+      'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b"',
+    ),
+    "ssl.keystore.type=PEM",
+    `ssl.keystore.certificate.chain=${oneLine(pem("broker.pem"))}`,
+    `ssl.keystore.key=${oneLine(pem("broker.key"))}`,
+    "ssl.truststore.type=PEM",
+    `ssl.truststore.certificates=${oneLine(CA)}`,
+    "listener.name.mtls.ssl.client.auth=required",
+    "",
+  ].join("\n");
+}
+
+beforeAll(async () => {
+  if (java === null) return;
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
+  cleanUps.push(() => rmSync(directory, { recursive: true, force: true }));
+  const broker = await prepareBroker(java.java, java.jars, directory, 0, never);
+  saslPort = await freePort();
+  mtlsPort = await freePort();
+  appendFileSync(join(directory, "server.properties"), `\n${secure(broker)}`);
+  const running = await startBroker(broker, "guarded", never);
+  cleanUps.push(() => killBroker(running));
+  // One request takes one credential of a user.
+  for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
+    await promisify(execFile)(java.java, [
+      ...["-cp", join(java.jars, "*"), "kafka.admin.ConfigCommand"],
+      ...["--bootstrap-server", broker.address, "--alter", "--entity-type", "users"],
+      ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],
+    ]);
+  }
+  tokenUrl = await serveTokens();
+});
+afterAll(async () => {
+  for (const cleanUp of cleanUps.reverse()) await cleanUp();
+});
+
+/** Tokens without a signature, which the broker takes as long as it is told nothing else. */
+async function serveTokens(): Promise<string> {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const server = createServer((_request, response) => {
+    const nowS = Math.floor(Date.now() / 1_000);
+    const claims = { sub: "alice", iat: nowS, exp: nowS + 600 };
+    const access_token = `${part({ alg: "none" })}.${part(claims)}.`;
+    response.end(JSON.stringify({ access_token, expires_in: 600 }));
+  });
+  cleanUps.push(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/token`;
+}
+
+function connection(
+  port: number,
+  tls: KafkaConnection["tls"],
+  sasl: KafkaSasl | null,
+): KafkaConnection {
+  return {
+    brokers: [`127.0.0.1:${port}`],
+    clientId: "security",
+    tls,
+    sasl,
+    sessionTimeoutMs: 10_000,
+    recordBytesMax: () => 900_000,
+  };
+}
+
+/** Makes a topic, writes to it, reads from it. */
+async function roundTrip(options: KafkaConnection): Promise<void> {
+  const lines = new LogLines();
+  const kafka = createKafka(options, lines.log);
+  const topic = `t${Math.random()}`;
+  await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  expect(await kafka.producer().send([record(topic, "value")])).toEqual([]);
+  const taker = new Taker({ finishesAtOnce: true });
+  const consumer = kafka.consume({
+    groupId: topic,
+    topics: [topic],
+    partitionRecordsMax: 10,
+    bytesMax: 100_000,
+    whenFull: "hold",
+    drainLimitMs: 1_000,
+    onAssigned: taker.onAssigned,
+    onCrash: (error) => {
+      throw error;
+    },
+  });
+  await taker.untilTaken(1);
+  await consumer.stop();
+  await kafka.close();
+  expect(lines.seen).toEqual([]);
+}
+
+describe.skipIf(java === null)("a secured broker (needs Java)", () => {
+  test.each(["plain", "scram-sha-256", "scram-sha-512"] as const)("SASL %s", async (mechanism) => {
+    const sasl = { mechanism, username: "alice", password: PASSWORD };
+    await roundTrip(connection(saslPort, NO_CERTIFICATE, sasl));
+  });
+
+  test("SASL oauthbearer by client credentials", async () => {
+    const credentials = { tokenUrl, clientId: "c", clientSecret: "s", scope: null };
+    const sasl = { mechanism: "oauthbearer", ...credentials } as const;
+    await roundTrip(connection(saslPort, NO_CERTIFICATE, sasl));
+  });
+
+  test("a client certificate", async () => {
+    await roundTrip(connection(mtlsPort, CERTIFICATE, null));
+  });
+
+  test.each([
+    ["no client certificate", () => connection(mtlsPort, NO_CERTIFICATE, null)],
+    [
+      "an authority that we do not trust",
+      () => connection(mtlsPort, { ...CERTIFICATE, ca: null }, null),
+    ],
+    [
+      "a wrong password",
+      () =>
+        connection(saslPort, NO_CERTIFICATE, {
+          mechanism: "plain",
+          username: "alice",
+          password: "wrong",
+        }),
+    ],
+  ])("%s: refused", async (_name, options) => {
+    const lines = new LogLines();
+    const kafka = createKafka(options(), lines.log);
+    await expect(kafka.admin.topics()).rejects.toThrow("admin.topics");
+    await kafka.close();
+  });
+
+  test("a wrong password crashes a consumer instead of being tried without end", async () => {
+    const sasl = { mechanism: "scram-sha-512", username: "alice", password: "wrong" } as const;
+    const kafka = createKafka(connection(saslPort, NO_CERTIFICATE, sasl), new LogLines().log);
+    const crashed = Promise.withResolvers<Error>();
+    kafka.consume({
+      groupId: "g",
+      topics: ["t"],
+      partitionRecordsMax: 1,
+      bytesMax: 1,
+      whenFull: "hold",
+      drainLimitMs: 1_000,
+      onAssigned: new Taker().onAssigned,
+      onCrash: crashed.resolve,
+    });
+    expect(`${await crashed.promise}`).toMatch(/SASL SCRAM SHA512 authentication failed/);
+    await kafka.close();
+  });
+});
