@@ -11,10 +11,10 @@
  * stands still meanwhile, so it is one fetch at most for each broker.
  */
 
-import { type IncomingRecord, recordBytes } from "../domain/record.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import { Completion } from "./completion.ts";
 import type { FetchedBatch, FetchedOffset } from "./consumer-group.ts";
-import { headersOf } from "./message.ts";
+import { FetchedRecord } from "./message.ts";
 import type { PartitionHandler, PartitionProgress } from "./port.ts";
 
 const TAKE_MAX = 1_000;
@@ -63,6 +63,7 @@ export class OwnedPartition {
   #end = 0;
   /** The offset that the next fetch begins at. */
   #fetchNext = 0;
+  #heldAt: number | null = null;
   #isFenced = false;
   isPaused = false;
   /** As the group's coordinator told it. */
@@ -165,16 +166,8 @@ export class OwnedPartition {
     for (; batch.next < messages.length && records.length < TAKE_MAX; batch.next += 1) {
       const message = messages[batch.next];
       if (message === undefined) break;
-      const record: IncomingRecord = {
-        topic,
-        partition,
-        offset: Number(message.offset),
-        timestampMs: Number(message.timestamp),
-        key: message.key,
-        value: message.value,
-        headers: headersOf(message),
-      };
-      const bytes = recordBytes(record);
+      const record = new FetchedRecord(topic, partition, message);
+      const { bytes } = record;
       const { inHand, max } = this.#budget;
       if (inHand > 0 && inHand + bytes > max) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);
@@ -195,11 +188,17 @@ export class OwnedPartition {
     return true;
   }
 
+  /** What is finished from `offset` on is not committed; null: no more. */
+  hold(offset: number | null): void {
+    this.#heldAt = offset;
+  }
+
   /** What is to be committed, or null when that is committed already. */
   toCommit(): Commit | null {
     if (this.#completion === null || this.#isFenced) return null;
-    const { position } = this.#completion;
-    const metadata = this.#completion.metadata();
+    const position = this.#held(this.#completion.position);
+    const isHeld = position < this.#completion.position;
+    const metadata = isHeld ? "" : this.#completion.metadata();
     if (position === this.#committed?.offset && metadata === this.#committed.metadata) return null;
     return { offset: position, metadata };
   }
@@ -221,7 +220,9 @@ export class OwnedPartition {
   }
 
   progress(): PartitionProgress {
-    const position = this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0);
+    const position = this.#held(
+      this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0),
+    );
     return {
       topic: this.topic,
       partition: this.partition,
@@ -230,5 +231,9 @@ export class OwnedPartition {
       inHand: this.#completion?.inHand ?? 0,
       oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? null,
     };
+  }
+
+  #held(position: number): number {
+    return this.#heldAt === null ? position : Math.min(position, this.#heldAt);
   }
 }

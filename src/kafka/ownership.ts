@@ -142,12 +142,16 @@ export class Ownership {
       this.#committer.progressed();
       this.#backPressure.finished();
     };
+    const hold = (offset: number | null): void => {
+      owned.hold(offset);
+      this.#committer.progressed();
+    };
     const owned: OwnedPartition = new OwnedPartition({
       topic,
       partition,
       recordsMax: partitionRecordsMax,
       budget: this.#budget,
-      handler: onAssigned({ topic, partition, finish }),
+      handler: onAssigned({ topic, partition, finish, hold }),
     });
     return owned;
   }

@@ -5,7 +5,8 @@
  *
  * Consuming is at least once. Records are handed over in offset order and finished in any order.
  * The committed offset never passes an unfinished record; finished ones above it travel in the
- * commit's metadata and are skipped after a restart.
+ * commit's metadata and are skipped after a restart. A handler may hold the committed offset
+ * further back, and what is finished above it then comes again.
  *
  *   the life of a partition here          what the consumer does
  *   assigned                              calls `onAssigned`, then `take` with records
@@ -73,6 +74,12 @@ export interface AssignedPartition {
   readonly partition: number;
   /** The record at `offset` is finished: delivered, parked, dead-lettered or passed on, and acknowledged. */
   finish(offset: number): void;
+  /**
+   * Keeps the committed offset at or below `offset`, although records from there on are finished:
+   * whoever owns the partition next is handed them again. Null: no more. Holds from now on, so
+   * call it before the record at `offset` is finished.
+   */
+  hold(offset: number | null): void;
 }
 
 export interface PartitionHandler {

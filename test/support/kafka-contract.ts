@@ -8,6 +8,7 @@ import { afterEach, beforeEach } from "vitest";
 import { testAdmin } from "./kafka-contract-admin.ts";
 import { Bench, type KafkaUnderTest } from "./kafka-contract-bench.ts";
 import { testConsumer } from "./kafka-contract-consumer.ts";
+import { testHold } from "./kafka-contract-hold.ts";
 import { testProducer } from "./kafka-contract-producer.ts";
 import { testRead } from "./kafka-contract-read.ts";
 import { testRebalance } from "./kafka-contract-rebalance.ts";
@@ -18,6 +19,7 @@ export function testKafkaContract(start: () => KafkaUnderTest): void {
   beforeEach(() => bench.open(start()));
   afterEach(() => bench.close());
   testConsumer(bench);
+  testHold(bench);
   testRebalance(bench);
   testProducer(bench);
   testAdmin(bench);

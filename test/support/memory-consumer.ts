@@ -136,7 +136,14 @@ export class MemoryConsumer implements Consumer, Member {
     const committed = this.#group.committed(at) ?? { offset: 0, metadata: "" };
     const { partitionRecordsMax, onAssigned } = this.#options;
     const owned = new OwnedPartition(at, topic, committed, partitionRecordsMax);
-    const handler = onAssigned({ ...at, finish: (offset) => this.#finish(owned, offset) });
+    const handler = onAssigned({
+      ...at,
+      finish: (offset) => this.#finish(owned, offset),
+      hold: (offset) => {
+        owned.hold(offset);
+        this.#commitSoon();
+      },
+    });
     owned.open(handler, () => this.#wake(this.#broker.network.latencyMs()));
     return owned;
   }

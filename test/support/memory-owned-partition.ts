@@ -22,6 +22,7 @@ export class OwnedPartition implements TopicPartition {
   /** As last heard from the broker. */
   #end: number;
   #committed: Offset;
+  #heldAt: number | null = null;
   #isFenced = false;
 
   constructor(at: TopicPartition, topic: MemoryTopic, committed: Offset, recordsMax: number) {
@@ -51,7 +52,8 @@ export class OwnedPartition implements TopicPartition {
 
   progress(): PartitionProgress {
     const { topic, partition } = this;
-    const { position, inHand, oldestUnfinishedMs } = this.#completion;
+    const { inHand, oldestUnfinishedMs } = this.#completion;
+    const position = this.#position();
     return { topic, partition, position, end: this.#end, inHand, oldestUnfinishedMs };
   }
 
@@ -87,6 +89,10 @@ export class OwnedPartition implements TopicPartition {
     return !this.#isFenced && this.#completion.finish(offset) !== null;
   }
 
+  hold(offset: number | null): void {
+    this.#heldAt = offset;
+  }
+
   async drain(): Promise<void> {
     await this.#handler?.drain();
   }
@@ -94,8 +100,9 @@ export class OwnedPartition implements TopicPartition {
   /** What a commit would change; null: nothing. */
   uncommitted(): (TopicPartition & Offset) | null {
     const { topic, partition } = this;
-    const offset = this.#completion.position;
-    const metadata = this.#completion.metadata();
+    const offset = this.#position();
+    const isHeld = offset < this.#completion.position;
+    const metadata = isHeld ? "" : this.#completion.metadata();
     const isCommitted = offset === this.#committed.offset && metadata === this.#committed.metadata;
     return isCommitted ? null : { topic, partition, offset, metadata };
   }
@@ -107,6 +114,10 @@ export class OwnedPartition implements TopicPartition {
   fence(): void {
     this.#isFenced = true;
     if (this.#onAppend !== null) this.#log.onAppend.delete(this.#onAppend);
+  }
+
+  #position(): number {
+    return Math.min(this.#completion.position, this.#heldAt ?? Number.POSITIVE_INFINITY);
   }
 
   #take(batch: readonly IncomingRecord[]): void {
