@@ -1,6 +1,6 @@
 /**
  * Decodes one record batch (magic 2) in one pass, as kafkajs' consumer wants its messages, but
- * with headers as a list of pairs. Differs from kafkajs' own decoder also in that
+ * with headers that are still encoded. Differs from kafkajs' own decoder also in that
  *
  *   the CRC-32C is checked               a wrong one is a `DamagedBatchError`
  *   lengths are checked                  likewise
@@ -13,10 +13,9 @@
 
 import { crc32c } from "@node-rs/crc32";
 
-import type { RecordHeaders } from "../domain/record.ts";
 import { DamagedBatchError } from "./damaged-batch.ts";
 import type { Codec } from "./encode-produce.ts";
-import { RecordReader } from "./record-reader.ts";
+import { type EncodedHeaders, RecordReader } from "./record-reader.ts";
 
 /** Base offset and length: what must be there to know where the batch ends. */
 export const BATCH_LENGTH_END = 12;
@@ -53,7 +52,8 @@ export interface DecodedMessage {
   readonly offset: string;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: RecordHeaders;
+  /** Null for records that stand for removed ones. */
+  readonly headers: EncodedHeaders | null;
   readonly isControlRecord: boolean;
   readonly batchContext: BatchContext;
 }
@@ -179,7 +179,7 @@ function removedRecords(offset: string, batchContext: BatchContext): DecodedMess
     offset,
     key: null,
     value: null,
-    headers: [],
+    headers: null,
     isControlRecord: true,
     batchContext,
   };

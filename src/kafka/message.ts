@@ -2,12 +2,49 @@
 
 import type { KafkaMessage } from "kafkajs";
 
-import type { RecordHeaders } from "../domain/record.ts";
+import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
+import type { EncodedHeaders } from "./record-reader.ts";
 
 const NO_HEADERS: RecordHeaders = [];
 
-/** The headers of a message that a consumer was handed. Message sets of Kafka before 0.11 have none. */
+/** Its headers are decoded each time that they are asked for: few are asked for more than once. */
+export class FetchedRecord implements IncomingRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly #headers: EncodedHeaders | null;
+
+  constructor(topic: string, partition: number, message: KafkaMessage) {
+    this.topic = topic;
+    this.partition = partition;
+    this.offset = Number(message.offset);
+    this.timestampMs = Number(message.timestamp);
+    this.key = message.key;
+    this.value = message.value;
+    this.#headers = encodedHeaders(message);
+  }
+
+  get headers(): RecordHeaders {
+    return this.#headers?.read() ?? NO_HEADERS;
+  }
+
+  /** What it holds in memory. */
+  get bytes(): number {
+    const { key, value } = this;
+    return (key?.length ?? 0) + (value?.length ?? 0) + (this.#headers?.bytes ?? 0) + 64;
+  }
+}
+
+/** The headers of a message that a consumer was handed. */
 export function headersOf(message: KafkaMessage): RecordHeaders {
-  // The decoder of `decode-batch.ts` gives pairs, where kafkajs' types promise an object.
-  return (message.headers as unknown as RecordHeaders | undefined) ?? NO_HEADERS;
+  return encodedHeaders(message)?.read() ?? NO_HEADERS;
+}
+
+/** Message sets of Kafka before 0.11 have none. */
+function encodedHeaders({ headers }: KafkaMessage): EncodedHeaders | null {
+  // The decoder of `decode-batch.ts` leaves them encoded, where kafkajs' types promise an object.
+  return (headers as unknown as EncodedHeaders | null | undefined) ?? null;
 }

@@ -21,7 +21,7 @@ import { endOfBatches } from "./decode-fetch.ts";
 import { withoutAborted } from "./filter-aborted.ts";
 import { type Broker, protocolError, request } from "./internals.ts";
 import { errorTypes, troubleOf } from "./kafka-error.ts";
-import { headersOf } from "./message.ts";
+import { FetchedRecord } from "./message.ts";
 import type { ReadRange } from "./port.ts";
 import { retryDelayMs } from "./produce-outcome.ts";
 
@@ -119,7 +119,7 @@ export class RangeReader {
     }
     const { messages } = fetched;
     const records = visible(fetched)
-      .map((message) => recordOf(message, topic, partition))
+      .map((message) => new FetchedRecord(topic, partition, message))
       .filter(({ offset }) => offset >= position && offset < to);
     const last = messages.at(-1);
     const behind = endOfBatches(messages) ?? (last === undefined ? 0 : Number(last.offset) + 1);
@@ -171,16 +171,4 @@ async function first(
 function visible({ messages, abortedTransactions }: FetchedPartition): readonly KafkaMessage[] {
   const kept = withoutAborted({ messages, abortedTransactions: abortedTransactions ?? null });
   return kept.filter(({ isControlRecord }) => isControlRecord !== true);
-}
-
-function recordOf(message: KafkaMessage, topic: string, partition: number): IncomingRecord {
-  return {
-    topic,
-    partition,
-    offset: Number(message.offset),
-    timestampMs: Number(message.timestamp),
-    key: message.key,
-    value: message.value,
-    headers: headersOf(message),
-  };
 }

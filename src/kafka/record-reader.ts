@@ -1,6 +1,9 @@
 /**
  * Reads the records of a batch one after the other. Key, value and header values are views of the
  * buffer, not copies.
+ *
+ * Headers are only looked over at first and read when they are asked for: most records of a fetch
+ * wait for their turn, and each collection of garbage would have to copy what was made of them.
  */
 
 import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
@@ -10,7 +13,25 @@ export interface BatchRecord {
   readonly offsetDelta: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: RecordHeaders;
+  readonly headers: EncodedHeaders;
+}
+
+/** The headers of a record that lies whole in a reader's buffer. */
+export class EncodedHeaders {
+  /** As encoded. */
+  readonly bytes: number;
+  readonly #reader: RecordReader;
+  readonly #at: number;
+
+  constructor(reader: RecordReader, at: number, bytes: number) {
+    this.bytes = bytes;
+    this.#reader = reader;
+    this.#at = at;
+  }
+
+  read(): RecordHeaders {
+    return this.#reader.headersAt(this.#at);
+  }
 }
 
 const NO_HEADERS: RecordHeaders = Object.freeze([]);
@@ -50,23 +71,37 @@ export class RecordReader {
     return record;
   }
 
-  #headers(end: number): RecordHeaders {
+  /** Headers that were looked over before, wherever this reader stands. */
+  headersAt(start: number): RecordHeaders {
+    const resumeAt = this.#at;
+    this.#at = start;
     const count = this.#varint();
-    // Each header takes two bytes at least.
-    if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
-    if (count === 0) return NO_HEADERS;
-    const headers = new Array<RecordHeader>(count);
+    const headers = count === 0 ? NO_HEADERS : new Array<RecordHeader>(count);
     for (let index = 0; index < count; index += 1) {
-      headers[index] = [this.#name(index, end), this.#bytes(end)];
+      (headers as RecordHeader[])[index] = [this.#name(index), this.#bytes(this.#buffer.length)];
     }
+    this.#at = resumeAt;
     return headers;
   }
 
-  #name(index: number, end: number): string {
+  #headers(end: number): EncodedHeaders {
+    const start = this.#at;
+    const count = this.#varint();
+    // Each header takes two bytes at least.
+    if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
+    for (let index = 0; index < count; index += 1) {
+      const nameBytes = this.#varint();
+      if (nameBytes < 0 || this.#at + nameBytes > end)
+        throw new RangeError(`a header name of ${nameBytes} bytes`);
+      this.#at += nameBytes;
+      this.#skip(end);
+    }
+    return new EncodedHeaders(this, start, this.#at - start);
+  }
+
+  #name(index: number): string {
     const length = this.#varint();
     const start = this.#at;
-    if (length < 0 || start + length > end)
-      throw new RangeError(`a header name of ${length} bytes`);
     this.#at = start + length;
     const known = this.#names[index];
     if (known !== undefined && this.#isSame(this.#nameBytes[index], start, length)) return known;
@@ -84,12 +119,18 @@ export class RecordReader {
   }
 
   #bytes(end: number): Buffer | null {
+    const start = this.#skip(end);
+    return start === null ? null : this.#buffer.subarray(start, this.#at);
+  }
+
+  /** Passes a field. Returns where its bytes begin, or null for Kafka's null. */
+  #skip(end: number): number | null {
     const length = this.#varint();
     if (length === -1) return null;
     const start = this.#at;
     if (length < 0 || start + length > end) throw new RangeError(`a field of ${length} bytes`);
     this.#at = start + length;
-    return this.#buffer.subarray(start, start + length);
+    return start;
   }
 
   #varint(): number {

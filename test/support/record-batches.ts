@@ -2,11 +2,13 @@
 
 import { crc32c } from "@node-rs/crc32";
 
+import type { RecordHeaders } from "../../src/domain/record.ts";
 import { CODECS } from "../../src/kafka/codecs.ts";
 import type { DecodedMessage, LookupCodec } from "../../src/kafka/decode-batch.ts";
 import { decodeRecords } from "../../src/kafka/decode-fetch.ts";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { EncodableMessage } from "../../src/kafka/encode-records.ts";
+import { headersOf } from "../../src/kafka/message.ts";
 
 export const lookupCodec: LookupCodec = (type) =>
   type in CODECS ? CODECS[type as keyof typeof CODECS] : null;
@@ -37,7 +39,14 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-export async function decode(records: Buffer): Promise<readonly DecodedMessage[]> {
+/** A message with its headers decoded. */
+export type ReadMessage = Omit<DecodedMessage, "headers"> & { readonly headers: RecordHeaders };
+
+export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
   const unexpected = () => Promise.reject(new Error("taken for an old message set"));
-  return (await decodeRecords(records, lookupCodec, unexpected)) as readonly DecodedMessage[];
+  const messages = await decodeRecords(records, lookupCodec, unexpected);
+  return (messages as readonly DecodedMessage[]).map((message) => ({
+    ...message,
+    headers: headersOf(message as never),
+  }));
 }
