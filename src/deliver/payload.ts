@@ -11,8 +11,9 @@
  *   delete     type, userId, timestamp
  *
  * A call without userId carries anonymousId in its place. Absent objects are `{}`, an absent
- * screen name is left out. `payload: full` appends what `withTheRest` lists. Values are passed on
- * as JSON.parse read them, so JSON.parse and JSON.stringify give the body back.
+ * screen name is left out. `payload: full` appends what `withTheRest` lists, but to no delete: its
+ * body is always the same three fields. Values are passed on as JSON.parse read them, so JSON.parse
+ * and JSON.stringify give the body back.
  */
 
 import type { Call, Caller } from "../domain/call.ts";
@@ -31,13 +32,11 @@ export function payload(
   shape: "standard" | "full",
 ): string {
   const timestamp = isoTimestamp(delivery.timestampMs);
-  const fields =
-    webhook.type === "delete" ? deletion(webhook, timestamp) : standard(webhook, timestamp);
+  if (webhook.type === "delete") {
+    return JSON.stringify({ type: "delete", userId: webhook.userId, timestamp });
+  }
+  const fields = standard(webhook, timestamp);
   return JSON.stringify(shape === "full" ? withTheRest(fields, webhook, delivery) : fields);
-}
-
-function deletion({ userId }: { readonly userId: string }, timestamp: string): Fields {
-  return { type: "delete", userId, timestamp };
 }
 
 function standard(call: Call, timestamp: string): Fields {
@@ -70,8 +69,7 @@ function caller(call: Caller): Fields {
 }
 
 /** Appends what the call has and the standard fields do not say yet; never the write key. */
-function withTheRest(fields: Fields, webhook: Webhook, delivery: PayloadTimes): Fields {
-  const call: Partial<Call> = webhook.type === "delete" ? {} : webhook;
+function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields {
   const rest: Fields = {
     properties: call.properties,
     traits: call.traits,
