@@ -13,6 +13,7 @@ import type { Admin } from "kafkajs";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import type { BrokerPool } from "./internals.ts";
+import { errorSentence } from "./kafka-error.ts";
 import { ClosedError } from "./port.ts";
 
 const CALL_LIMIT_MS = 30_000;
@@ -85,7 +86,7 @@ export class AdminSession {
       } catch (cause) {
         this.#drop();
         if (!isNew && !this.#closed) continue;
-        throw new Error(`admin.${name}: ${(cause as Error).message}`, { cause });
+        throw new Error(`admin.${name}: ${errorSentence(cause)}`, { cause });
       }
     }
   }

@@ -30,8 +30,9 @@ type State = "joining" | "taking" | "leaving" | "over";
 /** Between looks of a fetch loop at whether it may go on. */
 const STEP_MS = 300;
 const LEAVE_LIMIT_MS = 5_000;
-/** A topic that was just created or deleted is not known the same everywhere at once. */
-const UNKNOWN_TOPIC_MAX = 3;
+/** Four seconds in all: brokers that restart, or a topic just created, are not known at once. */
+const UNKNOWN_TOPIC_MAX = 5;
+const UNKNOWN_TOPIC_DELAY_MS = 1_000;
 
 export interface RunOptions {
   readonly consume: ConsumeOptions;
@@ -132,7 +133,7 @@ export class ConsumerRun {
       } catch (error) {
         const isUnknown = errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
         if (!isUnknown || attempt === UNKNOWN_TOPIC_MAX || this.#state === "over") throw error;
-        await this.#wake.wait(STEP_MS);
+        await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
       }
     }
   }

@@ -30,7 +30,8 @@ export class KafkaConsumer implements Consumer {
   readonly #log: Log;
   readonly #stopping = new AbortController();
   readonly #memory: Memory = new Map();
-  readonly #over: Promise<void>;
+  /** Resolves when it is stopped or has crashed. */
+  readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
   #rebalances = 0;
   /** Runs in a row that did not join. */
@@ -43,14 +44,14 @@ export class KafkaConsumer implements Consumer {
     this.joined = this.#joinedOnce.promise;
     // Nobody has to wait for it.
     this.joined.catch(() => undefined);
-    this.#over = this.#live();
+    this.over = this.#live();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#joinedOnce.reject(new ClosedError("the consumer was stopped before it joined"));
     await this.#run?.stop();
-    await this.#over;
+    await this.over;
   }
 
   progress(): readonly PartitionProgress[] {

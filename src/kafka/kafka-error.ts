@@ -7,6 +7,16 @@ export function errorTypes(error: unknown): Set<string> {
   return types;
 }
 
+/** One sentence, with what kafkajs keeps in lists: a topic that could not be created, for example. */
+export function errorSentence(error: unknown): string {
+  const { message, errors } = error as { readonly message?: unknown; readonly errors?: unknown };
+  if (!Array.isArray(errors) || errors.length === 0) return `${message}`;
+  const parts = errors.map((each: { readonly topic?: unknown; readonly message?: unknown }) =>
+    each.topic === undefined ? `${each.message}` : `${each.topic}: ${each.message}`,
+  );
+  return `${message}: ${parts.join("; ")}`;
+}
+
 export type Trouble =
   /** Goes away by itself: brokers unreachable, restarting, electing, or slow; no token. */
   | "outage"

@@ -33,6 +33,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
     consume: (options) => {
       const consumer = new KafkaConsumer(clients, options, log);
       consumers.add(consumer);
+      void consumer.over.then(() => consumers.delete(consumer));
       return consumer;
     },
     producer: () => {

@@ -19,7 +19,7 @@ import type { PartitionHandler, PartitionProgress } from "./port.ts";
 
 const TAKE_MAX = 1_000;
 
-/** Bytes of a consumer's unfinished records, over all its partitions. */
+/** Bytes of unfinished records: of one partition, or of several that share it. */
 export interface ByteBudget {
   inHand: number;
   readonly max: number;
@@ -55,8 +55,8 @@ export class OwnedPartition {
   readonly topic: string;
   readonly partition: number;
   readonly handler: PartitionHandler;
+  readonly budget: ByteBudget;
   readonly #recordsMax: number;
-  readonly #budget: ByteBudget;
   readonly #backlog: Backlog[] = [];
   #completion: Completion | null = null;
   #committed: Commit | null = null;
@@ -74,7 +74,7 @@ export class OwnedPartition {
     this.partition = options.partition;
     this.handler = options.handler;
     this.#recordsMax = options.recordsMax;
-    this.#budget = options.budget;
+    this.budget = options.budget;
   }
 
   /** Empty when the brokers know no ids. */
@@ -94,7 +94,7 @@ export class OwnedPartition {
   /** Whether at most half of what is allowed is in hand. */
   get isHalfEmpty(): boolean {
     const inHand = this.#completion?.inHand ?? 0;
-    return inHand <= this.#recordsMax / 2 && this.#budget.inHand <= this.#budget.max / 2;
+    return inHand <= this.#recordsMax / 2 && this.budget.inHand <= this.budget.max / 2;
   }
 
   /** Where the group stands: before the first `offer`, and after an offset was out of range. */
@@ -168,12 +168,12 @@ export class OwnedPartition {
       if (message === undefined) break;
       const record = new FetchedRecord(topic, partition, message);
       const { bytes } = record;
-      const { inHand, max } = this.#budget;
+      const { inHand, max } = this.budget;
       if (inHand > 0 && inHand + bytes > max) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);
       if (taken === "full") return true;
       if (taken === "skipped") continue;
-      this.#budget.inHand += bytes;
+      this.budget.inHand += bytes;
       records.push(record);
     }
     return false;
@@ -184,7 +184,7 @@ export class OwnedPartition {
     if (this.#isFenced || this.#completion === null) return false;
     const bytes = this.#completion.finish(offset);
     if (bytes === null) return false;
-    this.#budget.inHand -= bytes;
+    this.budget.inHand -= bytes;
     return true;
   }
 
@@ -215,7 +215,7 @@ export class OwnedPartition {
   /** From now on `finish` does nothing. */
   fence(): void {
     this.dropBacklog();
-    if (!this.#isFenced) this.#budget.inHand -= this.#completion?.bytesInHand ?? 0;
+    if (!this.#isFenced) this.budget.inHand -= this.#completion?.bytesInHand ?? 0;
     this.#isFenced = true;
   }
 

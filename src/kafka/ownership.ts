@@ -31,24 +31,29 @@ export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #committer: Committer;
   readonly #backPressure: BackPressure;
-  readonly #budget: ByteBudget;
   #group: ConsumerGroup | null = null;
   #owned: readonly OwnedPartition[] = [];
 
   constructor(options: OwnershipOptions) {
     const { consume, times, wake, log } = options;
     this.#options = options;
-    this.#budget = { inHand: 0, max: consume.bytesMax };
     this.#committer = new Committer(consume.groupId, log);
     this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
   }
 
   assign(group: ConsumerGroup, assignment: Readonly<Record<string, readonly number[]>>): void {
     this.#group = group;
+    const { bytesMax, whenFull } = this.#options.consume;
+    const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    );
+    const shared: ByteBudget = { inHand: 0, max: bytesMax };
     this.#own(
-      Object.entries(assignment).flatMap(([topic, partitions]) =>
-        partitions.map((partition) => this.#create(topic, partition)),
-      ),
+      all.map(({ topic, partition }) => {
+        // Records that wait for an hour in one partition must not keep the others' from coming in.
+        const share: ByteBudget = { inHand: 0, max: bytesMax / all.length };
+        return this.#create(topic, partition, whenFull === "pause" ? share : shared);
+      }),
     );
   }
 
@@ -135,7 +140,7 @@ export class Ownership {
     this.#backPressure.own(this.#group, owned);
   }
 
-  #create(topic: string, partition: number): OwnedPartition {
+  #create(topic: string, partition: number, budget: ByteBudget): OwnedPartition {
     const { onAssigned, partitionRecordsMax } = this.#options.consume;
     const finish = (offset: number): void => {
       if (!owned.finish(offset)) return;
@@ -150,7 +155,7 @@ export class Ownership {
       topic,
       partition,
       recordsMax: partitionRecordsMax,
-      budget: this.#budget,
+      budget,
       handler: onAssigned({ topic, partition, finish, hold }),
     });
     return owned;
@@ -162,7 +167,7 @@ export class Ownership {
     this.#options.log.warn({ topic, partition }, "kafka.partition.cut-off");
     owned.fence();
     handler.drain().catch(() => undefined);
-    const fresh = this.#create(topic, partition);
+    const fresh = this.#create(topic, partition, owned.budget);
     if (fetched !== null) fresh.committedAt(fetched);
     this.#own(this.#owned.map((other) => (other === owned ? fresh : other)));
     return fresh;

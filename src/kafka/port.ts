@@ -54,7 +54,10 @@ export interface ConsumeOptions {
   readonly topics: readonly string[];
   /** Most unfinished records of one partition. At least 1. */
   readonly partitionRecordsMax: number;
-  /** Most bytes of unfinished records of this consumer. At least one record is always let in. */
+  /**
+   * Most bytes of unfinished records of this consumer. At least one record is always let in. With
+   * `pause` each partition has an equal share of them, so that none keeps the others waiting.
+   */
   readonly bytesMax: number;
   /**
    * What happens when there is no room. `hold`: the fetch loop waits, which stops the consumer's

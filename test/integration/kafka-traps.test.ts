@@ -115,6 +115,21 @@ async function writeOneBatch(topic: string, count: number): Promise<void> {
   client.destroy();
 }
 
+test("whenFull pause: bytes that wait in one partition leave the others their share", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 2);
+  const large = (partition: number) => record(topic, "x".repeat(10_000), partition);
+  await kafka.producer().send(Array.from({ length: 10 }, () => large(0)));
+  const taker = new Taker();
+  const limits = { bytesMax: 60_000, whenFull: "pause" } as const;
+  const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+  await taker.untilTaken(2);
+  await kafka.producer().send(Array.from({ length: 2 }, () => large(1)));
+  await taker.until(() => taker.taken.filter(({ partition }) => partition === 1).length === 2);
+  expect(taker.taken.filter(({ partition }) => partition === 0)).toHaveLength(2);
+  await consumer.stop();
+});
+
 test("200,000 tiny records in one batch are handed over, at most 1,000 at once", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);

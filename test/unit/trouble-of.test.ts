@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { errorTypes, troubleOf } from "../../src/kafka/kafka-error.ts";
+import { errorSentence, errorTypes, troubleOf } from "../../src/kafka/kafka-error.ts";
 
 function error(fields: { name?: string; type?: string; retriable?: boolean }, cause?: unknown) {
   return Object.assign(new Error("something"), fields, cause === undefined ? {} : { cause });
@@ -41,6 +41,13 @@ test("types are found in causes and in lists", () => {
   expect(errorTypes(listed)).toEqual(new Set(["A", "B"]));
   expect(errorTypes(Object.assign(new Error("groups"), groups))).toEqual(new Set(["C"]));
   expect(errorTypes(null)).toEqual(new Set());
+});
+
+test("a sentence names what is in lists", () => {
+  const errors = [Object.assign(new Error("it exists"), { topic: "a" }), new Error("no right")];
+  const several = Object.assign(new Error("Topic creation errors"), { errors });
+  expect(errorSentence(several)).toBe("Topic creation errors: a: it exists; no right");
+  expect(errorSentence(new Error("alone"))).toBe("alone");
 });
 
 test("an error that is its own cause ends", () => {
