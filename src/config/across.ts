@@ -9,7 +9,7 @@
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].url  be unique in its destination, and name no private address
- *   kafka.topics.calls              not be a name of another topic of the plan
+ *   kafka.topics.*                  not be a name of another topic of the plan
  *   delivery.delays                 not fall
  */
 
@@ -22,6 +22,9 @@ import { showUrl } from "./endpoint-url.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
 import { privateAddress } from "./private-addresses.ts";
 import { describe, type Path, type Problem, pathText } from "./problem.ts";
+
+/** Topics whose names `kafka.topics` may replace. */
+const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 
 interface Named {
   readonly path: Path;
@@ -146,15 +149,26 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
       const expected = `at most ${spare} characters, since Kafka takes topic names of ${TOPIC_NAME_CHARACTERS_MAX}`;
       return { path, found: `${text.length} characters`, expected, hint: null };
     });
-  const calls = at(tree, ["kafka", "topics", "calls"]);
-  const taken = ids.map(({ text }) => topicOf(names, text)).concat(names.deadLetters);
-  const isTier = typeof calls === "string" && calls.startsWith(`${names.prefix}delays.`);
-  if (typeof calls !== "string" || !(isTier || taken.includes(calls))) return problems;
+  const deliveries = ids.map(({ text }) => topicOf(names, text));
+  return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, deliveries)];
+}
+
+/** Own names of topics that another topic of the plan has as well. */
+function takenNames(
+  given: unknown,
+  names: TopicNames,
+  deliveries: readonly string[],
+): readonly Problem[] {
+  const own = OWN_TOPICS.map((topic) => ({ topic, name: at(given, [topic]) ?? names[topic] }));
+  const others = [...deliveries, names.deadLetters, names.audienceMembers, names.audiences];
   const expected = "a name that no other topic has";
-  return [
-    ...problems,
-    { path: ["kafka", "topics", "calls"], found: describe(calls), expected, hint: null },
-  ];
+  return own.flatMap(({ topic, name }) => {
+    if (typeof name !== "string" || name === names[topic]) return [];
+    const isOwn = own.some((another) => another.topic !== topic && another.name === name);
+    const isTier = name.startsWith(`${names.prefix}delays.`);
+    if (!(isOwn || isTier || others.includes(name))) return [];
+    return [{ path: ["kafka", "topics", topic], found: describe(name), expected, hint: null }];
+  });
 }
 
 function topicOf(names: TopicNames, id: string): string {

@@ -81,8 +81,17 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   ),
   topics: section(
     "Own names for the topics that platforms write; no prefix is added.",
-    { calls: optional(topicName, "The topic of the raw calls; otherwise `<topicPrefix>calls`.") },
-    ({ calls }): OwnTopicNames => (calls === null ? {} : { calls }),
+    {
+      calls: optional(topicName, "The topic of the raw calls; otherwise `<topicPrefix>calls`."),
+      deletionRequests: optional(
+        topicName,
+        "The topic of deletion requests; otherwise `<topicPrefix>deletion-requests`.",
+      ),
+    },
+    ({ calls, deletionRequests }): OwnTopicNames => ({
+      ...(calls !== null && { calls }),
+      ...(deletionRequests !== null && { deletionRequests }),
+    }),
   ),
   tls: optionalSection(
     tlsFiles("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),

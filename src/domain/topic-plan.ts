@@ -3,6 +3,7 @@
  *
  *   topic                       retention.ms                     max.message.bytes
  *   calls                       7 d                              1 MiB
+ *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
@@ -49,7 +50,7 @@ export const PLANNED_KEYS = ["cleanup.policy", "retention.ms", "max.message.byte
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
 export type PlannedConfig = Readonly<Record<PlannedKey, string>>;
 
-/** Each topic once, in the order in which calls pass them. */
+/** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, delaysMs, windowMs, partitions, replicationFactor } = options;
   const bytesMax = recordBytesMax(topics);
@@ -68,6 +69,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const tiers = [...new Map(delaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
   return [
     planned(topics.calls, RETENTION_MS),
+    planned(topics.deletionRequests, RETENTION_MS),
     ...destinations.map((destination) => planned(topics.deliveries(destination), RETENTION_MS)),
     ...tiers.map((delayMs) => planned(topics.delays(delayMs), delayRetentionMs)),
     planned(topics.deadLetters, DEAD_LETTER_RETENTION_MS, false),
@@ -77,8 +79,10 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
 /** The largest record (key, value and headers) that a topic of the plan takes, by its name. */
 export function recordBytesMax(topics: TopicNames): (topic: string) => number {
   const grown = [`${topics.prefix}deliveries.`, `${topics.prefix}delays.`];
+  // They may have names of their own, which may begin like others.
+  const written = [topics.calls, topics.audienceSyncs, topics.deletionRequests];
   return (topic) => {
-    if (topic === topics.calls) return CALL_BYTES_MAX;
+    if (written.includes(topic)) return CALL_BYTES_MAX;
     if (topic === topics.deadLetters) return DEAD_LETTER_BYTES_MAX;
     return grown.some((start) => topic.startsWith(start)) ? DELIVERY_BYTES_MAX : CALL_BYTES_MAX;
   };

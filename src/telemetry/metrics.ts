@@ -50,6 +50,18 @@ export const METRICS = {
     labels: ["source"],
     help: "Valid calls that no destination gets.",
   },
+  deletesWritten: {
+    name: "switchyard_deletion_notifications_total",
+    type: "counter",
+    labels: ["destination"],
+    help: "Delete notifications that deletion wrote for a destination.",
+  },
+  deletionsUnheard: {
+    name: "switchyard_deletion_requests_without_destination_total",
+    type: "counter",
+    labels: [],
+    help: "Valid deletion requests that no webhook destination is told of.",
+  },
   attempts: {
     name: "switchyard_delivery_attempts_total",
     type: "counter",

@@ -46,6 +46,13 @@ const ROWS: readonly Row[] = [
     '"switchyard.delays.10s"',
     "no other topic",
   ],
+  [
+    "a name of another of ours",
+    kafka("topics: { deletionRequests: switchyard.calls }"),
+    "kafka.topics.deletionRequests",
+    '"switchyard.calls"',
+    "no other topic",
+  ],
   ["partitions 0", kafka("partitions: 0"), "kafka.partitions", "0", "from 1 to 10000"],
   ["partitions 1.5", kafka("partitions: 1.5"), "kafka.partitions", "1.5", "a whole number"],
   ["partitions text", kafka('partitions: "6"'), "kafka.partitions", '"6"', "a whole number"],

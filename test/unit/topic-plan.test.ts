@@ -36,6 +36,7 @@ test("the plan has each stage's topics with retention and record size", () => {
   });
   expect(rows).toEqual([
     ["p.calls", 6, config(7 * DAY_MS, 1_048_576)],
+    ["p.deletion-requests", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.deliveries.crm", 6, config(7 * DAY_MS, 1_064_960)],
     ["p.delays.10s", 6, config(28_800_000, 1_064_960)],
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
@@ -44,11 +45,12 @@ test("the plan has each stage's topics with retention and record size", () => {
 
 test("equal delays share a topic, and names follow the configuration", () => {
   const plan = planWith({
-    topics: topicNames("", { calls: "raw" }),
+    topics: topicNames("", { calls: "raw", deletionRequests: "gdpr" }),
     delaysMs: [1_000, 1_000, 90_000, 120_000, 3_600_000],
   });
   expect(plan.map(({ name }) => name)).toEqual([
     "raw",
+    "gdpr",
     "deliveries.crm",
     "delays.1s",
     "delays.90s",
@@ -59,15 +61,17 @@ test("equal delays share a topic, and names follow the configuration", () => {
 });
 
 test("delay topics are kept for twice the window where that is longer than 8 hours", () => {
-  const kept = (windowMs: number) => planWith({ windowMs })[2]?.config["retention.ms"];
+  const kept = (windowMs: number) => planWith({ windowMs })[3]?.config["retention.ms"];
   expect(kept(1_000)).toBe("28800000");
   expect(kept(14_400_000)).toBe("28800000");
   expect(kept(14_400_001)).toBe("28800002");
 });
 
 test("record sizes are found by the topic's name, of retired topics too", () => {
-  const bytesMax = recordBytesMax(topicNames("p.", { calls: "p.deliveries.raw" }));
+  const own = { calls: "p.deliveries.raw", deletionRequests: "p.delays.gdpr" };
+  const bytesMax = recordBytesMax(topicNames("p.", own));
   expect(bytesMax("p.deliveries.raw")).toBe(1_048_576);
+  expect(bytesMax("p.delays.gdpr")).toBe(1_048_576);
   expect(bytesMax("p.deliveries.gone")).toBe(1_064_960);
   expect(bytesMax("p.delays.7m")).toBe(1_064_960);
   expect(bytesMax("p.dead-letters")).toBe(1_114_112);
@@ -137,7 +141,7 @@ test("records kept for longer than offsets are told, but not of topics that no g
       .filter(({ kind }) => kind === "offsets")
       .map(({ topic }) => topic);
   expect(told({}, 7 * DAY_MS)).toEqual([]);
-  expect(told({}, 7 * DAY_MS - 1)).toEqual(["p.calls", "p.deliveries.crm"]);
+  expect(told({}, 7 * DAY_MS - 1)).toEqual(["p.calls", "p.deletion-requests", "p.deliveries.crm"]);
   expect(told({ "retention.ms": "-1" }, 7 * DAY_MS)).toEqual(["p.calls"]);
   expect(told({}, 1)).not.toContain("p.dead-letters");
 });

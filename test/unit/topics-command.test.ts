@@ -59,17 +59,18 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   const plan = await compare(admin, false);
   expect(plan.status).toBe(1);
   expect(plan.out.split("\n").slice(0, 2)).toEqual([
-    "TOPIC             DIFFERENCE  IS  PLAN",
-    "t.calls           missing     -   3 partitions, kept 7d",
+    "TOPIC                DIFFERENCE  IS  PLAN",
+    "t.calls              missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("4 topic(s) to create. Do it with: switchyard topics --apply");
+  expect(plan.out).toContain("5 topic(s) to create. Do it with: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);
   expect(applied.status).toBe(0);
-  expect(applied.out).toContain("Done: 4 topic(s) created.");
+  expect(applied.out).toContain("Done: 5 topic(s) created.");
   expect([...admin.states.keys()]).toEqual([
     "t.calls",
+    "t.deletion-requests",
     "t.deliveries.crm",
     "t.delays.10s",
     "t.dead-letters",
@@ -78,7 +79,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   const again = await compare(admin, false);
   expect(again).toEqual({
     status: 0,
-    out: "All 4 topics are as planned; nothing to create or change.\n",
+    out: "All 5 topics are as planned; nothing to create or change.\n",
   });
 });
 

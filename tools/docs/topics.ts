@@ -23,8 +23,9 @@ export function renderTopics(): string {
   });
   const notes: Readonly<Record<string, readonly [writer: string, key: string, reader: string]>> = {
     [topics.calls]: ["applications", "userId, else anonymousId", `\`${groups.route}\``],
+    [topics.deletionRequests]: ["data platforms", "userId", `\`${groups.deletion}\``],
     [topics.deliveries(DESTINATION)]: [
-      "route, delay",
+      "route, deletion, delay",
       "the call's userId, else anonymousId",
       `\`${groups.deliver(DESTINATION)}\``,
     ],
@@ -39,8 +40,9 @@ export function renderTopics(): string {
   };
   return `# Topics
 
-Names with the default prefix, \`kafka.topicPrefix\`; consumer groups begin with it too. \`kafka.topics\` gives the topic of calls
-another name. This page is generated from \`src/domain/topic-plan.ts\` by \`npm run docs\`; a test compares the two.
+Names with the default prefix, \`kafka.topicPrefix\`; consumer groups begin with it too. \`kafka.topics\` gives the topics
+that applications and data platforms write other names. This page is generated from \`src/domain/topic-plan.ts\` by
+\`npm run docs\`; a test compares the two.
 
 | Topic | Written by | Key | Read by | Kept | Largest record |
 |---|---|---|---|---|---|
