@@ -1,0 +1,96 @@
+// A run as Kafka keeps it, and how far it is.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { EVERY_LETTER } from "../../src/dead-letter/filter.ts";
+import { RunProgress } from "../../src/dead-letter/progress.ts";
+import {
+  decodeRun,
+  encodeRun,
+  fits,
+  METADATA_BYTES_MAX,
+  type PartitionRun,
+} from "../../src/dead-letter/run.ts";
+
+const PLAN = { filter: EVERY_LETTER, limit: null, perSecond: null };
+const count = fc.nat();
+const at: fc.Arbitrary<PartitionRun> = fc.record({
+  partition: fc.nat(1_000),
+  position: count,
+  to: count,
+  replayed: count,
+  refused: count,
+});
+const plan = fc.record({
+  filter: fc.record({
+    destinations: fc.array(fc.string(), { maxLength: 3 }),
+    reasons: fc.constant(["rejected" as const]),
+    messageIds: fc.array(fc.string({ unit: "grapheme" }), { maxLength: 3 }),
+    sinceMs: fc.option(count),
+    untilMs: fc.option(count),
+  }),
+  limit: fc.option(count),
+  perSecond: fc.option(count),
+});
+
+test("what is kept of a run is what was stored", () => {
+  fc.assert(
+    fc.property(plan, fc.array(at, { minLength: 1, maxLength: 5 }), (given, partitions) => {
+      const commits = partitions.map((partition) => encodeRun(given, "me", partition));
+      expect(decodeRun(commits)).toEqual({ plan: given, by: "me", partitions });
+    }),
+  );
+});
+
+const partition = { partition: 0, position: 1, to: 2, replayed: 0, refused: 0 };
+
+test("two processes on one run are noticed", () => {
+  const one = encodeRun(PLAN, "one", partition);
+  const other = encodeRun(PLAN, "other", { ...partition, partition: 1 });
+  expect(decodeRun([one, other])?.by).toBe(null);
+});
+
+test.each(["", "sw1:1:id:BB", "null", "[]", '{"v":2}', '{"v":1}', "{"])(
+  "the metadata %j is of no run",
+  (metadata) => {
+    const sound = encodeRun(PLAN, "me", partition);
+    expect(decodeRun([sound, { partition: 1, offset: 0, metadata }])).toBe(null);
+  },
+);
+
+test("no commits are no run", () => {
+  expect(decodeRun([])).toBe(null);
+});
+
+test("a plan fits as long as brokers store it", () => {
+  const withIds = (ids: number) => ({
+    ...PLAN,
+    filter: { ...EVERY_LETTER, messageIds: Array.from({ length: ids }, () => "m".repeat(100)) },
+  });
+  expect(fits(withIds(20))).toBe(true);
+  expect(fits(withIds(40))).toBe(false);
+  const longest = { ...partition, to: 2 ** 52, replayed: 2 ** 52, refused: 2 ** 52 };
+  const { metadata } = encodeRun(withIds(20), "0123456789abcdef", longest);
+  expect(metadata.length).toBeLessThanOrEqual(METADATA_BYTES_MAX);
+});
+
+test("progress: counts, positions, and only what has moved is committed again", () => {
+  const partitions = [0, 1].map((number) => ({ ...partition, partition: number, to: 9 }));
+  const progress = new RunProgress({ plan: { ...PLAN, limit: 2 }, by: null, partitions });
+  // At the start the whole plan is written down.
+  expect(progress.commits("me").map((commit) => commit.offset)).toEqual([1, 1]);
+  progress.committed();
+  expect(progress.commits("me")).toEqual([]);
+
+  progress.moveOn({ partition: 1, offset: 4 }, null);
+  progress.moveOn({ partition: 1, offset: 5 }, "replayed");
+  expect(progress.totals).toEqual({ replayed: 1, refused: 0 });
+  expect(progress.isFull).toBe(false);
+  progress.takeBack(1);
+  progress.moveOn({ partition: 1, offset: 6 }, "replayed");
+  expect(progress.totals).toEqual({ replayed: 1, refused: 1 });
+  expect(progress.isFull).toBe(true);
+  const run = decodeRun(progress.commits("me"));
+  expect(run?.partitions).toEqual([{ partition: 1, position: 7, to: 9, replayed: 1, refused: 1 }]);
+});
