@@ -22,6 +22,7 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { Destination, Source } from "../domain/destination.ts";
+import { bareLetter, type DeadLetter, deadLetterOf } from "../domain/given-up.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
@@ -38,7 +39,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
-import { bareLetter, type DeadLetter, deadLetterOf, tooLargeLetters } from "./dead-letters.ts";
+import { tooLargeLetters } from "./dead-letters.ts";
 import { type Routed, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 
@@ -181,7 +182,7 @@ function createWriter(deps: RouteDeps, deadLetterTopic: string): Writer {
       if (routed.kind === "routed") {
         for (const copy of routed.copies) records.push(copy);
       } else {
-        const letter = deadLetterOf(routed, deadLetterTopic, nowMs);
+        const letter = deadLetterOf("route", routed, deadLetterTopic, nowMs);
         letters.push(letter);
         records.push(letter.outgoing);
       }

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 
+import { bareLetter, deadLetterOf } from "../../src/domain/given-up.ts";
 import type { SourceId } from "../../src/domain/ids.ts";
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import { topicNames } from "../../src/domain/topics.ts";
-import { bareLetter, deadLetterOf, tooLargeLetters } from "../../src/route/dead-letters.ts";
+import { tooLargeLetters } from "../../src/route/dead-letters.ts";
 import { routeRecord } from "../../src/route/route-record.ts";
 import { createRouting } from "../../src/route/routing.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../support/calls.ts";
@@ -24,7 +25,7 @@ test("a dead letter is the record, its own headers and why", () => {
       ["switchyard-destination", Buffer.from("forged")],
     ],
   });
-  const letter = deadLetterOf({ record, reason: "undecodable", error: "why" }, TOPIC, 17);
+  const letter = deadLetterOf("route", { record, reason: "undecodable", error: "why" }, TOPIC, 17);
   expect(letter.outgoing).toMatchObject({ topic: TOPIC, key: record.key, value: record.value });
   expect(headerTexts(letter.outgoing)).toEqual({
     trace: "1",
@@ -60,7 +61,12 @@ test("a dead letter that is itself too large keeps where the record stands", () 
     key: Buffer.alloc(100),
     headers: [["big", Buffer.alloc(1_000)]],
   });
-  const letter = deadLetterOf({ record, reason: "unknown-schema", error: "why" }, TOPIC, 17);
+  const letter = deadLetterOf(
+    "route",
+    { record, reason: "unknown-schema", error: "why" },
+    TOPIC,
+    17,
+  );
   const bare = bareLetter(letter, TOPIC, 18);
   expect(bare.outgoing).toMatchObject({ key: null, value: null });
   expect(headerTexts(bare.outgoing)).toMatchObject({
