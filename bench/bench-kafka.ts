@@ -34,6 +34,19 @@ export async function createTopics(
   );
 }
 
+/** Deletes what a bench has made: brokers may be somebody's own. */
+export async function deleteTopics(brokers: string, prefix: string): Promise<void> {
+  const kafka = benchKafka(brokers);
+  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
+  await kafka.admin.deleteTopics(names);
+  await kafka.close();
+}
+
+/** The prefix of a run's topics and groups. */
+export function newPrefix(): string {
+  return `bench-${randomUUID().slice(0, 8)}.`;
+}
+
 const BATCH = 2_000;
 
 /** Writes `count` records made by `record`, with progress on standard error. */

@@ -6,14 +6,17 @@
  * and Switchyard cost nothing. The goal is at least 0.8, and 0.9 later.
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-
-import { benchKafka, createTopics, fill, forgetGroups } from "./bench-kafka.ts";
+import {
+  benchKafka,
+  createTopics,
+  deleteTopics,
+  fill,
+  forgetGroups,
+  newPrefix,
+} from "./bench-kafka.ts";
 import { benchDelivery } from "./deliver-work.ts";
 import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
+import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
 const IN_FLIGHT = 64;
@@ -51,7 +54,7 @@ async function measureSetting(
   { destinations, receiverDelayMs, requests }: DeliverSetting,
   rounds: number,
 ): Promise<string[][]> {
-  const prefix = `bench-${randomUUID().slice(0, 8)}.`;
+  const prefix = newPrefix();
   const indices = Array.from({ length: destinations }, (_, index) => index);
   const topicOf = (index: number) => `${prefix}deliveries.d${index + 1}`;
   const kafka = benchKafka(brokers);
@@ -64,7 +67,7 @@ async function measureSetting(
   await producer.close(10_000);
   await kafka.close();
 
-  const receiver = await startReceiver(receiverDelayMs);
+  using receiver = await startReceiver(receiverDelayMs);
   const urls = indices.map((index) => `http://127.0.0.1:${receiver.port}/d${index + 1}`);
   const warmUp = Math.floor(requests / 4);
   const work = [`${IN_FLIGHT}`, `${requests - warmUp}`, `${warmUp}`];
@@ -94,18 +97,6 @@ async function measureSetting(
       `${rssMaxMb}`,
     ]);
   } finally {
-    receiver.process.kill();
+    await deleteTopics(brokers, prefix);
   }
-}
-
-/** A receiver process that answers after `delayMs`. The caller kills it. */
-export async function startReceiver(
-  delayMs: number,
-  failEvery = 0,
-): Promise<{ readonly process: ChildProcess; readonly port: number }> {
-  const child = spawn(process.execPath, ["bench/receiver.ts", `${delayMs}`, `${failEvery}`], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  return { process: child, port: Number(port) };
 }

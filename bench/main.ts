@@ -1,30 +1,121 @@
-/** `npm run bench -- NAME [--rounds N] [--write]`: runs benches on a local Kafka, prints tables. */
+/** `npm run bench -- [NAME...] [--rounds N] [--write]`: runs benches on a local Kafka, prints tables. */
 
 import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
+import { benchBacklog } from "./backlog.ts";
+import { benchClient } from "./client.ts";
 import { benchDeliver } from "./deliver.ts";
+import { benchEncode } from "./encode.ts";
+import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
+import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
 
-const BENCHES: Readonly<Record<string, (brokers: string, rounds: number) => Promise<string>>> = {
-  deliver: (brokers, rounds) =>
-    benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0, requests: 60_000 }], rounds),
-  route: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
-};
+interface Bench {
+  readonly says: string;
+  readonly minutes: number;
+  readonly run: (brokers: string, rounds: number) => Promise<string>;
+}
 
+/** Runs of the same name stand together in `RESULTS.md`, in this order. */
+const BENCHES: Readonly<Record<string, Bench>> = {
+  route: {
+    says: "CPU per call against a plain kafkajs loop that makes the same copies",
+    minutes: 1.5,
+    run: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
+  },
+  deliver: {
+    says: "CPU per request against undici alone; one destination",
+    minutes: 1.5,
+    run: (brokers, rounds) =>
+      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0, requests: 60_000 }], rounds),
+  },
+  latency: {
+    says: "from a call's append to the receiver, in one process and in three",
+    minutes: 1.5,
+    run: (brokers) => benchLatency(brokers),
+  },
+  client: {
+    says: "the client library against @segment/analytics-node",
+    minutes: 0.5,
+    run: (_brokers, rounds) => benchClient(rounds),
+  },
+  encode: {
+    says: "what the replacements in kafkajs save, and what compression would cost",
+    minutes: 4,
+    run: benchEncode,
+  },
+  "deliver-all": {
+    says: "like deliver, with one and ten destinations and receivers of 0, 20 and 200 ms",
+    minutes: 10,
+    run: (brokers, rounds) => {
+      const settings = [1, 10].flatMap((destinations) =>
+        [0, 20, 200].map((receiverDelayMs) => ({
+          destinations,
+          receiverDelayMs,
+          // One destination and 200 ms make 320 requests a second.
+          requests: destinations === 1 && receiverDelayMs === 200 ? 8_000 : 40_000,
+        })),
+      );
+      return benchDeliver(brokers, settings, rounds);
+    },
+  },
+  backlog: {
+    says: "memory over a backlog of a million calls",
+    minutes: 6,
+    run: (brokers) => benchBacklog(brokers, 1_000_000),
+  },
+};
+const LONG_MINUTES = 2;
+
+const names = Object.keys(BENCHES);
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "3" } },
+  options: {
+    rounds: { type: "string", default: "3" },
+    write: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
 });
-const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals;
+const isShort = (name: string) => (BENCHES[name]?.minutes ?? 0) <= LONG_MINUTES;
+if (values.help) {
+  process.stdout.write(help());
+  process.exit(0);
+}
+const chosen = positionals.length === 0 ? names.filter(isShort) : positionals;
+const unknown = chosen.find((name) => BENCHES[name] === undefined);
+const rounds = Number(values.rounds);
+if (unknown !== undefined || !Number.isInteger(rounds) || rounds < 1) {
+  const problem =
+    unknown === undefined
+      ? `--rounds is ${values.rounds}; it must be a whole number from 1`
+      : `there is no bench ${unknown}; there are ${names.join(", ")}`;
+  process.stderr.write(`${problem}\n`);
+  process.exit(2);
+}
+
 await using kafka = await startKafka({ log: (line) => process.stderr.write(`${line}\n`) });
 process.stdout.write(`${conditions()}\n`);
-for (const name of names) {
-  const bench = BENCHES[name];
-  if (bench === undefined) {
-    throw new Error(`there is no bench ${name}; there are ${Object.keys(BENCHES).join(", ")}`);
-  }
+for (const name of chosen) {
   process.stdout.write(`\n## ${name}\n\n`);
-  process.stdout.write(`${await bench(kafka.brokers.join(","), Number(values.rounds))}\n`);
+  const table = await BENCHES[name]?.run(kafka.brokers.join(","), rounds);
+  process.stdout.write(`${table}\n`);
+  if (!values.write) continue;
+  const command = `npm run bench -- ${name} --rounds ${rounds}`;
+  const day = new Date().toISOString().slice(0, 10);
+  writeResult(names, name, `\`${command}\`, ${day}. ${conditions()}\n\n${table}`);
+}
+
+function help(): string {
+  const rows = Object.entries(BENCHES).map(
+    ([name, { says, minutes }]) => `  ${name.padEnd(12)} ${says} (about ${minutes} min)\n`,
+  );
+  return (
+    "Usage: npm run bench -- [NAME...] [--rounds N] [--write]\n\n" +
+    `Measures on a local Kafka and prints tables. Without names: ${names.filter(isShort).join(", ")}.\n\n` +
+    `${rows.join("")}\n` +
+    "  --rounds N   turns of each contestant, of which the median counts (default 3)\n" +
+    "  --write      puts the tables into bench/RESULTS.md\n"
+  );
 }

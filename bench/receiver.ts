@@ -1,22 +1,30 @@
 /**
- * A receiver in a process of its own: keep-alive, answers 200 to every POST after `delayMs`.
- * Prints its port, then the requests it has answered whenever a line comes on standard input.
+ * A receiver in a process of its own: keep-alive, answers every POST after `delayMs`. Prints its
+ * port. Then it answers each line on standard input with one line:
  *
- *   node bench/receiver.ts [delayMs] [one status in N requests is 503, 0: none]
+ *   count      the requests answered so far
+ *   journal    what has been accepted since the last time: a list of message id and instant
+ *
+ *   node bench/receiver.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
  */
 
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
 
 const delayMs = Number(process.argv[2] ?? 0);
 const failEvery = Number(process.argv[3] ?? 0);
+const keepsJournal = process.argv[4] === "true";
 let answered = 0;
+let journal: [messageId: string, atMs: number][] = [];
 const server = createServer((request, response) => {
   request.resume();
   request.on("end", () => {
     answered += 1;
     const status = failEvery > 0 && answered % failEvery === 0 ? 503 : 200;
+    const messageId = request.headers["x-switchyard-message-id"];
+    if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs()]);
     const answer = () => response.writeHead(status, { "content-length": 2 }).end("ok");
     if (delayMs === 0) answer();
     else setTimeout(answer, delayMs);
@@ -26,5 +34,14 @@ server.keepAliveTimeout = 60_000;
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
 process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
-process.stdin.on("data", () => process.stdout.write(`${answered}\n`));
-process.stdin.on("end", () => process.exit(0));
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  process.stdout.write(line === "journal" ? `${JSON.stringify(journal)}\n` : `${answered}\n`);
+  if (line === "journal") journal = [];
+});
+lines.on("close", () => process.exit(0));
+
+/** Finer than Date.now(). */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}

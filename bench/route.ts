@@ -6,9 +6,14 @@
  * is ours over the loop's: smaller is better, the goal in (a) is at most 0.45.
  */
 
-import { randomUUID } from "node:crypto";
-
-import { benchKafka, createTopics, fill, forgetGroups } from "./bench-kafka.ts";
+import {
+  benchKafka,
+  createTopics,
+  deleteTopics,
+  fill,
+  forgetGroups,
+  newPrefix,
+} from "./bench-kafka.ts";
 import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
 import { benchCall, DESTINATIONS } from "./route-work.ts";
 
@@ -23,45 +28,55 @@ export async function benchRoute(
   { calls, rounds }: { readonly calls: number; readonly rounds: number },
 ): Promise<string> {
   const rows: string[][] = [];
-  for (const { spread, title, copiesPerCall } of SPREADS) {
-    const prefix = `bench-${randomUUID().slice(0, 8)}.`;
-    const topics = await prepare(brokers, prefix, calls, spread);
-    const names = { loop: "plain kafkajs loop", ours: "Switchyard route" };
-    const copies = calls * copiesPerCall;
-    const warmUp = Math.floor(copies / 4);
-    const contestants: Contestant[] = [
-      {
-        name: names.loop,
-        argv: ["bench/route-yardstick.ts", brokers, `${copies - warmUp}`, `${warmUp}`, ...topics],
-      },
-      {
-        name: names.ours,
-        argv: ["bench/route-switchyard.ts", brokers, prefix, `${copies - warmUp}`, `${warmUp}`],
-      },
-    ];
-    // A consumer group starts where it left off: every turn has to begin with a new one.
-    const results = await measureInTurns(contestants, rounds, () =>
-      forgetGroups(brokers, [[`${prefix}route`, `${prefix}calls`]]),
-    );
-    const loop = summarise(names.loop, results.get(names.loop) ?? []);
-    for (const { name, cpuMsPerThousand, unitsPerSecond, rssMaxMb } of [
-      loop,
-      summarise(names.ours, results.get(names.ours) ?? []),
-    ]) {
-      rows.push([
-        title,
-        name,
-        (cpuMsPerThousand * copiesPerCall).toFixed(1),
-        (cpuMsPerThousand / loop.cpuMsPerThousand).toFixed(2),
-        (unitsPerSecond / copiesPerCall).toFixed(0),
-        `${rssMaxMb}`,
-      ]);
+  for (const setting of SPREADS) {
+    const prefix = newPrefix();
+    try {
+      rows.push(...(await measureSpread(brokers, prefix, setting, calls, rounds)));
+    } finally {
+      await deleteTopics(brokers, prefix);
     }
   }
   return markdown(
     ["calls go to", "contestant", "CPU ms / 1,000 calls", "ratio", "calls / s", "peak MB"],
     rows,
   );
+}
+
+async function measureSpread(
+  brokers: string,
+  prefix: string,
+  { spread, title, copiesPerCall }: (typeof SPREADS)[number],
+  calls: number,
+  rounds: number,
+): Promise<string[][]> {
+  const topics = await prepare(brokers, prefix, calls, spread);
+  const names = { loop: "plain kafkajs loop", ours: "Switchyard route" };
+  const copies = calls * copiesPerCall;
+  const warmUp = Math.floor(copies / 4);
+  const contestants: Contestant[] = [
+    {
+      name: names.loop,
+      argv: ["bench/route-yardstick.ts", brokers, `${copies - warmUp}`, `${warmUp}`, ...topics],
+    },
+    {
+      name: names.ours,
+      argv: ["bench/route-switchyard.ts", brokers, prefix, `${copies - warmUp}`, `${warmUp}`],
+    },
+  ];
+  // A consumer group starts where it left off: every turn has to begin with a new one.
+  const results = await measureInTurns(contestants, rounds, () =>
+    forgetGroups(brokers, [[`${prefix}route`, `${prefix}calls`]]),
+  );
+  const loop = summarise(names.loop, results.get(names.loop) ?? []);
+  const own = summarise(names.ours, results.get(names.ours) ?? []);
+  return [loop, own].map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
+    title,
+    name,
+    (cpuMsPerThousand * copiesPerCall).toFixed(1),
+    (cpuMsPerThousand / loop.cpuMsPerThousand).toFixed(2),
+    (unitsPerSecond / copiesPerCall).toFixed(0),
+    `${rssMaxMb}`,
+  ]);
 }
 
 /** The calls topic and the destinations' topics, in this order. */

@@ -1,0 +1,53 @@
+/** Starts `receiver.ts`, and asks it. */
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export interface Receiver extends Disposable {
+  readonly port: number;
+  /** Requests answered so far. */
+  count(): Promise<number>;
+  /** Message id and instant of what has been accepted since the last time it was asked. */
+  journal(): Promise<readonly (readonly [messageId: string, atMs: number])[]>;
+}
+
+export interface ReceiverOptions {
+  /** One request in so many is answered 503; 0: none. */
+  readonly failEvery?: number;
+  /** Whether it notes what it accepts: memory grows until it is asked for. */
+  readonly journal?: boolean;
+}
+
+export async function startReceiver(
+  delayMs: number,
+  { failEvery = 0, journal = false }: ReceiverOptions = {},
+): Promise<Receiver> {
+  const file = join(import.meta.dirname, "receiver.ts");
+  const child = spawn(process.execPath, [file, `${delayMs}`, `${failEvery}`, `${journal}`], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const waiting: PromiseWithResolvers<string>[] = [];
+  const next = () => {
+    const answer = Promise.withResolvers<string>();
+    waiting.push(answer);
+    return answer.promise;
+  };
+  const answers = createInterface({ input: child.stdout });
+  answers.on("line", (line) => waiting.shift()?.resolve(line));
+  answers.on("close", () => {
+    for (const { reject } of waiting.splice(0)) reject(new Error("the receiver has ended"));
+  });
+  const port = Number(await next());
+  const ask = (question: string) => {
+    child.stdin.write(`${question}\n`);
+    return next();
+  };
+  return {
+    port,
+    count: async () => Number(await ask("count")),
+    journal: async () => JSON.parse(await ask("journal")) as [string, number][],
+    // Its standard input ends, and so does it.
+    [Symbol.dispose]: () => child.stdin.end(),
+  };
+}
