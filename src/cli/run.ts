@@ -1,5 +1,5 @@
 /**
- * `switchyard run`: starts the stages, keeps them running, stops them in reverse.
+ * `switchyard run`: starts the stages, keeps them running, stops them side by side.
  *
  *   step                                fails                            exit
  *   1  admin port listens               port in use                      1
@@ -76,7 +76,7 @@ export async function run(
   } finally {
     health.become("stopping");
     await within(STOP_LIMIT_MS, async () => {
-      for (const stage of running.reverse()) await stage[Symbol.asyncDispose]();
+      await stopAll(running);
       await producer.close(PRODUCER_CLOSE_LIMIT_MS);
       await kafka.close();
     });
@@ -100,6 +100,13 @@ function stopRequested(signal: AbortSignal): Promise<string> {
     if (signal.aborted) resolve(String(signal.reason));
     else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
   });
+}
+
+/** All at once: ingest answers on for a while, and the others need not wait for it. */
+async function stopAll(running: readonly RunningStage[]): Promise<void> {
+  const stops = running.map((stage) => stage[Symbol.asyncDispose]());
+  const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
 }
 
 /** @throws Error when `work` has not ended after `limitMs`. */

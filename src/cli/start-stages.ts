@@ -1,7 +1,7 @@
 /**
  * Starts the chosen stages, in the order in which data would back up if a later one were missing:
- * deliver, delay, route. They are stopped in reverse, so that nothing is routed to a stage that has
- * gone already.
+ * deliver, delay, route, ingest. They are stopped side by side: ingest answers on for a while, and
+ * what a stage has written for one that is gone waits in its topic.
  */
 
 import type { Config } from "../config/config.ts";
@@ -11,6 +11,7 @@ import { startDeliver } from "../deliver/stage.ts";
 import type { StageName } from "../domain/dead-letter.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import { groupNames, tierDelayMs, tierName } from "../domain/topics.ts";
+import { startIngest } from "../ingest/stage.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import { startRoute } from "../route/stage.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -20,6 +21,7 @@ import type { Log } from "../telemetry/log.ts";
 import { configuredTopics } from "./connection.ts";
 
 export const RUNNABLE_STAGES = [
+  "ingest",
   "route",
   "deliver",
   "delay",
@@ -76,6 +78,16 @@ export async function* startStages(
       defaultSource,
       destinations,
       bytesMax: ROUTE_BYTES_MAX,
+    });
+  }
+  // The last one: what it takes in should find the others at work.
+  if (chosen.includes("ingest")) {
+    const { sources, ingest } = config;
+    yield await startIngest(shared, {
+      ...ingest,
+      sources,
+      topic: topics.calls,
+      drainLimitMs: DRAIN_LIMIT_MS,
     });
   }
 }

@@ -4,7 +4,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 
 import type { Decoder } from "./decoder.ts";
 import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
-import { optional, type Section, section } from "./setting.ts";
+import { optional, required, type Section, section } from "./setting.ts";
 
 /** PEM texts; null: none. */
 export interface TlsFiles {
@@ -41,10 +41,30 @@ export function tlsFiles(doc: string): Section<TlsFiles> {
       const expected = `the path of a PEM file, since ${there} is given`;
       return place.child(missing).fail({ found: "nothing", expected, hint: null });
     }
-    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return files;
-    const expected = "the private key of the certificate in cert";
-    return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
+    return belongTogether(cert, key) ? files : othersKey(place);
   });
+}
+
+/** `cert` and `key` of a server. */
+export function certificateAndKey(
+  doc: string,
+): Section<{ readonly cert: string; readonly key: string }> {
+  const fields = {
+    cert: required(certificateFile, "The certificate, followed by those between it and the root."),
+    key: required(keyFile, "The private key of `cert`."),
+  };
+  return section(doc, fields, (files, place) =>
+    belongTogether(files.cert, files.key) ? files : othersKey(place),
+  );
+}
+
+function belongTogether(cert: string, key: string): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+}
+
+function othersKey(place: Place): Invalid {
+  const expected = "the private key of the certificate in cert";
+  return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
 }
 
 function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {

@@ -4,6 +4,7 @@ import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
+import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
@@ -59,6 +60,7 @@ export const SETTINGS = section("", {
       "Certificates of a private CA, trusted beside the public roots for every destination.",
     ),
   }),
+  ingest: ingestSettings,
   admin: section("The port for metrics and health.", {
     host: setting(
       textLike("an address or a host name", /^[^\s/]+$/),

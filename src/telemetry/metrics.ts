@@ -100,6 +100,12 @@ export const METRICS = {
     labels: ["destination", "tier"],
     help: "Deliveries put into a delay topic.",
   },
+  breakerState: {
+    name: "switchyard_breaker_state",
+    type: "gauge",
+    labels: ["destination", "endpoint"],
+    help: "Circuit breaker of an endpoint, by its key: 0 closed, 1 probing or ramping, 2 open.",
+  },
   numbersRounded: {
     name: "switchyard_delivery_numbers_rounded_total",
     type: "counter",
@@ -148,6 +154,43 @@ export const METRICS = {
     type: "counter",
     labels: ["stage", "destination"],
     help: "Times that a crashed consumer was started again.",
+  },
+  ingestRequests: {
+    name: "switchyard_ingest_requests_total",
+    type: "counter",
+    labels: ["code"],
+    help: "Requests for calls by the code of their answer: ok, a code of docs/ingest.md, or gone where the client left first.",
+  },
+  ingestCalls: {
+    name: "switchyard_ingest_calls_total",
+    type: "counter",
+    labels: ["source"],
+    help: "Calls taken over HTTP and acknowledged by the brokers.",
+  },
+  ingestCallsLeftOut: {
+    name: "switchyard_ingest_calls_left_out_total",
+    type: "counter",
+    labels: ["source", "reason"],
+    help: "Calls left out of requests that were answered: invalid-call, too-large.",
+  },
+  ingestDuration: {
+    name: "switchyard_ingest_request_duration_seconds",
+    type: "histogram",
+    labels: [],
+    buckets: ATTEMPT_S,
+    help: "From the head of a request for calls until its answer.",
+  },
+  ingestBytesInHand: {
+    name: "switchyard_ingest_bytes_in_hand",
+    type: "gauge",
+    labels: [],
+    help: "Bodies being read, and records that are not acknowledged.",
+  },
+  ingestConnections: {
+    name: "switchyard_ingest_connections",
+    type: "gauge",
+    labels: [],
+    help: "Open connections.",
   },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",

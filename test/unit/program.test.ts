@@ -40,7 +40,7 @@ test.each([
   [`config check -c ${BAD}x`, 2, "there is no such file"],
   [`config print -c ${BAD}`, 2, "3 problems"],
   [`run -c ${BAD}`, 2, "3 problems"],
-  ["run --stages route,nope", 2, '"nope" is no stage. Stages: route, deliver, delay.'],
+  ["run --stages route,nope", 2, '"nope" is no stage. Stages: ingest, route, deliver, delay.'],
   ["run --stages", 2, "argument missing"],
   [`topics -c ${BAD}`, 2, "3 problems"],
   [`publish -c ${BAD}`, 2, "3 problems"],

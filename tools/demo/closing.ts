@@ -1,5 +1,6 @@
 /** The end of the demonstration: the table, the verdict, and what to try next. */
 
+import { WRITE_KEY } from "./config.ts";
 import type { Journal } from "./journal.ts";
 import { heading, say, table, tint } from "./show.ts";
 
@@ -28,13 +29,19 @@ export function closing(journal: Journal): boolean {
   return false;
 }
 
-export function next(options: { readonly configFile: string; readonly adminPort: number }): void {
-  const { configFile, adminPort } = options;
+export function next(options: {
+  readonly configFile: string;
+  readonly adminPort: number;
+  readonly ingestPort: number;
+}): void {
+  const { configFile, adminPort, ingestPort } = options;
   say(`
 ${heading("Next")}
   Publish a call of your own (another terminal), and watch it arrive here:
     echo '{"type":"track","userId":"me","event":"Tried Switchyard"}' \\
       | npm run -s switchyard -- publish --config ${configFile}
+  Or send one over HTTP, as client libraries do:
+    curl -u ${WRITE_KEY}: http://127.0.0.1:${ingestPort}/v1/track -d '{"userId":"me","event":"Tried HTTP"}'
   See where a call would go, and the exact requests, without sending anything:
     npm run -s switchyard -- explain --config ${configFile} examples/calls.jsonl
   Metrics: http://127.0.0.1:${adminPort}/metrics   Health: http://127.0.0.1:${adminPort}/readyz

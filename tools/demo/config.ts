@@ -18,15 +18,17 @@ export const FLAKY = {
 };
 export const WAREHOUSE = { id: "warehouse", name: "Warehouse" };
 export const SOURCE = "web";
+export const WRITE_KEY = "demo-write-key";
 
 /** YAML for `switchyard run --config`. */
 export function demoConfig(options: {
   readonly brokers: readonly string[];
   readonly topicPrefix: string;
   readonly adminPort: number;
+  readonly ingestPort: number;
   readonly url: (path: string) => string;
 }): string {
-  const { brokers, topicPrefix, adminPort, url } = options;
+  const { brokers, topicPrefix, adminPort, ingestPort, url } = options;
   const webhook = ({ id, name, path, secret }: typeof HEALTHY) => ({
     id,
     type: "webhook",
@@ -40,13 +42,14 @@ export function demoConfig(options: {
     sources: [
       {
         id: SOURCE,
-        writeKey: "demo-write-key",
+        writeKey: WRITE_KEY,
         destinations: [HEALTHY, FLAKY, WAREHOUSE].map(({ id }) => id),
       },
     ],
     defaultSource: SOURCE,
     destinations: [webhook(HEALTHY), webhook(FLAKY), { ...WAREHOUSE, type: "topic" }],
     delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
+    ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },
   });
 }

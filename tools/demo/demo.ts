@@ -27,6 +27,7 @@ const CALLS_FILE = join(ROOT, "examples/calls.jsonl");
 /** After that, what has not arrived is missing. */
 const LIMIT_MS = 60_000;
 const ADMIN_PORT = 9_464;
+const INGEST_PORT = 8_080;
 
 /** Returns the exit status. */
 export async function runDemo(
@@ -56,7 +57,9 @@ export async function runDemo(
 
   const prefix = `demo-${randomUUID().slice(0, 8)}.`;
   const adminPort = await freePort(ADMIN_PORT);
-  const options = { brokers: local.brokers, topicPrefix: prefix, adminPort, url: receiver.url };
+  const ingestPort = await freePort(INGEST_PORT);
+  const ports = { adminPort, ingestPort };
+  const options = { brokers: local.brokers, topicPrefix: prefix, ...ports, url: receiver.url };
   mkdirSync(DIRECTORY, { recursive: true });
   writeFileSync(CONFIG_FILE, demoConfig(options));
   const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line));
@@ -65,7 +68,7 @@ export async function runDemo(
   try {
     await Promise.race([program.ready, aborted(signal)]);
     if (signal.aborted) return 130;
-    story.tell(`Switchyard runs route, deliver and delay; metrics on port ${adminPort}`);
+    story.tell(`Switchyard runs ingest, route, deliver and delay; metrics on port ${adminPort}`);
     await watchTopics(
       kafka,
       `${prefix}demo`,
@@ -100,7 +103,7 @@ export async function runDemo(
     story.flush();
     const isFine = closing(journal);
     if (isOnce || signal.aborted) return isFine ? 0 : 1;
-    next({ configFile: relative(process.cwd(), CONFIG_FILE), adminPort });
+    next({ configFile: relative(process.cwd(), CONFIG_FILE), ...ports });
     await Promise.race([aborted(signal), ended]);
     say("\nStopping ...");
     return 0;

@@ -27,6 +27,7 @@ declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
 | Kind | Form |
 |---|---|
 | duration | a number and its unit: \`ms\`, \`s\`, \`m\`, \`h\`, \`d\`; such as \`250ms\`, \`5s\`, \`1.5h\` |
+| size | a number and its unit: \`B\`, \`KiB\`, \`MiB\`, \`GiB\`; such as \`64MiB\` |
 | file | a path; a relative one starts at the folder of the configuration file |
 | text | put it in quotes where YAML would read something else, such as a number or \`true\` |
 | left out | a setting without a value (\`key:\`) counts as left out |

@@ -1,0 +1,111 @@
+/**
+ * What ingest answers. Every code stands here with its status and a sentence that says what to do;
+ * `docs/openapi.yaml` lists the same ones.
+ *
+ *   status           the client should
+ *   200              let go of the calls
+ *   400, 413         not send the same again
+ *   401              be given another write key
+ *   404, 405, 431    be put right
+ *   408, 429, 503    send the same again, after `Retry-After` where it is given
+ */
+
+export const ANSWERS = {
+  "invalid-request": { status: 400, message: "This is no HTTP request that can be read." },
+  "invalid-encoding": {
+    status: 400,
+    message: "Send the body as it is, or with Content-Encoding: gzip.",
+  },
+  "invalid-gzip": { status: 400, message: "The body is not gzip, or it is cut short." },
+  "invalid-json": { status: 400, message: "Send a body of JSON in UTF-8." },
+  "invalid-body": { status: 400, message: "Send an object with calls in the list batch." },
+  "invalid-call": { status: 400, message: "Correct the call." },
+  "call-too-large": { status: 400, message: "Send calls of at most 32 KB of JSON." },
+  "missing-write-key": {
+    status: 401,
+    message:
+      "Give a write key: as the user name of Basic authorization, or as writeKey in the body.",
+  },
+  "unknown-write-key": {
+    status: 401,
+    message: "No source has this write key. Compare it with the configuration of Switchyard.",
+  },
+  "unknown-path": {
+    status: 404,
+    message: "There are POST /v1/batch, /v1/import, /v1/{identify,track,page,screen,group,alias}.",
+  },
+  "wrong-method": { status: 405, message: "Calls are sent with POST." },
+  "request-timeout": {
+    status: 408,
+    message: "The request took too long to arrive. Send it again.",
+  },
+  "body-too-large": {
+    status: 413,
+    message:
+      "Send at most 10 MiB in a request, unpacked and with what the batch adds to its calls.",
+  },
+  "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
+  "rate-limited": {
+    status: 429,
+    message: "This source has sent its calls for now. Send the request again after Retry-After.",
+  },
+  overloaded: {
+    status: 429,
+    message: "Too much is in hand at the moment. Send the request again after Retry-After.",
+  },
+  "kafka-unavailable": {
+    status: 503,
+    message: "The calls could not be stored for now. Send the request again after Retry-After.",
+  },
+  stopping: { status: 503, message: "This server is stopping. Send the request again." },
+} as const;
+
+export type Code = keyof typeof ANSWERS;
+
+export type Answer =
+  | { readonly kind: "success" }
+  | {
+      readonly kind: "failure";
+      readonly code: Code;
+      /** What was wrong this time; null: nothing to add. Never any of a call. */
+      readonly detail: string | null;
+      /** Whole seconds, 1 to 30; null: no `Retry-After`. */
+      readonly retryAfterS: number | null;
+    };
+
+export const SUCCESS: Answer = { kind: "success" };
+
+export function failure(
+  code: Code,
+  detail: string | null = null,
+  retryAfterS: number | null = null,
+): Answer {
+  return { kind: "failure", code, detail, retryAfterS };
+}
+
+export function statusOf(answer: Answer): number {
+  return answer.kind === "success" ? 200 : ANSWERS[answer.code].status;
+}
+
+export const SUCCESS_BODY = '{"success":true}';
+
+export function bodyOf(answer: Answer): string {
+  if (answer.kind === "success") return SUCCESS_BODY;
+  const { code, detail } = answer;
+  const advice = ANSWERS[code].message;
+  const message = detail === null ? advice : `${detail}. ${advice}`;
+  return JSON.stringify({ success: false, code, message });
+}
+
+const RETRY_AFTER_MIN_S = 1;
+const RETRY_AFTER_MAX_S = 30;
+
+/**
+ * `Retry-After` for a wait, spread over as long again, so that clients do not return all at once.
+ *
+ * @param random from 0 to below 1.
+ */
+export function retryAfterS(waitMs: number, random: number): number {
+  const seconds = Math.ceil((waitMs * (1 + random)) / 1_000);
+  return Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, seconds));
+}

@@ -1,0 +1,41 @@
+/**
+ * What lets pages of other origins send calls (CORS).
+ *
+ *   corsOrigins       a page of such an origin        any other page
+ *   empty             -                               no header: the browser refuses it
+ *   some              that origin                     no header
+ *   contains `*`      `*`                             -
+ *
+ * Credentials are never allowed: browsers send the write key themselves, and no cookie is read.
+ */
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** Whether the answer says that a page may read it, and ask for more. */
+export function corsHeaders(
+  origins: ReadonlySet<string>,
+  origin: string | undefined,
+  requestHeaders: string | undefined,
+): Headers {
+  if (origins.size === 0) return [];
+  const isAny = origins.has("*");
+  // Caches must not give one origin's answer to another.
+  const vary: Headers = isAny ? [] : [["vary", "origin"]];
+  if (origin === undefined || !(isAny || origins.has(origin))) return vary;
+  return [
+    ...vary,
+    ["access-control-allow-origin", isAny ? "*" : origin],
+    ["access-control-allow-methods", "POST, GET, OPTIONS"],
+    ["access-control-allow-headers", allowed(requestHeaders)],
+    ["access-control-expose-headers", "retry-after"],
+    ["access-control-max-age", "86400"],
+  ];
+}
+
+const ALWAYS = "authorization, content-type, content-encoding";
+
+/** Libraries send headers of their own, such as `AnonymousId`; none of them does anything here. */
+function allowed(asked: string | undefined): string {
+  const isList = asked !== undefined && /^[\w-]{1,60}(, ?[\w-]{1,60}){0,19}$/.test(asked);
+  return isList ? asked : ALWAYS;
+}

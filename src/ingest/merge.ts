@@ -1,0 +1,34 @@
+/**
+ * A batch's `context` and `integrations` with those of one of its calls.
+ *
+ *   in the batch     in the call       merged
+ *   an object        absent            the batch's
+ *   an object        an object         both, member by member by this table
+ *   anything else    absent            the batch's, below the top; at the top nothing is merged
+ *   anything         anything else     the call's: lists and null replace too
+ */
+
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
+
+/** Nests as deep as the deeper of the two. */
+export function merge(ofBatch: unknown, ofCall: unknown): unknown {
+  if (ofCall === undefined) return ofBatch;
+  if (!isJsonObject(ofBatch) || !isJsonObject(ofCall)) return ofCall;
+  // A spread and `defineProperty` make own properties of all names, also of `__proto__`.
+  const merged: Record<string, unknown> = { ...ofBatch };
+  for (const [name, value] of Object.entries(ofCall)) {
+    const inherited = Object.hasOwn(ofBatch, name) ? ofBatch[name] : undefined;
+    Object.defineProperty(merged, name, {
+      value: merge(inherited, value),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return merged;
+}
+
+/** What a batch adds to each of its calls; null: nothing. */
+export function mergeable(ofBatch: unknown): JsonObject | null {
+  return isJsonObject(ofBatch) && Object.keys(ofBatch).length > 0 ? ofBatch : null;
+}

@@ -1,0 +1,87 @@
+/**
+ * The calls of a body, in pieces: a body of 10 MiB may hold hundreds of thousands, and other
+ * requests should not wait for all of them.
+ *
+ *   in the body        on a single path     in a batch
+ *   a valid call       a record             a record
+ *   one that is not    invalid              left out and counted by reason; the rest goes on
+ *   broken JSON        not-json             not-json: nothing of the body is used
+ */
+
+import type { OutgoingRecord } from "../domain/record.ts";
+import type { Outline } from "./read-body.ts";
+import { type CallFrame, type LeftOutReason, readCall } from "./read-call.ts";
+import { type Extent, entriesOf } from "./scan-json.ts";
+
+/** A call that is not taken; `error` holds none of it. */
+export interface LeftOut {
+  readonly reason: LeftOutReason;
+  readonly error: string;
+}
+
+export interface CallsRead {
+  readonly records: OutgoingRecord[];
+  /** What they take in memory. */
+  bytes: number;
+  /** How many for each reason, with what was wrong with the first of them. */
+  readonly leftOut: Map<LeftOutReason, { count: number; readonly error: string }>;
+}
+
+export type Progress = "more" | "done" | "not-json" | "too-much";
+
+/** What a record takes in memory beside its key and value, while it waits. */
+const RECORD_OVERHEAD_BYTES = 300;
+
+export interface CallsReader {
+  readonly read: CallsRead;
+  /**
+   * Reads on. After anything but "more" there is nothing left to read.
+   *
+   * @param grow told of the bytes that each record takes; false: too much.
+   */
+  next(callsMax: number, grow: (bytes: number) => boolean): Progress;
+}
+
+/** @param isBatch whether `outline.calls` is a list of calls. */
+export function readCalls(
+  bytes: Buffer,
+  outline: Outline,
+  isBatch: boolean,
+  frame: CallFrame,
+): CallsReader {
+  const calls = isBatch ? entriesOf(bytes, outline.calls.start) : only(outline.calls);
+  const read: CallsRead = { records: [], bytes: 0, leftOut: new Map() };
+  const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
+    for (let count = 0; count < callsMax; count += 1) {
+      const { done, value: extent } = calls.next();
+      if (done === true) return "done";
+      if (extent === null) return "not-json";
+      const call = readCall(bytes, extent, frame);
+      if (call.kind === "not-json") return "not-json";
+      if (call.kind === "left-out") {
+        countLeftOut(read, call);
+      } else {
+        const bytesMore = recordBytes(call.record);
+        read.records.push(call.record);
+        read.bytes += bytesMore;
+        if (!grow(bytesMore)) return "too-much";
+      }
+    }
+    return "more";
+  };
+  return { read, next };
+}
+
+export function countLeftOut({ leftOut }: CallsRead, { reason, error }: LeftOut): void {
+  const counted = leftOut.get(reason);
+  if (counted === undefined) leftOut.set(reason, { count: 1, error });
+  else counted.count += 1;
+}
+
+function recordBytes({ key, value }: OutgoingRecord): number {
+  return (key?.length ?? 0) + (value?.length ?? 0) + RECORD_OVERHEAD_BYTES;
+}
+
+function* only(call: Extent): Generator<Extent> {
+  yield call;
+}
