@@ -11,7 +11,7 @@
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import { isTlsCause } from "./cause.ts";
 import type { EndpointResult } from "./decide.ts";
-import type { Attempted } from "./destination-work.ts";
+import type { Attempted } from "./work-ports.ts";
 
 export function levelOf({ results, decision }: Attempted): "info" | "warn" | "error" {
   if (results.some(isAlarming)) return "error";

@@ -53,6 +53,8 @@ export interface Breaker {
   settle(ticket: Ticket, isSuccess: boolean, nowMs: number): BreakerState | null;
   /** Until when the endpoint is to be left alone; 0 when it need not be. */
   awayUntilMs(nowMs: number): number;
+  /** Whether `admit` would say `wait` to a delivery that is not forced. */
+  mustWait(): boolean;
   state(): BreakerState;
 }
 
@@ -102,6 +104,7 @@ export function createBreaker(placesMax: number): Breaker {
     state = "ramping";
     return before === "probing" ? state : null;
   };
+  const mustWait = () => state === "probing" || (state === "ramping" && underWay >= places);
   return {
     admit: (nowMs, isForced) => {
       if (state === "closed") return go();
@@ -112,7 +115,7 @@ export function createBreaker(placesMax: number): Breaker {
         state = "probing";
         return go();
       }
-      return state === "ramping" && underWay < places ? go() : { kind: "wait" };
+      return mustWait() ? { kind: "wait" } : go();
     },
     settle: (ticket, isSuccess, nowMs) => {
       if (ticket !== epoch) return null;
@@ -120,6 +123,7 @@ export function createBreaker(placesMax: number): Breaker {
       return isSuccess ? succeeded() : failed(nowMs);
     },
     awayUntilMs: (nowMs) => (state === "open" && nowMs < untilMs ? untilMs : 0),
+    mustWait,
     state: () => state,
   };
 }

@@ -3,7 +3,7 @@
  * ports: simulations run it on a manual clock.
  *
  *   a delivery                     then
- *   taken                          waits for its key, for room under `concurrency`, for its pace
+ *   taken                          waits for its key, for room under `concurrency`, for its rate
  *   starts                         `plan.ts` decides: attempt, park or dead letter
  *   is attempted                   all its requests run to their end; `decide.ts` decides
  *   accepted                       its offset is finished at once
@@ -12,53 +12,27 @@
  *   on a partition that is drained not started any more; what is under way goes on to its end
  */
 
+import assert from "node:assert/strict";
+
 import { type Delivery, parseDelivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import type { EndpointConnections, HttpResult } from "./attempt.ts";
-import { type Decision, decide, type EndpointResult } from "./decide.ts";
-import { judge } from "./outcome.ts";
-import { createPace, type Pace } from "./pace.ts";
+import type { HttpResult } from "./attempt.ts";
+import type { Ticket } from "./breaker.ts";
+import { decide, type EndpointResult } from "./decide.ts";
+import { EndpointGates } from "./endpoint-gates.ts";
 import type { RetryPolicy } from "./park.ts";
 import { type Plan, plan } from "./plan.ts";
 import { type LetterTopics, letter, type Replacement, replacement } from "./replacement.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { createSchedule } from "./schedule.ts";
 import { parseWebhook, roundsIntegers } from "./webhook.ts";
+import type { OwnedPartition, PartitionWork, WorkPorts } from "./work-ports.ts";
 
 /** Most deliveries parked without an attempt; SPEC section 8.6. */
 const PARKED_PER_SECOND = 1_000;
-
-export interface Attempted {
-  /** As planned: the attempts made before this one. */
-  readonly delivery: Delivery;
-  readonly results: readonly EndpointResult[];
-  readonly decision: Decision;
-  readonly endedAtMs: number;
-}
-
-export interface WorkPorts {
-  readonly nowMs: () => number;
-  /** Calls back after so many milliseconds, unless the work is over. */
-  readonly after: (ms: number, then: () => void) => void;
-  readonly connections: EndpointConnections;
-  /** Resolves when all are acknowledged; rejects when that cannot happen any more. */
-  readonly write: (replacements: readonly Replacement[]) => Promise<void>;
-  readonly onStart: () => void;
-  readonly onAttempted: (attempted: Attempted) => void;
-  readonly onRounded: () => void;
-}
-
-export interface OwnedPartition {
-  finish(offset: number): void;
-}
-
-export interface PartitionWork {
-  take(records: readonly IncomingRecord[]): void;
-  /** Starts nothing more; resolves when what is under way has been finished. */
-  drain(): Promise<void>;
-}
 
 interface Owner {
   readonly partition: OwnedPartition;
@@ -81,19 +55,22 @@ interface Attempt {
   pending: number;
 }
 
+type PlannedAttempt = Extract<Plan, { kind: "attempt" }>;
+
 export class DestinationWork {
   readonly #destination: WebhookDestination;
   readonly #policy: RetryPolicy;
   readonly #topics: LetterTopics;
   readonly #ports: WorkPorts;
   readonly #endpointKeys: readonly EndpointKey[];
+  readonly #gates: EndpointGates<Item>;
   readonly #schedule = createSchedule<Item>();
-  readonly #requestPace: Pace;
-  readonly #parkPace = createPace(PARKED_PER_SECOND);
-  readonly #heldUntilMs = new Map<EndpointKey, number>();
+  readonly #requestRate: RateLimiter | null;
+  readonly #parkRate = createRateLimiter(PARKED_PER_SECOND);
   #inFlight = 0;
-  /** Next in turn, but its pace makes it wait. */
-  #paced: Item | undefined;
+  #partitions = 0;
+  /** Next in turn, but a rate makes it wait. */
+  #limited: Item | undefined;
   #isWaiting = false;
 
   constructor(
@@ -107,12 +84,16 @@ export class DestinationWork {
     this.#topics = topics;
     this.#ports = ports;
     this.#endpointKeys = destination.endpoints.map(({ key }) => key);
-    this.#requestPace = createPace(destination.requestsPerSecond);
+    const { concurrency, requestsPerSecond } = destination;
+    const limits = { concurrency, windowMs: policy.windowMs };
+    this.#gates = new EndpointGates(this.#endpointKeys, limits, ports.onBreaker);
+    this.#requestRate = requestsPerSecond === null ? null : createRateLimiter(requestsPerSecond);
   }
 
   /** Works on a partition for the time that this process owns it. */
   own(partition: OwnedPartition): PartitionWork {
     const owner: Owner = { partition, underWay: 0, isDraining: false, onIdle: [] };
+    this.#owns(1);
     return {
       take: (records) => {
         if (owner.isDraining) return;
@@ -122,6 +103,7 @@ export class DestinationWork {
         this.#pump();
       },
       drain: () => {
+        if (!owner.isDraining) this.#owns(-1);
         owner.isDraining = true;
         this.#schedule.drop(owner);
         if (owner.underWay === 0) return Promise.resolve();
@@ -130,11 +112,25 @@ export class DestinationWork {
     };
   }
 
+  /** The rate is the destination's: this process has the share of the partitions that it owns. */
+  #owns(change: 1 | -1): void {
+    this.#partitions += change;
+    const { requestsPerSecond } = this.#destination;
+    if (requestsPerSecond === null || this.#partitions === 0) return;
+    const share = Math.min(1, this.#partitions / this.#ports.partitions);
+    this.#requestRate?.setRate(requestsPerSecond * share);
+  }
+
+  /** Endpoints that are left alone by their breakers now. */
+  openEndpoints(): readonly EndpointKey[] {
+    return this.#gates.openEndpoints();
+  }
+
   #pump(): void {
     while (!this.#isWaiting && this.#inFlight < this.#destination.concurrency) {
-      const item = this.#paced ?? this.#schedule.next();
+      const item = this.#limited ?? this.#gates.released() ?? this.#schedule.next();
       if (item === undefined) return;
-      this.#paced = undefined;
+      this.#limited = undefined;
       if (!item.owner.isDraining) this.#consider(item);
     }
   }
@@ -147,26 +143,31 @@ export class DestinationWork {
       this.#replace(item, [letter(record, "invalid-call", parsed.error, this.#topics, nowMs)]);
       return;
     }
-    const planned = plan(parsed.delivery, this.#destination, this.#policy, nowMs, (key) =>
-      this.#heldUntil(key),
-    );
+    const gates = this.#gates.at(nowMs);
+    const planned = plan(parsed.delivery, this.#destination, this.#policy, nowMs, gates);
     if (planned.kind === "attempt") {
-      if (this.#goes(item, this.#requestPace, planned.endpoints.length, nowMs)) {
-        this.#start(item, planned, nowMs);
-      }
-    } else if (planned.kind === "dead-letter" || this.#goes(item, this.#parkPace, 1, nowMs)) {
+      this.#considerAttempt(item, planned, nowMs);
+    } else if (planned.kind === "dead-letter" || this.#goes(item, this.#parkRate, 1, nowMs)) {
       this.#replace(item, [replacement(planned, record, this.#topics, nowMs)]);
     }
   }
 
-  /** Whether its pace lets an item go now; else it waits, and all others with it. */
-  #goes(item: Item, pace: Pace, count: number, nowMs: number): boolean {
-    const waitMs = pace.waitMs(nowMs);
-    if (waitMs === 0) {
-      pace.take(nowMs, count);
-      return true;
+  #considerAttempt(item: Item, planned: PlannedAttempt, nowMs: number): void {
+    const { endpoints, isForced } = planned;
+    const mustWait = ({ key }: Endpoint) => this.#gates.mustWait(key);
+    const [first] = endpoints;
+    if (!isForced && first !== undefined && endpoints.every(mustWait)) {
+      this.#gates.wait(first.key, item);
+    } else if (this.#goes(item, this.#requestRate, endpoints.length, nowMs)) {
+      this.#start(item, planned, nowMs);
     }
-    this.#paced = item;
+  }
+
+  /** Whether a rate lets an item go now; else it waits, and all others with it. */
+  #goes(item: Item, rate: RateLimiter | null, count: number, nowMs: number): boolean {
+    const waitMs = rate?.take(nowMs, count) ?? 0;
+    if (waitMs === 0) return true;
+    this.#limited = item;
     this.#isWaiting = true;
     this.#ports.after(waitMs, () => {
       this.#isWaiting = false;
@@ -175,7 +176,7 @@ export class DestinationWork {
     return false;
   }
 
-  #start(item: Item, planned: Extract<Plan, { kind: "attempt" }>, nowMs: number): void {
+  #start(item: Item, planned: PlannedAttempt, nowMs: number): void {
     const { record } = item;
     const parsed = parseWebhook(record.value);
     if (parsed.kind === "refused") {
@@ -184,33 +185,43 @@ export class DestinationWork {
       this.#replace(item, [replacement(output, record, this.#topics, nowMs)]);
       return;
     }
-    const { delivery, endpoints, held } = planned;
+    const { delivery, endpoints, held, isForced } = planned;
     if (delivery.attempt === 0 && record.value !== null && roundsIntegers(record.value)) {
       this.#ports.onRounded();
     }
     this.#inFlight += 1;
     item.owner.underWay += 1;
     this.#ports.onStart();
-    const results: EndpointResult[] = held.map(({ key }) => ({
-      endpoint: key,
-      result: { kind: "held", untilMs: this.#heldUntil(key) },
-    }));
-    const attempt: Attempt = { item, delivery, results, pending: endpoints.length };
+    const leftAlone = ({ key }: Endpoint): EndpointResult => {
+      const untilMs = this.#gates.awayUntilMs(key, nowMs);
+      return { endpoint: key, result: { kind: "held", untilMs } };
+    };
+    const attempt: Attempt = { item, delivery, results: held.map(leftAlone), pending: 0 };
     const shared = sharedRequest(this.#destination, parsed.webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
+      const ticket = this.#gates.admit(endpoint.key, nowMs, isForced);
+      if (ticket === null) {
+        attempt.results.push(leftAlone(endpoint));
+        continue;
+      }
+      attempt.pending += 1;
       this.#ports.connections.send(endpoint, requestTo(endpoint, shared), (result) =>
-        this.#answered(attempt, endpoint, result),
+        this.#answered(attempt, endpoint, ticket, result),
       );
     }
+    assert(attempt.pending > 0);
   }
 
-  #answered(attempt: Attempt, { key }: Endpoint, result: HttpResult): void {
+  #answered(attempt: Attempt, { key }: Endpoint, ticket: Ticket, result: HttpResult): void {
+    const endedAtMs = this.#ports.nowMs();
+    this.#gates.settle(key, ticket, result, endedAtMs);
     attempt.results.push({ endpoint: key, result });
     attempt.pending -= 1;
-    if (attempt.pending > 0) return;
+    if (attempt.pending > 0) {
+      this.#pump();
+      return;
+    }
     const { item, delivery, results } = attempt;
-    const endedAtMs = this.#ports.nowMs();
-    this.#hold(results, endedAtMs);
     const configured = delivery.endpoint === null ? this.#endpointKeys : [delivery.endpoint];
     const decision = decide(
       delivery,
@@ -234,22 +245,6 @@ export class DestinationWork {
       );
     }
     this.#pump();
-  }
-
-  /** An endpoint that asks to be left alone is, by its other deliveries too. */
-  #hold(results: readonly EndpointResult[], nowMs: number): void {
-    for (const { endpoint, result } of results) {
-      if (result.kind !== "response") continue;
-      const outcome = judge(result, nowMs);
-      const askedMs = outcome.kind === "retry" ? (outcome.retryAfterMs ?? 0) : 0;
-      if (askedMs === 0) continue;
-      const untilMs = nowMs + Math.min(askedMs, this.#policy.windowMs);
-      this.#heldUntilMs.set(endpoint, Math.max(untilMs, this.#heldUntil(endpoint)));
-    }
-  }
-
-  #heldUntil(endpoint: EndpointKey): number {
-    return this.#heldUntilMs.get(endpoint) ?? 0;
   }
 
   /** Other records take the delivery's place. Its key goes on: it is out of the way. */

@@ -8,19 +8,21 @@
  *   the destination is disabled, a tier ends in the window  park by its tier
  *   the destination is disabled                             dead letter, expired
  *   every endpoint has rejected it                          dead letter, rejected
- *   not-before is in the future, or every endpoint is held  park, if a tier ends in the window
- *   some endpoints are held, and a tier ends in the window  attempt at the others
+ *   not-before is in the future, or every endpoint is away  park, if a tier ends in the window
+ *   some endpoints are away, and a tier ends in the window  attempt at the others
  *   anything else                                           attempt at all
  *
  * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
- * A held endpoint asked by `Retry-After` to be left alone for a while; the last attempt that fits
- * the window is made nevertheless.
+ * An endpoint is away while it asks by `Retry-After` to be left alone, or while its breaker is open,
+ * unless the delivery was kept away by breakers often enough (`breaker.ts`). The last attempt that
+ * fits the window is made nevertheless.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import { isKeptAwayLongEnough } from "./breaker.ts";
 import { delayWithoutAttempt, type RetryPolicy, tierDelay } from "./park.ts";
 
 /** A record to write in place of the one in hand. */
@@ -42,19 +44,28 @@ export type Plan =
       readonly endpoints: readonly Endpoint[];
       /** To leave alone for now. */
       readonly held: readonly Endpoint[];
+      /** Goes out whatever the breakers say. */
+      readonly isForced: boolean;
       readonly delivery: Delivery;
     }
   | Output;
 
-/** Until when an endpoint is to be left alone; 0 when it is not held. */
-export type HeldUntil = (endpoint: EndpointKey) => number;
+/** Until when an endpoint is to be left alone; 0 when it need not be. */
+export type AwayUntil = (endpoint: EndpointKey) => number;
+
+export interface Gates {
+  /** Asked for by `Retry-After`. */
+  readonly heldUntilMs: AwayUntil;
+  /** While the breaker is open. */
+  readonly openUntilMs: AwayUntil;
+}
 
 export function plan(
   stored: Delivery,
   destination: WebhookDestination,
   policy: RetryPolicy,
   nowMs: number,
-  heldUntilMs: HeldUntil,
+  gates: Gates,
 ): Plan {
   const delivery =
     stored.firstAttemptAtMs === null ? { ...stored, firstAttemptAtMs: nowMs } : stored;
@@ -74,14 +85,21 @@ export function plan(
   const open =
     rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
   if (open.length === 0) return allRejected(delivery);
+  const isForced = isKeptAwayLongEnough(delivery.parked, delivery.attempt);
   const notBeforeMs = delivery.notBeforeMs ?? 0;
-  const waits = ({ key }: Endpoint) => heldUntilMs(key) > nowMs || notBeforeMs > nowMs;
-  if (!open.some(waits)) return attempt(delivery, open, []);
-  const endpoints = open.filter((endpoint) => !waits(endpoint));
-  const askedMs = Math.max(notBeforeMs, earliest(open, heldUntilMs)) - nowMs;
-  const delayMs = delayWithoutAttempt(policy, askedMs, nowMs, endAtMs);
-  if (delayMs === null) return attempt(delivery, open, []);
-  if (endpoints.length > 0) return attempt(delivery, endpoints, open.filter(waits));
+  const openUntilMs = ({ key }: Endpoint) => (isForced ? 0 : gates.openUntilMs(key));
+  const awayUntilMs = (endpoint: Endpoint) =>
+    Math.max(notBeforeMs, gates.heldUntilMs(endpoint.key), openUntilMs(endpoint));
+  const isAway = (endpoint: Endpoint) => awayUntilMs(endpoint) > nowMs;
+  if (!open.some(isAway)) return attempt(delivery, open, [], isForced);
+  const endpoints = open.filter((endpoint) => !isAway(endpoint));
+  const askedMs = Math.min(...open.map(awayUntilMs)) - nowMs;
+  // A breaker asks for no time in particular: the tiers space what it keeps away.
+  const isBreaker = open.some((endpoint) => openUntilMs(endpoint) > nowMs);
+  const waitMs = isBreaker ? Math.max(askedMs, tierDelay(policy, delivery.parked)) : askedMs;
+  const delayMs = delayWithoutAttempt(policy, waitMs, nowMs, endAtMs);
+  if (delayMs === null) return attempt(delivery, open, [], true);
+  if (endpoints.length > 0) return attempt(delivery, endpoints, open.filter(isAway), isForced);
   return parked(delivery, delayMs, nowMs + askedMs, nowMs);
 }
 
@@ -89,17 +107,14 @@ function attempt(
   delivery: Delivery,
   endpoints: readonly Endpoint[],
   held: readonly Endpoint[],
+  isForced: boolean,
 ): Plan {
-  return { kind: "attempt", delivery, endpoints, held };
+  return { kind: "attempt", delivery, endpoints, held, isForced };
 }
 
 function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {
   if (delivery.endpoint === null) return destination.endpoints;
   return destination.endpoints.filter(({ key }) => key === delivery.endpoint);
-}
-
-function earliest(endpoints: readonly Endpoint[], heldUntilMs: HeldUntil): number {
-  return Math.min(...endpoints.map(({ key }) => heldUntilMs(key)));
 }
 
 /** The output that parks a delivery as it is; `notBeforeMs` is kept only where it lies beyond. */

@@ -18,28 +18,38 @@
  */
 
 import type { WebhookDestination } from "../domain/destination.ts";
-import type { DestinationId } from "../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { keepConsuming } from "../kafka/keep-consuming.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
+import { startInTurn } from "../runtime/start-in-turn.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import type { HttpPort } from "./attempt.ts";
 import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
-import { type Attempted, DestinationWork } from "./destination-work.ts";
+import type { BreakerState } from "./breaker.ts";
+import { DestinationWork } from "./destination-work.ts";
 import { outcomeClass } from "./outcome.ts";
 import { type Replacement, smaller } from "./replacement.ts";
+import type { Attempted } from "./work-ports.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */
 const PARTITION_RECORDS_MAX = 256;
-/** More joins at a time wait for the broker rather than for us. */
-const STARTED_AT_ONCE = 16;
-/** A group that cannot be joined must not keep the others from starting. */
-const JOIN_LIMIT_MS = 30_000;
+/**
+ * More joins at a time wait for the broker rather than for us, and a group that cannot be joined
+ * must not keep the others from starting.
+ */
+const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
+const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
+  closed: 0,
+  probing: 1,
+  ramping: 1,
+  open: 2,
+};
 const LOG_LINES_PER_SECOND = 10;
 
 export interface DeliverDeps {
@@ -70,11 +80,7 @@ export interface DeliverConfig {
 export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<RunningStage> {
   const running = new Map<DestinationId, RunningDestination>();
   const stopped = new AbortController();
-  const joined = startInTurn(config.destinations, stopped.signal, deps.clock, (destination) => {
-    const started = startDestination(deps, config, destination);
-    running.set(destination.id, started);
-    return started.joined;
-  });
+  const joined = startAll(deps, config, stopped.signal, running);
   return Promise.resolve({
     name: "deliver",
     joined,
@@ -86,28 +92,23 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
   });
 }
 
-/** Each lane starts the next destination when its last one has joined, or could not for too long. */
-async function startInTurn(
-  destinations: readonly WebhookDestination[],
+async function startAll(
+  deps: DeliverDeps,
+  config: DeliverConfig,
   stopped: AbortSignal,
-  clock: Clock,
-  start: (destination: WebhookDestination) => Promise<void>,
+  running: Map<DestinationId, RunningDestination>,
 ): Promise<void> {
-  const waiting = [...destinations];
-  const joins: Promise<void>[] = [];
-  const lane = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      if (stopped.aborted) return;
-      const join = start(next);
-      joins.push(join);
-      const over = new AbortController();
-      const limit = clock.sleep(JOIN_LIMIT_MS, AbortSignal.any([stopped, over.signal]));
-      await Promise.race([join, limit.catch(() => undefined)]);
-      over.abort();
-    }
-  };
-  await Promise.all(Array.from({ length: STARTED_AT_ONCE }, lane));
-  await Promise.all(joins);
+  const { destinations, topics } = config;
+  const limited = destinations.filter(({ requestsPerSecond }) => requestsPerSecond !== null);
+  const names = limited.map(({ id }) => topics.deliveries(id));
+  const described = names.length === 0 ? [] : await deps.kafka.admin.describe(names, []);
+  const partitions = new Map(described.map((topic) => [topic.name, topic.partitions]));
+  await startInTurn(destinations, STARTING, stopped, deps.clock, (destination) => {
+    const total = partitions.get(topics.deliveries(destination.id)) ?? 1;
+    const started = startDestination(deps, config, destination, total);
+    running.set(destination.id, started);
+    return started.joined;
+  });
 }
 
 type RunningDestination = Omit<RunningStage, "name">;
@@ -116,6 +117,7 @@ function startDestination(
   deps: DeliverDeps,
   config: DeliverConfig,
   destination: WebhookDestination,
+  partitions: number,
 ): RunningDestination {
   const { kafka, clock, log, metrics } = deps;
   const { id } = destination;
@@ -139,6 +141,8 @@ function startDestination(
     onStart: report.started,
     onAttempted: report.attempted,
     onRounded: report.rounded,
+    onBreaker: report.breaker,
+    partitions,
   });
   const restarts = metrics.consumerRestarts.bind({ stage: "deliver", destination: id });
   const consumer = keepConsuming(
@@ -172,7 +176,9 @@ function startDestination(
     joined: consumer.joined,
     troubles: () => {
       const trouble = consumer.trouble();
-      return trouble === null ? [] : [`destination ${id}: the consumer starts again: ${trouble}`];
+      const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
+      const open = work.openEndpoints().map((key) => `endpoint ${key} keeps failing, left alone`);
+      return [...restarts, ...open].map((each) => `destination ${id}: ${each}`);
     },
     [Symbol.asyncDispose]: async () => {
       await consumer.stop();
@@ -208,7 +214,7 @@ async function write(
 type Report = ReturnType<typeof createReport>;
 
 /** Metrics and log lines of a destination. */
-function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDestination) {
+function createReport({ log, metrics, clock }: DeliverDeps, { id, endpoints }: WebhookDestination) {
   const destination = id;
   const stage = "deliver";
   const recordsIn = metrics.recordsIn.bind({ stage });
@@ -257,7 +263,16 @@ function createReport({ log, metrics, clock }: DeliverDeps, { id }: WebhookDesti
     );
   };
 
+  const breaker = (endpoint: EndpointKey, state: BreakerState) => {
+    metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
+    log[state === "open" ? "warn" : "info"]({ destination, endpoint, state }, "delivery.breaker");
+  };
+
+  for (const { key } of endpoints) {
+    metrics.breakerState.bind({ destination, endpoint: key }).set(BREAKER_GAUGE.closed);
+  }
   return {
+    breaker,
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),

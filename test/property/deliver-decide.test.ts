@@ -79,7 +79,10 @@ function live(
     if (step === undefined) break;
     const { results, tookMs, lateMs, heldMs } = step;
     const heldUntilMs = nowMs + heldMs;
-    const planned = plan(delivery, destination, retry, nowMs, () => heldUntilMs);
+    const planned = plan(delivery, destination, retry, nowMs, {
+      heldUntilMs: () => heldUntilMs,
+      openUntilMs: () => 0,
+    });
     let output = planned.kind === "attempt" ? undefined : planned;
     if (planned.kind === "attempt") {
       attemptsAtMs.push(nowMs);
@@ -142,7 +145,10 @@ test("an endpoint that asks for less time than there is gets at least that", () 
       while (output?.kind === "park") {
         nowMs += output.delayMs;
         delivery = output.delivery;
-        const planned = plan(delivery, destination, retry, nowMs, () => 0);
+        const planned = plan(delivery, destination, retry, nowMs, {
+          heldUntilMs: () => 0,
+          openUntilMs: () => 0,
+        });
         output = planned.kind === "attempt" ? undefined : planned;
       }
       expect(nowMs - START_MS).toBeGreaterThanOrEqual(seconds * 1_000);

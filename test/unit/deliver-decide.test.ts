@@ -7,7 +7,7 @@ import { causeOf } from "../../src/deliver/cause.ts";
 import { decide } from "../../src/deliver/decide.ts";
 import { judge, outcomeClass, retryAfterMs } from "../../src/deliver/outcome.ts";
 import { CUT_MARGIN_MS, delayAfterAttempt, delayWithoutAttempt } from "../../src/deliver/park.ts";
-import { plan } from "../../src/deliver/plan.ts";
+import { type AwayUntil, plan } from "../../src/deliver/plan.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import { deliveryOf, webhookDestination } from "../support/webhook-destination.ts";
 
@@ -157,7 +157,8 @@ test.each([
   },
 );
 
-const free = () => 0;
+const held = (heldUntilMs: AwayUntil) => ({ heldUntilMs, openUntilMs: () => 0 });
+const free = held(() => 0);
 const both = webhookDestination({ urls: URLS });
 
 test("a new delivery is attempted at all endpoints, and its window begins", () => {
@@ -235,17 +236,39 @@ test("not-before beyond the window is cut to the last attempt that fits", () => 
 test("a held endpoint is left alone; when all are held, the delivery is parked", () => {
   const untilMs = NOW_MS + 20_000;
   expect(
-    plan(deliveryOf(), both, POLICY, NOW_MS, (key) => (key === A ? untilMs : 0)),
+    plan(
+      deliveryOf(),
+      both,
+      POLICY,
+      NOW_MS,
+      held((key) => (key === A ? untilMs : 0)),
+    ),
   ).toMatchObject({
     kind: "attempt",
     endpoints: [{ key: B }],
     held: [{ key: A }],
   });
-  expect(plan(deliveryOf(), both, POLICY, NOW_MS, () => untilMs)).toMatchObject({
+  expect(
+    plan(
+      deliveryOf(),
+      both,
+      POLICY,
+      NOW_MS,
+      held(() => untilMs),
+    ),
+  ).toMatchObject({
     kind: "park",
     delayMs: 30_000,
   });
-  expect(plan(deliveryOf(), both, POLICY, NOW_MS, () => NOW_MS).kind).toBe("attempt");
+  expect(
+    plan(
+      deliveryOf(),
+      both,
+      POLICY,
+      NOW_MS,
+      held(() => NOW_MS),
+    ).kind,
+  ).toBe("attempt");
 });
 
 const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
@@ -344,4 +367,31 @@ test("any: a held endpoint counts as failed and does not delay the other", () =>
   expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "park", delayMs: 10_000, delivery: { lastOutcome: `${A}=held,${B}=refused` } },
   ]);
+});
+
+test("while its breaker is open a delivery is parked by its tier, without an attempt", () => {
+  const untilMs = NOW_MS + 5_000;
+  const open = { heldUntilMs: () => 0, openUntilMs: () => untilMs };
+  expect(plan(deliveryOf({ parked: 1 }), both, POLICY, NOW_MS, open)).toMatchObject({
+    kind: "park",
+    delayMs: 30_000,
+    delivery: { attempt: 0, parked: 2, notBeforeMs: null },
+  });
+});
+
+test("a delivery that breakers kept away twice goes out all the same", () => {
+  const open = { heldUntilMs: () => 0, openUntilMs: () => NOW_MS + 5_000 };
+  expect(plan(deliveryOf({ parked: 2 }), both, POLICY, NOW_MS, open)).toMatchObject({
+    kind: "attempt",
+    isForced: true,
+    held: [],
+  });
+});
+
+test("the last attempt that fits the window ignores breakers", () => {
+  const open = { heldUntilMs: () => 0, openUntilMs: () => NOW_MS + 5_000 };
+  const firstAttemptAtMs = NOW_MS - POLICY.windowMs + 5_000;
+  expect(
+    plan(deliveryOf({ parked: 1, firstAttemptAtMs }), both, POLICY, NOW_MS, open),
+  ).toMatchObject({ kind: "attempt", isForced: true });
 });

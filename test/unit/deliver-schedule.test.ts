@@ -3,7 +3,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { createPace } from "../../src/deliver/pace.ts";
 import { createSchedule } from "../../src/deliver/schedule.ts";
 
 const one = { partition: 1 };
@@ -103,34 +102,4 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
       }
     }),
   );
-});
-
-test("in no second do more go than the pace allows, but for what late timers lost", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 5_000 }),
-      fc.array(fc.nat({ max: 50 }), { maxLength: 400 }),
-      (perSecond, gaps) => {
-        const pace = createPace(perSecond);
-        const goneAtMs: number[] = [];
-        let nowMs = 1_000_000;
-        for (const gapMs of gaps) {
-          nowMs += Math.max(gapMs, pace.waitMs(nowMs));
-          expect(pace.waitMs(nowMs)).toBeLessThan(0.001);
-          pace.take(nowMs, 1);
-          goneAtMs.push(nowMs);
-        }
-        for (const fromMs of goneAtMs) {
-          const within = goneAtMs.filter((atMs) => atMs >= fromMs && atMs < fromMs + 1_000).length;
-          expect(within).toBeLessThanOrEqual(Math.ceil(perSecond * 1.005) + 1);
-        }
-      },
-    ),
-  );
-});
-
-test("without a limit nothing waits", () => {
-  const pace = createPace(null);
-  pace.take(0, 1_000_000);
-  expect(pace.waitMs(0)).toBe(0);
 });

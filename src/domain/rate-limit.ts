@@ -12,8 +12,11 @@
  */
 
 export interface RateLimiter {
-  /** 0: go, it is counted. More: wait that many milliseconds and ask again; nothing was counted. */
-  take(nowMs: number): number;
+  /**
+   * 0: go, all `count` are counted. More: wait that many milliseconds and ask again; nothing was
+   * counted. More at once than the rate allows in a second go when a second is free.
+   */
+  take(nowMs: number, count?: number): number;
   /** Changes the rate, such as when partitions come or go. Above 0; what was counted stays. */
   setRate(perSecond: number): void;
 }
@@ -28,17 +31,19 @@ export function createRateLimiter(perSecond: number): RateLimiter {
   let at = 0;
   let nextAtMs = Number.NEGATIVE_INFINITY;
   return {
-    take: (nowMs) => {
-      const oldest = times[at] ?? Number.NEGATIVE_INFINITY;
-      const earliestMs = Math.max(nextAtMs, oldest + SECOND_MS);
+    take: (nowMs, count = 1) => {
+      const last = times[(at + Math.min(count, times.length) - 1) % times.length];
+      const earliestMs = Math.max(nextAtMs, (last ?? Number.NEGATIVE_INFINITY) + SECOND_MS);
       // A clock that was set back by more than a second would hold everything until it is there again.
-      if (nowMs < earliestMs && earliestMs - nowMs <= Math.max(SECOND_MS, spacingMs)) {
+      if (nowMs < earliestMs && earliestMs - nowMs <= Math.max(SECOND_MS, spacingMs * count)) {
         return earliestMs - nowMs;
       }
-      times[at] = nowMs;
-      at = (at + 1) % times.length;
+      for (let counted = 0; counted < count; counted += 1) {
+        times[at] = nowMs;
+        at = (at + 1) % times.length;
+      }
       const isBehind = Number.isFinite(nextAtMs) && Math.abs(nowMs - nextAtMs) <= CATCH_UP_MS;
-      nextAtMs = (isBehind ? nextAtMs : nowMs) + spacingMs;
+      nextAtMs = (isBehind ? nextAtMs : nowMs) + spacingMs * count;
       return 0;
     },
     setRate: (rate) => {

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { createRateLimiter } from "../../src/runtime/limiter.ts";
+import { createRateLimiter } from "../../src/domain/rate-limit.ts";
 
 /** Runs events as fast as the limiter lets them, with timers that are late by the given amounts. */
 function timesOf(perSecond: number, latenessMs: readonly number[]): number[] {

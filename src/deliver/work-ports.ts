@@ -1,0 +1,42 @@
+/** What the work on a destination needs from the world, and what it offers. */
+
+import type { Delivery } from "../domain/delivery.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import type { EndpointConnections } from "./attempt.ts";
+import type { BreakerState } from "./breaker.ts";
+import type { Decision, EndpointResult } from "./decide.ts";
+import type { Replacement } from "./replacement.ts";
+
+export interface Attempted {
+  /** As planned: the attempts made before this one. */
+  readonly delivery: Delivery;
+  readonly results: readonly EndpointResult[];
+  readonly decision: Decision;
+  readonly endedAtMs: number;
+}
+
+export interface WorkPorts {
+  readonly nowMs: () => number;
+  /** Calls back after so many milliseconds, unless the work is over. */
+  readonly after: (ms: number, then: () => void) => void;
+  readonly connections: EndpointConnections;
+  /** Resolves when all are acknowledged; rejects when that cannot happen any more. */
+  readonly write: (replacements: readonly Replacement[]) => Promise<void>;
+  /** Partitions of the destination's topic, whoever owns them. */
+  readonly partitions: number;
+  readonly onStart: () => void;
+  readonly onAttempted: (attempted: Attempted) => void;
+  readonly onRounded: () => void;
+  readonly onBreaker: (endpoint: EndpointKey, state: BreakerState) => void;
+}
+
+export interface OwnedPartition {
+  finish(offset: number): void;
+}
+
+export interface PartitionWork {
+  take(records: readonly IncomingRecord[]): void;
+  /** Starts nothing more; resolves when what is under way has been finished. */
+  drain(): Promise<void>;
+}

@@ -1,0 +1,38 @@
+/** Starts many things of which each takes a while to join, so many at once and no more. */
+
+import type { Clock } from "./clock.ts";
+
+export interface Turns {
+  readonly atOnce: number;
+  /** After that the next one is started although this one has not joined. */
+  readonly joinLimitMs: number;
+}
+
+/**
+ * Resolves when all have joined; earlier when `stopped` aborts, without starting the rest.
+ *
+ * @param start starts one; resolves when it has joined.
+ */
+export async function startInTurn<Item>(
+  items: readonly Item[],
+  { atOnce, joinLimitMs }: Turns,
+  stopped: AbortSignal,
+  clock: Clock,
+  start: (item: Item) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const joins: Promise<void>[] = [];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (stopped.aborted) return;
+      const join = start(next);
+      joins.push(join);
+      const over = new AbortController();
+      const limit = clock.sleep(joinLimitMs, AbortSignal.any([stopped, over.signal]));
+      await Promise.race([join, limit.catch(() => undefined)]);
+      over.abort();
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  await Promise.all(joins);
+}

@@ -1,0 +1,172 @@
+// The circuit breaker at work: a destination on a Kafka in memory, with endpoints that fail.
+
+import { expect, onTestFinished, test } from "vitest";
+
+import type { Delivery } from "../../src/domain/delivery.ts";
+import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
+import type { MessageId } from "../../src/domain/ids.ts";
+import { DeliverWorld, HOUR_MS } from "../support/deliver-world.ts";
+import type { Answer, Sent } from "../support/scripted-http.ts";
+import { webhookDestination } from "../support/webhook-destination.ts";
+
+const A = "https://a.example.com/hook";
+const B = "https://b.example.com/hook";
+
+/** Deliver and delay on one destination; the calls have keys of their own. */
+async function worldOf(
+  given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
+  answer: (sent: Sent, earlier: number) => Answer,
+) {
+  const destination = webhookDestination({ concurrency: 8, ...given });
+  const world = new DeliverWorld({ destinations: [destination], answer });
+  const stages = [await world.startDeliver(), await world.startDelay()];
+  onTestFinished(async () => {
+    const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+    await world.clock.advance(60_000);
+    await stopped;
+  });
+  const append = (count: number, delivery: Partial<Delivery> = {}) => {
+    for (let number = 0; number < count; number += 1) {
+      const messageId = `m-${number}` as MessageId;
+      const key = Buffer.from(`u-${number}`);
+      world.append({ destination: destination.id, messageId, ...delivery }, { key });
+    }
+  };
+  return { world, append };
+}
+
+test("an endpoint that is dead is left alone: most records wait without a request", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  append(2_000);
+  await world.clock.advance(8_000);
+  // 8 side by side, 100 ms each: a second of failures until it opens, then a probe after 5 s.
+  expect(world.http.sent.length).toBeLessThan(120);
+  expect(world.lines).toContainEqual(
+    expect.objectContaining({ msg: "delivery.breaker", state: "open", endpoint: endpointKey(A) }),
+  );
+});
+
+test("records kept away are parked at a thousand a second at most; the rest stays in its topic", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  append(8_000);
+  await world.clock.advance(3_500);
+  const parked = world.cluster.records("sw.delays.10s").length;
+  expect(parked).toBeGreaterThan(500);
+  expect(parked).toBeLessThan(2_800);
+});
+
+test("every delivery to a dead endpoint is requested several times, then expires", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 10 }));
+  append(100);
+  await world.clock.advance(5 * HOUR_MS);
+  const letters = world.deadLetters();
+  expect(letters).toHaveLength(100);
+  for (const letter of letters) {
+    expect(letter["switchyard-reason"]).toBe("expired");
+    expect(Number(letter["switchyard-attempt"])).toBeGreaterThanOrEqual(3);
+  }
+});
+
+test("when the endpoint is back, a probe finds out and the load rises step by step", async () => {
+  let backAtMs = Number.POSITIVE_INFINITY;
+  const { world, append } = await worldOf({ urls: [A], concurrency: 16 }, ({ atMs }) => ({
+    status: atMs >= backAtMs ? 200 : 503,
+    afterMs: 100,
+  }));
+  append(600);
+  await world.clock.advance(2_000);
+  backAtMs = world.clock.nowMs() + 1_000;
+  world.http.underWayMax = 0;
+  const before = world.http.sent.length;
+  await world.clock.advance(5_500);
+  const sinceBack = world.http.sent.slice(before).filter(({ atMs }) => atMs >= backAtMs);
+  const [probe, ...others] = sinceBack.map(({ atMs }) => atMs);
+  // Nothing goes beside the probe.
+  expect(others.every((atMs) => atMs >= (probe ?? 0) + 100)).toBe(true);
+  await world.clock.advance(10 * 60_000);
+  expect(world.http.underWayMax).toBe(16);
+  expect(world.deadLetters()).toEqual([]);
+  const accepted = world.attempts().filter(({ decision }) => decision === "accepted");
+  expect(new Set(accepted.map(({ messageId }) => messageId)).size).toBe(600);
+});
+
+test("with several endpoints an open one counts as failed, and the other one gets everything", async () => {
+  const { world, append } = await worldOf({ urls: [A, B] }, ({ url }) => ({
+    status: url === A ? 500 : 200,
+    afterMs: 100,
+  }));
+  append(400);
+  await world.clock.advance(10_000);
+  const toA = world.http.sent.filter(({ url }) => url === A).length;
+  const toB = world.http.sent.filter(({ url }) => url === B).length;
+  expect(toB).toBe(400);
+  expect(toA).toBeLessThan(120);
+});
+
+test("an endpoint that rejects is alive: its breaker stays closed", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 400, afterMs: 100 }));
+  append(200);
+  await world.clock.advance(10_000);
+  expect(world.http.sent).toHaveLength(200);
+});
+
+test("an endpoint that fails now and then stays closed", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, (_, earlier) => ({
+    status: earlier % 10 === 0 ? 200 : 503,
+    afterMs: 50,
+  }));
+  append(300);
+  await world.clock.advance(5_000);
+  expect(world.lines.some(({ msg }) => msg === "delivery.breaker")).toBe(false);
+});
+
+test("a drain while deliveries wait for a probe ends with the probe, and leaves them", async () => {
+  const destination = webhookDestination({ urls: [A], concurrency: 8 });
+  const world = new DeliverWorld({
+    destinations: [destination],
+    answer: ({ atMs }) => ({ status: 503, afterMs: atMs > opened ? 4_000 : 100 }),
+  });
+  let opened = Number.POSITIVE_INFINITY;
+  const stage = await world.startDeliver();
+  for (let number = 0; number < 100; number += 1) {
+    world.append({ destination: destination.id }, { key: Buffer.from(`u-${number}`) });
+  }
+  await world.clock.advance(2_000);
+  opened = world.clock.nowMs();
+  for (let number = 0; number < 100; number += 1) {
+    world.append({ destination: destination.id }, { key: Buffer.from(`v-${number}`) });
+  }
+  await world.clock.advance(6_000);
+  let isStopped = false;
+  const stopped = stage[Symbol.asyncDispose]().then(() => {
+    isStopped = true;
+  });
+  await world.clock.advance(5_000);
+  await stopped;
+  expect(isStopped).toBe(true);
+});
+
+test("requests a second are the destination's: a process with half of the partitions has half", async () => {
+  const destination = webhookDestination({ urls: [A], concurrency: 64, requestsPerSecond: 20 });
+  const world = new DeliverWorld({
+    destinations: [destination],
+    answer: () => 200,
+    partitions: 2,
+  });
+  const first = await world.startDeliver();
+  const other = world.cluster.connect();
+  world.kafka = other;
+  const second = await world.startDeliver();
+  await world.clock.advance(30_000);
+  for (let number = 0; number < 2_000; number += 1) {
+    world.append({ destination: destination.id }, { key: Buffer.from(`u-${number}`) });
+  }
+  const before = world.http.sent.length;
+  await world.clock.advance(10_000);
+  const sent = world.http.sent.length - before;
+  expect(sent).toBeGreaterThan(150);
+  expect(sent).toBeLessThanOrEqual(202);
+  const stopped = Promise.all([first, second].map((stage) => stage[Symbol.asyncDispose]()));
+  await world.clock.advance(60_000);
+  await stopped;
+});
