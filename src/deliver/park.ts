@@ -14,7 +14,7 @@
  *   not even the shortest ends within it             none: attempt now, it is the last one that fits
  *
  * A delivery that is asked to wait past the window so comes closer to its end step by step, and
- * gets its last attempt there. These steps keep `CUT_MARGIN_MS` of it free: a record that returned
+ * gets its last attempt there. These steps keep a margin of it free: a record that returned
  * a little late would otherwise miss the attempt it waited for.
  */
 
@@ -25,7 +25,13 @@ export interface RetryPolicy {
   readonly windowMs: number;
 }
 
-export const CUT_MARGIN_MS = 1_000;
+/**
+ * What is kept free of the window, so that a record that comes back late, or has to wait behind
+ * others of its key that time out, still gets the attempt it waited for.
+ */
+export function cutMarginMs({ windowMs }: RetryPolicy): number {
+  return Math.max(1_000, Math.min(windowMs / 20, 20_000));
+}
 
 /** The delay to park for after an attempt, or null when the next attempt would be past `endAtMs`. */
 export function delayAfterAttempt(
@@ -62,7 +68,7 @@ export function tierDelay(policy: RetryPolicy, parked: number): number {
 function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
   let best: number | null = null;
   for (const delayMs of policy.delaysMs) {
-    if (nowMs + delayMs > endAtMs - CUT_MARGIN_MS) break;
+    if (nowMs + delayMs > endAtMs - cutMarginMs(policy)) break;
     best = delayMs;
     if (delayMs >= waitMs) break;
   }

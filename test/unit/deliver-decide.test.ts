@@ -6,7 +6,7 @@ import type { HttpResult } from "../../src/deliver/attempt.ts";
 import { causeOf } from "../../src/deliver/cause.ts";
 import { decide } from "../../src/deliver/decide.ts";
 import { judge, outcomeClass, retryAfterMs } from "../../src/deliver/outcome.ts";
-import { CUT_MARGIN_MS, delayAfterAttempt, delayWithoutAttempt } from "../../src/deliver/park.ts";
+import { cutMarginMs, delayAfterAttempt, delayWithoutAttempt } from "../../src/deliver/park.ts";
 import { type AwayUntil, plan } from "../../src/deliver/plan.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import { deliveryOf, webhookDestination } from "../support/webhook-destination.ts";
@@ -147,8 +147,8 @@ test.each([
   [5_000, HOUR_MS, 10_000],
   [10_001, HOUR_MS, 30_000],
   [2 * HOUR_MS, 3 * HOUR_MS, HOUR_MS],
-  [2 * HOUR_MS, 40_000, 30_000],
-  [2 * HOUR_MS, 10_000 + CUT_MARGIN_MS, 10_000],
+  [2 * HOUR_MS, 50_000, 30_000],
+  [2 * HOUR_MS, 10_000 + cutMarginMs(POLICY), 10_000],
   [2 * HOUR_MS, 10_000, null],
 ])(
   "asked to wait %i ms without an attempt, with %i ms left, it waits %s ms",
