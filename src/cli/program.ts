@@ -13,6 +13,7 @@ import { publishCommand } from "./publish-command.ts";
 import { runCommand } from "./run-command.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { signCommand } from "./sign-command.ts";
+import { statusCommand } from "./status-command.ts";
 import { topicsCommand } from "./topics-command.ts";
 
 const COMMANDS = [
@@ -21,6 +22,7 @@ const COMMANDS = [
   configCommand,
   publishCommand,
   explainCommand,
+  statusCommand,
   deadLettersCommand,
   signCommand,
   kafkaCommand,
@@ -42,7 +44,8 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
       "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
-        "  switchyard run --config switchyard.yaml",
+        "  switchyard run --config switchyard.yaml\n" +
+        "  switchyard status --admin localhost:9464 --config switchyard.yaml",
     );
   const exit = (given: ExitStatus) => {
     status = given;
