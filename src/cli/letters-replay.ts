@@ -129,7 +129,8 @@ async function send(
   };
   const resume = `switchyard dead-letters replay --resume ${run}${options.resumeArguments}`;
   using progress = startProgress(shell, text);
-  progress.say(`Replay ${run} begins.`);
+  const verb = options.run.kind === "resume" ? "goes on" : "begins";
+  progress.say(`Replay ${run} ${verb}. Should it be cut short, it can be resumed by this name.`);
   const why = new Map<string, number>();
   const deps = {
     kafka,

@@ -1,5 +1,8 @@
 /** Looks twice at the metrics of each process. */
 
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { parseMetrics } from "./metrics-text.ts";
@@ -36,17 +39,18 @@ export function scrapeTwice(
 
 async function look(address: string, signal: AbortSignal): Promise<Look> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-  const response = await fetch(`http://${address}/metrics`, { signal: limit, redirect: "error" });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`it answered ${response.status}`);
-  const samples = parseMetrics(text).filter(({ name }) => METRICS_USED.has(name));
+  // Not fetch: it refuses some ports, and an admin port may be any.
+  const request = get(`http://${address}/metrics`, { signal: limit, agent: false });
+  const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
+  const body = await text(response);
+  if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`);
+  const samples = parseMetrics(body).filter(({ name }) => METRICS_USED.has(name));
   return { atMs: performance.now(), samples };
 }
 
 function reason(error: Error): string {
-  if (error.name === "TimeoutError") return `no answer within ${ANSWER_LIMIT_MS / 1_000} s`;
-  const { cause } = error as { readonly cause?: unknown };
-  const { code } = (cause ?? {}) as { readonly code?: unknown };
-  if (typeof code === "string") return code;
-  return cause instanceof Error ? cause.message : error.message;
+  const { cause, code } = error as { readonly cause?: unknown; readonly code?: unknown };
+  const isLate = [error, cause].some((e) => e instanceof Error && e.name === "TimeoutError");
+  if (isLate) return `no answer within ${ANSWER_LIMIT_MS / 1_000} s`;
+  return typeof code === "string" ? code : error.message;
 }

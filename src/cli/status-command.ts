@@ -3,7 +3,7 @@
 import { Command, InvalidArgumentError } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { parseDuration } from "../config/duration.ts";
+import { durationText, parseDuration } from "../config/duration.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { withKafka } from "./cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
@@ -75,7 +75,9 @@ export async function showStatus(
   { config, admins, overMs, json, signal }: ShowOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  using progress = startProgress(shell, () => "Reading");
+  using progress = startProgress(shell, () =>
+    admins.length === 0 ? "Reading" : `Measuring over ${durationText(overMs)} (--over)`,
+  );
   const nowMs = Date.now();
   const [status, scraped] = await Promise.all([
     kafkaStatus({ kafka, config, nowMs, signal }),

@@ -126,8 +126,10 @@ function notesOf({ stages, tiers, deadLetters, processes }: StatusReport): reado
   ];
 }
 
+/** Fractions, which only rates have, up to 10. */
 function countText(count: number | null): string {
-  return count === null ? "-" : count.toLocaleString("en");
+  if (count === null) return "-";
+  return (count < 10 ? count : Math.round(count)).toLocaleString("en");
 }
 
 /** Numbers below each other; `-` too. */
