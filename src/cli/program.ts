@@ -7,6 +7,7 @@ import { Command, CommanderError } from "commander";
 
 import { configCommand } from "./config-command.ts";
 import { deadLettersCommand } from "./dead-letters-command.ts";
+import { deleteCommand } from "./delete-command.ts";
 import { explainCommand } from "./explain-command.ts";
 import { demoCommand, kafkaCommand } from "./local-commands.ts";
 import { publishCommand } from "./publish-command.ts";
@@ -22,6 +23,7 @@ const COMMANDS = [
   configCommand,
   publishCommand,
   explainCommand,
+  deleteCommand,
   statusCommand,
   deadLettersCommand,
   signCommand,

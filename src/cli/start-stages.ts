@@ -1,11 +1,12 @@
 /**
  * Starts the chosen stages, in the order in which data would back up if a later one were missing:
- * deliver, delay, route, ingest. They are stopped side by side: ingest answers on for a while, and
- * what a stage has written for one that is gone waits in its topic.
+ * deliver, delay, deletion, route, ingest. They are stopped side by side: ingest answers on for a
+ * while, and what a stage has written for one that is gone waits in its topic.
  */
 
 import type { Config } from "../config/config.ts";
 import { startDelay } from "../delay/stage.ts";
+import { startDeletion } from "../deletion/stage.ts";
 import { createHttp } from "../deliver/http.ts";
 import { startDeliver } from "../deliver/stage.ts";
 import type { StageName } from "../domain/dead-letter.ts";
@@ -25,6 +26,7 @@ export const RUNNABLE_STAGES = [
   "route",
   "deliver",
   "delay",
+  "deletion",
 ] as const satisfies readonly StageName[];
 export type RunnableStage = (typeof RUNNABLE_STAGES)[number];
 
@@ -40,6 +42,7 @@ export interface StageDeps {
 const DRAIN_LIMIT_MS = 10_000;
 const ROUTE_BYTES_MAX = 32 * 1_024 * 1_024;
 const DELAY_BYTES_MAX = 4 * 1_024 * 1_024;
+const DELETION_BYTES_MAX = 4 * 1_024 * 1_024;
 /** In hand over all destinations; each may use its share. */
 const DELIVER_BYTES_MAX = 64 * 1_024 * 1_024;
 const DELIVER_SHARE_BYTES_MIN = 64 * 1_024;
@@ -69,6 +72,11 @@ export async function* startStages(
     const destinations = config.destinations.filter(isWebhook).map(({ id }) => id);
     const tiers = await tiersToDrain(config, deps.kafka);
     yield await startDelay(shared, { ...common, tiers, destinations, bytesMax: DELAY_BYTES_MAX });
+  }
+  if (chosen.includes("deletion")) {
+    const { sources, destinations } = config;
+    const own = { sources, destinations, bytesMax: DELETION_BYTES_MAX };
+    yield await startDeletion(shared, { ...common, ...own });
   }
   if (chosen.includes("route")) {
     const { sources, defaultSource, destinations } = config;

@@ -70,8 +70,10 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     const waiting = await look(groups.delay(tier), `${topics.prefix}delays.${tier}`);
     tiers.push({ tier, waiting, isRetired });
   }
+  const requests = topics.deletionRequests;
   const stages: StageStatus[] = [
     stage("route", null, await look(groups.route, topics.calls), topics.calls),
+    stage("deletion", null, await look(groups.deletion, requests), requests),
   ];
   for (const { id, kind, enabled } of config.destinations) {
     const topic = topics.deliveries(id);

@@ -1,0 +1,98 @@
+/** `switchyard delete`: one deletion request. The stage `deletion` carries it out. */
+
+import { Command } from "commander";
+
+import type { Config } from "../config/config.ts";
+import { affected, listenersBySource } from "../deletion/affected.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
+import { isoTimestamp } from "../domain/timestamp.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { withKafka } from "./cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
+import { configuredTopics } from "./connection.ts";
+import type { ExitStatus, Shell } from "./shell.ts";
+
+interface DeleteOptions extends ConfigOption {
+  /** In the order given, perhaps repeated; absent: every source. */
+  readonly source?: readonly string[];
+}
+
+export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("delete")
+    .summary("ask for the deletion of a user")
+    .description(
+      "Writes a deletion request. The webhook destinations of the user's sources are told, and " +
+        "unless sources are named the user leaves every stored audience and trait.",
+    )
+    .argument("<user>", "the user's id")
+    .addOption(configOption())
+    .option(
+      "--source <id>",
+      "only at this source; may be repeated (default: every source)",
+      (id: string, earlier: readonly string[] = []) => [...earlier, id],
+    )
+    .addHelpText(
+      "after",
+      "\nExit status: 0 the request was written, 1 failed, 2 wrong usage or configuration.\n\n" +
+        "Examples:\n  switchyard delete u1 --config switchyard.yaml\n" +
+        "  switchyard delete u1 --source web --source ios --config switchyard.yaml",
+    )
+    .action(async (user: string, options: DeleteOptions) => {
+      if (user === "") {
+        shell.err("error: the user's id is empty.\n");
+        return exit(2);
+      }
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      const { config } = loaded;
+      const sources = options.source === undefined ? null : [...new Set(options.source)];
+      const listeners = toldOf(sources, config);
+      if (typeof listeners === "string") {
+        shell.err(`error: ${listeners}\n`);
+        return exit(2);
+      }
+      const topic = configuredTopics(config).deletionRequests;
+      const request = deletionRequest(user, sources, topic, systemClock.nowMs());
+      const refused = await withKafka(config, shell, (kafka) => kafka.producer().send([request]));
+      const [problem] = refused;
+      if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
+      shell.out(
+        `Deletion requested (${topic}). To be told: ${listeners.join(", ") || "nobody"}.\n`,
+      );
+    });
+}
+
+/** The request has a time of its own, so that a replay of it gives the same message ids. */
+function deletionRequest(
+  userId: string,
+  sources: readonly string[] | null,
+  topic: string,
+  nowMs: number,
+): OutgoingRecord {
+  const timestamp = isoTimestamp(nowMs);
+  const request =
+    sources === null ? { userId, timestamp } : { userId, timestamp, sourceIds: sources };
+  return {
+    topic,
+    key: Buffer.from(userId),
+    value: Buffer.from(JSON.stringify(request)),
+    headers: [],
+  };
+}
+
+/** `<destination> for <source>` for each notification that will be sent, or what is wrong. */
+function toldOf(sourceIds: readonly string[] | null, config: Config): readonly string[] | string {
+  const { sources, destinations } = config;
+  const found = affected(
+    sourceIds,
+    listenersBySource(sources, destinations, configuredTopics(config)),
+  );
+  const unknown = sourceIds?.find((id) => !sources.some((source) => source.id === id));
+  if (found.kind === "refused" || unknown !== undefined) {
+    const known = sources.map(({ id }) => id).join(", ");
+    return `no source has the id "${unknown}". Configured: ${known || "none"}.`;
+  }
+  return found.sources.flatMap(({ source, listeners }) =>
+    listeners.map(({ destination }) => `${destination} for ${source}`),
+  );
+}

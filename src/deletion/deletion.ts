@@ -1,0 +1,133 @@
+/**
+ * A record of `deletion-requests` to what is written for it (SPEC section 6).
+ *
+ *   for each          there is a record on            key      value
+ *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
+ *   affected source                                             "timestamp","messageId"}
+ *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
+ *                     request names its sources
+ *
+ *   header of a notification    value
+ *   switchyard-message-id       UUIDv5 of userId, source and the request's time, else the record's: a
+ *                               request that is read or sent again gives the same ones
+ *   switchyard-source           the affected source
+ *   switchyard-destination      the listener
+ *   switchyard-timestamp        the time in the value: the request's, else that of receipt
+ *   switchyard-received-at      the record's time
+ *   any other                   the producer's own, without `switchyard-*`
+ *
+ * A destination with `historical: false` is told the time of receipt, as with calls.
+ */
+
+import { usableRecordTime } from "../domain/call-time.ts";
+import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import type { GivenUp } from "../domain/given-up.ts";
+import type { DestinationId, MessageId, SourceId } from "../domain/ids.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { isoTimestamp } from "../domain/timestamp.ts";
+import { uuidV5 } from "../domain/uuid.ts";
+import { affected, type ListenersBySource } from "./affected.ts";
+import { type DeletionRequest, parseRequest } from "./request.ts";
+
+/** Of message ids of delete notifications, and nothing else. */
+const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
+
+/** A record of `deletion-requests` with what is to be written for it. */
+export type Decided = Deletion | UnusableRequest;
+
+export interface Deletion {
+  readonly kind: "deletion";
+  readonly record: IncomingRecord;
+  readonly notifications: readonly Notification[];
+  /** The user whose memberships are to be forgotten; null: the request names its sources. */
+  readonly forgets: string | null;
+  /** Ids in the request that no configured source has. */
+  readonly unknownSources: readonly string[];
+}
+
+export interface Notification {
+  readonly destination: DestinationId;
+  readonly outgoing: OutgoingRecord;
+}
+
+export interface UnusableRequest extends GivenUp {
+  readonly kind: "unusable";
+}
+
+/** @param nowMs stands in for a record time that is none. */
+export function decideDeletion(
+  record: IncomingRecord,
+  listeners: ListenersBySource,
+  nowMs: number,
+): Decided {
+  const parsed = parseRequest(record.value);
+  if (parsed.kind === "refused") {
+    return { kind: "unusable", record, reason: parsed.reason, error: parsed.error };
+  }
+  const { request } = parsed;
+  const found = affected(request.sourceIds, listeners);
+  if (found.kind === "refused") {
+    return { kind: "unusable", record, reason: found.reason, error: found.error };
+  }
+  return {
+    kind: "deletion",
+    record,
+    notifications: notifications(record, request, found.sources, nowMs),
+    forgets: request.sourceIds === null ? request.userId : null,
+    unknownSources: found.unknown,
+  };
+}
+
+function notifications(
+  record: IncomingRecord,
+  { userId, timestampMs }: DeletionRequest,
+  sources: Extract<ReturnType<typeof affected>, { kind: "affected" }>["sources"],
+  nowMs: number,
+): readonly Notification[] {
+  const key = Buffer.from(userId);
+  const foreign = foreignHeaders(record.headers);
+  const receivedAtMs = usableRecordTime(record.timestampMs, nowMs);
+  return sources.flatMap(({ source, listeners }) => {
+    // As it stands in the record, even if it is no time: it is the same when it is read again.
+    const messageId = messageIdOf(userId, source, timestampMs ?? record.timestampMs);
+    return listeners.map(({ destination, topic, historical }) => {
+      const toldMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
+      const timestamp = isoTimestamp(toldMs);
+      const value = Buffer.from(JSON.stringify({ type: "delete", userId, timestamp, messageId }));
+      const headers = deliveryHeaders({
+        ...{ messageId, source, destination, timestampMs: toldMs, receivedAtMs },
+        ...NOT_TRIED,
+      });
+      return { destination, outgoing: { topic, key, value, headers: [...foreign, ...headers] } };
+    });
+  });
+}
+
+const NOT_TRIED = {
+  endpoint: null,
+  attempt: 0,
+  firstAttemptAtMs: null,
+  parked: 0,
+  dueAtMs: null,
+  notBeforeMs: null,
+  returnTopic: null,
+  rejected: [],
+  lastOutcome: null,
+} as const;
+
+function messageIdOf(userId: string, source: SourceId, atMs: number): MessageId {
+  return uuidV5(NAMESPACE, JSON.stringify([userId, source, atMs])) as MessageId;
+}
+
+/** One for each partition of `audience-syncs`, so that whoever owns it forgets the user. */
+export function forgetRecords(
+  userId: string,
+  topic: string,
+  partitions: number,
+): readonly OutgoingRecord[] {
+  const key = Buffer.from(userId);
+  const value = Buffer.from(JSON.stringify({ type: "forget", userId }));
+  return Array.from({ length: partitions }, (_, partition) => {
+    return { topic, key, value, headers: [], partition };
+  });
+}

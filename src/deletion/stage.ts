@@ -1,0 +1,276 @@
+/**
+ * The topic `deletion-requests` to the topics of webhook destinations, and to whoever keeps
+ * audiences.
+ *
+ * A partition's requests are taken in pieces, one after the other:
+ *
+ *   step                                              a crash after it
+ *   1  how many partitions audience-syncs has         the piece is read again, nothing was written
+ *   2  notifications, forget-user records and dead    what was written is written again: the
+ *      letters go out in one send                     notifications with the same message ids, the
+ *                                                     forget-user records as they were
+ *   3  dead letters of what the brokers refused       the same
+ *   4  the piece's requests are finished              the same, until the consumer commits
+ *   5  the consumer commits, now and then             nothing is repeated
+ *
+ * So an offset is committed only when each notification of each request before it is acknowledged,
+ * and each partition of audience-syncs has the user to forget. A graceful stop takes no new piece,
+ * waits for the one under way, finishes, commits and leaves: it repeats nothing.
+ *
+ * Partitions are counted anew for each piece: audiences in one that was added while this runs would
+ * keep the user otherwise. As long as the topic is missing or cannot be asked for, requests wait.
+ */
+
+import type { Destination, Source } from "../domain/destination.ts";
+import { bareLetter, type DeadLetter } from "../domain/given-up.ts";
+import { describe } from "../domain/json.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { GroupNames, TopicNames } from "../domain/topics.ts";
+import {
+  type AssignedPartition,
+  ClosedError,
+  type Kafka,
+  type PartitionHandler,
+  type Producer,
+} from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { RunningStage } from "../runtime/stage.ts";
+import { createWaits, type Waits } from "../runtime/waits.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import { lineLimit } from "../telemetry/line-limit.ts";
+import type { Log } from "../telemetry/log.ts";
+import { watchConsumer } from "../telemetry/watch-consumer.ts";
+import { listenersBySource } from "./affected.ts";
+import { decideDeletion } from "./deletion.ts";
+import { nextPiece, type Piece, tooLargeLetters } from "./piece.ts";
+
+export interface DeletionDeps {
+  readonly kafka: Kafka;
+  /** Shared by the stages of the process; the caller closes it after them. */
+  readonly producer: Producer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface DeletionConfig {
+  readonly topics: TopicNames;
+  readonly groups: GroupNames;
+  readonly sources: readonly Source[];
+  readonly destinations: readonly Destination[];
+  /** Bytes of unfinished requests. */
+  readonly bytesMax: number;
+  /** Longest wait for a piece under way when a partition or the process goes. */
+  readonly drainLimitMs: number;
+}
+
+const stage = "deletion";
+const PARTITION_RECORDS_MAX = 2_000;
+const LOG_LINES_PER_SECOND = 10;
+/** Of ids that no source has; the rest is told as a number. */
+const IDS_LOGGED_MAX = 10;
+const ASK_AGAIN_MS = 1_000;
+/** A step that waits longer is shown as trouble. */
+const SLOW_STEP_MS = 5_000;
+
+/** Starts the one consumer of `deletion-requests`. Topics must exist. */
+export function startDeletion(deps: DeletionDeps, config: DeletionConfig): Promise<RunningStage> {
+  const { sources, destinations, topics } = config;
+  const listeners = listenersBySource(sources, destinations, topics);
+  const waits = createWaits(deps.clock, SLOW_STEP_MS);
+  const fail = once(deps.onFatal);
+  const work: Work = {
+    cut: (waiting, partitions) => {
+      const nowMs = deps.clock.nowMs();
+      const decide = (record: IncomingRecord) => decideDeletion(record, listeners, nowMs);
+      return nextPiece(waiting, { decide, topics, partitions, nowMs });
+    },
+    countPartitions: createPartitionCount(deps, topics.audienceSyncs, waits),
+    write: createWriter(deps, topics.deadLetters, waits),
+    fail,
+  };
+  const consumer = deps.kafka.consume({
+    groupId: config.groups.deletion,
+    topics: [topics.deletionRequests],
+    partitionRecordsMax: PARTITION_RECORDS_MAX,
+    bytesMax: config.bytesMax,
+    // All partitions go to the same brokers: where one has to wait, the others would too.
+    whenFull: "hold",
+    drainLimitMs: config.drainLimitMs,
+    onAssigned: (assigned) => partitionHandler(assigned, work),
+    onCrash: fail,
+  });
+  const watch = watchConsumer(deps.metrics, consumer, { stage, destination: "" }, deps.clock);
+  return Promise.resolve({
+    name: stage,
+    joined: consumer.joined,
+    troubles: waits.troubles,
+    [Symbol.asyncDispose]: async () => {
+      await consumer.stop();
+      watch[Symbol.dispose]();
+    },
+  });
+}
+
+/** What the partitions share. */
+interface Work {
+  /** Of `audience-syncs`; null when the signal aborts before it is known. */
+  readonly countPartitions: (signal: AbortSignal) => Promise<number | null>;
+  /** Takes a piece off the beginning of what waits. */
+  readonly cut: (waiting: IncomingRecord[], partitions: number) => Piece;
+  /** Resolves when all that the piece becomes is acknowledged. */
+  readonly write: (piece: Piece) => Promise<void>;
+  readonly fail: (error: Error) => void;
+}
+
+function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
+  const waiting: IncomingRecord[] = [];
+  const draining = new AbortController();
+  let writing = Promise.resolve();
+  let isWorking = false;
+
+  const carryOut = async (piece: Piece) => {
+    await work.write(piece);
+    for (const { decided } of piece.requests) assigned.finish(decided.record.offset);
+  };
+  const workOff = async () => {
+    while (waiting.length > 0) {
+      const partitions = await work.countPartitions(draining.signal);
+      if (partitions === null) return;
+      writing = carryOut(work.cut(waiting, partitions));
+      await writing;
+    }
+    // In the same turn as the last look at `waiting`, so that no `take` falls between.
+    isWorking = false;
+  };
+  return {
+    take: (records) => {
+      for (const record of records) waiting.push(record);
+      if (isWorking) return;
+      isWorking = true;
+      workOff().catch((error: unknown) => work.fail(asError(error)));
+    },
+    drain: async () => {
+      draining.abort();
+      waiting.length = 0;
+      // What it fails at is told by `workOff`.
+      await writing.catch(() => undefined);
+    },
+  };
+}
+
+function createPartitionCount(
+  { kafka, clock, log }: DeletionDeps,
+  topic: string,
+  waits: Waits,
+): Work["countPartitions"] {
+  const count = async (): Promise<number | string> => {
+    try {
+      const [state] = await kafka.admin.describe([topic], []);
+      return state?.partitions ?? "there is no such topic, or no right to see it";
+    } catch (error) {
+      return asError(error).message;
+    }
+  };
+  const untilKnown = async (signal: AbortSignal): Promise<number | null> => {
+    let told = "";
+    while (!signal.aborted) {
+      const counted = await count();
+      if (typeof counted === "number") return signal.aborted ? null : counted;
+      const fix = "switchyard topics --apply";
+      if (counted !== told) log.error({ stage, topic, error: counted, fix }, "deletion.waiting");
+      told = counted;
+      await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return null;
+  };
+  const what = `the topic ${topic}, which has users to forget, could not be asked for its partitions`;
+  return (signal) => waits.during(what, untilKnown(signal));
+}
+
+/** What the brokers do not take because of its size, with what they say. */
+type Refused = ReadonlyMap<OutgoingRecord, string>;
+
+/** Writes pieces, counts what was written, and tells of what was given up. */
+function createWriter(deps: DeletionDeps, topic: string, waits: Waits): Work["write"] {
+  const { producer, clock, metrics } = deps;
+  const recordsOut = metrics.recordsOut.bind({ stage });
+  const report = createReport(deps);
+  const send = async (records: readonly OutgoingRecord[]): Promise<Refused> => {
+    if (records.length === 0) return new Map();
+    const sent = producer.send(records);
+    const refused = await waits.during("the brokers have not acknowledged a write", sent);
+    recordsOut.inc(records.length - refused.length);
+    return new Map(refused.map(({ record, error }) => [record, error]));
+  };
+  return async (piece) => {
+    const { records, letters } = piece;
+    const refused = await send([...records, ...letters.map(({ outgoing }) => outgoing)]);
+    const nowMs = clock.nowMs();
+    const large = tooLargeLetters(piece, refused, topic, nowMs);
+    const refusedAgain = await send(large.map(({ outgoing }) => outgoing));
+    const bare = [...letters, ...large]
+      .filter(({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing))
+      .map((letter) => bareLetter(letter, topic, nowMs).outgoing);
+    const [problem] = (await send(bare)).values();
+    if (problem !== undefined) {
+      throw new Error(
+        `The topic ${topic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
+      );
+    }
+    report(piece, refused, [...letters, ...large]);
+  };
+}
+
+type Report = (piece: Piece, refused: Refused, letters: readonly DeadLetter[]) => void;
+
+/** Counts and logs a piece once it is written. */
+function createReport({ metrics, log, clock }: DeletionDeps): Report {
+  const recordsIn = metrics.recordsIn.bind({ stage });
+  const unheard = metrics.deletionsUnheard.bind({});
+  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  return ({ requests }, refused, letters) => {
+    recordsIn.inc(requests.length);
+    for (const { decided } of requests) {
+      if (decided.kind === "unusable") continue;
+      const { notifications, unknownSources, record } = decided;
+      if (notifications.length === 0) unheard.inc();
+      for (const { destination, outgoing } of notifications) {
+        if (!refused.has(outgoing)) metrics.deletesWritten.bind({ destination }).inc();
+      }
+      if (unknownSources.length === 0) continue;
+      const linesLeftOut = lines.admit(clock.nowMs());
+      if (linesLeftOut === null) continue;
+      const { topic, partition, offset } = record;
+      const sources = unknownSources.slice(0, IDS_LOGGED_MAX).map(describe);
+      const count = unknownSources.length;
+      const line = { stage, sources, count, topic, partition, offset, linesLeftOut };
+      log.warn(line, "deletion.sources-unknown");
+    }
+    for (const { record, reason, error } of letters) {
+      metrics.recordsRefused.bind({ stage, reason }).inc();
+      metrics.deadLetters.bind({ stage, reason }).inc();
+      const linesLeftOut = lines.admit(clock.nowMs());
+      if (linesLeftOut === null) continue;
+      const { topic, partition, offset } = record;
+      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
+    }
+  };
+}
+
+function once(act: (error: Error) => void): (error: Error) => void {
+  let isDone = false;
+  return (error) => {
+    // The producer is closed after the stages: whoever closed it knows, and the records will be
+    // read again.
+    if (isDone || error instanceof ClosedError) return;
+    isDone = true;
+    act(error);
+  };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(`deletion failed: ${String(error)}`);
+}
