@@ -26,6 +26,7 @@ export const CAUSES = [
   "tls-unknown-ca",
   "tls-expired",
   "tls-wrong-host",
+  "tls-protocol",
   "tls",
   "protocol",
   "other",

@@ -13,6 +13,7 @@
  *   SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER* tls-unknown-ca
  *   CERT_HAS_EXPIRED, CERT_NOT_YET_VALID             tls-expired
  *   ERR_TLS_CERT_ALTNAME_INVALID                     tls-wrong-host
+ *   unsupported protocol, protocol version alert     tls-protocol: older than TLS 1.2
  *   other certificate and TLS errors                 tls
  *   HPE_*, headers too large, wrong content-length   protocol
  *   any other                                        other
@@ -43,6 +44,8 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   CERT_HAS_EXPIRED: "tls-expired",
   CERT_NOT_YET_VALID: "tls-expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "tls-wrong-host",
+  ERR_SSL_UNSUPPORTED_PROTOCOL: "tls-protocol",
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "tls-protocol",
   EPROTO: "tls",
   UND_ERR_HEADERS_OVERFLOW: "protocol",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",

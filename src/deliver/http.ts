@@ -13,19 +13,29 @@
  * for each request.
  */
 
-import type { Socket } from "node:net";
-import { Client, type Dispatcher, errors } from "undici";
+import type { SecureContext } from "node:tls";
+import { type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
-import { openSocket, type SocketOptions, type TlsSession } from "../http/connect.ts";
+import type { SocketOptions } from "../http/connect.ts";
 import {
   createDeadlines,
   type Deadline,
   type Deadlines,
   type Expiring,
 } from "../http/deadlines.ts";
-import { type ResponseStart, skipContinue } from "../http/skip-continue.ts";
+import {
+  closeOrigin,
+  createOrigin,
+  dropLane,
+  type Lane,
+  type Origin,
+  takeLane,
+} from "../http/lane.ts";
+import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
+import { secureContext } from "../http/tls.ts";
+import { systemClock } from "../runtime/clock.ts";
 import type {
   Cause,
   EndpointConnections,
@@ -47,11 +57,17 @@ export interface HttpOptions {
   readonly ca: string | null;
 }
 
-export function createHttp(options: HttpOptions): HttpPort {
+/** @param resolve finds the addresses of names; here so that tests can say what they are. */
+export function createHttp(options: HttpOptions, resolve: Resolve = systemResolve): HttpPort {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
+  const shared = {
+    allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
+    resolve: boundedResolve(resolve, systemClock),
+    secureContext: once(() => secureContext({ ca: options.ca, cert: null, key: null })),
+  };
   return {
     open: (destination) => {
-      const socketOptions = socketOptionsOf(destination, options);
+      const socketOptions = socketOptionsOf(destination, options.ca, shared);
       const origins = new Map<string, Origin>();
       return {
         send: (endpoint, request, done) => {
@@ -59,37 +75,31 @@ export function createHttp(options: HttpOptions): HttpPort {
           sendOn(target, request, deadlines, done);
         },
         close: async () => {
-          const lanes = [...origins.values()].flatMap(({ all }) => [...all]);
-          await Promise.all(lanes.map(({ client }) => client.destroy()));
+          await Promise.all([...origins.values()].map(closeOrigin));
         },
       } satisfies EndpointConnections;
     },
   };
 }
 
-function socketOptionsOf({ tls }: WebhookDestination, options: HttpOptions): SocketOptions {
-  const ca = [options.ca, tls?.ca ?? null].filter((text) => text !== null).join("\n");
-  return {
-    allowAddress: (ip) => isAllowedAddress(ip, options.allowNetworks),
-    ca: ca === "" ? null : ca,
-    cert: tls?.cert ?? null,
-    key: tls?.key ?? null,
+/** Most destinations have no TLS files of their own and share what is made of the others. */
+function socketOptionsOf(
+  { tls }: WebhookDestination,
+  ca: string | null,
+  shared: SocketOptions,
+): SocketOptions {
+  if (tls === null) return shared;
+  const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
+  const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };
+  return { ...shared, secureContext: once(() => secureContext(files)) };
+}
+
+function once(make: () => SecureContext): () => SecureContext {
+  let made: SecureContext | null = null;
+  return () => {
+    made ??= make();
+    return made;
   };
-}
-
-/** A connection, or the place for one: the client connects when it has a request. */
-interface Lane {
-  readonly client: Client;
-  readonly start: ResponseStart;
-  socket: Socket | null;
-}
-
-interface Origin {
-  readonly url: URL;
-  readonly options: SocketOptions;
-  readonly session: TlsSession;
-  readonly free: Lane[];
-  readonly all: Set<Lane>;
 }
 
 interface Target {
@@ -113,37 +123,10 @@ function targetOf(
   }
   let origin = origins.get(parsed.origin);
   if (origin === undefined) {
-    const session = { session: undefined };
-    origin = { url: parsed.url, options, session, free: [], all: new Set() };
+    origin = createOrigin(parsed.url, options);
     origins.set(parsed.origin, origin);
   }
   return { origin, path: parsed.path };
-}
-
-function makeLane(origin: Origin): Lane {
-  const { url, options, session } = origin;
-  const isSecure = url.protocol === "https:";
-  const hostname = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
-  const port = Number(url.port || (isSecure ? 443 : 80));
-  const target = { protocol: url.protocol, hostname, port };
-  const client = new Client(url.origin, {
-    allowH2: false,
-    pipelining: 1,
-    // The deadline takes the place of these.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (_options, callback) => {
-      const socket = openSocket(target, options, session, (error) => {
-        if (error === null) callback(null, socket);
-        else callback(error, null);
-      });
-      skipContinue(socket, lane.start);
-      lane.socket = socket;
-    },
-  });
-  const lane: Lane = { client, start: { awaits: false }, socket: null };
-  origin.all.add(lane);
-  return lane;
 }
 
 function sendOn(
@@ -152,7 +135,7 @@ function sendOn(
   deadlines: Deadlines,
   done: (result: HttpResult) => void,
 ): void {
-  const lane = origin.free.pop() ?? makeLane(origin);
+  const lane = takeLane(origin);
   const exchange = new Exchange(origin, lane, deadlines, done);
   const { method, body } = request;
   const headers: string[] = [];
@@ -256,16 +239,9 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 }
 
-/** A client that has failed is not used again: it may still have its error to work off. */
-function dropLane(origin: Origin, lane: Lane): void {
-  origin.all.delete(lane);
-  const error = new Error("the connection is dropped");
-  void lane.client.destroy(error);
-  // undici cannot give up a connection that does not stand yet.
-  lane.socket?.destroy(error);
-}
-
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
+  // undici says so of a response that takes over the connection, which nobody asked for.
+  if (error instanceof errors.SocketError && error.message.startsWith("bad ")) return "HPE_INVALID";
   if (typeof error.code === "string") return error.code;
   if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
   // Several addresses were tried: the first error says as much as any.

@@ -2,21 +2,23 @@
  * Sockets to endpoints: the address is checked before anything is sent to it, and so is the
  * certificate.
  *
- * A host name is looked up once per connection, refused addresses are taken out of the answer, and
- * the socket connects to what is left: there is no second look-up that could say something else.
+ * A host name is looked up at most once per connection, refused addresses are taken out of the
+ * answer, and the socket connects to what is left: there is no second look-up that could say
+ * something else.
  */
 
-import { type LookupAddress, lookup } from "node:dns";
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
-import { connect as connectTls, getCACertificates, type TLSSocket } from "node:tls";
+import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
+
+import type { Resolve } from "./lookup.ts";
+import { refusedCertificate } from "./tls.ts";
 
 export interface SocketOptions {
   /** Whether requests may go to an IP address. */
   readonly allowAddress: (ip: string) => boolean;
-  /** PEM texts; a CA is added to the public roots. Null: none. */
-  readonly ca: string | null;
-  readonly cert: string | null;
-  readonly key: string | null;
+  readonly resolve: Resolve;
+  /** Called per TLS connection; throws when the configured files are unusable. */
+  readonly secureContext: () => SecureContext;
 }
 
 export interface SocketTarget {
@@ -24,6 +26,11 @@ export interface SocketTarget {
   /** A name or an address, IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
+}
+
+/** The last TLS session of an origin, so that later connections shake hands quickly. */
+export interface TlsSession {
+  session: Buffer | undefined;
 }
 
 export class AddressRefusedError extends Error {
@@ -53,7 +60,7 @@ export function openSocket(
   socket.on("error", once);
   socket.on("close", () => once(new Error("closed while connecting")));
   socket.once(isSecure ? "secureConnect" : "connect", () => {
-    const error = isSecure ? refuseSelfSigned(socket as TLSSocket) : null;
+    const error = isSecure ? refusedPeer(socket as TLSSocket, session) : null;
     if (error === null) once(null);
     else socket.destroy(error);
   });
@@ -64,23 +71,16 @@ export function openSocket(
   return socket;
 }
 
-/** The last TLS session of an origin, so that later connections shake hands quickly. */
-export interface TlsSession {
-  session: Buffer | undefined;
-}
-
 function secure(
   common: { host: string; port: number; lookup: LookupFunction },
-  { ca, cert, key }: SocketOptions,
+  { secureContext }: SocketOptions,
   stored: TlsSession,
 ): TLSSocket {
   const socket = connectTls({
     ...common,
-    ...(ca === null ? {} : { ca: [...getCACertificates("default"), ca] }),
-    ...(cert === null || key === null ? {} : { cert, key }),
+    secureContext: secureContext(),
     ...(stored.session === undefined ? {} : { session: stored.session }),
     ALPNProtocols: ["http/1.1"],
-    minVersion: "TLSv1.2",
     // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
   });
@@ -90,17 +90,16 @@ function secure(
   return socket;
 }
 
-/** A self-signed certificate is refused even where the configuration lists it as a CA. */
-function refuseSelfSigned(socket: TLSSocket): Error | null {
-  const certificate = socket.getPeerX509Certificate();
-  if (certificate === undefined || !certificate.checkIssued(certificate)) return null;
-  const error = new Error("the endpoint's certificate is self-signed");
-  return Object.assign(error, { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+/** What is refused once is looked at in full the next time. */
+function refusedPeer(socket: TLSSocket, stored: TlsSession): Error | null {
+  const error = refusedCertificate(socket.getPeerX509Certificate(), Date.now());
+  if (error !== null) stored.session = undefined;
+  return error;
 }
 
-function checkedLookup({ allowAddress }: SocketOptions): LookupFunction {
+function checkedLookup({ allowAddress, resolve }: SocketOptions): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+    resolve(hostname, (error, found) => {
       if (error !== null) {
         callback(error, []);
         return;

@@ -1,0 +1,78 @@
+/**
+ * Connections to an origin, each with a place of its own. undici's `Client` holds one connection,
+ * makes it when it has a request, and makes it anew when it was closed between requests: before
+ * it writes to a connection that was idle it looks for a FIN or a reset, and what it has not
+ * written goes over a new connection. That is the only case in which a request surely has not
+ * reached the endpoint, so it is the only one that is sent again without counting as an attempt.
+ * A request that was written and not answered may have been acted upon.
+ */
+
+import type { Socket } from "node:net";
+import { Client } from "undici";
+
+import { openSocket, type SocketOptions, type TlsSession } from "./connect.ts";
+import { type ResponseStart, skipContinue } from "./skip-continue.ts";
+
+/** A connection, or the place for one: the client connects when it has a request. */
+export interface Lane {
+  readonly client: Client;
+  readonly start: ResponseStart;
+  socket: Socket | null;
+}
+
+export interface Origin {
+  readonly url: URL;
+  readonly options: SocketOptions;
+  readonly session: TlsSession;
+  /** Used by nobody now; the one used last is at the end. */
+  readonly free: Lane[];
+  readonly all: Set<Lane>;
+}
+
+export function createOrigin(url: URL, options: SocketOptions): Origin {
+  return { url, options, session: { session: undefined }, free: [], all: new Set() };
+}
+
+/** A lane that nobody else uses. Give it back by pushing it to `free`, or drop it. */
+export function takeLane(origin: Origin): Lane {
+  return origin.free.pop() ?? makeLane(origin);
+}
+
+function makeLane(origin: Origin): Lane {
+  const { url, options, session } = origin;
+  const isSecure = url.protocol === "https:";
+  const hostname = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
+  const port = Number(url.port || (isSecure ? 443 : 80));
+  const target = { protocol: url.protocol, hostname, port };
+  const client = new Client(url.origin, {
+    allowH2: false,
+    pipelining: 1,
+    // The deadline takes the place of these.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (_options, callback) => {
+      const socket = openSocket(target, options, session, (error) => {
+        if (error === null) callback(null, socket);
+        else callback(error, null);
+      });
+      skipContinue(socket, lane.start);
+      lane.socket = socket;
+    },
+  });
+  const lane: Lane = { client, start: { awaits: false }, socket: null };
+  origin.all.add(lane);
+  return lane;
+}
+
+/** A client that has failed is not used again: it may still have its error to work off. */
+export function dropLane(origin: Origin, lane: Lane): void {
+  origin.all.delete(lane);
+  const error = new Error("the connection is dropped");
+  void lane.client.destroy(error);
+  // undici cannot give up a connection that does not stand yet.
+  lane.socket?.destroy(error);
+}
+
+export async function closeOrigin(origin: Origin): Promise<void> {
+  await Promise.all([...origin.all].map(({ client }) => client.destroy()));
+}
