@@ -91,10 +91,10 @@ test("looks at real admin ports, and says of others why not", async () => {
   metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
   const accepted = metrics.attempts.bind({ destination: "crm", outcome: "accepted" });
   accepted.inc(5);
-  // Counted between the two looks: the first one asks for the gauges, too.
-  const ended = metrics.onScrape(() => {
-    ended();
-    setImmediate(() => accepted.inc(7));
+  let looks = 0;
+  metrics.onScrape(() => {
+    looks += 1;
+    if (looks === 2) accepted.inc(7);
   });
   const here = `127.0.0.1:${admin.port}`;
   const never = new AbortController().signal;

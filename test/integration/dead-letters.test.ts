@@ -1,0 +1,184 @@
+// From a rejection to the dead letter, to its replay and its delivery, with the program as people
+// run it, on a real Kafka; and the status meanwhile.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, expect, test } from "vitest";
+
+import type { StatusReport } from "../../src/cli/status-report.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/probe.ts";
+import { uniquePrefix } from "../support/prefix.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const CALLS = 60;
+const POLL = { timeout: 60_000, interval: 250 };
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const prefix = uniquePrefix("letters");
+const folder = mkdtempSync(join(tmpdir(), "switchyard-letters-"));
+const file = join(folder, "switchyard.yaml");
+const adminPort = await freePort();
+const children = new Set<ChildProcess>();
+
+/** Users whose calls were accepted, in order; a request is refused while `status` says so. */
+const hook = { status: 410, refused: 0, accepted: [] as string[] };
+const server = createServer(async (request, response) => {
+  const body = JSON.parse(await text(request)) as { readonly userId: string };
+  if (hook.status === 200) hook.accepted.push(body.userId);
+  else hook.refused += 1;
+  response.writeHead(hook.status).end();
+});
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+writeFileSync(
+  file,
+  `
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
+sources: [{ id: web, destinations: [hook] }]
+defaultSource: web
+destinations:
+  - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${(server.address() as AddressInfo).port}/" }] }
+delivery: { delays: [10s], allowNetworks: [127.0.0.0/8] }
+admin: { host: 127.0.0.1, port: ${adminPort} }
+`,
+);
+
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  server.closeAllConnections();
+  server.close();
+  const kafka = createKafka(
+    {
+      brokers,
+      clientId: "test",
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordBytesMax: () => 1_048_576,
+    },
+    createLog("error", { write: () => undefined }),
+  );
+  const names = await kafka.admin.topics();
+  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await kafka.close();
+  rmSync(folder, { recursive: true });
+});
+
+function start(args: readonly string[]) {
+  const child = spawn(process.execPath, [MAIN, ...args, "--config", file]);
+  children.add(child);
+  const ended = once(child, "close").then(([status]) => {
+    children.delete(child);
+    return status as number | null;
+  });
+  return { child, ended };
+}
+
+async function switchyard(args: readonly string[], input = "") {
+  const { child, ended } = start(args);
+  child.stdin.end(input);
+  const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { status, out, err };
+}
+
+async function status(args: readonly string[] = []): Promise<StatusReport> {
+  const { out } = await switchyard(["status", "--json", ...args]);
+  return JSON.parse(out) as StatusReport;
+}
+
+function calls(count: number): string {
+  const lines = Array.from({ length: count }, (_, number) =>
+    JSON.stringify({ type: "track", event: "e", userId: `u-${number}`, messageId: `m-${number}` }),
+  );
+  return lines.join("\n");
+}
+
+test("rejected, listed, replayed with an interruption, delivered; status all the while", async () => {
+  const running = start(["run", "--stages", "route,deliver,delay"]);
+  running.child.stdout.resume();
+  running.child.stderr.resume();
+  const isReady = async () => {
+    const answer = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
+    return answer?.ok;
+  };
+  await expect.poll(isReady, POLL).toBe(true);
+  expect(await switchyard(["publish"], calls(CALLS))).toMatchObject({ status: 0 });
+
+  const letters = async () => {
+    const { out } = await switchyard(["dead-letters", "list", "--json", "--reason", "rejected"]);
+    return out.split("\n").filter((line) => line !== "");
+  };
+  await expect.poll(async () => (await letters()).length, POLL).toBe(CALLS);
+  expect(hook.refused).toBe(CALLS);
+  const one = await switchyard(["dead-letters", "list", "--message-id", "m-7", "--since", "1h"]);
+  expect(one.out).toContain(`${prefix}deliveries.hook/`);
+  expect(one.out).toContain("1 dead letter matches.");
+  const none = await switchyard(["dead-letters", "list", "--until", "1h"]);
+  expect(none.out).toBe("No dead letters match.\n");
+
+  hook.status = 200;
+  const dry = await switchyard(["dead-letters", "replay", "--dry-run", "--destination", "hook"]);
+  expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("60 dead letters to") });
+
+  const replaying = start([
+    "dead-letters",
+    "replay",
+    "--destination",
+    "hook",
+    "--per-second",
+    "10",
+  ]);
+  const [out, err] = [text(replaying.child.stdout), text(replaying.child.stderr)];
+  await expect.poll(() => hook.accepted.length, POLL).toBeGreaterThan(5);
+  replaying.child.kill("SIGINT");
+  expect(await replaying.ended).toBe(1);
+  const sent = Number(/(\d+) of 60 replayed\./.exec(await out)?.[1]);
+  expect(sent).toBeLessThan(CALLS);
+  const run = /replay --resume (\S+)/.exec(await err)?.[1] ?? "";
+  await expect.poll(() => hook.accepted.length, POLL).toBe(sent);
+
+  const resumed = await switchyard(["dead-letters", "replay", "--resume", run]);
+  expect(resumed).toMatchObject({
+    status: 0,
+    out: expect.stringContaining(`${CALLS - sent} of ${CALLS - sent} replayed.`),
+  });
+  await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS);
+  // Nothing that was committed was sent again.
+  expect(new Set(hook.accepted).size).toBe(CALLS);
+  const again = await switchyard(["dead-letters", "replay", "--resume", run]);
+  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("no replay") });
+
+  const admin = `127.0.0.1:${adminPort}`;
+  const idle = async () => {
+    const report = await status(["--admin", admin, "--over", "1s"]);
+    expect(report.processes).toEqual([{ admin, error: null }]);
+    return report.stages.find(({ destination }) => destination === "hook");
+  };
+  await expect.poll(idle, POLL).toMatchObject({
+    lag: 0,
+    oldestMs: null,
+    donePerMinute: expect.any(Number),
+    failedPerMinute: expect.any(Number),
+    deadLettersLastDay: CALLS,
+  });
+
+  running.child.kill("SIGTERM");
+  expect(await running.ended).toBe(0);
+  await switchyard(["publish"], calls(5));
+  const stopped = await status(["--admin", admin, "--over", "1s"]);
+  expect(stopped.stages[0]).toMatchObject({
+    stage: "route",
+    lag: 5,
+    oldestMs: expect.any(Number),
+    donePerMinute: null,
+  });
+  expect(stopped.processes).toEqual([{ admin, error: "ECONNREFUSED" }]);
+  expect(stopped.deadLetters).toMatchObject({ lastDay: CALLS, byReason: { rejected: CALLS } });
+});
