@@ -58,15 +58,16 @@ export interface CallRate {
 
 /** @param perSecond above 0; a second's worth may come at once. */
 export function callRate(perSecond: number): CallRate {
-  let left = perSecond;
+  const most = Math.max(1, perSecond);
+  let left = most;
   let countedAtMs: number | null = null;
   return {
     take: (calls, nowMs) => {
       // A clock that was set back pays nothing off, and takes nothing away.
       const passedMs = Math.max(0, nowMs - (countedAtMs ?? nowMs));
       countedAtMs = nowMs;
-      left = Math.min(perSecond, left + (passedMs * perSecond) / 1_000);
-      if (left <= 0) return Math.max(1, Math.ceil((-left * 1_000) / perSecond));
+      left = Math.min(most, left + (passedMs * perSecond) / 1_000);
+      if (left < 1) return Math.ceil(((1 - left) * 1_000) / perSecond);
       left -= calls;
       return 0;
     },
