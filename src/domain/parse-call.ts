@@ -66,21 +66,21 @@ export function parseCallFields(
   sizeBytes = Number.POSITIVE_INFINITY,
 ): ParsedCall {
   const problems: string[] = [];
-  const properties = object(json, "properties", problems);
-  const traits = object(json, "traits", problems);
+  const properties = object(json.properties, "properties", problems);
+  const traits = object(json.traits, "traits", problems);
   const call: Unchecked = {
     type,
     messageId: messageId(json.messageId),
-    userId: id(json, "userId", problems),
-    anonymousId: id(json, "anonymousId", problems),
-    groupId: id(json, "groupId", problems),
-    previousId: id(json, "previousId", problems),
-    event: text(json, "event", problems),
-    name: text(json, "name", problems),
-    category: text(json, "category", problems),
+    userId: id(json.userId, "userId", problems),
+    anonymousId: id(json.anonymousId, "anonymousId", problems),
+    groupId: id(json.groupId, "groupId", problems),
+    previousId: id(json.previousId, "previousId", problems),
+    event: text(json.event, "event", problems),
+    name: text(json.name, "name", problems),
+    category: text(json.category, "category", problems),
     properties: type === "page" ? pageProperties(traits, properties) : properties,
     traits: type === "page" ? null : traits,
-    context: object(json, "context", problems),
+    context: object(json.context, "context", problems),
     integrations: integrations(json),
     timestamp: json.timestamp,
     originalTimestamp: json.originalTimestamp,
@@ -129,8 +129,7 @@ function findTooDeep(call: CallFields, problems: string[]): void {
   }
 }
 
-function id(json: JsonObject, field: string, problems: string[]): string | null {
-  const value = json[field];
+function id(value: unknown, field: string, problems: string[]): string | null {
   if (typeof value === "string") return value === "" ? null : value;
   if (value === undefined || value === null) return null;
   if (typeof value === "number" && Number.isFinite(value)) return `${value}`;
@@ -138,16 +137,14 @@ function id(json: JsonObject, field: string, problems: string[]): string | null 
   return null;
 }
 
-function text(json: JsonObject, field: string, problems: string[]): string | null {
-  const value = json[field];
+function text(value: unknown, field: string, problems: string[]): string | null {
   if (typeof value === "string") return value === "" ? null : value;
   if (value === undefined || value === null) return null;
   problems.push(`${field} is ${kindOf(value)}, expected text`);
   return null;
 }
 
-function object(json: JsonObject, field: string, problems: string[]): JsonObject | null {
-  const value = json[field];
+function object(value: unknown, field: string, problems: string[]): JsonObject | null {
   if (isJsonObject(value)) return value;
   // Empty text is what "absent" looks like in some languages, for objects too.
   if (value === undefined || value === null || value === "") return null;
