@@ -63,7 +63,8 @@ test("a broker that does not start is an error that quotes its log and says wher
   const noJars = join(temporary, "no-jars");
   const prepared = prepareBroker(java.path, noJars, temporary, 0, signal);
   await expect(prepared).rejects.toThrow(/could not format.*StorageTool/s);
-  const broker = { java: java.path, jars: noJars, directory: temporary, address: "127.0.0.1:1" };
+  const place = { directory: temporary, address: "127.0.0.1:1", behind: [] };
+  const broker = { java: java.path, jars: noJars, ...place };
   const started = startBroker(broker, "guarded", signal);
   await expect(started).rejects.toThrow(/did not start.*kafka\.Kafka.*kafka\.log/s);
 });

@@ -103,7 +103,7 @@ export function violations(
 }
 
 /** An attempt comes after the one before it and at least the delay of its tier. */
-function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): string[] {
+export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): string[] {
   return entry.requests.flatMap(({ attempt, endpoint, atMs }) => {
     if (attempt === 1) return [];
     const before = entry.requests.filter(
@@ -131,7 +131,7 @@ function late(entry: Entry, { windowMs }: RetryPolicy): string[] {
  * It expires only when the longest delay would end after the window, which begins when it is parked
  * if that is before a first attempt.
  */
-function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
+export function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
   const saidMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
   const firstMs = Math.max(saidMs, Math.min(...entry.writtenAtMs));
   const fromMs = firstMs + windowMs - Math.max(...delaysMs);
@@ -140,7 +140,7 @@ function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string
     .map(({ atMs }) => `it expired ${fromMs - atMs} ms early`);
 }
 
-function givenUpWithoutReason(entry: Entry, recipient: Recipient): string[] {
+export function givenUpWithoutReason(entry: Entry, recipient: Recipient): string[] {
   return entry.deadLetters.flatMap(({ reason, endpoint }) => {
     if (reason === "expired") return [];
     if (reason !== "rejected") return [`it became a dead letter as ${reason}`];

@@ -25,16 +25,29 @@ export interface Program {
   stop(): Promise<number | null>;
 }
 
+export interface ProgramOptions {
+  /** Arguments after `run --config FILE`. */
+  readonly args?: readonly string[];
+  /** Added to the environment, and stronger than the file. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /**
  * Starts `switchyard run` on a configuration file. The guard ends it, and removes the file's
  * directory, if this process dies without having stopped it.
  */
-export function startProgram(configFile: string, onLog: (line: LogLine) => void): Program {
-  const command = [process.execPath, join(ROOT, "src/main.ts"), "run", "--config", configFile];
+export function startProgram(
+  configFile: string,
+  onLog: (line: LogLine) => void,
+  { args = [], env = {} }: ProgramOptions = {},
+): Program {
+  const main = join(ROOT, "src/main.ts");
+  const command = [process.execPath, main, "run", "--config", configFile, ...args];
   const child = spawn("/bin/sh", [GUARD, dirname(configFile), ...command], {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     // Of a group of its own: Ctrl-C is for the demonstration, which stops it in good order.
     detached: true,
+    env: { ...process.env, ...env },
   });
   const guard = child.stdio[3];
   guard?.on("error", () => undefined); // it has gone already

@@ -7,6 +7,7 @@ import { brokerSettings, imageEnvironment, KAFKA_VERSION } from "./settings.ts";
 
 export const KAFKA_IMAGE = `apache/kafka:${KAFKA_VERSION}`;
 const CLIENT_PORT = 9092;
+const FRONTED_PORT = 9100;
 const START_LIMIT_MS = 120_000;
 const RESTART_LIMIT_MS = 60_000;
 
@@ -14,6 +15,8 @@ export interface DockerBroker {
   readonly id: string;
   /** `host:port` for clients. */
   readonly address: string;
+  /** `host:port` for each proxy, in their order. */
+  readonly behind: readonly string[];
   kill(): Promise<void>;
   restart(): Promise<void>;
   remove(): Promise<void>;
@@ -32,34 +35,50 @@ export async function dockerHost(): Promise<string | null> {
 /**
  * Starts a broker. Unless it is `kept`, testcontainers' reaper removes it when this process is
  * gone, however it ends.
+ *
+ * @param fronts addresses of proxies, each of which gets a listener of its own
  */
 export async function startContainer(
   host: string,
   preferredPort: number,
   kept: boolean,
+  fronts: readonly string[] = [],
 ): Promise<DockerBroker> {
   if (kept) process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
   const { GenericContainer, Wait } = await import("testcontainers");
   // The broker tells clients its address, so the published port must be known before it starts.
   const port = await freePort(preferredPort);
   const address = `${host}:${port}`;
-  const settings = brokerSettings(
-    { advertised: address, client: `0.0.0.0:${CLIENT_PORT}`, controller: "127.0.0.1:9093" },
-    "/tmp/kafka-data",
+  const fronted = await Promise.all(
+    fronts.map(async (advertised, index) => {
+      const inside = FRONTED_PORT + index;
+      return { advertised, client: `0.0.0.0:${inside}`, inside, outside: await freePort() };
+    }),
   );
+  const listeners = {
+    advertised: address,
+    client: `0.0.0.0:${CLIENT_PORT}`,
+    controller: "127.0.0.1:9093",
+    fronted,
+  };
+  const settings = brokerSettings(listeners, "/tmp/kafka-data");
   const container = await new GenericContainer(KAFKA_IMAGE)
     .withEnvironment({
       ...imageEnvironment(settings),
       KAFKA_CONTROLLER_QUORUM_VOTERS: "1@127.0.0.1:9093",
       KAFKA_HEAP_OPTS: "-Xmx768m",
     })
-    .withExposedPorts({ container: CLIENT_PORT, host: port })
+    .withExposedPorts(
+      { container: CLIENT_PORT, host: port },
+      ...fronted.map(({ inside, outside }) => ({ container: inside, host: outside })),
+    )
     .withLabels({ "switchyard.local-kafka": "true" })
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .withStartupTimeout(START_LIMIT_MS)
     .start();
   await untilAnswers(address, AbortSignal.timeout(RESTART_LIMIT_MS));
-  return startedBroker(container, address);
+  const behind = fronted.map(({ outside }) => `${host}:${outside}`);
+  return startedBroker(container, address, behind);
 }
 
 /** Whether a container that another process started runs. */
@@ -95,6 +114,7 @@ async function unlessMissing<Result>(action: Promise<Result>): Promise<Result | 
 async function startedBroker(
   container: StartedTestContainer,
   address: string,
+  behind: readonly string[],
 ): Promise<DockerBroker> {
   const { getContainerRuntimeClient } = await import("testcontainers");
   const client = await getContainerRuntimeClient();
@@ -102,6 +122,7 @@ async function startedBroker(
   return {
     id: container.getId(),
     address,
+    behind,
     kill: async () => {
       await handle.kill({ signal: "SIGKILL" });
       await handle.wait({ condition: "not-running" });

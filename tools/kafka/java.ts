@@ -27,22 +27,34 @@ export interface JavaBroker {
   readonly directory: string;
   /** `host:port` for clients. */
   readonly address: string;
+  /** `host:port` for each proxy, in their order. */
+  readonly behind: readonly string[];
 }
 
-/** Writes the settings and formats the data, unless the directory holds a formatted broker. */
+/**
+ * Writes the settings and formats the data, unless the directory holds a formatted broker.
+ *
+ * @param fronts addresses of proxies, each of which gets a listener of its own
+ */
 export async function prepareBroker(
   java: string,
   jars: string,
   directory: string,
   preferredPort: number,
   signal: AbortSignal,
+  fronts: readonly string[] = [],
 ): Promise<JavaBroker> {
   const address = `127.0.0.1:${await freePort(preferredPort)}`;
   const controller = `127.0.0.1:${await freePort()}`;
   const data = join(directory, "data");
-  const broker: JavaBroker = { java, jars, directory, address };
+  const fronted = await Promise.all(
+    fronts.map(async (advertised) => ({ advertised, client: `127.0.0.1:${await freePort()}` })),
+  );
+  const behind = fronted.map(({ client }) => client);
+  const broker: JavaBroker = { java, jars, directory, address, behind };
   mkdirSync(directory, { recursive: true });
-  const settings = brokerSettings({ advertised: address, client: address, controller }, data);
+  const listeners = { advertised: address, client: address, controller, fronted };
+  const settings = brokerSettings(listeners, data);
   writeFileSync(
     join(directory, "server.properties"),
     propertiesText({ ...settings, "controller.quorum.bootstrap.servers": controller }),

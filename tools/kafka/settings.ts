@@ -15,15 +15,30 @@ export interface Listeners {
   /** What the broker binds, `host:port`. */
   readonly client: string;
   readonly controller: string;
+  /** One more listener for each, for clients that come by way of a proxy. */
+  readonly fronted?: readonly Fronted[];
+}
+
+export interface Fronted {
+  /** The proxy's address, `host:port`; the broker tells it to clients that come this way. */
+  readonly advertised: string;
+  /** What the broker binds, `host:port`. */
+  readonly client: string;
 }
 
 export function brokerSettings(listeners: Listeners, dataDirectory: string): KafkaSettings {
+  const fronted = (listeners.fronted ?? []).map((each, index) => ({
+    ...each,
+    name: `FRONTED${index}`,
+  }));
+  const clients = [{ name: "PLAINTEXT", ...listeners }, ...fronted];
+  const bound = [...clients, { name: "CONTROLLER", client: listeners.controller }];
   return {
     "process.roles": "broker,controller",
     "node.id": "1",
-    listeners: `PLAINTEXT://${listeners.client},CONTROLLER://${listeners.controller}`,
-    "advertised.listeners": `PLAINTEXT://${listeners.advertised}`,
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    listeners: bound.map(({ name, client }) => `${name}://${client}`).join(),
+    "advertised.listeners": clients.map(({ name, advertised }) => `${name}://${advertised}`).join(),
+    "listener.security.protocol.map": bound.map(({ name }) => `${name}:PLAINTEXT`).join(),
     "controller.listener.names": "CONTROLLER",
     "log.dirs": dataDirectory,
 

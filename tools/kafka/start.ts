@@ -32,6 +32,8 @@ export interface LocalKafka extends AsyncDisposable {
 
 /** A broker for one test alone, which may kill it. */
 export interface PrivateKafka extends LocalKafka {
+  /** Where each of `fronts` connects to, in their order. */
+  readonly behind: readonly string[];
   /** SIGKILL. Returns when the broker is gone. */
   kill(): Promise<void>;
   /** Starts a killed broker again: same address, same data. Returns when it answers. */
@@ -45,21 +47,31 @@ export interface StartOptions {
   readonly log?: Progress;
 }
 
+export interface PrivateOptions {
+  /**
+   * Addresses of proxies, `host:port`. Clients that reach the broker through one of them are told
+   * its address, so that they stay behind it.
+   */
+  readonly fronts?: readonly string[];
+}
+
 /** Starts or finds a Kafka by the table above. Throws an error that says what to do about it. */
 export async function startKafka(
-  options: StartOptions & { readonly private: true },
+  options: StartOptions & PrivateOptions & { readonly private: true },
 ): Promise<PrivateKafka>;
 export async function startKafka(
   options?: StartOptions & { readonly private?: boolean },
 ): Promise<LocalKafka>;
 export async function startKafka(
-  options: StartOptions & { readonly private?: boolean } = {},
+  options: StartOptions & PrivateOptions & { readonly private?: boolean } = {},
 ): Promise<LocalKafka> {
   const signal = options.signal ?? new AbortController().signal;
   const log = options.log ?? (() => undefined);
   signal.throwIfAborted();
   const brokers = options.private ? [] : environmentBrokers();
-  return brokers.length > 0 ? await useBrokers(brokers) : await startPrivate(signal, log);
+  return brokers.length > 0
+    ? await useBrokers(brokers)
+    : await startPrivate(signal, log, options.fronts ?? []);
 }
 
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
@@ -74,15 +86,19 @@ async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
   return { how: "environment", brokers, jars: null, stop, [Symbol.asyncDispose]: stop };
 }
 
-async function startPrivate(signal: AbortSignal, log: Progress): Promise<PrivateKafka> {
+async function startPrivate(
+  signal: AbortSignal,
+  log: Progress,
+  fronts: readonly string[],
+): Promise<PrivateKafka> {
   const choice = await choose(signal, log);
-  if (choice.kind === "java") return await startJava(choice, signal, log);
+  if (choice.kind === "java") return await startJava(choice, signal, log, fronts);
   try {
-    return await startDocker(choice.host, signal, log);
+    return await startDocker(choice.host, signal, log, fronts);
   } catch (cause) {
     signal.throwIfAborted();
     log(`${KAFKA_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
-    return await startJava(await chooseJava(signal, log), signal, log);
+    return await startJava(await chooseJava(signal, log), signal, log, fronts);
   }
 }
 
@@ -90,15 +106,18 @@ async function startDocker(
   host: string,
   signal: AbortSignal,
   log: Progress,
+  fronts: readonly string[],
 ): Promise<PrivateKafka> {
   log(`starting Apache Kafka (Docker, ${KAFKA_IMAGE})`);
-  const { address, kill, restart, remove } = await startContainer(host, 0, false);
+  const started = await startContainer(host, 0, false, fronts);
+  const { address, behind, kill, restart, remove } = started;
   const stop = once(remove);
   if (signal.aborted) await stop();
   signal.throwIfAborted();
   return {
     how: "docker",
     brokers: [address],
+    behind,
     jars: null,
     kill,
     restart,
@@ -111,10 +130,11 @@ async function startJava(
   { java, jars }: JavaChoice,
   signal: AbortSignal,
   log: Progress,
+  fronts: readonly string[],
 ): Promise<PrivateKafka> {
   log("starting Apache Kafka (Java)");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  const [broker, first] = await startOrClear(java, jars, directory, signal);
+  const [broker, first] = await startOrClear(java, jars, directory, signal, fronts);
   let running = first;
   const stop = once(async () => {
     await killBroker(running);
@@ -123,6 +143,7 @@ async function startJava(
   return {
     how: "java",
     brokers: [broker.address],
+    behind: broker.behind,
     jars,
     kill: () => killBroker(running),
     restart: async () => {
@@ -140,9 +161,10 @@ async function startOrClear(
   jars: string,
   directory: string,
   signal: AbortSignal,
+  fronts: readonly string[],
 ): Promise<[JavaBroker, ChildProcess]> {
   try {
-    const broker = await prepareBroker(java, jars, directory, 0, signal);
+    const broker = await prepareBroker(java, jars, directory, 0, signal, fronts);
     return [broker, await startBroker(broker, "guarded", signal)];
   } catch (error) {
     const leftover = signal.aborted ? directory : join(directory, "data");

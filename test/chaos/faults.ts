@@ -1,0 +1,179 @@
+/**
+ * What goes wrong in a round, and which repetitions it may cause.
+ *
+ *   fault      does                                                     may repeat what was done
+ *   stop       SIGTERM with work in hand; a new start later             nothing
+ *   replace    another program starts, then one gets SIGTERM            nothing
+ *   join       another program starts, and stops after a while          nothing
+ *   sick       an endpoint fails everything for a while                 nothing
+ *   kill       SIGKILL; a new start at once or later                    before it
+ *   kill-all   SIGKILL of every program at the same time                before it
+ *   freeze     SIGSTOP for longer than the session timeout, SIGCONT     before it, and until it has joined again
+ *   silence    its connections go silent for longer than that           the same
+ *   cut        its connections to the broker are reset, a few times     the same
+ *   broker     SIGKILL of the broker; a new start later                 the same
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { PrivateKafka } from "../../tools/kafka/start.ts";
+import type { Prng } from "../support/prng.ts";
+import type { Exposure } from "./laws.ts";
+import type { Member } from "./member.ts";
+import { SESSION_TIMEOUT_MS } from "./setup.ts";
+
+/** Commits come once a second; an attempt that began earlier is noted with its end. */
+const BEFORE_MS = 4_000;
+/** A request that was sent before a kill may be noted after it. */
+const AFTER_KILL_MS = 500;
+/** Until those who have lost sight of the broker have heard of it, drained and joined again. */
+const REJOINED_MS = 10_000;
+
+export interface FaultWorld {
+  readonly random: Prng;
+  readonly broker: PrivateKafka;
+  /** The programs that make up the pipeline. */
+  readonly members: readonly Member[];
+  /** Runs all stages, but only while a fault wants it. */
+  readonly spare: Member;
+  readonly setSick: (isSick: boolean) => void;
+  readonly exposures: Exposure[];
+  /** Members that a fault has in its hands. */
+  readonly busy: Set<Member>;
+  /** Something happened that must not, whatever the deliveries say. */
+  readonly fail: (says: string) => void;
+  readonly say: (line: string) => void;
+}
+
+type Fault = (world: FaultWorld) => Promise<void>;
+
+const GRACEFUL: Readonly<Record<string, Fault>> = {
+  stop: (world) =>
+    withMember(world, async (member) => {
+      await stop(world, member);
+      await sleep(world.random.integer(0, 2_000));
+      await member.start();
+    }),
+  replace: (world) =>
+    withSpare(world, () => withMember(world, (member) => stopAndStart(world, member))),
+  join: (world) => withSpare(world, () => sleep(world.random.integer(1_000, 4_000))),
+  sick: async ({ random, setSick }) => {
+    setSick(true);
+    await sleep(random.integer(3_000, 10_000));
+    setSick(false);
+  },
+};
+
+const VIOLENT: Readonly<Record<string, Fault>> = {
+  kill: (world) =>
+    withMember(world, async (member) => {
+      const over = expose(world, "kill");
+      await member.kill();
+      over(AFTER_KILL_MS);
+      await sleep(world.random.pick([0, 0, world.random.integer(0, 8_000)]));
+      await member.start();
+    }),
+  "kill-all": async (world) => {
+    const all = world.members.filter((member) => !world.busy.has(member));
+    for (const member of all) world.busy.add(member);
+    const over = expose(world, "kill");
+    await Promise.all(all.map((member) => member.kill()));
+    over(AFTER_KILL_MS);
+    await Promise.all(all.map((member) => member.start()));
+    for (const member of all) world.busy.delete(member);
+  },
+  freeze: (world) =>
+    withMember(world, async (member) => {
+      const over = expose(world, "freeze");
+      member.freeze();
+      await sleep(SESSION_TIMEOUT_MS + world.random.integer(1_000, 5_000));
+      member.thaw();
+      over(REJOINED_MS);
+    }),
+  silence: (world) =>
+    withMember(world, async (member) => {
+      const over = expose(world, "silence");
+      member.proxy.hold();
+      await sleep(SESSION_TIMEOUT_MS + world.random.integer(1_000, 8_000));
+      member.proxy.release();
+      over(REJOINED_MS);
+    }),
+  cut: (world) =>
+    withMember(world, async (member) => {
+      const over = expose(world, "cut");
+      for (let times = world.random.integer(1, 4); times > 0; times -= 1) {
+        member.proxy.cut();
+        await sleep(world.random.integer(50, 1_500));
+      }
+      over(REJOINED_MS);
+    }),
+  broker: async (world) => {
+    const over = expose(world, "broker");
+    await world.broker.kill();
+    await sleep(world.random.pick([500, 3_000, SESSION_TIMEOUT_MS + 3_000]));
+    await world.broker.restart();
+    over(REJOINED_MS);
+  },
+};
+
+const ALL: Readonly<Record<string, Fault>> = { ...GRACEFUL, ...VIOLENT };
+export const FAULT_KINDS: readonly string[] = Object.keys(ALL);
+
+export function isGraceful(kind: string): boolean {
+  return kind in GRACEFUL;
+}
+
+/** Resolves when the fault is over; programs may still be joining. */
+export async function inject(kind: string, world: FaultWorld): Promise<void> {
+  await ALL[kind]?.(world);
+}
+
+/** Nothing that was done before now can be repeated because of an earlier fault. */
+export async function untilCalm(exposures: readonly Exposure[]): Promise<void> {
+  const endMs = Math.max(0, ...exposures.map(({ toMs }) => toMs));
+  await sleep(Math.max(0, endMs + 1 - Date.now()));
+}
+
+/** Returns what ends the exposure, so many milliseconds from when it is called. */
+function expose({ exposures }: FaultWorld, kind: string): (afterMs: number) => void {
+  const fromMs = Date.now() - BEFORE_MS;
+  const open: Exposure = { kind, fromMs, toMs: Number.POSITIVE_INFINITY };
+  exposures.push(open);
+  return (afterMs) => {
+    exposures[exposures.indexOf(open)] = { kind, fromMs, toMs: Date.now() + afterMs };
+  };
+}
+
+async function withMember(world: FaultWorld, act: (member: Member) => Promise<void>) {
+  const idle = world.members.filter((member) => member.isRunning && !world.busy.has(member));
+  if (idle.length === 0) return;
+  const member = world.random.pick(idle);
+  world.busy.add(member);
+  world.say(`  ${member.name}`);
+  await act(member);
+  world.busy.delete(member);
+}
+
+async function withSpare(world: FaultWorld, act: () => Promise<unknown>): Promise<void> {
+  const { spare } = world;
+  if (world.busy.has(spare)) return;
+  world.busy.add(spare);
+  await spare.start();
+  await spare.ready();
+  await act();
+  await stop(world, spare);
+  world.busy.delete(spare);
+}
+
+async function stopAndStart(world: FaultWorld, member: Member): Promise<void> {
+  await stop(world, member);
+  await member.start();
+  await member.ready();
+}
+
+async function stop({ exposures, fail }: FaultWorld, member: Member): Promise<void> {
+  const askedAtMs = Date.now();
+  const status = await member.stop();
+  const isHindered = exposures.some(({ toMs }) => toMs > askedAtMs);
+  if (status !== 0 && !isHindered) fail(`${member.name} ended with ${status} after SIGTERM`);
+}

@@ -1,0 +1,186 @@
+/**
+ * What must hold for each delivery, whatever went wrong, and what follows from which fault.
+ *
+ *   law                                                    unless
+ *   accepted by an endpoint, or a dead letter              -
+ *   no attempt before its tier's delay or `Retry-After`    the window would end first
+ *   nothing leaves a delay topic before it is due          -
+ *   no attempt after the window                            the program was frozen while it sent it
+ *   nothing expires or is rejected without cause           -
+ *   nothing is done twice                                  it was done shortly before or during a
+ *                                                          fault that may undo it (`Exposure`)
+ *
+ * Of what was done twice only the first repetition needs a fault: the others follow from it.
+ */
+
+import type { RetryPolicy } from "../../src/deliver/park.ts";
+import {
+  early,
+  givenUpEarly,
+  givenUpWithoutReason,
+  isAccepted,
+  isSettled,
+  type Recipient,
+} from "../support/ledger.ts";
+import type { ChaosEntry, ChaosRequest } from "./journal.ts";
+
+/** What was done in this time may be done again: it may not have been committed. */
+export interface Exposure {
+  readonly kind: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export type Law = "lost" | "early" | "late" | "given up" | "repeated" | "order";
+
+export interface Violation {
+  readonly law: Law;
+  readonly says: string;
+}
+
+/** Something of a delivery that happened again. */
+export interface Repetition {
+  readonly what: string;
+  readonly firstAtMs: number;
+  readonly againAtMs: number;
+}
+
+/** From a check of the window in the program to the note in the receiver. */
+const LATE_GRACE_MS = 2_000;
+/** A wait past the window is cut; then neither the tier nor `Retry-After` is the rule. */
+const CUT_MARGIN_MS = 2_000;
+
+export function violations(
+  entry: ChaosEntry,
+  recipient: Recipient,
+  policy: RetryPolicy,
+  exposures: readonly Exposure[],
+): Violation[] {
+  const say = (law: Law, says: readonly string[]) => says.map((each) => ({ law, says: each }));
+  return [
+    ...say("lost", isSettled(entry, recipient) ? [] : ["neither accepted nor a dead letter"]),
+    ...say("early", [
+      ...early(entry, recipient, policy),
+      ...returnedEarly(entry),
+      ...beforeRetryAfter(entry, recipient, policy),
+    ]),
+    ...say("late", late(entry, policy, exposures)),
+    ...say("given up", [...givenUpEarly(entry, policy), ...givenUpWithoutReason(entry, recipient)]),
+    ...say("repeated", unexplained(repetitions(entry, recipient), exposures)),
+  ];
+}
+
+function returnedEarly({ written }: ChaosEntry): string[] {
+  return written.flatMap(({ where, dueAtMs, atMs, place }) => {
+    if (where !== "delivery" || dueAtMs === null || atMs >= dueAtMs) return [];
+    return [`${place} came back ${dueAtMs - atMs} ms before it was due`];
+  });
+}
+
+/** Judged where attempts were made once: of repeated ones nobody knows which follows from which. */
+function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: RetryPolicy): string[] {
+  const beganMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
+  const longestMs = Math.max(...policy.delaysMs);
+  return entry.requests.flatMap((next) => {
+    const isOfSame = (request: ChaosRequest) =>
+      recipient.deliver === "any" || request.endpoint === next.endpoint;
+    const before = entry.requests.filter(
+      (request) => request.attempt === next.attempt - 1 && isOfSame(request),
+    );
+    const isOnce = new Set(before.map(({ endpoint }) => endpoint)).size === before.length;
+    const asked = before.reduce((most, { retryAfterMs }) => Math.max(most, retryAfterMs), 0);
+    const answeredMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
+    const isCut = answeredMs + longestMs + CUT_MARGIN_MS > beganMs + policy.windowMs;
+    if (asked === 0 || !isOnce || isCut || next.atMs >= answeredMs + asked) return [];
+    return [`attempt ${next.attempt} came before the ${asked} ms that an endpoint had asked for`];
+  });
+}
+
+function late(
+  { requests }: ChaosEntry,
+  { windowMs }: RetryPolicy,
+  exposures: readonly Exposure[],
+): string[] {
+  const firstMs = requests.filter(({ attempt }) => attempt === 1).map(({ atMs }) => atMs);
+  const endMs = Math.max(...firstMs) + windowMs;
+  const wasFrozen = (atMs: number) =>
+    exposures.some(({ kind, fromMs, toMs }) => kind === "freeze" && atMs > fromMs && atMs < toMs);
+  return requests
+    .filter(({ atMs }) => atMs > endMs + LATE_GRACE_MS && !wasFrozen(atMs))
+    .map(({ attempt, atMs }) => `attempt ${attempt} came ${atMs - endMs} ms after the window`);
+}
+
+/** In the order in which they happened again. */
+export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetition[] {
+  const found: Repetition[] = [];
+  const firsts = new Map<string, number>();
+  const step = (what: string, atMs: number, endAtMs: number) => {
+    const firstAtMs = firsts.get(what);
+    if (firstAtMs === undefined) firsts.set(what, endAtMs);
+    else found.push({ what, firstAtMs, againAtMs: atMs });
+  };
+  const accepted = new Map<string, ChaosRequest>();
+  for (const request of [...entry.requests].sort((a, b) => a.atMs - b.atMs)) {
+    const { attempt, path, atMs, endAtMs } = request;
+    step(`attempt ${attempt} at ${path}`, atMs, endAtMs);
+    const at = deliver === "any" ? "" : path;
+    const before = accepted.get(at);
+    if (before !== undefined && attempt > before.attempt) {
+      const what = `attempt ${attempt} at ${path}, after an acceptance`;
+      found.push({ what, firstAtMs: before.endAtMs, againAtMs: atMs });
+    }
+    if (isAccepted(request) && before === undefined) accepted.set(at, request);
+  }
+  for (const { where, parked, endpoint, atMs } of [...entry.written].sort(
+    (a, b) => a.atMs - b.atMs,
+  )) {
+    const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
+    step(`${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`, atMs, atMs);
+  }
+  return found.sort((a, b) => a.againAtMs - b.againAtMs);
+}
+
+/** The fault that explains a repetition, or null. */
+export function explanation(
+  { firstAtMs, againAtMs }: Repetition,
+  exposures: readonly Exposure[],
+): Exposure | null {
+  const explains = ({ fromMs, toMs }: Exposure) =>
+    firstAtMs >= fromMs && firstAtMs <= toMs && againAtMs >= fromMs;
+  return exposures.find(explains) ?? null;
+}
+
+function unexplained(all: readonly Repetition[], exposures: readonly Exposure[]): string[] {
+  const [first] = all;
+  if (first === undefined || explanation(first, exposures) !== null) return [];
+  const { what, firstAtMs, againAtMs } = first;
+  return [`${what} ${againAtMs - firstAtMs} ms after the first time, and no fault explains it`];
+}
+
+/**
+ * Where no endpoint fails, calls of one user arrive one after the other, as they were sent. What a
+ * fault made go on to a later attempt is left out: its first request was never seen.
+ */
+export function outOfOrder(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
+  const latest = new Map<string, ChaosEntry>();
+  const found: { readonly entry: ChaosEntry; readonly violation: Violation }[] = [];
+  for (const [user, entry] of entries) {
+    const first = firstRequest(entry);
+    if (first?.attempt !== 1) continue;
+    const before = latest.get(user);
+    const beforeEndMs = before === undefined ? 0 : (firstRequest(before)?.endAtMs ?? 0);
+    if (first.atMs < beforeEndMs) {
+      const says = `came ${beforeEndMs - first.atMs} ms before ${before?.messageId} of the same user was over`;
+      found.push({ entry, violation: { law: "order", says } });
+    }
+    latest.set(user, entry);
+  }
+  return found;
+}
+
+function firstRequest({ requests }: ChaosEntry): ChaosRequest | undefined {
+  return requests.reduce<ChaosRequest | undefined>(
+    (first, each) => (first === undefined || each.atMs < first.atMs ? each : first),
+    undefined,
+  );
+}

@@ -1,0 +1,125 @@
+/** One program of a run, which is started, stopped, killed and frozen, many times. */
+
+import assert from "node:assert/strict";
+import { createWriteStream, mkdirSync, rmSync, type WriteStream, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Program, startProgram } from "../../tools/demo/program.ts";
+import { freePort } from "../../tools/kafka/probe.ts";
+import type { BrokerProxy } from "./proxy.ts";
+
+/** Stages that are not told to stop by then are counted as hanging; the program allows itself 30 s. */
+const STOP_LIMIT_MS = 45_000;
+
+export class Member {
+  readonly name: string;
+  /** As `--stages` takes them; null: all. */
+  readonly stages: string | null;
+  readonly proxy: BrokerProxy;
+  readonly #configFile: string;
+  readonly #log: WriteStream;
+  readonly #onDeath: (says: string) => void;
+  #program: Program | null = null;
+  #ready: Promise<void> = Promise.resolve();
+  #isWanted = false;
+
+  /**
+   * @param directory the member makes one of its own in it, for its configuration and its log.
+   * @param onDeath called when the program ends without having been told to.
+   */
+  constructor(
+    options: {
+      readonly name: string;
+      readonly stages: string | null;
+      readonly directory: string;
+      readonly config: string;
+      readonly proxy: BrokerProxy;
+    },
+    onDeath: (says: string) => void,
+  ) {
+    const { name, stages, directory, config, proxy } = options;
+    this.name = name;
+    this.stages = stages;
+    this.proxy = proxy;
+    this.#onDeath = onDeath;
+    // The guard removes the directory of the configuration if this process is killed.
+    const own = join(directory, name);
+    mkdirSync(own, { recursive: true });
+    this.#configFile = join(own, "switchyard.yaml");
+    writeFileSync(this.#configFile, config);
+    this.#log = createWriteStream(join(directory, `${name}.log`), { flags: "a" });
+  }
+
+  get isRunning(): boolean {
+    return this.#program !== null;
+  }
+
+  /** Returns when it runs; `ready` tells when it has joined. */
+  async start(): Promise<void> {
+    assert(this.#program === null);
+    const port = await freePort();
+    const late = Promise.withResolvers<void>();
+    const program = startProgram(
+      this.#configFile,
+      (line) => {
+        if (line.msg === "ready.incomplete") late.resolve();
+        this.#log.write(`${JSON.stringify(line)}\n`);
+      },
+      {
+        args: this.stages === null ? [] : ["--stages", this.stages],
+        env: {
+          SWITCHYARD_KAFKA_BROKERS: this.proxy.address,
+          SWITCHYARD_ADMIN_PORT: `${port}`,
+        },
+      },
+    );
+    this.#program = program;
+    this.#ready = Promise.race([program.ready, late.promise]);
+    this.#ready.catch(() => undefined);
+    this.#isWanted = true;
+    void program.ended.then((status) => {
+      const wasWanted = this.#isWanted && this.#program === program;
+      this.#program = null;
+      if (wasWanted) this.#onDeath(`${this.name} ended by itself with status ${status}`);
+    });
+  }
+
+  /** Resolves when it has joined all its groups, or says that it takes too long. */
+  async ready(): Promise<void> {
+    if (this.#program !== null) await this.#ready;
+  }
+
+  /** SIGTERM. Resolves with the exit status; null when it had to be killed. */
+  async stop(): Promise<number | null> {
+    const program = this.#program;
+    if (program === null) return 0;
+    this.#isWanted = false;
+    const kill = setTimeout(() => process.kill(program.pid, "SIGKILL"), STOP_LIMIT_MS);
+    const status = await program.stop();
+    clearTimeout(kill);
+    return status;
+  }
+
+  /** SIGKILL. Resolves when it is gone. */
+  async kill(): Promise<void> {
+    const program = this.#program;
+    if (program === null) return;
+    this.#isWanted = false;
+    process.kill(program.pid, "SIGKILL");
+    await program.ended;
+  }
+
+  freeze(): void {
+    if (this.#program !== null) process.kill(this.#program.pid, "SIGSTOP");
+  }
+
+  thaw(): void {
+    if (this.#program !== null) process.kill(this.#program.pid, "SIGCONT");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await new Promise((resolve) => this.#log.end(resolve));
+    rmSync(join(this.#configFile, ".."), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,47 @@
+/** Publishes calls all the time: a few users, so that keys meet, and now and then what is no call. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { OutgoingRecord } from "../../src/domain/record.ts";
+import type { Producer } from "../../src/kafka/port.ts";
+import type { Prng } from "../support/prng.ts";
+import type { Journal, SentCall } from "./journal.ts";
+import { topics } from "./setup.ts";
+
+const USERS = 20;
+
+/** Goes on until the signal aborts; resolves when the last call is acknowledged. */
+export async function publish(
+  producer: Producer,
+  journal: Journal,
+  random: Prng,
+  stop: AbortSignal,
+): Promise<void> {
+  let count = 0;
+  while (!stop.aborted) {
+    const calls: SentCall[] = [];
+    for (let left = random.integer(1, 6); left > 0; left -= 1) {
+      count += 1;
+      calls.push({ messageId: `m${count}`, user: `u${random.integer(1, USERS)}` });
+    }
+    const records = calls.map(callRecord);
+    if (random.chance(0.02)) {
+      const key = `poison-${count}`;
+      journal.poison.add(key);
+      records.push(record(key, random.pick(["no call", '{"type":"track"}', "[]"])));
+    }
+    // Before the write, so that no request comes for a call that nobody knows.
+    for (const call of calls) journal.sent(call);
+    await producer.send(records);
+    await sleep(random.integer(20, 220));
+  }
+}
+
+function callRecord({ messageId, user }: SentCall): OutgoingRecord {
+  const call = { type: "track", messageId, userId: user, event: "Order Completed" };
+  return record(user, JSON.stringify({ ...call, properties: { total: 42.5 } }));
+}
+
+function record(key: string, value: string): OutgoingRecord {
+  return { topic: topics.calls, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
+}

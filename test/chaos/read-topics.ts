@@ -1,0 +1,62 @@
+/** Reads into the journal what the programs have written, and tells whether they have read it all. */
+
+import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
+import type { Journal } from "./journal.ts";
+import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setup.ts";
+
+const STEP_BYTES_MAX = 1_024 * 1_024;
+
+export class TopicReader {
+  readonly #kafka: Kafka;
+  readonly #journal: Journal;
+  readonly #destinations: readonly ChaosDestination[];
+  readonly #positions = new Map<string, number>();
+
+  constructor(kafka: Kafka, journal: Journal, destinations: readonly ChaosDestination[]) {
+    this.#kafka = kafka;
+    this.#journal = journal;
+    this.#destinations = destinations;
+  }
+
+  /** Everything written since the last time. */
+  async read(): Promise<void> {
+    const names = [
+      ...this.#destinations.map(({ id }) => topics.deliveries(id)),
+      ...DELAYS_MS.map(topics.delays),
+      topics.deadLetters,
+    ];
+    for (const topic of names) {
+      for (const each of await this.#kafka.admin.offsets(topic)) await this.#readOne(topic, each);
+    }
+  }
+
+  async #readOne(topic: string, { partition, end }: PartitionOffsets): Promise<void> {
+    const place = `${topic}/${partition}`;
+    const from = this.#positions.get(place) ?? 0;
+    if (from >= end) return;
+    const signal = AbortSignal.timeout(60_000);
+    const range = { topic, partition, from, to: end, bytesMax: STEP_BYTES_MAX, signal };
+    for await (const records of this.#kafka.read(range)) {
+      for (const record of records) this.#journal.read(record);
+    }
+    this.#positions.set(place, end);
+  }
+
+  /** Partitions whose group has not committed their end. */
+  async behind(): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const [topic, group] of consumedTopics(this.#destinations)) {
+      const committed = new Map(
+        (await this.#kafka.admin.committed(group, topic)).map((each) => [
+          each.partition,
+          each.offset,
+        ]),
+      );
+      for (const { partition, end } of await this.#kafka.admin.offsets(topic)) {
+        const offset = committed.get(partition) ?? 0;
+        if (offset < end) found.push(`${topic}/${partition} is committed to ${offset} of ${end}`);
+      }
+    }
+    return found;
+  }
+}

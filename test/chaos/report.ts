@@ -1,0 +1,107 @@
+/** The ledger of a run as text, and the history of a delivery where a law was broken. */
+
+import { isAccepted } from "../support/ledger.ts";
+import type { ChaosEntry, Journal } from "./journal.ts";
+import { type Exposure, explanation, type Law, repetitions, type Violation } from "./laws.ts";
+import { recipientOf } from "./setup.ts";
+
+export interface Injected {
+  readonly kind: string;
+  readonly atMs: number;
+}
+
+export interface Broken {
+  /** Null when it is about the run as a whole. */
+  readonly entry: ChaosEntry | null;
+  readonly violation: Violation | { readonly law: "run"; readonly says: string };
+}
+
+const LAWS: readonly (Law | "run")[] = [
+  "lost",
+  "early",
+  "late",
+  "given up",
+  "repeated",
+  "order",
+  "run",
+];
+
+export interface LedgerInput {
+  readonly journal: Journal;
+  readonly injected: readonly Injected[];
+  readonly exposures: readonly Exposure[];
+  readonly broken: readonly Broken[];
+}
+
+export function ledgerText({ journal, injected, exposures, broken }: LedgerInput): string {
+  let deliveries = 0;
+  let accepted = 0;
+  let requests = 0;
+  const letters = new Map<string, number>();
+  const repeats = new Map<string, number>();
+  for (const [entry, destination] of journal.deliveries()) {
+    deliveries += 1;
+    requests += entry.requests.length;
+    if (entry.requests.some(isAccepted)) accepted += 1;
+    for (const { reason } of entry.deadLetters) add(letters, reason);
+    const [first] = repetitions(entry, recipientOf(destination));
+    if (first !== undefined) add(repeats, explanation(first, exposures)?.kind ?? "no fault");
+  }
+  for (const [reason = "?"] of journal.poisonLetters.values()) add(letters, reason);
+  const faults = new Map<string, number>();
+  for (const { kind } of injected) add(faults, kind);
+  const laws = LAWS.map((law) => {
+    return `${law} = ${broken.filter(({ violation }) => violation.law === law).length}`;
+  });
+  return [
+    `calls          ${journal.calls.length}, and ${journal.poison.size} values that are no calls`,
+    `deliveries     ${deliveries}: ${accepted} accepted, ${requests} requests`,
+    `dead letters   ${listed(letters)}`,
+    `repeated       ${listed(repeats)} (deliveries, by the fault that explains it)`,
+    `faults         ${listed(faults)}`,
+    `broken laws    ${laws.join(", ")}`,
+  ].join("\n");
+}
+
+/** Everything that happened to a delivery, with the faults in between. */
+export function history({ entry, violation }: Broken, injected: readonly Injected[]): string {
+  if (entry === null) return `${violation.law}: ${violation.says}`;
+  const lines = [
+    ...entry.requests.map(({ atMs, endAtMs, path, attempt, status }) => ({
+      atMs,
+      says: `attempt ${attempt} at ${path}: ${status ?? "no answer"} after ${endAtMs - atMs} ms`,
+    })),
+    ...entry.written.map(({ atMs, place, parked, attempt, dueAtMs, reason, endpoint }) => ({
+      atMs,
+      says: [
+        `${place}, attempts ${attempt}, parked ${parked}`,
+        ...(dueAtMs === null ? [] : [`due at ${time(dueAtMs)}`]),
+        ...(endpoint === null ? [] : [`for ${endpoint}`]),
+        ...(reason === null ? [] : [reason]),
+      ].join(", "),
+    })),
+  ];
+  const fromMs = Math.min(...lines.map(({ atMs }) => atMs)) - 10_000;
+  const toMs = Math.max(...lines.map(({ atMs }) => atMs));
+  const around = injected
+    .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+    .map(({ atMs, kind }) => ({ atMs, says: `--- ${kind}` }));
+  const sorted = [...lines, ...around].sort((a, b) => a.atMs - b.atMs);
+  return [
+    `${violation.law}: ${entry.messageId} for ${entry.destination}: ${violation.says}`,
+    ...sorted.map(({ atMs, says }) => `  ${time(atMs)} ${says}`),
+  ].join("\n");
+}
+
+function time(atMs: number): string {
+  return new Date(atMs).toISOString().slice(11, 23);
+}
+
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function listed(counts: ReadonlyMap<string, number>): string {
+  if (counts.size === 0) return "none";
+  return [...counts].map(([key, count]) => `${key} ${count}`).join(", ");
+}

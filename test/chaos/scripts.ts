@@ -1,0 +1,81 @@
+/**
+ * What an endpoint answers to which attempt at a call: decided by the seed, so that a repeated
+ * request gets the same answer as the first one.
+ *
+ *   fate of a call at a scripted endpoint   share
+ *   accepted at once                        70 %
+ *   accepted after one to three failures    18 %
+ *   rejected, at once or after a failure     8 %
+ *   never accepted                           4 %
+ */
+
+import { createPrng, type Prng } from "../support/prng.ts";
+
+export type Answer =
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly retryAfterSeconds: number | null;
+      readonly afterMs: number;
+    }
+  /** No answer before the deadline. */
+  | { readonly kind: "hang" }
+  | { readonly kind: "reset" };
+
+type Fate =
+  | { readonly kind: "accepted"; readonly failures: number }
+  | { readonly kind: "rejected"; readonly failures: number };
+
+/** An endpoint that fails now answers this, whatever the call. */
+export function sickAnswer(random: Prng): Answer {
+  return random.chance(0.2) ? { kind: "hang" } : status(random.pick([500, 502, 503]), 5);
+}
+
+export function healthyAnswer(random: Prng): Answer {
+  return status(random.pick([200, 202, 204]), random.integer(0, 150));
+}
+
+/** @param attempt counted from 1. */
+export function scriptedAnswer(
+  seed: number,
+  endpoint: string,
+  messageId: string,
+  attempt: number,
+): Answer {
+  const fate = fateOf(createPrng(hash(`${seed} ${endpoint} ${messageId}`)));
+  const random = createPrng(hash(`${seed} ${endpoint} ${messageId} ${attempt}`));
+  if (attempt <= fate.failures) return failure(random);
+  return fate.kind === "accepted" ? healthyAnswer(random) : status(400, random.integer(0, 50));
+}
+
+function fateOf(random: Prng): Fate {
+  const share = random.fraction();
+  if (share < 0.7) return { kind: "accepted", failures: 0 };
+  if (share < 0.88) return { kind: "accepted", failures: random.integer(1, 3) };
+  if (share < 0.96) return { kind: "rejected", failures: random.integer(0, 1) };
+  return { kind: "accepted", failures: Number.POSITIVE_INFINITY };
+}
+
+/** `Retry-After` is rare: it holds the endpoint's other deliveries, too. */
+function failure(random: Prng): Answer {
+  const share = random.fraction();
+  if (share < 0.1) return { kind: "hang" };
+  if (share < 0.25) return { kind: "reset" };
+  const afterMs = random.integer(0, 100);
+  if (share < 0.27) return status(429, afterMs, random.integer(1, 3));
+  if (share < 0.29) return status(503, afterMs, random.integer(1, 3));
+  return status(random.pick([408, 429, 500, 502, 503, 503]), afterMs);
+}
+
+function status(code: number, afterMs: number, retryAfterSeconds: number | null = null): Answer {
+  return { kind: "status", status: code, retryAfterSeconds, afterMs };
+}
+
+/** FNV-1a. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (const character of text) {
+    value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  }
+  return value >>> 0;
+}

@@ -1,0 +1,113 @@
+/**
+ * What is the same in every run: six destinations, their endpoints' tempers, short delays and a
+ * short window.
+ *
+ *   destination   endpoints              temper
+ *   healthy       one                    accepts everything
+ *   narrow        one, concurrency 2     accepts everything
+ *   flaky         one                    scripted: failures of every kind, rejections
+ *   sick          one                    like flaky, and now and then it fails everything
+ *   any           two, one will do       like flaky, each for itself
+ *   every         two, both must         like flaky, each for itself
+ */
+
+import { stringify } from "yaml";
+
+import { endpointKey } from "../../src/domain/destination.ts";
+import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
+import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import type { Recipient } from "../support/ledger.ts";
+
+export const DELAYS_MS = [1_000, 2_000, 4_000];
+export const WINDOW_MS = 30_000;
+export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
+export const TIMEOUT_MS = 3_000;
+export const SESSION_TIMEOUT_MS = 6_000;
+const PARTITIONS = 3;
+
+const PREFIX = "chaos.";
+export const topics = topicNames(PREFIX);
+export const groups = groupNames(PREFIX);
+
+export interface ChaosEndpoint {
+  readonly key: EndpointKey;
+  /** Of the URL, without the host. */
+  readonly path: string;
+  readonly temper: "healthy" | "scripted" | "sick";
+}
+
+export interface ChaosDestination {
+  readonly id: DestinationId;
+  readonly deliver: "any" | "every";
+  readonly concurrency: number;
+  readonly endpoints: readonly ChaosEndpoint[];
+}
+
+/** @param baseUrl of the receiver, such as `http://127.0.0.1:8000`. */
+export function destinations(baseUrl: string): readonly ChaosDestination[] {
+  const endpoint = (path: string, temper: ChaosEndpoint["temper"]) => ({
+    key: endpointKey(baseUrl + path),
+    path,
+    temper,
+  });
+  const destination = (id: string, endpoints: readonly ChaosEndpoint[]): ChaosDestination => ({
+    id: id as DestinationId,
+    deliver: id === "every" ? "every" : "any",
+    concurrency: id === "narrow" ? 2 : 64,
+    endpoints,
+  });
+  return [
+    destination("healthy", [endpoint("/healthy", "healthy")]),
+    destination("narrow", [endpoint("/narrow", "healthy")]),
+    destination("flaky", [endpoint("/flaky", "scripted")]),
+    destination("sick", [endpoint("/sick", "sick")]),
+    destination("any", [endpoint("/any-a", "scripted"), endpoint("/any-b", "scripted")]),
+    destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
+  ];
+}
+
+export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recipient {
+  return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
+}
+
+/** YAML for `switchyard run`; brokers and the admin port come by the environment. */
+export function configuration(all: readonly ChaosDestination[], baseUrl: string): string {
+  return stringify({
+    kafka: {
+      brokers: ["overridden:1"],
+      topicPrefix: PREFIX,
+      partitions: PARTITIONS,
+      replicationFactor: 1,
+      sessionTimeout: `${SESSION_TIMEOUT_MS}ms`,
+    },
+    sources: [{ id: "web", writeKey: "k", destinations: all.map(({ id }) => id) }],
+    defaultSource: "web",
+    destinations: all.map(({ id, deliver, concurrency, endpoints }) => ({
+      id,
+      type: "webhook",
+      deliver,
+      concurrency,
+      endpoints: endpoints.map(({ path }) => ({ url: baseUrl + path })),
+      messageIdHeader: true,
+      attemptHeader: true,
+    })),
+    delivery: {
+      timeout: `${TIMEOUT_MS}ms`,
+      window: `${WINDOW_MS}ms`,
+      delays: DELAYS_MS.map((ms) => `${ms}ms`),
+      allowNetworks: ["127.0.0.0/8"],
+    },
+    admin: { host: "127.0.0.1", port: 1 },
+  });
+}
+
+/** Each topic that is consumed, with the group that must have finished all of it in the end. */
+export function consumedTopics(
+  all: readonly ChaosDestination[],
+): readonly (readonly [topic: string, group: string])[] {
+  return [
+    [topics.calls, groups.route],
+    ...all.map(({ id }) => [topics.deliveries(id), groups.deliver(id)] as const),
+    ...DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
+  ];
+}

@@ -1,0 +1,117 @@
+/**
+ * How soon deliveries go on when a program is killed and started again at once, with ten
+ * destinations and the default session timeout: the groups wait for the dead member that long.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { stringify } from "yaml";
+import type { OutgoingRecord } from "../../src/domain/record.ts";
+import { topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { startKafka } from "../../tools/kafka/start.ts";
+import { Member } from "./member.ts";
+import { startProxy } from "./proxy.ts";
+import { startReceiver } from "./receiver.ts";
+
+const DESTINATIONS = 10;
+const TIMES = 3;
+const GOAL_S = 15;
+const PREFIX = "takeover.";
+const topics = topicNames(PREFIX);
+
+/** Returns a table. */
+export async function measureTakeover(say: (line: string) => void): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-takeover-"));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const paths = Array.from({ length: DESTINATIONS }, (_each, index) => `/d${index}`);
+  const seen = new Map<string, () => void>();
+  const receiver = stack.use(
+    await startReceiver(
+      () => ({ kind: "status", status: 200, retryAfterSeconds: null, afterMs: 0 }),
+      ({ path }) => seen.get(path)?.(),
+    ),
+  );
+  /** Each path's milliseconds until its next request. */
+  const untilAllSeen = (sinceMs: number) =>
+    Promise.all(
+      paths.map(
+        (path) =>
+          new Promise<number>((resolve) => {
+            seen.set(path, () => resolve(Date.now() - sinceMs));
+          }),
+      ),
+    );
+  const proxy = stack.use(await startProxy());
+  const broker = stack.use(await startKafka({ private: true, fronts: [proxy.address], log: say }));
+  proxy.leadTo(broker.behind[0] ?? "");
+  const config = configuration(paths, receiver.baseUrl);
+  const options = { name: "program", stages: null, directory, config, proxy };
+  const member = stack.use(new Member(options, say));
+  await member.start();
+  await member.ready();
+
+  const connection = { brokers: broker.brokers, clientId: "takeover", tls: null, sasl: null };
+  const kafka = createKafka(
+    { ...connection, sessionTimeoutMs: 10_000, recordBytesMax: () => 1e6 },
+    createLog("error", { write: () => undefined }),
+  );
+  stack.defer(() => kafka.close());
+  const over = new AbortController();
+  const publishing = publishCalls(kafka.producer(), over.signal);
+  const rows: string[] = [];
+  for (let time = 1; time <= TIMES; time += 1) {
+    await untilAllSeen(0);
+    // Until the groups have committed and the members are at rest.
+    await sleep(5_000);
+    say(`SIGKILL ${time}`);
+    await member.kill();
+    const killedAtMs = Date.now();
+    const waits = untilAllSeen(killedAtMs);
+    await member.start();
+    rows.push(row(time, await waits));
+  }
+  over.abort();
+  await publishing;
+  const title = `seconds from SIGKILL, and a start at once, to the next delivery; ${DESTINATIONS} destinations, session timeout 10 s; goal ${GOAL_S} s`;
+  return [title, "time   first   median   last", ...rows].join("\n");
+}
+
+async function publishCalls(
+  producer: { send(records: readonly OutgoingRecord[]): Promise<unknown> },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let count = 1; !signal.aborted; count += 1) {
+    const user = `u${count % 50}`;
+    const call = { type: "track", messageId: `m${count}`, userId: user, event: "Order Completed" };
+    const value = Buffer.from(JSON.stringify(call));
+    await producer.send([{ topic: topics.calls, key: Buffer.from(user), value, headers: [] }]);
+    await sleep(20);
+  }
+}
+
+function row(time: number, waitsMs: readonly number[]): string {
+  const sorted = [...waitsMs].sort((a, b) => a - b);
+  const at = (index: number) => ((sorted[index] ?? Number.NaN) / 1_000).toFixed(1);
+  return `${time}      ${at(0)}     ${at(Math.floor(sorted.length / 2))}      ${at(sorted.length - 1)}`;
+}
+
+function configuration(paths: readonly string[], baseUrl: string): string {
+  const ids = paths.map((path) => path.slice(1));
+  return stringify({
+    kafka: { brokers: ["overridden:1"], topicPrefix: PREFIX, partitions: 3, replicationFactor: 1 },
+    sources: [{ id: "web", writeKey: "k", destinations: ids }],
+    defaultSource: "web",
+    destinations: ids.map((id) => ({
+      id,
+      type: "webhook",
+      endpoints: [{ url: `${baseUrl}/${id}` }],
+    })),
+    delivery: { allowNetworks: ["127.0.0.0/8"] },
+    admin: { host: "127.0.0.1", port: 1 },
+  });
+}
