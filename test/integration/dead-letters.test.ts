@@ -29,11 +29,16 @@ const children = new Set<ChildProcess>();
 
 /** Users whose calls were accepted, in order; a request is refused while `status` says so. */
 const hook = { status: 410, refused: 0, accepted: [] as string[] };
-const server = createServer(async (request, response) => {
-  const body = JSON.parse(await text(request)) as { readonly userId: string };
-  if (hook.status === 200) hook.accepted.push(body.userId);
-  else hook.refused += 1;
-  response.writeHead(hook.status).end();
+const server = createServer((request, response) => {
+  text(request).then(
+    (body) => {
+      const { userId } = JSON.parse(body) as { readonly userId: string };
+      if (hook.status === 200) hook.accepted.push(userId);
+      else hook.refused += 1;
+      response.writeHead(hook.status).end();
+    },
+    () => response.destroy(),
+  );
 });
 server.listen(0, "127.0.0.1");
 await once(server, "listening");

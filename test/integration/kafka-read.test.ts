@@ -1,0 +1,115 @@
+// Reading without a group, where a topic is not a plain list of records.
+
+import { CompressionTypes } from "kafkajs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs.ts";
+import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { Bench, values } from "../support/kafka-contract-bench.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const connection: KafkaConnection = {
+  brokers,
+  clientId: "read",
+  tls: null,
+  sasl: null,
+  sessionTimeoutMs: 10_000,
+  recordBytesMax: () => 900_000,
+};
+const foreign = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING });
+const bench = new Bench();
+
+beforeEach(() =>
+  bench.open({
+    connect: () => createKafka(connection, createLog("error")),
+    close: () => Promise.resolve(),
+  }),
+);
+afterEach(() => bench.close());
+
+async function read(
+  kafka: Kafka,
+  topic: string,
+  from: number,
+  to: number,
+  signal = new AbortController().signal,
+) {
+  const found = [];
+  const range = { topic, partition: 0, from, to, bytesMax: 1_000_000, signal };
+  for await (const records of kafka.read(range)) found.push(...records);
+  return values(found);
+}
+
+test("what retention has removed is passed over, and what was never there is not waited for", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 10);
+  const admin = foreign.admin();
+  await admin.connect();
+  // It knows only topics that it has been asked about.
+  await admin.fetchTopicOffsets(topic);
+  await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "6" }] });
+  await admin.disconnect();
+  expect(await read(kafka, topic, 2, 9)).toEqual(["6", "7", "8"]);
+  expect(await read(kafka, topic, 2, 5)).toEqual([]);
+  // As when the topic was deleted and created again since its end was asked for.
+  expect(await read(kafka, topic, 5_000, 6_000)).toEqual([]);
+});
+
+test("from the middle of a compressed batch, only what was asked for", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const producer = foreign.producer();
+  await producer.connect();
+  const messages = Array.from({ length: 10 }, (_, number) => ({ value: `${number}` }));
+  await producer.send({ topic, messages, compression: CompressionTypes.GZIP });
+  await producer.disconnect();
+  expect(await read(kafka, topic, 4, 7)).toEqual(["4", "5", "6"]);
+});
+
+test("an aborted transaction is left out, and markers at the end of the range are no obstacle", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const producer = foreign.producer({
+    idempotent: true,
+    transactionalId: `${topic}-id`,
+    maxInFlightRequests: 1,
+  });
+  await producer.connect();
+  for (const outcome of ["committed", "aborted"] as const) {
+    const transaction = await producer.transaction();
+    await transaction.send({ topic, messages: [{ value: outcome }] });
+    await (outcome === "aborted" ? transaction.abort() : transaction.commit());
+  }
+  // Two records and two markers.
+  expect(await read(kafka, topic, 0, 4)).toEqual(["committed"]);
+  expect(await read(kafka, topic, 2, 4)).toEqual([]);
+
+  // One that is open holds the range back, until the reader has waited long enough.
+  const open = await producer.transaction();
+  await open.send({ topic, messages: [{ value: "open" }] });
+  const stop = new AbortController();
+  const waiting = read(kafka, topic, 0, 5, stop.signal);
+  expect(await read(kafka, topic, 0, 4)).toEqual(["committed"]);
+  stop.abort();
+  expect(await waiting).toEqual(["committed"]);
+  await open.commit();
+  expect(await read(kafka, topic, 0, 5)).toEqual(["committed", "open"]);
+  await producer.disconnect();
+});
+
+test("an empty partition gives nothing until the reader stops, a missing topic an error that names it", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const range = {
+    topic,
+    partition: 0,
+    from: 0,
+    to: 1,
+    bytesMax: 1,
+    signal: AbortSignal.timeout(1),
+  };
+  for await (const _records of kafka.read(range)) throw new Error("there is nothing to read");
+  await expect(read(kafka, `${topic}-other`, 0, 1)).rejects.toThrow(`${topic}-other at offset 0`);
+});
