@@ -46,6 +46,10 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "tls-wrong-host",
   ERR_SSL_UNSUPPORTED_PROTOCOL: "tls-protocol",
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "tls-protocol",
+  HOSTNAME_MISMATCH: "tls-wrong-host",
+  PATH_LENGTH_EXCEEDED: "tls",
+  // OpenSSL knows more reasons than Node has names for.
+  UNSPECIFIED: "tls",
   EPROTO: "tls",
   UND_ERR_HEADERS_OVERFLOW: "protocol",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
@@ -59,6 +63,9 @@ const BY_PREFIX: readonly (readonly [prefix: string, cause: Cause])[] = [
   ["ERR_OSSL_", "tls"],
   ["CERT_", "tls"],
   ["CRL_", "tls"],
+  ["INVALID_", "tls"],
+  ["UNABLE_TO_", "tls"],
+  ["ERROR_IN_C", "tls"],
   ["HPE_", "protocol"],
 ];
 

@@ -11,7 +11,7 @@ import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "n
 import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
 
 import type { Resolve } from "./lookup.ts";
-import { refusedCertificate } from "./tls.ts";
+import { isSelfSigned, SelfSignedError } from "./tls.ts";
 
 export interface SocketOptions {
   /** Whether requests may go to an IP address. */
@@ -28,9 +28,13 @@ export interface SocketTarget {
   readonly port: number;
 }
 
-/** The last TLS session of an origin, so that later connections shake hands quickly. */
+/**
+ * The last TLS session of an origin, so that later connections shake hands quickly. Nobody looks
+ * at a certificate when a session is resumed, so it is kept only after the certificate was found
+ * good, and used only as long as that one is valid.
+ */
 export interface TlsSession {
-  session: Buffer | undefined;
+  last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
 }
 
 export class AddressRefusedError extends Error {
@@ -51,7 +55,7 @@ export function openSocket(
   const { hostname: host, port } = target;
   const isSecure = target.protocol === "https:";
   const common = { host, port, lookup: checkedLookup(options), noDelay: true, keepAlive: true };
-  const socket: Socket = isSecure ? secure(common, options, session) : connectTcp(common);
+  const socket: Socket = isSecure ? connectSecure(common, options, session) : connectTcp(common);
   let report: ((error: Error | null) => void) | null = ready;
   const once = (error: Error | null) => {
     report?.(error);
@@ -60,9 +64,8 @@ export function openSocket(
   socket.on("error", once);
   socket.on("close", () => once(new Error("closed while connecting")));
   socket.once(isSecure ? "secureConnect" : "connect", () => {
-    const error = isSecure ? refusedPeer(socket as TLSSocket, session) : null;
-    if (error === null) once(null);
-    else socket.destroy(error);
+    // One whose certificate was refused just now has its error to report.
+    if (!socket.destroyed) once(null);
   });
   // Literal addresses are never looked up.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
@@ -71,30 +74,35 @@ export function openSocket(
   return socket;
 }
 
-function secure(
+function connectSecure(
   common: { host: string; port: number; lookup: LookupFunction },
   { secureContext }: SocketOptions,
   stored: TlsSession,
 ): TLSSocket {
+  const offered =
+    stored.last !== null && stored.last.validUntilMs > Date.now() ? stored.last : null;
   const socket = connectTls({
     ...common,
     secureContext: secureContext(),
-    ...(stored.session === undefined ? {} : { session: stored.session }),
+    ...(offered === null ? {} : { session: offered.bytes }),
     ALPNProtocols: ["http/1.1"],
     // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
   });
-  socket.on("session", (session) => {
-    stored.session = session;
+  socket.once("secureConnect", () => {
+    const resumed = socket.isSessionReused() ? offered : null;
+    const certificate = socket.getPeerX509Certificate();
+    const isRefused = certificate === undefined ? resumed === null : isSelfSigned(certificate);
+    if (isRefused) {
+      socket.destroy(new SelfSignedError("the endpoint's certificate is self-signed"));
+      return;
+    }
+    const validUntilMs = certificate?.validToDate.getTime() ?? resumed?.validUntilMs ?? 0;
+    socket.on("session", (bytes) => {
+      stored.last = { bytes, validUntilMs };
+    });
   });
   return socket;
-}
-
-/** What is refused once is looked at in full the next time. */
-function refusedPeer(socket: TLSSocket, stored: TlsSession): Error | null {
-  const error = refusedCertificate(socket.getPeerX509Certificate(), Date.now());
-  if (error !== null) stored.session = undefined;
-  return error;
 }
 
 function checkedLookup({ allowAddress, resolve }: SocketOptions): LookupFunction {

@@ -30,7 +30,7 @@ export interface Origin {
 }
 
 export function createOrigin(url: URL, options: SocketOptions): Origin {
-  return { url, options, session: { session: undefined }, free: [], all: new Set() };
+  return { url, options, session: { last: null }, free: [], all: new Set() };
 }
 
 /** A lane that nobody else uses. Give it back by pushing it to `free`, or drop it. */

@@ -1,12 +1,11 @@
 /**
- * Who is on the other end of a TLS connection. OpenSSL checks chain, time and host name; what it
- * would let through, or what happens without its checks, is refused here.
+ * Who is on the other end of a TLS connection. OpenSSL checks chain, time and host name; what they
+ * let through is refused here.
  *
  *   the endpoint shows                                       connection
  *   a chain to a public root, or to the private CA           stands
  *   a chain to any other root, a wrong host, a wrong time    refused by OpenSSL or Node
  *   a self-signed certificate that is listed as the CA       refused here
- *   a resumed session whose certificate has run out since    refused here: nobody looks again
  *   TLS 1.1 or older                                         refused by OpenSSL
  */
 
@@ -29,23 +28,12 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   });
 }
 
-/** @param certificate of the endpoint, which OpenSSL has accepted. */
-export function refusedCertificate(
-  certificate: X509Certificate | undefined,
-  nowMs: number,
-): Error | null {
-  if (certificate === undefined) {
-    return refusal("the endpoint shows no certificate", "CERT_UNTRUSTED");
-  }
-  if (certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey)) {
-    return refusal("the endpoint's certificate is self-signed", "DEPTH_ZERO_SELF_SIGNED_CERT");
-  }
-  if (certificate.validToDate.getTime() < nowMs) {
-    return refusal("the endpoint's certificate has expired", "CERT_HAS_EXPIRED");
-  }
-  return null;
+export class SelfSignedError extends Error {
+  override readonly name = "SelfSignedError";
+  readonly code = "DEPTH_ZERO_SELF_SIGNED_CERT";
 }
 
-function refusal(message: string, code: string): Error {
-  return Object.assign(new Error(message), { code });
+/** @param certificate of the endpoint, which OpenSSL has accepted. */
+export function isSelfSigned(certificate: X509Certificate): boolean {
+  return certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey);
 }

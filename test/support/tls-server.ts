@@ -1,0 +1,56 @@
+/** A raw TLS server: what it says, and whether anything of a request has reached it. */
+
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
+
+export interface TlsServer extends AsyncDisposable {
+  readonly port: number;
+  /** Decrypted bytes of all connections: where it is empty, no request byte has arrived. */
+  readonly received: () => string;
+  /** TCP connections so far: a refused certificate has been looked at, so there is one. */
+  readonly connections: () => number;
+  /** The subjects of clients' certificates, and whether the session was resumed, per handshake. */
+  readonly handshakes: { readonly subject: string | undefined; readonly isResumed: boolean }[];
+  /** Connections that are open now. */
+  readonly open: () => number;
+}
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/** Answers each chunk with 200. */
+export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
+  const handshakes: { subject: string | undefined; isResumed: boolean }[] = [];
+  const tcp = new Set<{ destroy(): void }>();
+  let received = "";
+  let connections = 0;
+  const server = createServer(options, (socket: TLSSocket) => {
+    const subject = socket.getPeerX509Certificate()?.subject;
+    handshakes.push({ subject, isResumed: socket.isSessionReused() });
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      received += chunk.toString("latin1");
+      socket.write(OK);
+    });
+  });
+  server.on("connection", (socket) => {
+    connections += 1;
+    tcp.add(socket);
+    socket.on("close", () => tcp.delete(socket));
+  });
+  server.on("tlsClientError", () => undefined);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    received: () => received,
+    connections: () => connections,
+    handshakes,
+    open: () => tcp.size,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of tcp) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
