@@ -1,0 +1,168 @@
+/** The deletion stage with a Kafka in memory around it, whose clock tests move. */
+
+import { startDeletion } from "../../src/deletion/stage.ts";
+import type { DestinationId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Producer } from "../../src/kafka/port.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { aSource, aTopicDestination, aWebhook, headerTexts } from "./calls.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
+import { createPrng } from "./prng.ts";
+
+export const topics = topicNames("sw.");
+const groups = groupNames("sw.");
+const SOURCES = [
+  aSource("web", ["hook", "warehouse"]),
+  aSource("ios", ["hook", "second"]),
+  aSource("quiet", ["warehouse", "off"]),
+];
+const DESTINATIONS = [
+  aWebhook("hook"),
+  aWebhook("second"),
+  aWebhook("off", { enabled: false }),
+  aTopicDestination("warehouse"),
+];
+export const SYNC_PARTITIONS = 3;
+const LIMIT_MS = 600_000;
+
+export class DeletionWorld {
+  readonly clock = new ManualClock();
+  readonly cluster: MemoryCluster;
+  readonly #connections: MemoryKafka[] = [];
+
+  constructor(partitions = 1, recordBytesMax: (topic: string) => number = () => 1_048_576) {
+    const random = createPrng(7);
+    this.cluster = new MemoryCluster({ clock: this.clock, random, recordBytesMax });
+    this.cluster.createTopic(topics.deletionRequests, partitions);
+    this.cluster.createTopic(topics.audienceSyncs, SYNC_PARTITIONS);
+    this.cluster.createTopic(topics.deadLetters, 1);
+    for (const { id } of DESTINATIONS) this.cluster.createTopic(topics.deliveries(id), 2);
+  }
+
+  /** Starts the stage in a process of its own, with its sends counted. */
+  async start() {
+    const kafka = this.cluster.connect();
+    this.#connections.push(kafka);
+    const lines: Record<string, unknown>[] = [];
+    const failures: Error[] = [];
+    const metrics = createMetrics();
+    const counts = { sends: 0 };
+    const inner = kafka.producer();
+    const producer: Producer = {
+      send: (records) => {
+        counts.sends += 1;
+        return inner.send(records);
+      },
+      close: (limitMs) => inner.close(limitMs),
+    };
+    const stage = await startDeletion(
+      {
+        kafka,
+        producer,
+        clock: this.clock,
+        log: createLog("debug", { write: (line) => lines.push(JSON.parse(line)) }),
+        metrics,
+        onFatal: (error) => failures.push(error),
+      },
+      {
+        topics,
+        groups,
+        sources: SOURCES,
+        destinations: DESTINATIONS,
+        bytesMax: 4_000_000,
+        drainLimitMs: 10_000,
+      },
+    );
+    const close = async () => {
+      await this.during(Promise.resolve(stage[Symbol.asyncDispose]()));
+      await this.during(producer.close(1_000));
+    };
+    return { stage, kafka, counts, lines, failures, metrics, producer, close };
+  }
+
+  /** @param value JSON, or text as it is. */
+  append(value: unknown, partition = 0): IncomingRecord {
+    const bytes = typeof value === "string" ? value : JSON.stringify(value);
+    const record = { topic: topics.deletionRequests, key: null, headers: [], partition };
+    return this.cluster.append({ ...record, value: Buffer.from(bytes) });
+  }
+
+  /** Requests of the users `u<from>` and on, for every source. */
+  appendRequests(count: number, from = 0): void {
+    for (let number = from; number < from + count; number += 1) {
+      this.append({ userId: `u${number}` });
+    }
+  }
+
+  /** What a destination is told: `<user> at <source>`, one for each record. */
+  told(destination: string): readonly string[] {
+    return this.#deliveries(destination).map(
+      (record) => `${contentOf(record).userId} at ${headerTexts(record)["switchyard-source"]}`,
+    );
+  }
+
+  /** Message ids of what a destination is told, one for each record. */
+  messageIds(destination: string): readonly string[] {
+    return this.#deliveries(destination).map((record) => `${contentOf(record).messageId}`);
+  }
+
+  /** Users to forget, one for each record, by partition. */
+  forgotten(): readonly (readonly string[])[] {
+    const records = this.cluster.records(topics.audienceSyncs);
+    const partitions = Math.max(SYNC_PARTITIONS, ...records.map(({ partition }) => partition + 1));
+    return Array.from({ length: partitions }, (_, partition) =>
+      records
+        .filter((record) => record.partition === partition)
+        .map((record) => {
+          const { type, userId } = contentOf(record);
+          if (type !== "forget") throw new Error(`audience-syncs has a ${type}`);
+          return `${userId}`;
+        }),
+    );
+  }
+
+  deadLetters(): readonly IncomingRecord[] {
+    return this.cluster.records(topics.deadLetters);
+  }
+
+  /** Moves the clock on until the condition holds. */
+  async until(holds: () => boolean): Promise<void> {
+    const untilMs = this.clock.nowMs() + LIMIT_MS;
+    while (!holds()) {
+      await this.clock.advanceToNext();
+      if (this.clock.nowMs() > untilMs) throw new Error("the condition never held");
+    }
+  }
+
+  /** Moves the clock on until the promise is settled. */
+  async during<Value>(promise: Promise<Value>): Promise<Value> {
+    let isOver = false;
+    const over = promise.finally(() => {
+      isOver = true;
+    });
+    over.catch(() => undefined);
+    await this.until(() => isOver);
+    return over;
+  }
+
+  async committed(): Promise<number> {
+    const admin = this.cluster.connect().admin;
+    const offsets = await this.during(admin.committed(groups.deletion, topics.deletionRequests));
+    return offsets.reduce((sum, { offset }) => sum + offset, 0);
+  }
+
+  kill(): void {
+    for (const connection of this.#connections) connection.kill();
+  }
+
+  #deliveries(destination: string): readonly IncomingRecord[] {
+    return this.cluster.records(topics.deliveries(destination as DestinationId));
+  }
+}
+
+function contentOf({ value }: IncomingRecord): Readonly<Record<string, unknown>> {
+  return JSON.parse(`${value}`) as Record<string, unknown>;
+}
