@@ -57,12 +57,15 @@ export interface HttpOptions {
   readonly ca: string | null;
 }
 
-/** @param resolve finds the addresses of names; here so that tests can say what they are. */
-export function createHttp(options: HttpOptions, resolve: Resolve = systemResolve): HttpPort {
+/** @param resolve finds the addresses of names; tests say what they are. */
+export function createHttp(
+  options: HttpOptions,
+  resolve: Resolve = boundedResolve(systemResolve, systemClock),
+): HttpPort {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
   const shared = {
     allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
-    resolve: boundedResolve(resolve, systemClock),
+    resolve,
     secureContext: once(() => secureContext({ ca: options.ca, cert: null, key: null })),
   };
   return {

@@ -1,0 +1,147 @@
+// Where requests go: the address connected to is the one that was judged, whatever names say.
+
+import type { LookupAddress } from "node:dns";
+import { isIP } from "node:net";
+import { expect, test } from "vitest";
+
+import type { Resolve } from "../../src/http/lookup.ts";
+import { httpClient, outcome } from "../support/http-client.ts";
+import { type RawServer, rawServer } from "../support/raw-server.ts";
+import { endpointOf } from "../support/webhook-destination.ts";
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const CLOSING = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+
+/** A name server that gives each look-up the next of these answers, and the last one for ever. */
+function names(...answers: readonly (readonly string[])[]) {
+  const asked: string[] = [];
+  const resolve: Resolve = (name, found) => {
+    const answer = answers[Math.min(asked.length, answers.length - 1)] ?? [];
+    asked.push(name);
+    const addresses: LookupAddress[] = answer.map((address) => ({
+      address,
+      family: isIP(address),
+    }));
+    setImmediate(found, null, addresses);
+  };
+  return { resolve, asked };
+}
+
+function at(server: RawServer, host: string) {
+  return endpointOf(`http://${host}:${new URL(server.url).port}/`);
+}
+
+test.each([
+  "127.0.0.1",
+  "127.8.8.8",
+  "::1",
+  "::ffff:127.0.0.1",
+  "::ffff:7f00:1",
+  "64:ff9b::7f00:1",
+  "2002:7f00:1::",
+  "0.0.0.0",
+  "::",
+  "10.0.0.1",
+  "172.16.0.1",
+  "192.168.1.1",
+  "169.254.169.254",
+  "::ffff:a9fe:a9fe",
+  "64:ff9b::a9fe:a9fe",
+  "fd00:ec2::254",
+  "fe80::1",
+  "100.64.0.1",
+  "224.0.0.1",
+  "255.255.255.255",
+  "168.63.129.16",
+])("a name that resolves to %s is refused, and nothing connects", async (address) => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve, asked } = names([address]);
+  await using http = httpClient({ resolve, allow: [] });
+  expect(await http.post(at(server, "hook.example.com"))).toMatchObject({
+    kind: "no-response",
+    cause: "address",
+  });
+  expect(asked).toEqual(["hook.example.com"]);
+  expect(server.connections()).toBe(0);
+});
+
+test.each([
+  "127.0.0.1",
+  "2130706433",
+  "0x7f000001",
+  "0x7f.1",
+  "0177.0.0.1",
+  "017700000001",
+  "127.1",
+  "[::1]",
+  "[::ffff:127.0.0.1]",
+  "[::ffff:7f00:1]",
+  "[64:ff9b::127.0.0.1]",
+  "[2002:7f00:1::]",
+  "[::127.0.0.1]",
+  "0",
+])("http://%s/ is refused without a look-up", async (host) => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve, asked } = names(["127.0.0.1"]);
+  await using http = httpClient({ resolve, allow: [] });
+  expect(outcome(await http.post(at(server, host)))).toBe("address");
+  expect(asked).toEqual([]);
+  expect(server.connections()).toBe(0);
+});
+
+test("of several addresses only those that may be requested are tried", async () => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve } = names(["10.0.0.1", "169.254.169.254", "127.0.0.1"]);
+  await using http = httpClient({ resolve, allow: ["127.0.0.1"] });
+  expect(outcome(await http.post(at(server, "hook.example.com")))).toBe(200);
+});
+
+test("the address that was judged is the one connected to: nobody asks again", async () => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve, asked } = names(["127.0.0.1"], ["169.254.169.254"]);
+  await using http = httpClient({ resolve, allow: ["127.0.0.1"] });
+  expect(outcome(await http.post(at(server, "rebind.example.com")))).toBe(200);
+  expect(asked).toHaveLength(1);
+});
+
+test("a name that has moved to a private address is refused from the next connection on", async () => {
+  await using server = await rawServer((socket) => socket.end(CLOSING));
+  const { resolve } = names(["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"]);
+  await using http = httpClient({ resolve, allow: ["127.0.0.1"] });
+  const outcomes = [];
+  for (let count = 0; count < 3; count += 1) {
+    outcomes.push(outcome(await http.post(at(server, "rebind.example.com"))));
+  }
+  expect(outcomes).toEqual([200, "address", 200]);
+  expect(server.connections()).toBe(2);
+});
+
+test.each([
+  ["127.0.0.1", "127.0.0.0/8"],
+  ["::ffff:127.0.0.1", "127.0.0.0/8"],
+])("%s may be requested where %s is allowed", async (address, network) => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve } = names([address]);
+  await using http = httpClient({ resolve, allow: [network] });
+  expect(outcome(await http.post(at(server, "hook.internal")))).toBe(200);
+});
+
+test("a redirect into the private network is an answer like any other", async () => {
+  await using inside = await rawServer((socket) => socket.write(OK));
+  await using server = await rawServer((socket) =>
+    socket.write(`HTTP/1.1 307 T\r\nLocation: ${inside.url}\r\nContent-Length: 0\r\n\r\n`),
+  );
+  await using http = httpClient();
+  expect(outcome(await http.post(endpointOf(server.url)))).toBe(307);
+  expect(inside.connections()).toBe(0);
+});
+
+test("a name server that fails is dns, one that says nothing a timeout", async () => {
+  const fails: Resolve = (_name, found) => {
+    setImmediate(found, Object.assign(new Error("down"), { code: "EAI_AGAIN" }), []);
+  };
+  await using failing = httpClient({ resolve: fails });
+  expect(outcome(await failing.post(endpointOf("http://hook.example.com/")))).toBe("dns");
+  await using hanging = httpClient({ resolve: () => undefined, timeoutMs: 50 });
+  expect(outcome(await hanging.post(endpointOf("http://hook.example.com/")))).toBe("timeout");
+});
