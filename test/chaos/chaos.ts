@@ -17,8 +17,8 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
-import { createPrng, type Prng } from "../support/prng.ts";
-import { FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
+import { createPrng } from "../support/prng.ts";
+import { type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
 import { Journal } from "./journal.ts";
 import { type Exposure, outOfOrder, violations } from "./laws.ts";
 import { Member } from "./member.ts";
@@ -43,9 +43,8 @@ const HISTORIES_MAX = 5;
 
 export interface ChaosOptions {
   readonly seed: number;
-  readonly rounds: number;
-  /** Kinds to choose from; by default all. */
-  readonly faults?: readonly string[];
+  /** Faults of each round, which begin one after the other and go on side by side. */
+  readonly plan: readonly (readonly string[])[];
   /** Called with a line for each step. */
   readonly say: (line: string) => void;
 }
@@ -132,7 +131,7 @@ async function live(
   world: FaultWorld,
   kafka: Kafka,
   journal: Journal,
-  { rounds, say, faults = FAULT_KINDS }: ChaosOptions,
+  { plan, say }: ChaosOptions,
 ): Promise<readonly Injected[]> {
   const { random, members, exposures } = world;
   const injected: Injected[] = [];
@@ -141,14 +140,13 @@ async function live(
   const stop = new AbortController();
   const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal);
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
-  for (let round = 1; round <= rounds; round += 1) {
-    const kinds = chooseKinds(random, faults);
+  for (const [index, kinds] of plan.entries()) {
     // Else an earlier fault would excuse what a graceful one must not do.
     if (kinds.every(isGraceful)) await untilCalm(exposures);
-    say(`round ${round}: ${kinds.join(" and ")}; ${journal.calls.length} calls so far`);
+    say(`round ${index + 1}: ${kinds.join(" and ")}; ${journal.calls.length} calls so far`);
     await Promise.all(
-      kinds.map(async (kind, index) => {
-        await sleep(index * random.integer(0, 4_000));
+      kinds.map(async (kind, position) => {
+        await sleep(position * random.integer(0, 4_000));
         injected.push({ kind, atMs: Date.now() });
         await inject(kind, world);
       }),
@@ -161,10 +159,17 @@ async function live(
   return injected;
 }
 
-function chooseKinds(random: Prng, faults: readonly string[]): readonly string[] {
-  const first = random.pick(faults);
-  if (!random.chance(0.25)) return [first];
-  return [...new Set([first, random.pick(faults)])];
+/** @param faults kinds to choose from. */
+export function choosePlan(
+  seed: number,
+  rounds: number,
+  faults: readonly string[],
+): ChaosOptions["plan"] {
+  const random = createPrng(~seed);
+  return Array.from({ length: rounds }, () => {
+    const first = random.pick(faults);
+    return random.chance(0.25) ? [...new Set([first, random.pick(faults)])] : [first];
+  });
 }
 
 /** A program that has died by itself is noted as a failure; the others' work goes on. */

@@ -8,7 +8,7 @@
 
 import { parseArgs } from "node:util";
 
-import { runChaos } from "./chaos.ts";
+import { choosePlan, runChaos } from "./chaos.ts";
 import { FAULT_KINDS } from "./faults.ts";
 import { measureTakeover } from "./takeover.ts";
 
@@ -37,7 +37,11 @@ async function chaos(): Promise<number> {
   if (unknown !== undefined) {
     throw new Error(`--faults: "${unknown}" is none of ${FAULT_KINDS.join(", ")}`);
   }
-  const { ledger, broken, logs } = await runChaos({ seed, rounds, faults, say: tell });
+  const { ledger, broken, logs } = await runChaos({
+    seed,
+    plan: choosePlan(seed, rounds, faults),
+    say: tell,
+  });
   print(`\nseed ${seed}, ${rounds} rounds in ${seconds()} s\n${ledger}`);
   if (broken.length === 0) return 0;
   print(`\n${broken.join("\n\n")}\n\nLogs of the programs: ${logs}`);

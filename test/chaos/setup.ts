@@ -19,7 +19,7 @@ import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
 import type { Recipient } from "../support/ledger.ts";
 
 export const DELAYS_MS = [1_000, 2_000, 4_000];
-export const WINDOW_MS = 30_000;
+export const WINDOW_MS = 20_000;
 export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
 export const TIMEOUT_MS = 3_000;
 export const SESSION_TIMEOUT_MS = 6_000;

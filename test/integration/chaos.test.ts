@@ -1,0 +1,15 @@
+// A short run of the chaos suite: the real program, killed, frozen and cut off, on a broker that dies.
+
+import { expect, test } from "vitest";
+
+import { runChaos } from "../chaos/chaos.ts";
+
+test("through a kill, a graceful stop and a broker's death no delivery is lost, early or repeated without cause", async () => {
+  const said: string[] = [];
+  const result = await runChaos({
+    seed: 1,
+    plan: [["stop"], ["kill"], ["broker", "replace"]],
+    say: (line) => said.push(line),
+  });
+  expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
+}, 300_000);

@@ -1,0 +1,150 @@
+// The laws of the chaos run: each must be able to fail, or a run proves nothing.
+
+import { describe, expect, test } from "vitest";
+
+import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { ChaosEntry, ChaosRequest, Written } from "../chaos/journal.ts";
+import { type Exposure, outOfOrder, violations } from "../chaos/laws.ts";
+import type { Recipient } from "../support/ledger.ts";
+
+const T = 1_770_000_000_000;
+const KEY = "a" as EndpointKey;
+const OTHER = "b" as EndpointKey;
+const POLICY = { delaysMs: [1_000, 2_000], windowMs: 10_000 };
+const ONE: Recipient = { id: "hook", deliver: "any", endpoints: [KEY] };
+const EVERY: Recipient = { id: "hook", deliver: "every", endpoints: [KEY, OTHER] };
+
+function request(atMs: number, more: Partial<ChaosRequest> = {}): ChaosRequest {
+  const made = { endpoint: KEY, path: "/hook", attempt: 1, status: 200, retryAfterMs: 0 };
+  return { ...made, atMs: T + atMs, endAtMs: T + atMs + 10, ...more };
+}
+
+function written(where: Written["where"], atMs: number, more: Partial<Written> = {}): Written {
+  const made = { place: "topic/0/0", attempt: 0, parked: 0, endpoint: null, dueAtMs: null };
+  return { ...made, where, atMs: T + atMs, reason: null, ...more };
+}
+
+function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
+  const deadLetters = records
+    .filter(({ where }) => where === "dead-letter")
+    .map(({ endpoint, reason, atMs }) => ({
+      endpoint,
+      reason: reason as "expired" | "rejected",
+      atMs,
+    }));
+  const all = [written("delivery", -5), ...records];
+  const writtenAtMs = all.map(({ atMs }) => atMs);
+  return {
+    messageId: "m",
+    destination: "hook",
+    requests,
+    deadLetters,
+    writtenAtMs,
+    beganAtMs: [],
+    written: all,
+  };
+}
+
+function broken(
+  made: ChaosEntry,
+  exposures: readonly Exposure[] = [],
+  recipient: Recipient = ONE,
+): string[] {
+  return violations(made, recipient, POLICY, exposures).map(({ law }) => law);
+}
+
+const FAILED = { status: 503 } as const;
+const KILL: Exposure = { kind: "kill", fromMs: T - 1_000, toMs: T + 500 };
+
+describe("a delivery that went as it should breaks no law", () => {
+  test.each<[string, ChaosEntry, Recipient]>([
+    ["accepted at once", entry([request(0)]), ONE],
+    ["accepted after its delay", entry([request(0, FAILED), request(1_010, { attempt: 2 })]), ONE],
+    [
+      "rejected",
+      entry([request(0, { status: 400 })], [written("dead-letter", 20, { reason: "rejected" })]),
+      ONE,
+    ],
+    [
+      "each endpoint for itself",
+      entry([
+        request(0),
+        request(0, { endpoint: OTHER, path: "/other", ...FAILED }),
+        request(1_010, { endpoint: OTHER, path: "/other", attempt: 2 }),
+      ]),
+      EVERY,
+    ],
+  ])("%s", (_name, made, recipient) => {
+    expect(broken(made, [], recipient)).toEqual([]);
+  });
+});
+
+describe("what breaks a law is found", () => {
+  test.each<[string, string, ChaosEntry]>([
+    ["lost", "never requested", entry([])],
+    ["lost", "failed and forgotten", entry([request(0, FAILED)])],
+    ["early", "before its delay", entry([request(0, FAILED), request(900, { attempt: 2 })])],
+    [
+      "early",
+      "back before it was due",
+      entry([request(0)], [written("delivery", 900, { parked: 1, dueAtMs: T + 1_000 })]),
+    ],
+    [
+      "early",
+      "before Retry-After",
+      entry([request(0, { ...FAILED, retryAfterMs: 2_000 }), request(1_500, { attempt: 2 })]),
+    ],
+    ["late", "after the window", entry([request(0, FAILED), request(13_000, { attempt: 2 })])],
+    [
+      "given up",
+      "expired early",
+      entry([request(0, FAILED)], [written("dead-letter", 3_000, { reason: "expired" })]),
+    ],
+    [
+      "given up",
+      "called rejected",
+      entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected" })]),
+    ],
+    ["repeated", "the same attempt", entry([request(0), request(5_000)])],
+    [
+      "repeated",
+      "after an acceptance",
+      entry([request(0, { status: 204 }), request(1_500, { attempt: 2 })]),
+    ],
+    [
+      "repeated",
+      "a record written twice",
+      entry([request(0)], [written("delivery", 3_000), written("delivery", 4_000)]),
+    ],
+  ])("%s: %s", (law, _name, made) => {
+    expect(broken(made)).toEqual([law]);
+  });
+});
+
+test("with every, one endpoint's acceptance is not the other's", () => {
+  expect(broken(entry([request(0)]), [], EVERY)).toEqual(["lost"]);
+});
+
+test("a fault explains the repetition of what was done shortly before it, and what follows", () => {
+  const repeated = entry([request(0), request(5_000), request(60_000)]);
+  expect(broken(repeated, [KILL])).toEqual([]);
+  const later = { ...KILL, fromMs: T + 100, toMs: T + 20_000 };
+  expect(broken(entry([request(0), request(5_000)]), [later])).toEqual(["repeated"]);
+});
+
+test("calls of one user are compared in the order in which they were sent", () => {
+  const first = entry([request(100)]);
+  const second = entry([request(105)]);
+  const third = entry([request(200)]);
+  const found = outOfOrder([
+    ["u", first],
+    ["v", second],
+    ["u", third],
+  ]);
+  expect(found).toEqual([]);
+  const swapped = outOfOrder([
+    ["u", first],
+    ["u", second],
+  ]);
+  expect(swapped.map(({ violation }) => violation.law)).toEqual(["order"]);
+});
