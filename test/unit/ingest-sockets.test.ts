@@ -1,0 +1,167 @@
+// What no client library would send, byte for byte: an answer that says why, or a closed connection.
+
+import { connect } from "node:net";
+import { afterEach, expect, test } from "vitest";
+
+import { type IngestWorld, ingestWorld, KEY } from "../support/ingest-world.ts";
+
+const QUICK = { headersMs: 100, requestMs: 200, keepAliveMs: 75_000, checkMs: 20 };
+const MIB = 1_024 * 1_024;
+
+let world: IngestWorld;
+afterEach(() => world[Symbol.asyncDispose]());
+
+const body = (number: number) =>
+  JSON.stringify({
+    type: "track",
+    userId: "u",
+    event: "e",
+    messageId: `m${number}`,
+    writeKey: KEY,
+  });
+const request = (number: number, more = "") =>
+  `POST /v1/track HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body(number).length}\r\n\r\n${body(number)}`;
+const head = (more: string) => `POST /v1/batch HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+
+/** Sends, and waits for the end. */
+async function endOf(...parts: readonly (string | Buffer)[]): Promise<string> {
+  const raw = world.raw();
+  for (const part of parts) raw.write(part);
+  return raw.closed;
+}
+
+test.each([
+  ["nothing", ""],
+  ["half a request line", "POST /v1/ba"],
+  ["headers that do not end", "POST /v1/batch HTTP/1.1\r\nHost: x\r\nA: b\r\n"],
+  ["a body that does not come", head("Content-Length: 100\r\n")],
+  ["a body that stops", `${head("Content-Length: 100\r\n")}{"batch":[`],
+  ["chunks that stop", `${head("Transfer-Encoding: chunked\r\n")}5\r\n{"bat\r\n`],
+])("%s: 408 and the end", async (_, text) => {
+  world = await ingestWorld({ times: QUICK });
+  const answer = await endOf(text);
+  expect(answer).toMatch(/^HTTP\/1.1 408 /);
+  expect(answer).toContain('"code":"request-timeout"');
+  await untilZero("switchyard_ingest_bytes_in_hand");
+});
+
+test("a body that trickles in is cut off, however steadily it comes", async () => {
+  world = await ingestWorld({ times: QUICK });
+  const raw = world.raw();
+  raw.write(head("Content-Length: 100000\r\n"));
+  const drip = setInterval(() => raw.write(" "), 5);
+  expect(await raw.closed).toMatch(/^HTTP\/1.1 408 /);
+  clearInterval(drip);
+});
+
+test("chunks without end are read to the limit and no further", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  raw.write(head("Transfer-Encoding: chunked\r\n"));
+  const chunk = Buffer.concat([
+    Buffer.from(`${MIB.toString(16)}\r\n`),
+    Buffer.alloc(MIB, " "),
+    Buffer.from("\r\n"),
+  ]);
+  const send = () => {
+    while (raw.socket.writable && raw.socket.write(chunk));
+  };
+  raw.socket.on("drain", send);
+  send();
+  expect(await raw.until(/\r\n\r\n\{.*\}/)).toMatch(/^HTTP\/1.1 413 .*"code":"body-too-large"/s);
+  await raw.closed;
+  await untilZero("switchyard_ingest_bytes_in_hand");
+});
+
+test("a length over the limit is refused before the body is read", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  raw.write(head(`Content-Length: ${11 * MIB}\r\n`));
+  expect(await raw.until(/\}$/)).toMatch(/^HTTP\/1.1 413 /);
+  raw.socket.destroy();
+});
+
+test.each([
+  ["no HTTP", "hello\r\n\r\n", 400, "invalid-request"],
+  ["TLS to a plain port", Buffer.from("16030100c6010000c20303", "hex"), 400, "invalid-request"],
+  ["two lengths", head("Content-Length: 1\r\nContent-Length: 2\r\n"), 400, "invalid-request"],
+  [
+    "a length and chunks",
+    head("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
+    400,
+    "invalid-request",
+  ],
+  ["a length that is none", head("Content-Length: -1\r\n"), 400, "invalid-request"],
+  [
+    "a chunk size that is none",
+    `${head("Transfer-Encoding: chunked\r\n")}zz\r\n`,
+    400,
+    "invalid-request",
+  ],
+  ["headers that are too large", head(`A: ${"b".repeat(20_000)}\r\n`), 431, "headers-too-large"],
+] as const)("%s: %s", async (_, bytes, status, code) => {
+  world = await ingestWorld();
+  const answer = await endOf(bytes);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+    success: false,
+    code,
+  });
+});
+
+test("what is broken behind a request in hand is not taken for its answer", async () => {
+  world = await ingestWorld();
+  world.cluster.goDown();
+  const raw = world.raw();
+  raw.write(request(1));
+  raw.write("broken\r\n\r\n");
+  expect(await raw.closed).toBe("");
+});
+
+test("requests in a row on one connection are answered in a row", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  raw.write(request(1) + request(2) + request(3, "Connection: close\r\n"));
+  expect((await raw.closed).match(/HTTP\/1.1 200 /g)).toHaveLength(3);
+  expect(world.values().map(({ messageId }) => messageId)).toEqual(["m1", "m2", "m3"]);
+});
+
+test("a client that leaves in the middle leaves nothing behind", async () => {
+  world = await ingestWorld();
+  for (let count = 0; count < 20; count += 1) {
+    const socket = connect({ host: "127.0.0.1", port: world.stage.port });
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(5_000)}`);
+    await new Promise(setImmediate);
+    if (count % 2 === 0) socket.resetAndDestroy();
+    else socket.destroy();
+  }
+  await untilZero("switchyard_ingest_connections");
+  await untilZero("switchyard_ingest_bytes_in_hand");
+});
+
+test("a client that ends its side has left: the connection is closed, the calls may be written", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  raw.socket.end(request(1));
+  expect(await raw.closed).toBe("");
+  await untilZero("switchyard_ingest_bytes_in_hand");
+  expect(world.records().length).toBeLessThanOrEqual(1);
+});
+
+/** Leaving is noticed a moment after it happened. */
+async function untilZero(metric: string): Promise<void> {
+  while ((await world.metric(metric)) !== "0") await new Promise(setImmediate);
+}
+
+test("Expect: 100-continue is answered, then the request", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  raw.write(
+    `POST /v1/track HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${body(1).length}\r\n\r\n`,
+  );
+  await raw.until(/^HTTP\/1.1 100 Continue\r\n\r\n/);
+  raw.write(body(1));
+  expect(await raw.until(/success/)).toContain("HTTP/1.1 200 OK");
+  raw.socket.destroy();
+});
