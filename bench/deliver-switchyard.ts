@@ -64,6 +64,7 @@ const stage = await startDeliver(
     delaysMs: [1_000],
     windowMs: 14_400_000,
     bytesMax: 8 * 1_024 * 1_024,
+    bytesCommonMax: 0,
     drainLimitMs: 10_000,
   },
 );

@@ -40,13 +40,13 @@ export interface StageDeps {
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
-const ROUTE_BYTES_MAX = 32 * 1_024 * 1_024;
+const ROUTE_BYTES_MAX = 8 * 1_024 * 1_024;
 const DELAY_BYTES_MAX = 4 * 1_024 * 1_024;
 const DELETION_BYTES_MAX = 4 * 1_024 * 1_024;
-/** In hand over all destinations; each may use its share. */
-const DELIVER_BYTES_MAX = 64 * 1_024 * 1_024;
-const DELIVER_SHARE_BYTES_MIN = 64 * 1_024;
-const DELIVER_SHARE_BYTES_MAX = 8 * 1_024 * 1_024;
+/** In hand over all destinations: each has an even share, and borrows of what is free. */
+const DELIVER_BYTES_MAX = 32 * 1_024 * 1_024;
+const DELIVER_SHARE_BYTES_MIN = 16 * 1_024;
+const DELIVER_SHARE_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Yields each stage when it has started. The caller disposes them, also when a later one throws. */
 export async function* startStages(
@@ -65,7 +65,14 @@ export async function* startStages(
     const http = createHttp({ timeoutMs, allowNetworks, ca });
     yield await startDeliver(
       { ...shared, http },
-      { ...common, destinations, delaysMs, windowMs, bytesMax },
+      {
+        ...common,
+        destinations,
+        delaysMs,
+        windowMs,
+        bytesMax,
+        bytesCommonMax: DELIVER_BYTES_MAX,
+      },
     );
   }
   if (chosen.includes("delay")) {

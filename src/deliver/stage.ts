@@ -20,6 +20,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
+import { type CommonBytes, commonBytes } from "../kafka/byte-budget.ts";
 import { keepConsuming } from "../kafka/keep-consuming.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -70,8 +71,10 @@ export interface DeliverConfig {
   readonly delaysMs: readonly number[];
   /** From the first attempt; at most 4 h. */
   readonly windowMs: number;
-  /** Bytes of unfinished records of one destination. */
+  /** Bytes of unfinished records that each destination may have in any case. */
   readonly bytesMax: number;
+  /** Bytes that a destination may have beyond that, shared by all of them. */
+  readonly bytesCommonMax: number;
   /** Longest wait for attempts under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -103,9 +106,10 @@ async function startAll(
   const names = limited.map(({ id }) => topics.deliveries(id));
   const described = names.length === 0 ? [] : await deps.kafka.admin.describe(names, []);
   const partitions = new Map(described.map((topic) => [topic.name, topic.partitions]));
+  const bytesCommon = commonBytes(config.bytesCommonMax);
   await startInTurn(destinations, STARTING, stopped, deps.clock, (destination) => {
     const total = partitions.get(topics.deliveries(destination.id)) ?? 1;
-    const started = startDestination(deps, config, destination, total);
+    const started = startDestination(deps, config, destination, total, bytesCommon);
     running.set(destination.id, started);
     return started.joined;
   });
@@ -118,6 +122,7 @@ function startDestination(
   config: DeliverConfig,
   destination: WebhookDestination,
   partitions: number,
+  bytesCommon: CommonBytes,
 ): RunningDestination {
   const { kafka, clock, log, metrics } = deps;
   const { id } = destination;
@@ -152,6 +157,7 @@ function startDestination(
       topics: [topics.deliveries(id)],
       partitionRecordsMax: PARTITION_RECORDS_MAX,
       bytesMax,
+      bytesCommon,
       whenFull: "hold",
       drainLimitMs,
       onAssigned: (partition) => {

@@ -12,18 +12,13 @@
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import type { FetchedBatch, FetchedOffset } from "./consumer-group.ts";
 import { FetchedRecord } from "./message.ts";
 import type { PartitionHandler, PartitionProgress } from "./port.ts";
 
 const TAKE_MAX = 1_000;
-
-/** Bytes of unfinished records: of one partition, or of several that share it. */
-export interface ByteBudget {
-  inHand: number;
-  readonly max: number;
-}
 
 export interface PartitionOptions {
   readonly topic: string;
@@ -168,12 +163,11 @@ export class OwnedPartition {
       if (message === undefined) break;
       const record = new FetchedRecord(topic, partition, message);
       const { bytes } = record;
-      const { inHand, max } = this.budget;
-      if (inHand > 0 && inHand + bytes > max) return true;
+      if (!this.budget.hasRoomFor(bytes)) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);
       if (taken === "full") return true;
       if (taken === "skipped") continue;
-      this.budget.inHand += bytes;
+      this.budget.add(bytes);
       records.push(record);
     }
     return false;
@@ -184,7 +178,7 @@ export class OwnedPartition {
     if (this.#isFenced || this.#completion === null) return false;
     const bytes = this.#completion.finish(offset);
     if (bytes === null) return false;
-    this.budget.inHand -= bytes;
+    this.budget.remove(bytes);
     return true;
   }
 
@@ -215,7 +209,7 @@ export class OwnedPartition {
   /** From now on `finish` does nothing. */
   fence(): void {
     this.dropBacklog();
-    if (!this.#isFenced) this.budget.inHand -= this.#completion?.bytesInHand ?? 0;
+    if (!this.#isFenced) this.budget.remove(this.#completion?.bytesInHand ?? 0);
     this.#isFenced = true;
   }
 

@@ -5,10 +5,11 @@
 
 import type { Log } from "../telemetry/log.ts";
 import { BackPressure } from "./back-pressure.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { Committer } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-config.ts";
 import type { ConsumerGroup, FetchedBatch, FetchedOffset } from "./consumer-group.ts";
-import { type ByteBudget, OwnedPartition, type Remembered } from "./owned-partition.ts";
+import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { ConsumeOptions, PartitionProgress } from "./port.ts";
 import { atMost, type Signal } from "./signal.ts";
 
@@ -43,15 +44,15 @@ export class Ownership {
 
   assign(group: ConsumerGroup, assignment: Readonly<Record<string, readonly number[]>>): void {
     this.#group = group;
-    const { bytesMax, whenFull } = this.#options.consume;
+    const { bytesMax, bytesCommon = null, whenFull } = this.#options.consume;
     const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
-    const shared: ByteBudget = { inHand: 0, max: bytesMax };
+    const shared = new ByteBudget(bytesMax, bytesCommon);
     this.#own(
       all.map(({ topic, partition }) => {
         // Records that wait for an hour in one partition must not keep the others' from coming in.
-        const share: ByteBudget = { inHand: 0, max: bytesMax / all.length };
+        const share = new ByteBudget(bytesMax / all.length, bytesCommon);
         return this.#create(topic, partition, whenFull === "pause" ? share : shared);
       }),
     );

@@ -16,6 +16,7 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { CommonBytes } from "./byte-budget.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -59,6 +60,8 @@ export interface ConsumeOptions {
    * `pause` each partition has an equal share of them, so that none keeps the others waiting.
    */
   readonly bytesMax: number;
+  /** What this consumer may use beyond `bytesMax`, shared with others; by default nothing. */
+  readonly bytesCommon?: CommonBytes;
   /**
    * What happens when there is no room. `hold`: the fetch loop waits, which stops the consumer's
    * other partitions too, and goes on at once. `pause`: only this partition stops.

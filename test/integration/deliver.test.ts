@@ -94,7 +94,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
     const http = createHttp({ timeoutMs: 2_000, allowNetworks: LOOPBACK, ca: null });
     const deliver = await startDeliver(
       { ...deps, http },
-      { ...common, destinations: [destination], delaysMs, windowMs },
+      { ...common, bytesCommonMax: 0, destinations: [destination], delaysMs, windowMs },
     );
     await deliver.joined;
     return deliver;

@@ -49,7 +49,7 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
       defaultSource: "web" as SourceId,
       destinations: all,
     },
-    deliver: { ...shared, destinations: all, ...POLICY },
+    deliver: { ...shared, bytesCommonMax: 0, destinations: all, ...POLICY },
     delay: { ...shared, tiers: DELAYS_MS.map(tierName), destinations: ids },
   };
 }

@@ -74,6 +74,7 @@ export class DeliverWorld {
         delaysMs: this.#delaysMs,
         windowMs,
         bytesMax: 1_048_576,
+        bytesCommonMax: 0,
         drainLimitMs: 10_000,
       },
     );

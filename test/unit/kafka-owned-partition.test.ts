@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
-
+import { ByteBudget } from "../../src/kafka/byte-budget.ts";
 import type { FetchedBatch } from "../../src/kafka/consumer-group.ts";
-import { type ByteBudget, OwnedPartition } from "../../src/kafka/owned-partition.ts";
+import { OwnedPartition } from "../../src/kafka/owned-partition.ts";
 
 const TOPIC_ID = "an-id";
 let taken: number[] = [];
-let budget: ByteBudget = { inHand: 0, max: 1_000_000 };
+let budget = new ByteBudget(1_000_000, null);
 
 beforeEach(() => {
   taken = [];
-  budget = { inHand: 0, max: 1_000_000 };
+  budget = new ByteBudget(1_000_000, null);
 });
 
 function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): OwnedPartition {
@@ -103,7 +103,7 @@ describe("an owned partition", () => {
   });
 
   test("shares the bytes with other partitions, and gives them back", () => {
-    budget = { inHand: 0, max: 150 };
+    budget = new ByteBudget(150, null);
     const [one, other] = [owned(), owned()];
     one.offer(batch(0, [0, 1]), null);
     other.offer(batch(0, [0]), null);
