@@ -1,5 +1,7 @@
 // `switchyard status` on a Kafka in memory: what it finds, and the tables.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { kafkaStatus } from "../../src/cli/status.ts";
@@ -212,6 +214,17 @@ const REPORT: StatusReport = {
       breakers: { endpoints: 3, open: 2, halfOpen: 1 },
       note: null,
     },
+    {
+      stage: "delay",
+      destination: null,
+      lag: 5,
+      oldestMs: 400_000,
+      donePerMinute: 4,
+      failedPerMinute: 0,
+      deadLettersLastDay: null,
+      breakers: null,
+      note: null,
+    },
   ],
   tiers: [
     { tier: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false },
@@ -231,6 +244,7 @@ test("the tables line up, numbers below each other", () => {
     "STAGE    DESTINATION      LAG  OLDEST  DONE/MIN  FAILED/MIN  DEAD LETTERS 24H  BREAKERS",
     "route    -                  0  -         12,346           0                 -  -",
     "deliver  crm-hook     120,000  2h 5m          0         2.5                17  2 of 3 open",
+    "delay    -                  5  6m 40s         4           0                 -  -",
     "",
     "DELAY         WAITING  OLDEST  NEXT DUE",
     "10s                 4  9s      in 1s",
@@ -244,6 +258,12 @@ test("the tables line up, numbers below each other", () => {
     "b:9464 cannot be reached (ECONNREFUSED): its work is not in the rates.",
     "",
   ]);
+});
+
+test("the page on operations shows what is printed", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
+  const printed = statusText({ ...REPORT, processes: [] }, fakeShell().colors).split("\nRates")[0];
+  expect(page).toContain(printed);
 });
 
 test("too many dead letters to read are said to be so", () => {
