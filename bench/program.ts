@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { freePort } from "../tools/kafka/probe.ts";
+import { NODE_FLAGS } from "./measure.ts";
 
 const READY_LIMIT_MS = 120_000;
 const READY_STEP_MS = 100;
@@ -46,7 +47,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(configuration(options, port)));
   const main = join(import.meta.dirname, "../src/main.ts");
-  const argv = [main, "run", "--config", file, "--stages", options.stages.join(",")];
+  const argv = [...NODE_FLAGS, main, "run", "--config", file, "--stages", options.stages.join(",")];
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit"] });
   const ended = once(child, "close").then(([status]) => {
     rmSync(directory, { recursive: true, force: true });

@@ -7,6 +7,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
 export const NODE_MAJOR = 24;
+/** Why: docs/decisions/0007-young-generation.md */
+export const NODE_FLAGS = ["--max-semi-space-size=16"];
 /** The binary that the package `node` puts into the checkout. */
 export const OWN_NODE = join(
   ROOT,
@@ -26,7 +28,7 @@ export async function runHere(file, args) {
 
 /** In a child with the checkout's own Node. Ends this process as the child ends. */
 export function runInChild(file, args) {
-  const child = spawn(OWN_NODE, [file, ...args], { stdio: "inherit" });
+  const child = spawn(OWN_NODE, [...NODE_FLAGS, file, ...args], { stdio: "inherit" });
   // The terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
   const isInteractive = process.stdin.isTTY || process.stdout.isTTY;
   process.on("SIGINT", () => {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
+import { NODE_FLAGS } from "../../bench/measure.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { KAFKA_IMAGE } from "../../tools/kafka/docker.ts";
 
@@ -42,6 +43,15 @@ test("the compose file runs Kafka, Switchyard and Prometheus from pinned images"
   const images = Object.values(services).flatMap(({ image }) => image ?? []);
   expect(images.filter((image) => !isPinned(image))).toEqual([]);
   expect(["a/b:latest", "a/b", "a/b:1"].filter(isPinned)).toEqual([]);
+});
+
+test("the image and the command start Node with the flags that benches measure with", () => {
+  const list = JSON.stringify(NODE_FLAGS);
+  expect(DOCKERFILE).toContain(`ENTRYPOINT ["node", ${list.slice(1, -1)}, "src/main.ts"]\n`);
+  expect(read("bin/switchyard.js")).toMatch(
+    new RegExp(`^#!/usr/bin/env -S node ${NODE_FLAGS.join(" ")}\n`),
+  );
+  expect(read("bin/node-24.js")).toContain(`NODE_FLAGS = ${list};`);
 });
 
 test("its Kafka is the one of the tests", () => {
