@@ -5,7 +5,9 @@
  *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
  *   affected source                                             "timestamp","messageId"}
  *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
- *                     request names its sources
+ *                     request names its sources or
+ *                     the id is longer than a
+ *                     member's can be
  *
  *   header of a notification    value
  *   switchyard-message-id       UUIDv5 of userId, source and the request's time, else the record's: a
@@ -32,6 +34,9 @@ import { type DeletionRequest, parseRequest } from "./request.ts";
 /** Of message ids of delete notifications, and nothing else. */
 const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
 
+/** A longer id is in no audience and has no trait: the audience stage refuses it. */
+const MEMBER_ID_BYTES_MAX = 1_024;
+
 /** A record of `deletion-requests` with what is to be written for it. */
 export type Decided = Deletion | UnusableRequest;
 
@@ -39,7 +44,7 @@ export interface Deletion {
   readonly kind: "deletion";
   readonly record: IncomingRecord;
   readonly notifications: readonly Notification[];
-  /** The user whose memberships are to be forgotten; null: the request names its sources. */
+  /** The user whose memberships are to be forgotten; null: none are. */
   readonly forgets: string | null;
   /** Ids in the request that no configured source has. */
   readonly unknownSources: readonly string[];
@@ -73,9 +78,13 @@ export function decideDeletion(
     kind: "deletion",
     record,
     notifications: notifications(record, request, found.sources, nowMs),
-    forgets: request.sourceIds === null ? request.userId : null,
+    forgets: request.sourceIds === null && canBeMember(request.userId) ? request.userId : null,
     unknownSources: found.unknown,
   };
+}
+
+function canBeMember(userId: string): boolean {
+  return Buffer.byteLength(userId) <= MEMBER_ID_BYTES_MAX;
 }
 
 function notifications(

@@ -243,6 +243,14 @@ test("only a request without sourceIds has audiences forget the user", () => {
   expect(decide({ userId: 5, sourceIds: ["web", "ios", "quiet", "404"] }).forgets).toBeNull();
 });
 
+test("an id that is too long for an audience is told of all the same, and not forgotten", () => {
+  const longest = "é".repeat(512);
+  expect(decide({ userId: longest }).forgets).toBe(longest);
+  const longer = decide({ userId: `${longest}x` });
+  expect(longer.forgets).toBeNull();
+  expect(longer.notifications).toHaveLength(5);
+});
+
 test("each partition of audience-syncs gets a record of its own", () => {
   const value = Buffer.from('{"type":"forget","userId":"u\\"1"}');
   const record = { topic: "syncs", key: Buffer.from('u"1'), value, headers: [] };
