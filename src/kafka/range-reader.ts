@@ -22,7 +22,7 @@ import { withoutAborted } from "./filter-aborted.ts";
 import { type Broker, protocolError, request } from "./internals.ts";
 import { errorTypes, troubleOf } from "./kafka-error.ts";
 import { FetchedRecord } from "./message.ts";
-import type { ReadRange } from "./port.ts";
+import { ClosedError, type ReadRange } from "./port.ts";
 import { retryDelayMs } from "./produce-outcome.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
@@ -55,6 +55,7 @@ interface Step {
 export class RangeReader {
   readonly #clients: Clients;
   #open: { readonly client: Client; readonly brokers: Brokers } | null = null;
+  #isClosed = false;
   /** Node ids by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
 
@@ -72,7 +73,9 @@ export class RangeReader {
     }
   }
 
+  /** What is being read ends with an error. */
   close(): void {
+    this.#isClosed = true;
     this.#open?.brokers.close();
     this.#open?.client.destroy();
     this.#open = null;
@@ -86,6 +89,7 @@ export class RangeReader {
       try {
         return await this.#fetch(range, position);
       } catch (cause) {
+        if (this.#isClosed) throw new ClosedError(`reading ${topic}: the Kafka client is closed`);
         this.#leaders.delete(topic);
         const isOver = Date.now() >= untilMs || troubleOf(cause) === "fatal";
         if (isOver && !signal.aborted) {
@@ -145,6 +149,7 @@ export class RangeReader {
   }
 
   #connection(): { readonly brokers: Brokers } {
+    if (this.#isClosed) throw new ClosedError("the Kafka client is closed");
     if (this.#open === null) {
       const client = this.#clients.create();
       this.#open = { client, brokers: new Brokers(client) };

@@ -99,6 +99,19 @@ test("an aborted transaction is left out, and markers at the end of the range ar
   await producer.disconnect();
 });
 
+test("a client that is closed reads no more", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 1);
+  const other = createKafka(connection, createLog("error"));
+  // It waits for a record that never comes.
+  const waiting = read(other, topic, 0, 2);
+  expect(await read(other, topic, 0, 1)).toEqual(["0"]);
+  await other.close();
+  await expect(waiting).rejects.toThrow("closed");
+  await expect(read(other, topic, 0, 1)).rejects.toThrow("closed");
+});
+
 test("an empty partition gives nothing until the reader stops, a missing topic an error that names it", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
