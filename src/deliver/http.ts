@@ -8,6 +8,14 @@
  *   the deadline passes, wherever it stands        no response, timeout; the connection is dropped
  *   the connection fails or ends too early         no response, with its cause
  *
+ * A request that surely has not reached the endpoint is sent again at once, on a new connection and
+ * within the same deadline. One that may have been acted upon never is:
+ *
+ *   the connection that was kept alive                          request
+ *   is found closed before anything is written to it            goes over a new one (undici does it)
+ *   takes no byte of it: the write fails at once                sent again, once
+ *   ends after bytes were written, with no answer               no response: it may have arrived
+ *
  * The deadline runs from `send`: connect, TLS, headers and body share it. undici's own pool is not
  * used, since it cannot give up a request that still connects and looks through all connections
  * for each request.
@@ -30,6 +38,7 @@ import {
   createOrigin,
   dropLane,
   type Lane,
+  makeLane,
   type Origin,
   takeLane,
 } from "../http/lane.ts";
@@ -138,12 +147,12 @@ function sendOn(
   deadlines: Deadlines,
   done: (result: HttpResult) => void,
 ): void {
-  const lane = takeLane(origin);
-  const exchange = new Exchange(origin, lane, deadlines, done);
   const { method, body } = request;
   const headers: string[] = [];
   for (const [name, value] of request.headers) headers.push(name, value);
-  lane.client.dispatch({ path, method, headers, body, blocking: false }, exchange);
+  const options = { path, method, headers, body, blocking: false };
+  const exchange = new Exchange(origin, options, deadlines, done);
+  exchange.start();
   exchange.isSent = true;
 }
 
@@ -151,7 +160,7 @@ function sendOn(
 class Exchange implements Dispatcher.DispatchHandler, Expiring {
   isSent = false;
   readonly #origin: Origin;
-  readonly #lane: Lane;
+  readonly #options: Dispatcher.DispatchOptions;
   readonly #deadlines: Deadlines;
   readonly #done: (result: HttpResult) => void;
   readonly #startedAtMs = performance.now();
@@ -159,23 +168,37 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #status = 0;
   #retryAfter: string | null = null;
   #bodyBytes = 0;
+  #lane: Lane;
+  #isUnwritten = false;
+  #isSecond = false;
   #isSettled = false;
 
   constructor(
     origin: Origin,
-    lane: Lane,
+    options: Dispatcher.DispatchOptions,
     deadlines: Deadlines,
     done: (result: HttpResult) => void,
   ) {
     this.#origin = origin;
-    this.#lane = lane;
+    this.#options = options;
+    this.#lane = takeLane(origin);
     this.#deadlines = deadlines;
     this.#done = done;
     this.#deadline = deadlines.set(this, this.#startedAtMs);
   }
 
+  start(): void {
+    this.#lane.client.dispatch(this.#options, this);
+  }
+
   onRequestStart(): void {
     this.#lane.start.awaits = true;
+  }
+
+  /** Called when it was written: what fails by now was refused whole by the operating system. */
+  onRequestSent(): void {
+    const { socket } = this.#lane;
+    this.#isUnwritten = socket !== null && socket.errored !== null;
   }
 
   onResponseStart(
@@ -202,7 +225,15 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#settle(this.#noResponse(causeOf(codeOf(error))), "drop");
+    if (this.#isUnwritten && !this.#isSecond && !this.#isSettled) this.#startAgain();
+    else this.#settle(this.#noResponse(causeOf(codeOf(error))), "drop");
+  }
+
+  #startAgain(): void {
+    this.#isSecond = true;
+    dropLane(this.#origin, this.#lane);
+    this.#lane = makeLane(this.#origin);
+    this.start();
   }
 
   expire(): void {

@@ -1,10 +1,6 @@
 /**
  * Connections to an origin, each with a place of its own. undici's `Client` holds one connection,
- * makes it when it has a request, and makes it anew when it was closed between requests: before
- * it writes to a connection that was idle it looks for a FIN or a reset, and what it has not
- * written goes over a new connection. That is the only case in which a request surely has not
- * reached the endpoint, so it is the only one that is sent again without counting as an attempt.
- * A request that was written and not answered may have been acted upon.
+ * makes it when it has a request, and makes it anew when it was closed between two requests.
  */
 
 import type { Socket } from "node:net";
@@ -38,7 +34,8 @@ export function takeLane(origin: Origin): Lane {
   return origin.free.pop() ?? makeLane(origin);
 }
 
-function makeLane(origin: Origin): Lane {
+/** The same, surely on a new connection. */
+export function makeLane(origin: Origin): Lane {
   const { url, options, session } = origin;
   const isSecure = url.protocol === "https:";
   const hostname = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;

@@ -1,0 +1,122 @@
+// Connections that end between two requests: what surely has not arrived goes again at once and
+// counts for nothing; what may have arrived does not.
+
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+
+import type { MessageId } from "../../src/domain/ids.ts";
+import { httpClient, outcome } from "../support/http-client.ts";
+import { rawServer } from "../support/raw-server.ts";
+import { endpointOf } from "../support/webhook-destination.ts";
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+const ENDS: readonly (readonly [string, (socket: Socket) => void])[] = [
+  ["closed", (socket) => socket.end()],
+  ["closed for good", (socket) => socket.destroy()],
+  ["reset", (socket) => socket.resetAndDestroy()],
+];
+
+function requests(received: readonly string[]): number {
+  return received.join("").split("POST ").length - 1;
+}
+
+/** Answers each request, and hands out the connections. */
+async function world(options: { closesAt?: number } = {}) {
+  const sockets: Socket[] = [];
+  let arrived = 0;
+  const server = await rawServer((socket) => {
+    sockets.push(socket);
+    arrived += 1;
+    if (arrived === options.closesAt) socket.destroy();
+    else socket.write(OK);
+  });
+  return { server, sockets, endpoint: endpointOf(server.url) };
+}
+
+test.each(ENDS)("a connection is %s before the next request", async (_name, end) => {
+  const { server, sockets, endpoint } = await world();
+  await using _ = server;
+  await using http = httpClient();
+  await http.post(endpoint);
+  for (const socket of sockets) end(socket);
+  await turns(2);
+  expect(outcome(await http.post(endpoint))).toBe(200);
+  expect(requests(server.received)).toBe(2);
+  expect(server.connections()).toBe(2);
+});
+
+test.each(ENDS)("all connections are %s, as by a restart of the endpoint", async (_name, end) => {
+  const { server, sockets, endpoint } = await world();
+  await using _ = server;
+  await using http = httpClient();
+  const several = () => Promise.all(Array.from({ length: 8 }, () => http.post(endpoint)));
+  await several();
+  for (const socket of sockets) end(socket);
+  await turns(2);
+  expect((await several()).map(outcome)).toEqual(Array.from({ length: 8 }, () => 200));
+  expect(requests(server.received)).toBe(16);
+});
+
+// In the next two nothing has run since the end: only the kernel knows of it when we write.
+test("reset at the very moment of sending: nothing was written, so it is sent again", async () => {
+  const { server, sockets, endpoint } = await world();
+  await using _ = server;
+  await using http = httpClient();
+  await http.post(endpoint);
+  for (const socket of sockets) socket.resetAndDestroy();
+  expect(outcome(await http.post(endpoint))).toBe(200);
+  expect(requests(server.received)).toBe(2);
+  expect(server.connections()).toBe(2);
+});
+
+test("closed at the very moment of sending: it was written, so it may have arrived", async () => {
+  const { server, sockets, endpoint } = await world();
+  await using _ = server;
+  await using http = httpClient();
+  await http.post(endpoint);
+  for (const socket of sockets) socket.destroy();
+  expect(outcome(await http.post(endpoint))).toBe("reset");
+  expect(server.connections()).toBe(1);
+});
+
+test("a request that arrived and was not answered is not sent again", async () => {
+  const { server, endpoint } = await world({ closesAt: 2 });
+  await using _ = server;
+  await using http = httpClient();
+  expect(outcome(await http.post(endpoint))).toBe(200);
+  expect(outcome(await http.post(endpoint))).toBe("reset");
+  expect(requests(server.received)).toBe(2);
+});
+
+test("an endpoint that closes every new connection is asked once per attempt", async () => {
+  await using server = await rawServer((socket) => socket.destroy());
+  await using http = httpClient();
+  expect(outcome(await http.post(endpointOf(server.url)))).toBe("reset");
+  expect(server.connections()).toBe(1);
+});
+
+test("whenever a connection ends, no request arrives twice or is taken for answered", async () => {
+  const { server, sockets, endpoint } = await world();
+  await using _ = server;
+  await using http = httpClient({ destination: { messageIdHeader: true } });
+  for (let round = 0; round < 300; round += 1) {
+    const messageId = `${round}-` as MessageId;
+    await http.post(endpoint);
+    const [, end] = ENDS[round % ENDS.length] ?? [];
+    const closing = turns(round % 5).then(() => {
+      for (const socket of sockets) end?.(socket);
+    });
+    await turns(round % 7);
+    const arrived = outcome(await http.post(endpoint, { messageId })) === 200;
+    await closing;
+    const copies = server.received.join("").split(`Message-Id: ${messageId}\r`).length - 1;
+    expect(copies, `round ${round}`).toBeLessThanOrEqual(1);
+    if (arrived) expect(copies).toBe(1);
+    sockets.length = 0;
+  }
+});
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((done) => setImmediate(done));
+}
