@@ -186,9 +186,7 @@ export class DestinationWork {
       return;
     }
     const { delivery, endpoints, held, isForced } = planned;
-    if (delivery.attempt === 0 && record.value !== null && roundsIntegers(record.value)) {
-      this.#ports.onRounded();
-    }
+    if (delivery.attempt === 0 && roundsIntegers(parsed.text)) this.#ports.onRounded();
     this.#inFlight += 1;
     item.owner.underWay += 1;
     this.#ports.onStart();

@@ -14,7 +14,12 @@
  */
 
 export type DecodedValue =
-  | { readonly kind: "json"; readonly json: unknown }
+  | {
+      readonly kind: "json";
+      readonly json: unknown;
+      /** What it was read from. */
+      readonly text: string;
+    }
   | {
       readonly kind: "refused";
       readonly reason: "undecodable" | "unknown-schema";
@@ -41,7 +46,7 @@ export function decodeValue(value: Buffer | null): DecodedValue {
     return refused("undecodable", "the value is not UTF-8");
   }
   try {
-    return { kind: "json", json: JSON.parse(text) as unknown };
+    return { kind: "json", json: JSON.parse(text) as unknown, text };
   } catch (error) {
     return refused("undecodable", `the value is not JSON${place(error)}`);
   }

@@ -69,54 +69,84 @@ export type ParsedDelivery =
   /** `header` is the one that is missing or cannot be read. */
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
-const OWN: ReadonlySet<string> = new Set(Object.values(DELIVERY_HEADER));
+type Field = keyof typeof DELIVERY_HEADER;
+type Found = { -readonly [Name in Field]: string | null };
+
+const FIELDS: ReadonlyMap<string, Field> = new Map(
+  Object.entries(DELIVERY_HEADER).map(([field, name]) => [name, field as Field]),
+);
+const NOTHING_FOUND: Found = {
+  messageId: null,
+  source: null,
+  destination: null,
+  timestamp: null,
+  receivedAt: null,
+  endpoint: null,
+  attempt: null,
+  firstAttemptAt: null,
+  parked: null,
+  dueAt: null,
+  notBefore: null,
+  returnTopic: null,
+  rejected: null,
+  lastOutcome: null,
+};
+const NEEDED = ["messageId", "source", "destination", "timestamp", "receivedAt"] as const;
+const NUMBERS = [
+  "timestamp",
+  "receivedAt",
+  "attempt",
+  "firstAttemptAt",
+  "parked",
+  "dueAt",
+  "notBefore",
+] as const;
 
 /** Reads a delivery from its record's headers; of a repeated header the last one counts. */
 export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
-  const found = new Map<string, string>();
+  const found = { ...NOTHING_FOUND };
   for (const [name, value] of headers) {
-    if (value !== null && OWN.has(name)) found.set(name, value.toString());
+    const field = FIELDS.get(name);
+    if (field !== undefined && value !== null) found[field] = value.toString();
   }
-  const problems: { header: string; error: string }[] = [];
-  const text = (name: string): string => {
-    const value = found.get(name);
-    if (value === undefined || value === "") {
-      problems.push({ header: name, error: `the header ${name} is missing` });
-    }
-    return value ?? "";
-  };
-  const whole = (name: string, absent: number | null): number | null => {
-    const value = found.get(name);
-    if (value === undefined) return absent;
+  for (const field of NEEDED) {
+    if (found[field] === null || found[field] === "") return invalid(field, "is missing");
+  }
+  for (const field of NUMBERS) {
     // 15 digits stay below 2^53; a sign is for times before 1970.
-    if (!/^-?\d{1,15}$/.test(value)) {
-      problems.push({ header: name, error: `the header ${name} is no whole number` });
-    }
-    return Number(value);
-  };
-  const needed = (name: string): number => (text(name) === "" ? 0 : (whole(name, 0) ?? 0));
+    const isNumber = found[field] === null || /^-?\d{1,15}$/.test(found[field]);
+    if (!isNumber) return invalid(field, "is no whole number");
+  }
   const delivery: Delivery = {
-    messageId: text(DELIVERY_HEADER.messageId) as MessageId,
-    source: text(DELIVERY_HEADER.source) as SourceId,
-    destination: text(DELIVERY_HEADER.destination) as DestinationId,
-    timestampMs: needed(DELIVERY_HEADER.timestamp),
-    receivedAtMs: needed(DELIVERY_HEADER.receivedAt),
-    endpoint: (found.get(DELIVERY_HEADER.endpoint) ?? null) as EndpointKey | null,
-    attempt: whole(DELIVERY_HEADER.attempt, 0) ?? 0,
-    firstAttemptAtMs: whole(DELIVERY_HEADER.firstAttemptAt, null),
-    parked: whole(DELIVERY_HEADER.parked, 0) ?? 0,
-    dueAtMs: whole(DELIVERY_HEADER.dueAt, null),
-    notBeforeMs: whole(DELIVERY_HEADER.notBefore, null),
-    returnTopic: found.get(DELIVERY_HEADER.returnTopic) ?? null,
-    rejected: endpointKeys(found.get(DELIVERY_HEADER.rejected)),
-    lastOutcome: found.get(DELIVERY_HEADER.lastOutcome) ?? null,
+    messageId: found.messageId as MessageId,
+    source: found.source as SourceId,
+    destination: found.destination as DestinationId,
+    timestampMs: Number(found.timestamp),
+    receivedAtMs: Number(found.receivedAt),
+    endpoint: found.endpoint as EndpointKey | null,
+    attempt: Number(found.attempt),
+    firstAttemptAtMs: whole(found.firstAttemptAt),
+    parked: Number(found.parked),
+    dueAtMs: whole(found.dueAt),
+    notBeforeMs: whole(found.notBefore),
+    returnTopic: found.returnTopic,
+    rejected: endpointKeys(found.rejected),
+    lastOutcome: found.lastOutcome,
   };
-  const [first] = problems;
-  return first === undefined ? { kind: "delivery", delivery } : { kind: "invalid", ...first };
+  return { kind: "delivery", delivery };
 }
 
-function endpointKeys(value: string | undefined): readonly EndpointKey[] {
-  if (value === undefined || value === "") return [];
+function invalid(field: Field, what: string): ParsedDelivery {
+  const header = DELIVERY_HEADER[field];
+  return { kind: "invalid", header, error: `the header ${header} ${what}` };
+}
+
+function whole(text: string | null): number | null {
+  return text === null ? null : Number(text);
+}
+
+function endpointKeys(value: string | null): readonly EndpointKey[] {
+  if (value === null || value === "") return [];
   return value.split(",") as EndpointKey[];
 }
 
