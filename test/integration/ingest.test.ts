@@ -1,0 +1,157 @@
+// Ingest on the real Kafka: what was answered 200 is there, whatever happens to the process.
+
+import { Agent, request } from "node:http";
+import { Analytics } from "@segment/analytics-node";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../tools/kafka/probe.ts";
+import { headerTexts } from "../support/calls.ts";
+import { type CallsTopic, callsTopic, ingestOn, KEY } from "../support/ingest-on-kafka.ts";
+import { ingestProcess } from "../support/ingest-process.ts";
+
+let calls: CallsTopic;
+beforeEach(async () => {
+  calls = await callsTopic("ingest");
+});
+afterEach(() => calls[Symbol.asyncDispose]());
+
+const authorization = `Basic ${Buffer.from(`${KEY}:`).toString("base64")}`;
+const call = (messageId: string, user = "u") => ({
+  type: "track",
+  userId: user,
+  event: "e",
+  messageId,
+});
+
+/** Resolves with the status, or null when the connection failed. */
+function post(port: number, agent: Agent, batch: readonly object[]): Promise<number | null> {
+  return new Promise((resolve) => {
+    const options = { port, agent, method: "POST", path: "/v1/batch", headers: { authorization } };
+    const sent = request(options, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? null));
+      response.on("error", () => resolve(null));
+    });
+    sent.on("error", () => resolve(null));
+    sent.end(JSON.stringify({ batch }));
+  });
+}
+
+async function start(port: number, handover = "5s") {
+  const { brokers, prefix } = calls;
+  const process = await ingestProcess({ brokers, prefix, port, handover });
+  onTestFinished(() => process.kill("SIGKILL"));
+  return process;
+}
+
+const ids = () => new Set(calls.values().map(({ messageId }) => messageId));
+
+test("batches of many connections are written in order, with their source", async () => {
+  await using stage = await ingestOn(calls);
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  const batches = Array.from({ length: 100 }, (_, number) =>
+    Array.from({ length: 20 }, (_entry, at) => call(`m${number}-${at}`, `u${at % 3}`)),
+  );
+  const statuses = await Promise.all(batches.map((batch) => post(stage.port, agent, batch)));
+  agent.destroy();
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  await calls.taker.untilTaken(2_000);
+  expect(ids().size).toBe(2_000);
+  expect(headerTexts(calls.taker.taken[0] ?? { headers: [] })).toEqual({ "source-id": "web" });
+  const lastOf = new Map<string, number>();
+  for (const { messageId, userId } of calls.values()) {
+    const [, number, at] = /^m(\d+)-(\d+)$/.exec(`${messageId}`) ?? [];
+    const place = `${number} ${userId}`;
+    expect(Number(at)).toBeGreaterThan(lastOf.get(place) ?? -1);
+    lastOf.set(place, Number(at));
+  }
+});
+
+test("killed under load: no call of a batch that was answered 200 is missing", async () => {
+  const port = await freePort();
+  const process = await start(port);
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const acknowledged: string[] = [];
+  let isOver = false;
+  let number = 0;
+  const lane = async () => {
+    while (!isOver) {
+      number += 1;
+      const batch = Array.from({ length: 20 }, (_, at) =>
+        call(`m${number}-${at}`, `u${number % 50}`),
+      );
+      const status = await post(port, agent, batch);
+      if (status === 200) acknowledged.push(...batch.map(({ messageId }) => messageId));
+      if (acknowledged.length > 20_000) process.kill("SIGKILL");
+    }
+  };
+  const lanes = Array.from({ length: 32 }, lane);
+  expect(await process.ended).toBeNull();
+  isOver = true;
+  await Promise.all(lanes);
+  agent.destroy();
+  await calls.taker.until(() => {
+    const written = ids();
+    return acknowledged.every((id) => written.has(id));
+  });
+  expect(acknowledged.length).toBeGreaterThan(20_000);
+});
+
+test("asked to stop under load: every answer is a 200 or comes from nobody, and the exit is 0", async () => {
+  const port = await freePort();
+  const process = await start(port, "1s");
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  const statuses = new Map<number | null, number>();
+  const acknowledged: string[] = [];
+  let isOver = false;
+  let number = 0;
+  const lane = async () => {
+    while (!isOver) {
+      number += 1;
+      const id = `m${number}`;
+      const status = await post(port, agent, [call(id)]);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 200) acknowledged.push(id);
+      if (acknowledged.length === 500) process.kill("SIGTERM");
+    }
+  };
+  const lanes = Array.from({ length: 8 }, lane);
+  expect(await process.ended).toBe(0);
+  isOver = true;
+  await Promise.all(lanes);
+  agent.destroy();
+  expect([...statuses.keys()].filter((status) => status !== 200 && status !== null)).toEqual([]);
+  await calls.taker.until(() => {
+    const written = ids();
+    return acknowledged.every((id) => written.has(id));
+  });
+});
+
+test("a restart refuses nobody: a successor shares the port while the first one hands over", async () => {
+  const port = await freePort();
+  const first = await start(port);
+  const errors: unknown[] = [];
+  // Its three retries are over after about a second.
+  const analytics = new Analytics({
+    writeKey: KEY,
+    host: `http://127.0.0.1:${port}`,
+    flushAt: 1,
+    maxRetries: 0,
+  });
+  analytics.on("error", (error) => errors.push(error));
+  let sent = 0;
+  const sending = setInterval(() => {
+    sent += 1;
+    analytics.track({ userId: `u${sent}`, event: "e", messageId: `m${sent}` });
+  }, 5);
+  first.kill("SIGTERM");
+  await first.logged("stopping");
+  const second = await start(port);
+  expect(await first.ended).toBe(0);
+  const sentByBoth = sent;
+  while (sent < sentByBoth + 50) await new Promise((resolve) => setTimeout(resolve, 5));
+  clearInterval(sending);
+  await analytics.closeAndFlush();
+  expect(errors).toEqual([]);
+  await calls.taker.until(() => ids().size === sent);
+  second.kill("SIGTERM");
+  expect(await second.ended).toBe(0);
+});
