@@ -16,11 +16,11 @@
  * stay in their topic; a run reads up to the ends taken at its start, never what it causes itself.
  */
 
+import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { groupNames, type TopicNames } from "../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import { type LetterFilter, passes } from "./filter.ts";
 import { type Letter, readLetter } from "./letter.ts";
 import { mergeByTime } from "./merge.ts";
