@@ -1,6 +1,6 @@
 // The stage on a Kafka in memory: what comes out, what is committed, and what happens when things go wrong.
 
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import type { Metrics } from "../../src/telemetry/instruments.ts";
 import { headerTexts } from "../support/calls.ts";
@@ -62,12 +62,15 @@ test("requests become notifications and users to forget, bad ones dead letters",
   expect(deletion.failures).toEqual([]);
 });
 
-test("requests of one user are carried out in their order", async () => {
+test("requests of one user are carried out in their order, whenever they come", async () => {
   world = new DeletionWorld();
   const deletion = await world.start();
   const times = Array.from({ length: 500 }, (_, number) => 1_700_000_000_000 + number);
-  for (const timestamp of times) world.append({ userId: "u", timestamp, sourceIds: ["web"] });
-  await world.until(() => world.told("hook").length === times.length);
+  for (const [index, timestamp] of times.entries()) {
+    world.append({ userId: "u", timestamp, sourceIds: ["web"] });
+    if (index % 100 === 99) await world.until(() => world.told("hook").length === index + 1);
+    else if (index % 10 === 9) await world.clock.advance(1);
+  }
   await deletion.close();
   const records = world.cluster.records("sw.deliveries.hook");
   const told = records.map((record) => Number(headerTexts(record)["switchyard-timestamp"]));
@@ -206,8 +209,12 @@ test("a stop while requests wait for a topic is graceful, and leaves them", asyn
   const { admin } = world.cluster.connect();
   await world.during(admin.deleteTopics([topics.audienceSyncs]));
   world.append({ userId: "u" });
-  await world.until(() => first.lines.length > 0);
+  const asks = vi.spyOn(first.kafka.admin, "describe");
+  await world.until(() => asks.mock.calls.length > 0);
   await first.close();
+  const asked = asks.mock.calls.length;
+  await world.clock.advance(10_000);
+  expect(asks).toHaveBeenCalledTimes(asked);
   expect(first.failures).toEqual([]);
   expect(await world.committed()).toBe(0);
   world.cluster.createTopic(topics.audienceSyncs, SYNC_PARTITIONS);
