@@ -1,9 +1,12 @@
 /**
  * Starts the chosen stages, in the order in which data would back up if a later one were missing:
- * deliver, delay, deletion, route, ingest. They are stopped side by side: ingest answers on for a
- * while, and what a stage has written for one that is gone waits in its topic.
+ * deliver, delay, deletion, audience, route, ingest. They are stopped side by side: ingest answers on
+ * for a while, and what a stage has written for one that is gone waits in its topic.
  */
 
+import { join } from "node:path";
+
+import { startAudience } from "../audience/stage.ts";
 import type { Config } from "../config/config.ts";
 import { startDelay } from "../delay/stage.ts";
 import { startDeletion } from "../deletion/stage.ts";
@@ -17,6 +20,7 @@ import type { Kafka, Producer } from "../kafka/port.ts";
 import { startRoute } from "../route/stage.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
+import { levelStores } from "../store/owned-store.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { configuredTopics } from "./connection.ts";
@@ -27,6 +31,7 @@ export const RUNNABLE_STAGES = [
   "deliver",
   "delay",
   "deletion",
+  "audience",
 ] as const satisfies readonly StageName[];
 export type RunnableStage = (typeof RUNNABLE_STAGES)[number];
 
@@ -43,6 +48,7 @@ const DRAIN_LIMIT_MS = 10_000;
 const ROUTE_BYTES_MAX = 8 * 1_024 * 1_024;
 const DELAY_BYTES_MAX = 4 * 1_024 * 1_024;
 const DELETION_BYTES_MAX = 4 * 1_024 * 1_024;
+const AUDIENCE_BYTES_MAX = 8 * 1_024 * 1_024;
 /** In hand over all destinations: each has an even share, and borrows of what is free. */
 const DELIVER_BYTES_MAX = 32 * 1_024 * 1_024;
 const DELIVER_SHARE_BYTES_MIN = 16 * 1_024;
@@ -84,6 +90,16 @@ export async function* startStages(
     const { sources, destinations } = config;
     const own = { sources, destinations, bytesMax: DELETION_BYTES_MAX };
     yield await startDeletion(shared, { ...common, ...own });
+  }
+  if (chosen.includes("audience")) {
+    const { audiences, audienceDefaults, audience, defaultSource } = config;
+    // Two clusters or prefixes may share a directory.
+    const stores = levelStores(join(audience.stateDir, topics.audienceMembers));
+    const bytesMax = AUDIENCE_BYTES_MAX;
+    yield await startAudience(
+      { ...shared, stores },
+      { ...common, audiences, audienceDefaults, defaultSource, bytesMax },
+    );
   }
   if (chosen.includes("route")) {
     const { sources, defaultSource, destinations } = config;

@@ -10,8 +10,15 @@ export function differenceRow(difference: TopicDifference): readonly string[] {
     case "missing": {
       const { name, partitions, replicationFactor, config } = difference.topic;
       const replicas = replicationFactor === null ? "" : `, ${replicationFactor} replicas`;
-      const kept = readable("retention.ms", config["retention.ms"]);
-      return [name, "missing", "-", `${partitions} partitions${replicas}, kept ${kept}`];
+      const retention = config["retention.ms"];
+      const kept =
+        retention === undefined ? "compacted" : `kept ${readable("retention.ms", retention)}`;
+      return [
+        name,
+        "missing",
+        "-",
+        `${partitions} partition${partitions === 1 ? "" : "s"}${replicas}, ${kept}`,
+      ];
     }
     case "setting": {
       const { topic, key, actual, planned } = difference;
@@ -37,6 +44,6 @@ export function differenceRow(difference: TopicDifference): readonly string[] {
 function readable(key: PlannedKey, text: string): string {
   if (text === "") return "not set";
   if (text === "-1") return "no limit";
-  if (key === "retention.ms" && /^\d+$/.test(text)) return durationText(Number(text));
+  if (key.endsWith(".ms") && /^\d+$/.test(text)) return durationText(Number(text));
   return key === "max.message.bytes" ? `${text} bytes` : text;
 }

@@ -9,6 +9,9 @@
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].url  be unique in its destination, and name no private address
+ *   audiences[].id, .key            be unique
+ *   audiences[].source,             name a source
+ *     audienceDefaults.source
  *   kafka.topics.*                  not be a name of another topic of the plan
  *   delivery.delays                 not fall
  */
@@ -58,8 +61,20 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
+    ...audienceProblems(tree, sourceIds),
     ...topicProblems(tree, destinationIds),
     ...fallingDelays(tree),
+  ];
+}
+
+function audienceProblems(tree: unknown, sourceIds: readonly Named[]): readonly Problem[] {
+  const audiences = entries(tree, ["audiences"]);
+  const root = [{ raw: tree, path: [] }];
+  return [
+    ...repeated(texts(audiences, ["id"]), "an id that no other audience has"),
+    ...repeated(texts(audiences, ["key"]), "a key that no other audience has"),
+    ...unknown(texts(audiences, ["source"]), sourceIds, "source"),
+    ...unknown(texts(root, ["audienceDefaults", "source"]), sourceIds, "source"),
   ];
 }
 

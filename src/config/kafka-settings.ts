@@ -83,13 +83,18 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     "Own names for the topics that platforms write; no prefix is added.",
     {
       calls: optional(topicName, "The topic of the raw calls; otherwise `<topicPrefix>calls`."),
+      audienceSyncs: optional(
+        topicName,
+        "The topic of audience syncs; otherwise `<topicPrefix>audience-syncs`.",
+      ),
       deletionRequests: optional(
         topicName,
         "The topic of deletion requests; otherwise `<topicPrefix>deletion-requests`.",
       ),
     },
-    ({ calls, deletionRequests }): OwnTopicNames => ({
+    ({ calls, audienceSyncs, deletionRequests }): OwnTopicNames => ({
       ...(calls !== null && { calls }),
+      ...(audienceSyncs !== null && { audienceSyncs }),
       ...(deletionRequests !== null && { deletionRequests }),
     }),
   ),

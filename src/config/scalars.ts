@@ -44,6 +44,11 @@ export function rate(max: number): Decoder<number> {
   return numberLike(`a number above 0 and at most ${max}`, (given) => given > 0 && given <= max);
 }
 
+/** From 0 to 1. */
+export function share(): Decoder<number> {
+  return numberLike("a number from 0 to 1", (given) => given >= 0 && given <= 1);
+}
+
 function numberLike(expected: string, accepts: (given: number) => boolean): Decoder<number> {
   return decoder({
     expected,

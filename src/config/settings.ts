@@ -2,6 +2,7 @@
 
 import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
+import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
@@ -31,6 +32,9 @@ export const SETTINGS = section("", {
     "The source of calls that name none. Left out: such calls are dead letters.",
   ),
   destinations: destinationSettings,
+  audiences: audienceSettings,
+  audienceDefaults,
+  audience: audienceStage,
   delivery: section("How webhooks are sent and tried again.", {
     timeout: setting(
       duration(1, TIMEOUT_MAX_MS),

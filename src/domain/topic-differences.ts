@@ -5,6 +5,8 @@
  *   no such topic                                   missing      creates it
  *   another cleanup policy                          setting      sets it
  *   less retention, smaller records                 setting      sets it
+ *   compaction later, or tombstones kept for        setting      sets it
+ *     another time
  *   more retention, larger records                  none         leaves it: somebody wanted that
  *   another number of partitions or replicas        count        leaves it
  *   retention above the brokers' offset retention   offsets      leaves it
@@ -90,13 +92,14 @@ function settings(planned: PlannedTopic, actual: ActualTopic): TopicDifference[]
   return PLANNED_KEYS.flatMap((key) => {
     const want = planned.config[key];
     const have = actual.config[key] ?? "";
-    if (suffices(key, want, have)) return [];
+    if (want === undefined || suffices(key, want, have)) return [];
     return [{ kind: "setting", topic: planned.name, key, planned: want, actual: have }];
   });
 }
 
 function suffices(key: PlannedKey, planned: string, actual: string): boolean {
-  if (key === "cleanup.policy") return planned === actual;
+  if (key === "cleanup.policy" || key === "delete.retention.ms") return planned === actual;
+  if (key === "max.compaction.lag.ms") return actual !== "" && Number(actual) <= Number(planned);
   return actual !== "" && unlimited(actual) >= Number(planned);
 }
 
@@ -131,7 +134,7 @@ function offsets(
 ): TopicDifference[] {
   const kept = unlimited(actual.config["retention.ms"] ?? "");
   // A difference that `--apply` removes is judged by what it will be.
-  const retentionMs = Math.max(kept, Number(planned.config["retention.ms"]));
+  const retentionMs = Math.max(kept, Number(planned.config["retention.ms"] ?? 0));
   if (!planned.isConsumed || offsetsRetentionMs === null) return [];
   if (!(retentionMs > offsetsRetentionMs)) return [];
   return [{ kind: "offsets", topic: planned.name, retentionMs, offsetsRetentionMs }];

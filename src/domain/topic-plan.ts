@@ -3,12 +3,17 @@
  *
  *   topic                       retention.ms                     max.message.bytes
  *   calls                       7 d                              1 MiB
+ *   audience-syncs              7 d                              1 MiB
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
+ *   audience-members            compacted                        1 MiB
+ *   audiences                   compacted, one partition         1 MiB
  *
- * All are `cleanup.policy=delete` with `kafka.partitions` partitions. A delivery is a call and
+ * All others are `cleanup.policy=delete`, and all but one have `kafka.partitions` partitions. What
+ * is removed from a compacted topic is gone within two days: compaction comes within one, and
+ * keeps tombstones for another, in which owners of audiences read them. A delivery is a call and
  * headers of ours, a dead letter a delivery and more headers, hence the growing sizes.
  * `topic-differences.ts` compares the plan with a cluster.
  */
@@ -46,9 +51,16 @@ export interface PlannedTopic {
   readonly isConsumed: boolean;
 }
 
-export const PLANNED_KEYS = ["cleanup.policy", "retention.ms", "max.message.bytes"] as const;
+export const PLANNED_KEYS = [
+  "cleanup.policy",
+  "retention.ms",
+  "max.message.bytes",
+  "max.compaction.lag.ms",
+  "delete.retention.ms",
+] as const;
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
-export type PlannedConfig = Readonly<Record<PlannedKey, string>>;
+/** A key that is left out may be as it is. */
+export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
 /** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
@@ -65,14 +77,29 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     },
     isConsumed,
   });
+  const compacted = (name: string, count: number): PlannedTopic => ({
+    name,
+    partitions: count,
+    replicationFactor,
+    config: {
+      "cleanup.policy": "compact",
+      "max.message.bytes": `${bytesMax(name)}`,
+      "max.compaction.lag.ms": `${DAY_MS}`,
+      "delete.retention.ms": `${DAY_MS}`,
+    },
+    isConsumed: false,
+  });
   const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * windowMs);
   const tiers = [...new Map(delaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
   return [
     planned(topics.calls, RETENTION_MS),
+    planned(topics.audienceSyncs, RETENTION_MS),
     planned(topics.deletionRequests, RETENTION_MS),
     ...destinations.map((destination) => planned(topics.deliveries(destination), RETENTION_MS)),
     ...tiers.map((delayMs) => planned(topics.delays(delayMs), delayRetentionMs)),
     planned(topics.deadLetters, DEAD_LETTER_RETENTION_MS, false),
+    compacted(topics.audienceMembers, partitions),
+    compacted(topics.audiences, 1),
   ];
 }
 

@@ -28,6 +28,9 @@ test("everything that is left out has its default", () => {
     },
     sources: [{ id: "web", writeKeys: ["k1"], destinations: ["hook"], callsPerSecond: null }],
     defaultSource: null,
+    audiences: [],
+    audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
+    audience: { stateDir: "./state" },
     destinations: [
       {
         kind: "webhook",

@@ -43,7 +43,7 @@ test.each([
   [
     "run --stages route,nope",
     2,
-    '"nope" is no stage. Stages: ingest, route, deliver, delay, deletion.',
+    '"nope" is no stage. Stages: ingest, route, deliver, delay, deletion, audience.',
   ],
   ["run --stages", 2, "argument missing"],
   [`topics -c ${BAD}`, 2, "3 problems"],

@@ -15,6 +15,13 @@ import { topicNames } from "../../src/domain/topics.ts";
 const DAY_MS = 86_400_000;
 const names = topicNames("p.");
 
+const COMPACTED = {
+  "cleanup.policy": "compact",
+  "max.message.bytes": "1048576",
+  "max.compaction.lag.ms": `${DAY_MS}`,
+  "delete.retention.ms": `${DAY_MS}`,
+};
+
 function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly PlannedTopic[] {
   return topicPlan({
     topics: names,
@@ -36,20 +43,24 @@ test("the plan has each stage's topics with retention and record size", () => {
   });
   expect(rows).toEqual([
     ["p.calls", 6, config(7 * DAY_MS, 1_048_576)],
+    ["p.audience-syncs", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.deletion-requests", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.deliveries.crm", 6, config(7 * DAY_MS, 1_064_960)],
     ["p.delays.10s", 6, config(28_800_000, 1_064_960)],
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
+    ["p.audience-members", 6, COMPACTED],
+    ["p.audiences", 1, COMPACTED],
   ]);
 });
 
 test("equal delays share a topic, and names follow the configuration", () => {
   const plan = planWith({
-    topics: topicNames("", { calls: "raw", deletionRequests: "gdpr" }),
+    topics: topicNames("", { calls: "raw", audienceSyncs: "syncs", deletionRequests: "gdpr" }),
     delaysMs: [1_000, 1_000, 90_000, 120_000, 3_600_000],
   });
   expect(plan.map(({ name }) => name)).toEqual([
     "raw",
+    "syncs",
     "gdpr",
     "deliveries.crm",
     "delays.1s",
@@ -57,11 +68,13 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "delays.2m",
     "delays.60m",
     "dead-letters",
+    "audience-members",
+    "audiences",
   ]);
 });
 
 test("delay topics are kept for twice the window where that is longer than 8 hours", () => {
-  const kept = (windowMs: number) => planWith({ windowMs })[3]?.config["retention.ms"];
+  const kept = (windowMs: number) => planWith({ windowMs })[4]?.config["retention.ms"];
   expect(kept(1_000)).toBe("28800000");
   expect(kept(14_400_000)).toBe("28800000");
   expect(kept(14_400_001)).toBe("28800002");
@@ -141,9 +154,34 @@ test("records kept for longer than offsets are told, but not of topics that no g
       .filter(({ kind }) => kind === "offsets")
       .map(({ topic }) => topic);
   expect(told({}, 7 * DAY_MS)).toEqual([]);
-  expect(told({}, 7 * DAY_MS - 1)).toEqual(["p.calls", "p.deletion-requests", "p.deliveries.crm"]);
+  expect(told({}, 7 * DAY_MS - 1)).toEqual([
+    "p.calls",
+    "p.audience-syncs",
+    "p.deletion-requests",
+    "p.deliveries.crm",
+  ]);
   expect(told({ "retention.ms": "-1" }, 7 * DAY_MS)).toEqual(["p.calls"]);
   expect(told({}, 1)).not.toContain("p.dead-letters");
+});
+
+test.each([
+  ["max.compaction.lag.ms", `${2 * DAY_MS}`, ["max.compaction.lag.ms"]],
+  ["max.compaction.lag.ms", `${DAY_MS / 2}`, []],
+  ["delete.retention.ms", `${DAY_MS / 2}`, ["delete.retention.ms"]],
+  ["delete.retention.ms", `${2 * DAY_MS}`, ["delete.retention.ms"]],
+  ["retention.ms", "1", []],
+])("a compacted topic with %s=%s differs in %j", (key, value, expected) => {
+  const plan = planWith({}).filter(({ name }) => name === "p.audience-members");
+  const topics = plan.map((topic) => ({
+    ...topic,
+    replicationFactor: 1,
+    config: { ...topic.config, [key]: value },
+  }));
+  const cluster = { names: ["p.audience-members"], topics, offsetsRetentionMs: null };
+  const found = topicDifferences(plan, names, cluster);
+  expect(found.map((difference) => difference.kind === "setting" && difference.key)).toEqual(
+    expected,
+  );
 });
 
 test("topics that are no longer configured are told and left", () => {

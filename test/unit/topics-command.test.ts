@@ -62,24 +62,27 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "TOPIC                DIFFERENCE  IS  PLAN",
     "t.calls              missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("5 topic(s) to create. Do it with: switchyard topics --apply");
+  expect(plan.out).toContain("8 topic(s) to create. Do it with: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);
   expect(applied.status).toBe(0);
-  expect(applied.out).toContain("Done: 5 topic(s) created.");
+  expect(applied.out).toContain("Done: 8 topic(s) created.");
   expect([...admin.states.keys()]).toEqual([
     "t.calls",
+    "t.audience-syncs",
     "t.deletion-requests",
     "t.deliveries.crm",
     "t.delays.10s",
     "t.dead-letters",
+    "t.audience-members",
+    "t.audiences",
   ]);
 
   const again = await compare(admin, false);
   expect(again).toEqual({
     status: 0,
-    out: "All 5 topics are as planned; nothing to create or change.\n",
+    out: "All 8 topics are as planned; nothing to create or change.\n",
   });
 });
 

@@ -22,7 +22,14 @@ export function renderTopics(): string {
     replicationFactor: null,
   });
   const notes: Readonly<Record<string, readonly [writer: string, key: string, reader: string]>> = {
-    [topics.calls]: ["applications", "userId, else anonymousId", `\`${groups.route}\``],
+    [topics.calls]: ["applications, audience", "userId, else anonymousId", `\`${groups.route}\``],
+    [topics.audienceSyncs]: [
+      "data platforms, deletion",
+      "audience id, or userId",
+      `\`${groups.audience}\``,
+    ],
+    [topics.audienceMembers]: ["audience", "audience and user", "audience"],
+    [topics.audiences]: ["audience", "audience id", "audience"],
     [topics.deletionRequests]: ["data platforms", "userId", `\`${groups.deletion}\``],
     [topics.deliveries(DESTINATION)]: [
       "route, deletion, delay",
@@ -34,7 +41,8 @@ export function renderTopics(): string {
   const delay = ["deliver", "the delivery's key", `\`${groups.delay("<tier>")}\``] as const;
   const row = ({ name, config }: PlannedTopic) => {
     const [writer, key, reader] = notes[name] ?? delay;
-    const kept = durationText(Number(config["retention.ms"]));
+    const retention = config["retention.ms"];
+    const kept = retention === undefined ? "compacted" : durationText(Number(retention));
     const bytes = Number(config["max.message.bytes"]) / 1_024;
     return `| \`${name}\` | ${writer} | ${key} | ${reader} | ${kept} | ${bytes} KiB |`;
   };
@@ -48,8 +56,10 @@ that applications and data platforms write other names. This page is generated f
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- Every topic has \`kafka.partitions\` partitions (6) and \`kafka.replicationFactor\` replicas (the brokers' default),
-  and \`cleanup.policy=delete\`.
+- Every topic but \`audiences\`, which has one, has \`kafka.partitions\` partitions (6); all have \`kafka.replicationFactor\`
+  replicas (the brokers' default), and all that are not compacted \`cleanup.policy=delete\`.
+- Compacted topics have \`max.compaction.lag.ms\` and \`delete.retention.ms\` of a day, so that nothing of a forgotten user is
+  left after two. \`audience-syncs\` and \`audience-members\` must have equally many partitions.
 - Delay topics are named by their delay and shared by all destinations. They are kept for 8 hours or twice \`delivery.window\`,
   whichever is longer. Equal delays share a topic.
 - Keys are placed as Java's client does (murmur2). With librdkafka, set \`partitioner=murmur2_random\`, or calls of one

@@ -1,0 +1,231 @@
+/**
+ * Works a record of `audience-syncs` into the partition's state. What to do is decided by
+ * `sync-state.ts`, `membership.ts` and `verdict.ts`; here it is done, in pieces: after each one
+ * what there is to write can be written, and others can run.
+ */
+
+import { usableRecordTime } from "../domain/call-time.ts";
+import { decodeValue } from "../domain/decode.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import { applyForget, applyTrait } from "./apply-user.ts";
+import type { Audience, OpenSync } from "./audience.ts";
+import { countsFor } from "./audience.ts";
+import { memberPrefix } from "./keys.ts";
+import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
+import { membershipMessageId } from "./message-id.ts";
+import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
+import type { PartitionState } from "./partition-state.ts";
+import { snakeCase } from "./snake-case.ts";
+import { endSync, releaseHeld, removeAudience } from "./sweep.ts";
+import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
+import { type Cause, makerFor, refuse, type Work } from "./work.ts";
+
+/** Users looked at before others may run: about a millisecond. */
+const PIECE_USERS = 500;
+
+export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
+  const { state } = work;
+  const atMs = usableRecordTime(record.timestampMs, work.nowMs());
+  const cause: Cause = { record, atMs, isReplay: record.offset < state.applied };
+  if (!cause.isReplay) await abandonOld(work, atMs);
+  const decoded = decodeValue(record.value);
+  const parsed = decoded.kind === "json" ? parseSync(decoded.json) : decoded;
+  if (parsed.kind === "refused") {
+    if (!cause.isReplay) state.giveUp({ record, reason: parsed.reason, error: parsed.error });
+    return;
+  }
+  const sync = parsed.record;
+  if (sync.type === "trait") await applyTrait(work, cause, sync);
+  else if (sync.type === "forget") await applyForget(work, cause, sync.userId);
+  else await applySync(work, cause, sync);
+}
+
+async function applySync(work: Work, cause: Cause, record: AudienceRecord): Promise<void> {
+  const { state } = work;
+  const { offset } = cause.record;
+  const audience = state.audience(record.audienceId);
+  if (cause.isReplay) return await take(work, cause, replayStepOf({ record, offset, audience }));
+  const isOver = await isSyncOver(state, audience, record);
+  await take(work, cause, stepOf({ record, offset, audience, isOver }), audience);
+}
+
+async function isSyncOver(
+  state: PartitionState,
+  audience: Audience | null,
+  record: AudienceRecord,
+): Promise<boolean> {
+  if (audience === null || record.type === "delete") return false;
+  // Known without looking, as for most members records.
+  if (audience.open?.syncId === record.syncId) return false;
+  return await state.isOver(audience, record.syncId);
+}
+
+async function take(
+  work: Work,
+  cause: Cause,
+  step: Step,
+  known: Audience | null = null,
+): Promise<void> {
+  if (step.kind === "ignore") return;
+  if (step.kind === "invalid") return refuse(work, cause, step.error);
+  if (step.kind === "create") {
+    const created = await create(work, cause, step.record);
+    return created === null ? undefined : await open(work, cause, created, step.record);
+  }
+  const id = "record" in step ? step.record.audienceId : (known?.id ?? "");
+  const audience = work.state.audience(id);
+  if (audience === null) return;
+  if (work.settings(audience.id).source === null) return refuse(work, cause, NO_SOURCE);
+  switch (step.kind) {
+    case "open":
+      return await open(work, cause, audience, step.record);
+    case "arrive":
+      return await arriveAll(work, cause, audience, step.open, step.record.userIds);
+    case "end":
+      return await endSync(work, cause, audience, step.open, step.record);
+    case "continue":
+      return await whole(work, cause, audience, step.open, step.record);
+    case "release":
+      return await releaseHeld(work, cause, audience, step.held);
+    case "delete":
+      return await removeAudience(work, cause, audience);
+  }
+}
+
+const NO_SOURCE =
+  "the calls would have no source: set audienceDefaults.source, defaultSource, or the audience's own source";
+
+/** Null: refused. */
+async function create(
+  work: Work,
+  cause: Cause,
+  record: Begin | Snapshot,
+): Promise<Audience | null> {
+  const { audienceId: id, audienceName: name } = record;
+  const settings = work.settings(id);
+  if (settings.source === null) {
+    refuse(work, cause, NO_SOURCE);
+    return null;
+  }
+  const key = settings.key ?? snakeCase(name);
+  const first = cause.record.offset;
+  const { partition } = work;
+  const claim = await work.registry.claim({ id, name, key, partition, first });
+  if (claim.kind === "refused") {
+    refuse(work, cause, claim.error);
+    return null;
+  }
+  return { id, name, key, first, open: null, held: null, last: null, closed: 0 };
+}
+
+async function open(
+  work: Work,
+  cause: Cause,
+  before: Audience,
+  record: Begin | Snapshot,
+): Promise<void> {
+  const { state, events } = work;
+  const begin = cause.record.offset;
+  const abandoned = before.open === null ? before : await abandon(work, before, before.open);
+  const counts = countsFor(state.counts(before.first), begin);
+  const sync: OpenSync = {
+    syncId: record.syncId,
+    begin,
+    beganAtMs: cause.atMs,
+    membersBefore: counts.members,
+    verdict: null,
+  };
+  const audience = { ...abandoned, name: record.audienceName, open: sync };
+  state.setAudience(audience);
+  state.setCounts(audience.first, counts);
+  events.started(audience, record.syncId);
+  if (record.type === "snapshot") await whole(work, cause, audience, sync, record);
+}
+
+async function whole(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  sync: OpenSync,
+  record: Snapshot,
+): Promise<void> {
+  await arriveAll(work, cause, audience, sync, record.userIds);
+  // Applied before, and still open: it goes on when its end was not applied.
+  if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
+}
+
+async function arriveAll(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  sync: OpenSync,
+  userIds: readonly string[],
+): Promise<void> {
+  const { state } = work;
+  const { first } = audience;
+  const prefix = memberPrefix(first);
+  const maker = makerFor(work, cause, audience);
+  for (let from = 0; from < userIds.length; from += PIECE_USERS) {
+    const piece = userIds.slice(from, from + PIECE_USERS);
+    const keys = piece.map((userId) => prefix + userId);
+    const values = await state.getMany(keys);
+    let counts = countsFor(state.counts(first), sync.begin);
+    piece.forEach((userId, index) => {
+      const key = keys[index] ?? "";
+      const changed = state.changed(key);
+      const now = readMembership(changed === undefined ? (values[index] ?? null) : changed);
+      const arrival = arrive(now, sync.begin, cause.isReplay);
+      if (arrival.kind === "again") return;
+      const { next, isFirst } = arrival;
+      const hasEntered = arrival.kind === "entered";
+      counts = {
+        ...counts,
+        members: counts.members + (hasEntered ? 1 : 0),
+        arrived: counts.arrived + (isFirst ? 1 : 0),
+        marked: counts.marked + (next.isMember && (isFirst || hasEntered) ? 1 : 0),
+      };
+      if (!hasEntered) {
+        state.setLocal(key, writeMembership(next));
+        return;
+      }
+      const by = { audienceId: audience.id, first, userId, by: sync.syncId, value: true };
+      state.call("entered", maker.call(userId, true, membershipMessageId(by)), cause.record);
+      state.set(key, writeMembership(next), durableMembership(next));
+    });
+    state.setCounts(first, counts);
+    await work.breathe(cause.record.offset);
+  }
+}
+
+async function abandonOld(work: Work, nowMs: number): Promise<void> {
+  for (const audience of work.state.openAudiences()) {
+    const { open: sync } = audience;
+    // One with a verdict is being carried out: a crash cut that short.
+    if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
+      work.state.setAudience(await abandon(work, audience, sync));
+    }
+  }
+}
+
+/** Abandons syncs that are older than a day, when no record came that would have. */
+export async function abandonIdle(work: Work): Promise<void> {
+  await abandonOld(work, work.nowMs());
+}
+
+async function abandon(work: Work, audience: Audience, sync: OpenSync): Promise<Audience> {
+  const { state, events } = work;
+  const { members, arrived } = countsFor(state.counts(audience.first), sync.begin);
+  const remembered = await state.remember(audience, sync.syncId);
+  const { syncId, beganAtMs } = sync;
+  events.ended({
+    audience,
+    syncId,
+    outcome: "abandoned",
+    members,
+    left: 0,
+    arrived,
+    beganAtMs,
+  });
+  state.tell(audience.id);
+  return { ...remembered, open: null };
+}

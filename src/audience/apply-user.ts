@@ -1,0 +1,91 @@
+/**
+ * Records about one user: computed traits (SPEC section 5.9) and forgetting (section 6).
+ *
+ *   trait value   last one sent       then
+ *   null          none                nothing
+ *   null          some                a call with null; nothing is kept
+ *   some          the same            nothing
+ *   some          another, or none    a call, and it is kept
+ *
+ * A user that is forgotten is removed from every audience and trait of the partition, without a
+ * call. When that was applied before, only the marks of open syncs go: who is a member now has
+ * become one since.
+ */
+
+import { type Audience, countsFor } from "./audience.ts";
+import { callMaker } from "./identify-call.ts";
+import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
+import { readMembership, writeMembership } from "./membership.ts";
+import { traitMessageId } from "./message-id.ts";
+import type { Trait } from "./parse-sync.ts";
+import { keptValue } from "./trait-value.ts";
+import type { Cause, Work } from "./work.ts";
+
+const TRAITS_PIECE = 1_000;
+
+export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promise<void> {
+  if (cause.isReplay) return;
+  const { state, callsTopic } = work;
+  const { record, atMs } = cause;
+  const { source, integrations } = work.settings(null);
+  if (source === null) {
+    const error =
+      "the call would have no source: set audienceDefaults.source or defaultSource for traits";
+    return state.giveUp({ record, reason: "invalid-sync", error });
+  }
+  const key = traitKey(trait.userId, trait.key);
+  const [sent] = await state.getMany([key]);
+  const kept = trait.value === null ? null : keptValue(trait.value);
+  if (kept === (sent ?? null)) return;
+  const maker = callMaker({ topic: callsTopic, source, integrations, trait: trait.key, atMs });
+  const messageId = traitMessageId(trait.key, trait.userId, record);
+  state.call("traits", maker.call(trait.userId, trait.value, messageId), record);
+  state.set(key, kept);
+}
+
+export async function applyForget(work: Work, cause: Cause, userId: string): Promise<void> {
+  const { state } = work;
+  const audiences = [...state.audiences()];
+  const keys = audiences.map(({ first }) => memberPrefix(first) + userId);
+  const values = await state.getMany(keys);
+  audiences.forEach((audience, index) => {
+    forgetMember(work, cause, audience, keys[index] ?? "", values[index] ?? null);
+  });
+  if (cause.isReplay) return;
+  // Traits that are not written yet could not be found.
+  await work.write(cause.record.offset);
+  const { from, to } = traitsRange(userId);
+  for (let next = from; ; ) {
+    const entries = await state.store.range(next, to, TRAITS_PIECE);
+    for (const [key] of entries) {
+      state.set(key, null);
+      state.erase(key);
+    }
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < TRAITS_PIECE) return;
+    next = `${last[0]}\u0000`;
+  }
+}
+
+function forgetMember(
+  { state }: Work,
+  { isReplay }: Cause,
+  { first }: Audience,
+  key: string,
+  value: string | null,
+): void {
+  if (value === null) return;
+  const now = readMembership(value);
+  const before = state.counts(first);
+  const counts = countsFor(before, before.begin);
+  const isMarked = now.isMember && now.mark === counts.begin && counts.begin !== -1;
+  const marked = counts.marked - (isMarked ? 1 : 0);
+  if (isReplay || !now.isMember) {
+    state.setLocal(key, writeMembership({ ...now, mark: -1 }));
+    state.setCounts(first, { ...counts, marked });
+    return;
+  }
+  state.set(key, null);
+  state.erase(key);
+  state.setCounts(first, { ...counts, members: counts.members - 1, marked });
+}

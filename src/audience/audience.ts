@@ -1,0 +1,67 @@
+/**
+ * An audience as its partition's owner knows it.
+ *
+ * What stands here is the same on local disk and in the changelog. Counts are local: they are
+ * counted from what the store holds, so that they are right whatever a crash cut in two.
+ */
+
+/** A sync that has begun. Marks of its members are local: the `begin` is not committed yet. */
+export interface OpenSync {
+  readonly syncId: string;
+  /** Offset of its `begin` or `snapshot`; names its marks. */
+  readonly begin: number;
+  /** Record time of the begin. */
+  readonly beganAtMs: number;
+  /** Members when it began. */
+  readonly membersBefore: number;
+  /** What was decided at its `end`, written before the first removal and never computed again. */
+  readonly verdict: "complete" | "held" | null;
+}
+
+/** A complete sync whose removals wait for a `release`. */
+export interface HeldSync {
+  readonly syncId: string;
+  /** Names the members judged, as the mark of the judgement. */
+  readonly begin: number;
+  readonly removals: number;
+  readonly heldAtMs: number;
+}
+
+export interface EndedSync {
+  readonly syncId: string;
+  readonly endedAtMs: number;
+}
+
+export interface Audience {
+  readonly id: string;
+  readonly name: string;
+  /** The trait. Frozen at the first sync. */
+  readonly key: string;
+  /** Offset of its first sync: an audience deleted and sent again has another one. */
+  readonly first: number;
+  readonly open: OpenSync | null;
+  readonly held: HeldSync | null;
+  /** The last complete sync that was carried out. */
+  readonly last: EndedSync | null;
+  /** Syncs that are over, so that the last 1,000 can be told from new ones. */
+  readonly closed: number;
+}
+
+/** Local, by audience. */
+export interface Counts {
+  readonly members: number;
+  /** The sync that the next two are about; -1: none. */
+  readonly begin: number;
+  /** Distinct users that have arrived in it. */
+  readonly arrived: number;
+  /** Members among them. */
+  readonly marked: number;
+}
+
+export const NO_COUNTS: Counts = { members: 0, begin: -1, arrived: 0, marked: 0 };
+
+/** The counts as they are for the sync: those about another one begin anew. */
+export function countsFor(counts: Counts, begin: number): Counts {
+  if (counts.begin === begin) return counts;
+  return { members: counts.members, begin, arrived: 0, marked: 0 };
+}

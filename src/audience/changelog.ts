@@ -1,0 +1,36 @@
+/**
+ * Records of the changelog `audience-members`, which is compacted: the last value of a key counts,
+ * and no value means that the key is gone. Keys are those of the store (`keys.ts`).
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+
+export interface ChangelogPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export function changelogRecord(
+  at: ChangelogPartition,
+  key: string,
+  value: string | null,
+): OutgoingRecord {
+  return {
+    ...at,
+    key: Buffer.from(key),
+    value: value === null ? null : Buffer.from(value),
+    headers: [],
+  };
+}
+
+export interface ChangelogEntry {
+  readonly offset: number;
+  readonly key: string;
+  readonly value: string | null;
+}
+
+/** Null: the record has no key, so it is none of ours. */
+export function readChangelog({ offset, key, value }: IncomingRecord): ChangelogEntry | null {
+  if (key === null) return null;
+  return { offset, key: key.toString(), value: value?.toString() ?? null };
+}

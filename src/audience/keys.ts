@@ -1,0 +1,97 @@
+/**
+ * Keys, the same in the local store and in the changelog. Offsets are base 36 and padded, so that
+ * everything of an audience lies together, in the order of user ids.
+ *
+ *   key                            value                                         in the changelog
+ *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks
+ *   a/<audience id>                the audience, JSON                            yes
+ *   r<first>/<slot>                digest of an id of a sync that is over        yes
+ *   s<first>/<digest>              its slot                                      no
+ *   n<first>                       the audience's counts, JSON                   no
+ *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
+ *   p                              offset that everything before it is applied   yes
+ *   i                              which changelog this is                       yes
+ *   c                              the checkpoint, JSON                          no
+ */
+
+import { createHash } from "node:crypto";
+
+export const CHECKPOINT_KEY = "c";
+export const APPLIED_KEY = "p";
+export const IDENTITY_KEY = "i";
+/** Ids of syncs that are over and still known as such. */
+export const REMEMBERED_MAX = 1_000;
+
+const OFFSET_DIGITS = 11;
+
+export interface KeyRange {
+  readonly from: string;
+  /** The first key behind it. */
+  readonly to: string;
+}
+
+function padded(offset: number): string {
+  return offset.toString(36).padStart(OFFSET_DIGITS, "0");
+}
+
+export function memberPrefix(first: number): string {
+  return `m${padded(first)}/`;
+}
+
+/** The offset in a member's key. */
+export function firstOf(memberKey: string): number {
+  return Number.parseInt(memberKey.slice(1, 1 + OFFSET_DIGITS), 36);
+}
+
+export function userOf(memberKey: string): string {
+  return memberKey.slice(OFFSET_DIGITS + 2);
+}
+
+/** "0" is the character after "/". */
+function below(prefix: string): KeyRange {
+  return { from: prefix, to: `${prefix.slice(0, -1)}0` };
+}
+
+export function membersRange(first: number): KeyRange {
+  return below(memberPrefix(first));
+}
+
+export function audienceKey(id: string): string {
+  return `a/${id}`;
+}
+
+export const AUDIENCES_RANGE: KeyRange = below("a/");
+
+export function countsKey(first: number): string {
+  return `n${padded(first)}`;
+}
+
+export function slotKey(first: number, slot: number): string {
+  return `r${padded(first)}/${slot.toString(36)}`;
+}
+
+export function slotsRange(first: number): KeyRange {
+  return below(`r${padded(first)}/`);
+}
+
+export function rememberedKey(first: number, digest: string): string {
+  return `s${padded(first)}/${digest}`;
+}
+
+/** The `s` key that belongs to an `r` key. */
+export function rememberedKeyOf(slot: string, digest: string): string {
+  return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
+}
+
+/** Sync ids may be long; 96 bits tell a thousand of them apart. */
+export function digestOf(syncId: string): string {
+  return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
+}
+
+export function traitKey(userId: string, trait: string): string {
+  return `t${userId.length.toString(36)}/${userId}/${trait}`;
+}
+
+export function traitsRange(userId: string): KeyRange {
+  return below(`t${userId.length.toString(36)}/${userId}/`);
+}

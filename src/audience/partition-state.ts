@@ -1,0 +1,272 @@
+/**
+ * What is known of one partition: audiences in memory, members on disk, and what is to be written
+ * next. Each step is written in this order (DESIGN section 6, rule 6):
+ *
+ *   write                                     a crash after it
+ *   1  calls and dead letters, acknowledged   they are written again, with the same message ids
+ *   2  the changelog, acknowledged            the store catches up from it when it is opened
+ *   3  store and checkpoint, in one batch     the records are skipped, or counted again in an open sync
+ *   4  the topic `audiences`                  told again with the audience's next change
+ *   5  records finished                       nothing, once that is committed
+ *
+ * What is asked for sees what is to be written; whoever is told true and then false within a step
+ * is so in this order.
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { type Audience, type Counts, NO_COUNTS } from "./audience.ts";
+import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import {
+  APPLIED_KEY,
+  audienceKey,
+  CHECKPOINT_KEY,
+  countsKey,
+  digestOf,
+  REMEMBERED_MAX,
+  rememberedKey,
+  slotKey,
+} from "./keys.ts";
+import type { GivenUp, Store, StoreChange } from "./ports.ts";
+
+export interface PartitionStateOptions {
+  readonly at: ChangelogPartition;
+  readonly store: Store;
+  readonly checkpoint: Checkpoint;
+  /** Everything before it is in the changelog. */
+  readonly applied: number;
+  readonly audiences: ReadonlyMap<string, Audience>;
+  readonly counts: ReadonlyMap<number, Counts>;
+  readonly nowMs: () => number;
+}
+
+/** How many of the calls are of which kind. */
+export interface Told {
+  readonly entered: number;
+  readonly left: number;
+  readonly traits: number;
+}
+
+const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
+
+/** What one step writes, in the order of writing. */
+export interface Pending {
+  /** With the records that they follow from. */
+  readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
+  readonly givenUp: readonly GivenUp[];
+  readonly changelog: readonly OutgoingRecord[];
+  /** Empty: nothing has changed, not even the position. */
+  readonly store: readonly StoreChange[];
+  /** Audiences that others should hear of, by id. */
+  readonly toTell: readonly string[];
+  readonly told: Told;
+}
+
+export class PartitionState {
+  readonly store: Store;
+  readonly #at: ChangelogPartition;
+  readonly #nowMs: () => number;
+  readonly #audiences: Map<string, Audience>;
+  readonly #counts: Map<number, Counts>;
+  #checkpoint: Checkpoint;
+  #applied: number;
+  #calls = new Map<OutgoingRecord, IncomingRecord>();
+  #told = NOTHING_TOLD;
+  #givenUp: GivenUp[] = [];
+  #changelog = new Map<string, string | null>();
+  #changes = new Map<string, string | null>();
+  readonly #changedCounts = new Set<number>();
+  readonly #open = new Map<string, Audience>();
+  readonly #toTell = new Set<string>();
+  readonly #erased: string[] = [];
+
+  constructor(options: PartitionStateOptions) {
+    this.store = options.store;
+    this.#at = options.at;
+    this.#nowMs = options.nowMs;
+    this.#checkpoint = options.checkpoint;
+    this.#applied = options.applied;
+    this.#audiences = new Map(options.audiences);
+    this.#counts = new Map(options.counts);
+    for (const audience of options.audiences.values()) this.#noteOpen(audience);
+  }
+
+  /** Records below are in the store, marks and all. */
+  get position(): number {
+    return this.#checkpoint.position;
+  }
+
+  /** Records below were applied, by this process or another one. */
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** Things to write in the next step. */
+  get pendingSize(): number {
+    return this.#calls.size + this.#changes.size + this.#givenUp.length;
+  }
+
+  audience(id: string): Audience | null {
+    return this.#audiences.get(id) ?? null;
+  }
+
+  audiences(): Iterable<Audience> {
+    return this.#audiences.values();
+  }
+
+  counts(first: number): Counts {
+    return this.#counts.get(first) ?? NO_COUNTS;
+  }
+
+  /** Those with an open sync. */
+  openAudiences(): readonly Audience[] {
+    return [...this.#open.values()];
+  }
+
+  /** The committed offset must not pass it; null: there is no open sync. */
+  firstOpen(): number | null {
+    const begins = this.openAudiences().flatMap(({ open }) => (open === null ? [] : [open.begin]));
+    return begins.length === 0 ? null : Math.min(...begins);
+  }
+
+  /** Values as they will be after the next step. */
+  async getMany(keys: readonly string[]): Promise<(string | null)[]> {
+    const missing = keys.filter((key) => !this.#changes.has(key));
+    const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
+    let at = 0;
+    return keys.map((key) => {
+      const change = this.#changes.get(key);
+      if (change !== undefined) return change;
+      at += 1;
+      return stored[at - 1] ?? null;
+    });
+  }
+
+  /** Like `getMany` for a value that an earlier one of the same list may have changed since. */
+  changed(key: string): string | null | undefined {
+    return this.#changes.get(key);
+  }
+
+  /** @param from the record that the call follows from. */
+  call(kind: keyof Told, record: OutgoingRecord, from: IncomingRecord): void {
+    this.#calls.set(record, from);
+    this.#told = { ...this.#told, [kind]: this.#told[kind] + 1 };
+  }
+
+  giveUp(givenUp: GivenUp): void {
+    this.#givenUp.push(givenUp);
+  }
+
+  /** Changes a value on disk alone. */
+  setLocal(key: string, value: string | null): void {
+    this.#changes.set(key, value);
+  }
+
+  /** @param durable what the changelog gets, when that differs from `value`. */
+  set(key: string, value: string | null, durable: string | null = value): void {
+    this.#changes.set(key, value);
+    this.#changelog.set(key, durable);
+  }
+
+  /** Nothing of it may be left on disk: see `takeErased`. */
+  erase(key: string): void {
+    this.#erased.push(key);
+  }
+
+  /** Keys whose values were removed and are still on disk until it is compacted there. */
+  takeErased(): readonly string[] {
+    return this.#erased.splice(0);
+  }
+
+  setAudience(audience: Audience): void {
+    this.#audiences.set(audience.id, audience);
+    this.#noteOpen(audience);
+    this.set(audienceKey(audience.id), JSON.stringify(audience));
+  }
+
+  removeAudience(audience: Audience): void {
+    this.#audiences.delete(audience.id);
+    this.#open.delete(audience.id);
+    this.#counts.delete(audience.first);
+    this.#changedCounts.delete(audience.first);
+    this.set(audienceKey(audience.id), null);
+    this.setLocal(countsKey(audience.first), null);
+  }
+
+  setCounts(first: number, counts: Counts): void {
+    this.#counts.set(first, counts);
+    this.#changedCounts.add(first);
+  }
+
+  /** The topic `audiences` should tell how it is after the next step. */
+  tell(audienceId: string): void {
+    this.#toTell.add(audienceId);
+  }
+
+  async isOver(audience: Audience, syncId: string): Promise<boolean> {
+    const [slot] = await this.getMany([rememberedKey(audience.first, digestOf(syncId))]);
+    return slot !== null;
+  }
+
+  /** From now on the sync is over. Returns the audience as it is then. */
+  async remember(audience: Audience, syncId: string): Promise<Audience> {
+    const { first, closed } = audience;
+    const slot = slotKey(first, closed % REMEMBERED_MAX);
+    const [oldest] = await this.getMany([slot]);
+    if (oldest !== undefined && oldest !== null) {
+      this.setLocal(rememberedKey(first, oldest), null);
+    }
+    const digest = digestOf(syncId);
+    this.set(slot, digest);
+    this.setLocal(rememberedKey(first, digest), "");
+    return { ...audience, closed: closed + 1 };
+  }
+
+  /** What to write, when everything below `position` has been worked on. */
+  take(position: number): Pending {
+    const hasTold = this.#calls.size > 0 || this.#givenUp.length > 0 || this.#changelog.size > 0;
+    const isUnchanged = this.#changes.size === 0 && this.#changedCounts.size === 0;
+    if (!hasTold && isUnchanged && position <= this.position) return this.#reset([], []);
+    for (const first of this.#changedCounts) {
+      this.#changes.set(countsKey(first), JSON.stringify(this.counts(first)));
+    }
+    this.#changedCounts.clear();
+    if (hasTold && position > this.#applied) {
+      this.#applied = position;
+      this.set(APPLIED_KEY, `${position}`);
+    }
+    const changelog = [...this.#changelog].map(([key, value]) =>
+      changelogRecord(this.#at, key, value),
+    );
+    this.#checkpoint = {
+      ...this.#checkpoint,
+      position: Math.max(this.#checkpoint.position, position),
+      // Never more than is there: what retries wrote twice is read again, which does no harm.
+      changelog: this.#checkpoint.changelog + changelog.length,
+      writtenAtMs: this.#nowMs(),
+    };
+    return this.#reset(changelog, [
+      ...this.#changes,
+      [CHECKPOINT_KEY, JSON.stringify(this.#checkpoint)],
+    ]);
+  }
+
+  #reset(changelog: readonly OutgoingRecord[], store: readonly StoreChange[]): Pending {
+    const pending: Pending = {
+      ...{ calls: this.#calls, told: this.#told, givenUp: this.#givenUp },
+      ...{ changelog, store, toTell: [...this.#toTell] },
+    };
+    this.#calls = new Map();
+    this.#told = NOTHING_TOLD;
+    this.#givenUp = [];
+    this.#changelog = new Map();
+    this.#changes = new Map();
+    this.#toTell.clear();
+    return pending;
+  }
+
+  #noteOpen(audience: Audience): void {
+    if (audience.open === null) this.#open.delete(audience.id);
+    else this.#open.set(audience.id, audience);
+  }
+}

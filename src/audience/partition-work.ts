@@ -1,0 +1,167 @@
+/**
+ * The work on one partition of `audience-syncs` while this process owns it: record after record,
+ * in order, in steps that are written whole.
+ *
+ *   state      then
+ *   opening    records wait; the store is found, caught up or rebuilt
+ *   working    records are applied; a step is written when much is pending or nothing waits
+ *   draining   the write under way ends, the store is closed; what was not written is done again
+ */
+
+import type { IncomingRecord } from "../domain/record.ts";
+import { abandonIdle, applyRecord } from "./apply-record.ts";
+import type { PartitionState } from "./partition-state.ts";
+import type { Work } from "./work.ts";
+import { type StepWriter, writeStep } from "./write-step.ts";
+
+/** Things to write in one step: bounds memory, and is enough to keep brokers busy. */
+const STEP_SIZE = 2_000;
+/** Records of a step: many may change nothing. */
+const STEP_RECORDS = 500;
+/** Without a record for so long, it is looked whether an open sync is too old. */
+const IDLE_MS = 600_000;
+
+export interface PartitionDeps
+  extends Omit<StepWriter, "state">,
+    Omit<Work, "state" | "write" | "breathe"> {
+  /** @param check throws when the partition is being taken away. */
+  readonly open: (check: () => void) => Promise<PartitionState>;
+  /** Closes the store, whether it was opened whole or not. */
+  readonly close: () => Promise<void>;
+  readonly finish: (offset: number) => void;
+  readonly hold: (offset: number | null) => void;
+  /** Resolves when others have had their turn. */
+  readonly otherWork: () => Promise<void>;
+  /** Removes what is left on disk of removed values. */
+  readonly compact: (keys: readonly string[]) => Promise<void>;
+  readonly fail: (error: Error) => void;
+}
+
+/** Thrown where work stops because the partition is being taken away. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
+
+export interface PartitionWork {
+  readonly take: (records: readonly IncomingRecord[]) => void;
+  /** Resolves when nothing is under way any more and the store is closed. */
+  readonly drain: () => Promise<void>;
+  /** Looks for syncs that are too old; for when no record comes. */
+  readonly look: () => void;
+  readonly state: () => PartitionState | null;
+}
+
+export function workOnPartition(deps: PartitionDeps): PartitionWork {
+  const waiting: (readonly IncomingRecord[])[] = [];
+  let state: PartitionState | null = null;
+  let isDraining = false;
+  let isRunning = true;
+  let lastTakenAtMs = deps.nowMs();
+
+  const check = () => {
+    if (isDraining) throw new Interrupted("the partition is being taken away");
+  };
+  const workOn = async (opened: PartitionState) => {
+    const work = createWork(opened, deps, check);
+    for (let records = waiting.shift(); records !== undefined; records = waiting.shift()) {
+      await applyAll(work, records, deps, () => waiting.length === 0);
+    }
+    const erased = opened.takeErased();
+    if (erased.length > 0) await deps.compact(erased);
+    // In the same turn as the last look at `waiting`, so that no `take` falls between.
+    if (waiting.length === 0) isRunning = false;
+    else await workOn(opened);
+  };
+  const ended = (error: unknown) => {
+    isRunning = false;
+    if (!(error instanceof Interrupted) && !isDraining) deps.fail(asError(error));
+  };
+  let running = (async () => {
+    state = await deps.open(check);
+    check();
+    // Before anything is finished.
+    deps.hold(state.firstOpen());
+    await workOn(state);
+  })().catch(ended);
+
+  const run = (act: (opened: PartitionState) => Promise<void>) => {
+    if (isRunning || isDraining || state === null) return;
+    isRunning = true;
+    running = act(state).catch(ended);
+  };
+  return {
+    take: (records) => {
+      lastTakenAtMs = deps.nowMs();
+      waiting.push(records);
+      run(workOn);
+    },
+    look: () => {
+      if (deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
+      run(async (opened) => {
+        const work = createWork(opened, deps, check);
+        await abandonIdle(work);
+        await work.write(opened.position);
+        await workOn(opened);
+      });
+    },
+    drain: async () => {
+      isDraining = true;
+      waiting.length = 0;
+      await running;
+      state = null;
+      await deps.close();
+    },
+    state: () => state,
+  };
+}
+
+function createWork(state: PartitionState, deps: PartitionDeps, check: () => void): Work {
+  const write = async (position: number) => {
+    check();
+    await writeStep({ ...deps, state }, position);
+    deps.hold(state.firstOpen());
+  };
+  return {
+    ...deps,
+    state,
+    write,
+    breathe: async (position) => {
+      if (state.pendingSize >= STEP_SIZE) await write(position);
+      else await deps.otherWork();
+      check();
+    },
+  };
+}
+
+/** @param isLast whether no record waits behind these. */
+async function applyAll(
+  work: Work,
+  records: readonly IncomingRecord[],
+  deps: PartitionDeps,
+  isLast: () => boolean,
+): Promise<void> {
+  const { state } = work;
+  let done: IncomingRecord[] = [];
+  const written = async (position: number) => {
+    await work.write(position);
+    for (const { offset } of done) deps.finish(offset);
+    deps.events.applied(done.length);
+    done = [];
+  };
+  for (const record of records) {
+    if (record.offset >= state.position) {
+      await applyRecord(work, record);
+      await work.breathe(record.offset);
+    }
+    done.push(record);
+    const isStep = state.pendingSize >= STEP_SIZE || done.length >= STEP_RECORDS;
+    const isEnd = record === records.at(-1) && isLast();
+    if (isStep || isEnd) await written(record.offset + 1);
+  }
+  const last = done.at(-1);
+  if (last !== undefined) await written(last.offset + 1);
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(`audience failed: ${String(error)}`);
+}

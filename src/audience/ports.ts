@@ -1,0 +1,91 @@
+/** What the work on a partition needs of the world; `stage.ts` hands it in. */
+
+import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { Audience, Counts } from "./audience.ts";
+
+export type StoreEntry = readonly [key: string, value: string];
+/** Null: the key is removed. */
+export type StoreChange = readonly [key: string, value: string | null];
+
+/** The ordered local store of one partition; `src/store/` has two. Keys are ordered by UTF-8 bytes. */
+export interface Store {
+  getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
+  /** At most `limit` entries from `from` on, before `to`. */
+  range(from: string, to: string, limit: number): Promise<readonly StoreEntry[]>;
+  /** All or nothing, and in the order of the calls. */
+  write(changes: readonly StoreChange[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RefusedRecord {
+  readonly record: OutgoingRecord;
+  readonly error: string;
+}
+
+export interface Writer {
+  /** Resolves when all are acknowledged, with those that are too large. */
+  send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]>;
+}
+
+/** A record that cannot be used, or whose call cannot be written. */
+export interface GivenUp {
+  readonly record: IncomingRecord;
+  readonly reason: DeadLetterReason;
+  readonly error: string;
+}
+
+export type ClaimResult =
+  | { readonly kind: "claimed" }
+  | { readonly kind: "refused"; readonly error: string };
+
+export interface ClaimRequest {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+  readonly partition: number;
+  readonly first: number;
+}
+
+/** The audiences of all partitions, as the topic `audiences` tells them. */
+export interface Registry {
+  /** Resolves when it is known who has the id and the key. */
+  claim(request: ClaimRequest): Promise<ClaimResult>;
+  /** Tells others how the audience is. */
+  tell(audience: Audience, counts: Counts, partition: number): Promise<void>;
+  forget(audienceId: string): Promise<void>;
+}
+
+export type SyncOutcome =
+  | "complete"
+  | "held"
+  | "released"
+  | "abandoned"
+  | "wrong-count"
+  | "deleted";
+
+export interface SyncReport {
+  readonly audience: Audience;
+  readonly syncId: string;
+  readonly outcome: SyncOutcome;
+  readonly members: number;
+  /** Users told false by it. */
+  readonly left: number;
+  readonly arrived: number;
+  /** From the begin's record time. */
+  readonly beganAtMs: number;
+}
+
+/** For logs and metrics. */
+export interface Events {
+  readonly started: (audience: Audience, syncId: string) => void;
+  readonly ended: (report: SyncReport) => void;
+  readonly refused: (givenUp: GivenUp) => void;
+  /** Users told true and false, and traits told, once that is acknowledged. */
+  readonly told: (told: {
+    readonly entered: number;
+    readonly left: number;
+    readonly traits: number;
+  }) => void;
+  readonly applied: (records: number) => void;
+}

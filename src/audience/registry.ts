@@ -1,0 +1,114 @@
+/**
+ * The topic `audiences` for the partitions of one process: read whole, written by owners.
+ *
+ *   step of a claim                              a crash after it
+ *   1  the topic is read to its end              nothing was claimed
+ *   2  id and key are free: the claim is         the same partition claims again, and has it
+ *      written
+ *   3  the topic is read to the claim            the same
+ *   4  another one was first: its record is      the lower claim wins whoever reads it
+ *      put back, so that compaction keeps it
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { Audience, Counts } from "./audience.ts";
+import { type ClaimedAudience, Claims, conflictOf, readClaim } from "./claims.ts";
+import type { ClaimRequest, ClaimResult, Registry, Writer } from "./ports.ts";
+
+export interface RegistryDeps {
+  readonly topic: string;
+  readonly writer: Writer;
+  readonly end: () => Promise<number>;
+  readonly read: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
+}
+
+/** Reads the topic into claims, from where it was read up to before. */
+export class ClaimsReader {
+  readonly claims = new Claims();
+  readonly #deps: Pick<RegistryDeps, "end" | "read">;
+  #next = 0;
+
+  constructor(deps: Pick<RegistryDeps, "end" | "read">) {
+    this.#deps = deps;
+  }
+
+  async readToEnd(): Promise<Claims> {
+    const end = await this.#deps.end();
+    if (end > this.#next) {
+      for await (const records of this.#deps.read(this.#next, end)) {
+        for (const { key, value, offset } of records) {
+          const claim = value === null ? null : readClaim(value);
+          if (key === null || (value !== null && claim === null)) continue;
+          this.claims.apply(key.toString(), claim, offset);
+        }
+      }
+      this.#next = end;
+    }
+    return this.claims;
+  }
+}
+
+export function createRegistry(deps: RegistryDeps): Registry {
+  const reader = new ClaimsReader(deps);
+  let last: Promise<unknown> = Promise.resolve();
+  // One at a time, so that each sees what the one before has written.
+  const inTurn = <Result>(act: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(act);
+    last = result.catch(() => undefined);
+    return result;
+  };
+  const send = async (id: string, value: ClaimedAudience | null): Promise<void> => {
+    const [refused] = await deps.writer.send([claimRecord(deps.topic, id, value)]);
+    if (refused !== undefined) throw new Error(`the topic ${deps.topic}: ${refused.error}`);
+  };
+  const claim = async (request: ClaimRequest): Promise<ClaimResult> => {
+    const { id } = request;
+    const before = conflictOf(await reader.readToEnd(), request);
+    if (before !== null) return { kind: "refused", error: before };
+    const nothing = { members: 0, openSyncId: null, last: null, held: null };
+    await send(id, { ...request, claim: null, ...nothing });
+    const after = conflictOf(await reader.readToEnd(), request);
+    if (after === null) return { kind: "claimed" };
+    await send(id, reader.claims.of(id));
+    return { kind: "refused", error: after };
+  };
+  return {
+    claim: (request) => inTurn(() => claim(request)),
+    tell: (audience, counts, partition) =>
+      inTurn(async () => {
+        const claimed = (await reader.readToEnd()).of(audience.id);
+        // Somebody else's claim came first: its owner tells.
+        if (claimed !== null && claimed.partition !== partition) return;
+        await send(audience.id, told(audience, counts, partition, claimed?.claim ?? null));
+      }),
+    forget: (audienceId) => inTurn(() => send(audienceId, null)),
+  };
+}
+
+function told(
+  audience: Audience,
+  counts: Counts,
+  partition: number,
+  claim: number | null,
+): ClaimedAudience {
+  const { id, name, key, first, open, held, last } = audience;
+  return {
+    ...{ id, name, key, partition, first, claim, members: counts.members },
+    openSyncId: open?.syncId ?? null,
+    last,
+    held:
+      held === null
+        ? null
+        : { syncId: held.syncId, removals: held.removals, heldAtMs: held.heldAtMs },
+  };
+}
+
+function claimRecord(topic: string, id: string, value: ClaimedAudience | null): OutgoingRecord {
+  return {
+    topic,
+    partition: 0,
+    key: Buffer.from(id),
+    value: value === null ? null : Buffer.from(JSON.stringify(value)),
+    headers: [],
+  };
+}

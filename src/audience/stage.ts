@@ -1,0 +1,206 @@
+/**
+ * Syncs on `audience-syncs` to identify calls on `calls`: exactly for the users who entered or
+ * left. Each partition has an owner, a local store and a changelog of its own.
+ *
+ *   step, for a few records or a piece of one      a crash after it
+ *   1  what they mean is decided, nothing written  the records are read again
+ *   2  calls and dead letters, acknowledged        written again, with the same message ids
+ *   3  the changelog, acknowledged                 the store catches up when it is opened: no call
+ *   4  store and checkpoint, in one batch          the records are skipped
+ *   5  the topic `audiences`                       the same
+ *   6  the records are finished                    the same, until the consumer commits
+ *
+ * The changelog never says what a call has not said before it. The first piece of a sync's
+ * removals is written after its verdict, so that a crash in the middle goes on with the same one.
+ *
+ * Who has arrived in an open sync stands in the local store alone. So the committed offset never
+ * passes the `begin` of an open sync (`hold`): an owner without that store reads the sync again,
+ * and counts its users without telling anybody twice. The checkpoint keeps the true position.
+ *
+ * Nobody fences an owner that stands still for longer than the session timeout and then goes on:
+ * the one step that it had begun may then be written late.
+ */
+
+import { randomUUID } from "node:crypto";
+import { setImmediate as otherWork } from "node:timers/promises";
+
+import type { GroupNames, TopicNames } from "../domain/topics.ts";
+import { type AssignedPartition, ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import { type TopicReader, topicReader } from "../kafka/topic-reader.ts";
+import { watchedWriter } from "../kafka/watched-writer.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { RunningStage } from "../runtime/stage.ts";
+import { type OwnedStore, ownStore, type Stores } from "../store/owned-store.ts";
+import { audienceEvents, watchAudiences } from "../telemetry/audience-events.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import { watchConsumer } from "../telemetry/watch-consumer.ts";
+import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
+import { type OpenDeps, openPartition } from "./open-partition.ts";
+import { type PartitionWork, workOnPartition } from "./partition-work.ts";
+import { createRegistry } from "./registry.ts";
+
+export interface AudienceDeps {
+  readonly kafka: Kafka;
+  /** Shared by the stages of the process; the caller closes it after them. */
+  readonly producer: Producer;
+  readonly stores: Stores;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface AudienceConfig extends AudienceConfiguration {
+  readonly topics: TopicNames;
+  readonly groups: GroupNames;
+  /** Bytes of unfinished records of `audience-syncs`. */
+  readonly bytesMax: number;
+  readonly drainLimitMs: number;
+}
+
+const PARTITION_RECORDS_MAX = 1_000;
+const PROGRESS_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 60_000;
+
+/** Starts the one consumer of `audience-syncs`. Topics must exist. */
+export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
+  const { kafka, clock, metrics } = deps;
+  const { topics, groups, bytesMax, drainLimitMs } = config;
+  const fail = once(deps.onFatal);
+  const stopping = new AbortController();
+  const recordsOut = metrics.recordsOut.bind({ stage: "audience" });
+  const writer = watchedWriter(deps.producer, clock, (records) => recordsOut.inc(records));
+  const reader = topicReader(kafka, clock, stopping.signal);
+  const registry = createRegistry({
+    topic: topics.audiences,
+    writer,
+    end: () => reader.end(topics.audiences, 0),
+    read: (from, to) => reader.read(topics.audiences, 0, from, to),
+  });
+  const works = new Map<number, PartitionWork>();
+  /** Stores of partitions that were given up may still be closing. */
+  const closing = new Map<number, Promise<void>>();
+  const shared = {
+    ...{ writer, registry, events: audienceEvents(deps), settings: settingsOf(config) },
+    ...{
+      callsTopic: topics.calls,
+      deadLetterTopic: topics.deadLetters,
+      nowMs: () => clock.nowMs(),
+    },
+    ...{ otherWork: () => otherWork(), fail },
+  };
+  const onAssigned = (assigned: AssignedPartition) => {
+    const { partition } = assigned;
+    const before = closing.get(partition) ?? Promise.resolve();
+    const store = ownStore(deps, partition, before, stopping.signal);
+    const work = workOnPartition({
+      ...shared,
+      partition,
+      open: (check) => openPartition(opening(deps, topics, partition, store, reader, check)),
+      close: store.close,
+      compact: store.compact,
+      finish: (offset) => assigned.finish(offset),
+      hold: (offset) => assigned.hold(offset),
+    });
+    works.set(partition, work);
+    return {
+      take: work.take,
+      drain: () => {
+        const drained = work.drain();
+        closing.set(partition, drained);
+        if (works.get(partition) === work) works.delete(partition);
+        return drained;
+      },
+    };
+  };
+  const consumer = kafka.consume({
+    groupId: groups.audience,
+    topics: [topics.audienceSyncs],
+    partitionRecordsMax: PARTITION_RECORDS_MAX,
+    bytesMax,
+    // A large sync in one partition must not stop the others.
+    whenFull: "pause",
+    drainLimitMs,
+    onAssigned,
+    onCrash: fail,
+  });
+  const watch = watchConsumer(metrics, consumer, { stage: "audience", destination: "" }, clock);
+  const stopWatching = watchAudiences(metrics, works);
+  const looking = lookNowAndThen(clock, works, stopping.signal);
+  return Promise.resolve({
+    name: "audience",
+    joined: consumer.joined,
+    troubles: () => [...writer.troubles(), ...reader.troubles()],
+    [Symbol.asyncDispose]: async () => {
+      await consumer.stop();
+      stopping.abort();
+      await Promise.all([...closing.values(), looking]);
+      watch[Symbol.dispose]();
+      stopWatching();
+    },
+  });
+}
+
+function opening(
+  deps: AudienceDeps,
+  topics: TopicNames,
+  partition: number,
+  store: OwnedStore,
+  reader: TopicReader,
+  check: () => void,
+): OpenDeps {
+  const { producer, log, metrics, clock } = deps;
+  const topic = topics.audienceMembers;
+  let saidAtMs = clock.nowMs();
+  return {
+    at: { topic, partition },
+    openStore: () => store.open(check),
+    removeStore: store.remove,
+    changelogEnd: () => reader.end(topic, partition),
+    readChangelog: (from, to) => reader.read(topic, partition, from, to),
+    sign: async (key, identity) => {
+      const record = { topic, partition, key: Buffer.from(key), headers: [] };
+      await producer.send([{ ...record, value: Buffer.from(identity) }]);
+    },
+    newIdentity: randomUUID,
+    nowMs: () => clock.nowMs(),
+    onProgress: (offset, end) => {
+      if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
+      saidAtMs = clock.nowMs();
+      log.info({ partition, offset, end }, "audience.store.reading");
+    },
+    onMatch: (found) => {
+      metrics.audienceStores.bind({ found }).inc();
+      const isRebuilt = found !== "right" && found !== "behind";
+      if (isRebuilt && found !== "missing")
+        log.warn({ partition, found }, "audience.store.rebuild");
+      else log.info({ partition, found }, "audience.store.opened");
+    },
+    check,
+  };
+}
+
+/** Syncs that are too old are noticed with the next record, or here when none comes. */
+async function lookNowAndThen(
+  clock: Clock,
+  works: ReadonlyMap<number, PartitionWork>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    for (const work of works.values()) work.look();
+  }
+}
+
+function once(act: (error: Error) => void): (error: Error) => void {
+  let isDone = false;
+  return (error) => {
+    // The producer is closed after the stages: whoever closed it knows, and the records will be
+    // read again.
+    if (isDone || error instanceof ClosedError) return;
+    isDone = true;
+    act(error);
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * Goes through all members of an audience: the end of a sync, a release, a delete.
+ *
+ *   step                                          a crash after it
+ *   1  the verdict is written                     it is not computed again: members change with 2
+ *   2  members leave, or are judged, in pieces    the rest of them is found again
+ *   3  the sync is over                           the record is skipped
+ *
+ *   who leaves              at
+ *   did not arrive          the end of a complete sync
+ *   was judged, and has     a release
+ *     not arrived in a
+ *     later, open sync
+ *   everybody               a delete
+ */
+
+import { type Audience, countsFor, type HeldSync, type OpenSync } from "./audience.ts";
+import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
+import {
+  durableMembership,
+  type Membership,
+  readMembership,
+  writeMembership,
+} from "./membership.ts";
+import { membershipMessageId } from "./message-id.ts";
+import type { End, Snapshot } from "./parse-sync.ts";
+import type { StoreEntry, SyncOutcome } from "./ports.ts";
+import { verdictOf } from "./verdict.ts";
+import { type Cause, makerFor, type Work } from "./work.ts";
+
+const PIECE = 1_000;
+
+export async function endSync(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  open: OpenSync,
+  record: End | Snapshot,
+): Promise<void> {
+  const { state } = work;
+  const { offset } = cause.record;
+  let sync = open;
+  if (sync.verdict === null) {
+    const counts = countsFor(state.counts(audience.first), sync.begin);
+    const { heldShare, heldMinimum } = work.settings(audience.id);
+    const verdict = verdictOf({
+      count: record.type === "end" ? record.count : null,
+      arrived: counts.arrived,
+      membersBefore: sync.membersBefore,
+      removals: counts.members - counts.marked,
+      force: record.force,
+      heldShare,
+      heldMinimum,
+    });
+    if (verdict === "wrong-count") return await close(work, audience, sync, "wrong-count", 0);
+    sync = { ...sync, verdict };
+  }
+  const judged = { ...audience, open: sync };
+  state.setAudience(judged);
+  await work.write(offset);
+  const { begin, syncId } = sync;
+  if (sync.verdict === "complete") {
+    const left = await leave(work, cause, judged, syncId, ({ mark }) => mark !== begin);
+    const { held } = judged;
+    const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+    const last = { syncId, endedAtMs: cause.atMs };
+    return await close(work, { ...replaced, held: null, last }, sync, "complete", left);
+  }
+  const removals = await judge(work, cause, judged, begin);
+  const { held } = judged;
+  const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  const nowHeld: HeldSync = { syncId, begin, removals, heldAtMs: cause.atMs };
+  await close(work, { ...replaced, held: nowHeld }, sync, "held", 0);
+}
+
+export async function releaseHeld(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  held: HeldSync,
+): Promise<void> {
+  const { state } = work;
+  await work.write(cause.record.offset);
+  const openBegin = audience.open?.begin ?? null;
+  const left = await leave(work, cause, audience, held.syncId, ({ judged, mark }) => {
+    return judged === held.begin && mark !== openBegin;
+  });
+  const remembered = await state.remember(audience, held.syncId);
+  const last = { syncId: held.syncId, endedAtMs: cause.atMs };
+  state.setAudience({ ...remembered, held: null, last });
+  report(work, audience, held.syncId, "released", left, held.heldAtMs);
+}
+
+export async function removeAudience(work: Work, cause: Cause, audience: Audience): Promise<void> {
+  const { state } = work;
+  const { first } = audience;
+  const { offset } = cause.record;
+  await work.write(offset);
+  const left = await leave(work, cause, audience, offset, () => true);
+  const { from, to } = slotsRange(first);
+  // At most a thousand of them.
+  for (const [key, digest] of await state.store.range(from, to, Number.MAX_SAFE_INTEGER)) {
+    state.set(key, null);
+    state.setLocal(rememberedKey(first, digest), null);
+  }
+  report(work, audience, audience.last?.syncId ?? "", "deleted", left, cause.atMs);
+  state.removeAudience(audience);
+}
+
+async function close(
+  work: Work,
+  audience: Audience,
+  sync: OpenSync,
+  outcome: SyncOutcome,
+  left: number,
+): Promise<void> {
+  const { state } = work;
+  // A held sync is not over: it is known by its own entry.
+  const closed = outcome === "held" ? audience : await state.remember(audience, sync.syncId);
+  state.setAudience({ ...closed, open: null });
+  report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
+}
+
+function report(
+  work: Work,
+  audience: Audience,
+  syncId: string,
+  outcome: SyncOutcome,
+  left: number,
+  beganAtMs: number,
+): void {
+  const { members, arrived } = work.state.counts(audience.first);
+  work.state.tell(audience.id);
+  work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
+}
+
+/** Tells false to those who leave. Returns how many did. */
+async function leave(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  by: string | number,
+  leaves: (member: Membership) => boolean,
+): Promise<number> {
+  const { state } = work;
+  const { id, first } = audience;
+  const maker = makerFor(work, cause, audience);
+  let left = 0;
+  for await (const entries of pieces(work, first)) {
+    let counts = state.counts(first);
+    for (const [key, value] of entries) {
+      const now = readMembership(value);
+      if (!now.isMember) {
+        // Seen while reading again, and of no use any more.
+        if (leaves(now)) state.setLocal(key, null);
+        continue;
+      }
+      if (!leaves(now)) continue;
+      const userId = userOf(key);
+      const change = { audienceId: id, first, userId, by, value: false };
+      state.call("left", maker.call(userId, false, membershipMessageId(change)), cause.record);
+      state.set(key, null);
+      const isMarked = now.mark === counts.begin && counts.begin !== -1;
+      const marked = counts.marked - (isMarked ? 1 : 0);
+      counts = { ...counts, members: counts.members - 1, marked };
+      left += 1;
+    }
+    state.setCounts(first, counts);
+    await work.breathe(cause.record.offset);
+  }
+  return left;
+}
+
+/** Notes, for a release, who did not arrive. Returns how many. */
+async function judge(
+  work: Work,
+  cause: Cause,
+  { first }: Audience,
+  begin: number,
+): Promise<number> {
+  const { state } = work;
+  let removals = 0;
+  for await (const entries of pieces(work, first)) {
+    for (const [key, value] of entries) {
+      const now = readMembership(value);
+      if (!now.isMember || now.mark === begin) continue;
+      removals += 1;
+      if (now.judged === begin) continue;
+      const next = { ...now, judged: begin };
+      state.set(key, writeMembership(next), durableMembership(next));
+    }
+    await work.breathe(cause.record.offset);
+  }
+  return removals;
+}
+
+async function* pieces({ state }: Work, first: number): AsyncGenerator<readonly StoreEntry[]> {
+  const { from, to } = membersRange(first);
+  for (let next = from; ; ) {
+    const entries = await state.store.range(next, to, PIECE);
+    if (entries.length > 0) yield entries;
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < PIECE) return;
+    next = `${last[0]}\u0000`;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * What a record means to its audience (SPEC section 5.5). "Over": the sync has ended or was
+ * abandoned, and its id is still remembered.
+ *
+ *   record     the audience   its sync is                         step
+ *   begin      is unknown     -                                   open, when its id and key are free
+ *              is known       open, held or over                  ignore
+ *                             not seen before                     open; abandons the open one
+ *   members    is known       open                                arrive
+ *   end        is known       open                                end
+ *                             held, and force is set              release
+ *   snapshot   is unknown     -                                   open, arrive and end
+ *              is known       open since this very record         arrive and end: a crash cut it short
+ *                             held, and force is set              release
+ *                             open, held or over                  ignore
+ *                             not seen before                     open, arrive and end
+ *   release    is known       held                                release
+ *   delete     is known       any                                 delete
+ *              is unknown     -                                   ignore
+ *   members, end, release     open, held or over, otherwise       ignore
+ *                             not seen before, or no audience     invalid-sync
+ *
+ * A record that was applied before (it is read again because of an open sync's begin) matters only
+ * where it belongs to that sync: `members` and its `snapshot` are counted again, all else is done.
+ */
+
+import { describe } from "../domain/json.ts";
+import type { Audience, HeldSync, OpenSync } from "./audience.ts";
+import type { AudienceRecord, Begin, End, Members, Snapshot } from "./parse-sync.ts";
+
+export type Step =
+  | { readonly kind: "ignore" }
+  | { readonly kind: "invalid"; readonly error: string }
+  /** Of an audience that is not known yet, and has to be claimed first. */
+  | { readonly kind: "create"; readonly record: Begin | Snapshot }
+  | { readonly kind: "open"; readonly record: Begin | Snapshot }
+  | { readonly kind: "arrive"; readonly record: Members; readonly open: OpenSync }
+  | { readonly kind: "end"; readonly record: End; readonly open: OpenSync }
+  | { readonly kind: "continue"; readonly record: Snapshot; readonly open: OpenSync }
+  | { readonly kind: "release"; readonly held: HeldSync }
+  | { readonly kind: "delete" };
+
+export interface Situation {
+  readonly record: AudienceRecord;
+  readonly offset: number;
+  readonly audience: Audience | null;
+  /** Whether the record's sync is over, and known as such. */
+  readonly isOver: boolean;
+}
+
+const IGNORE: Step = { kind: "ignore" };
+
+export function stepOf({ record, offset, audience, isOver }: Situation): Step {
+  if (record.type === "delete") return audience === null ? IGNORE : { kind: "delete" };
+  if (audience === null) return ofUnknown(record);
+  const { syncId } = record;
+  const open = audience.open?.syncId === syncId ? audience.open : null;
+  const held = audience.held?.syncId === syncId ? audience.held : null;
+  switch (record.type) {
+    case "begin":
+      return isOver || open !== null || held !== null ? IGNORE : { kind: "open", record };
+    case "snapshot":
+      if (open?.begin === offset) return { kind: "continue", record, open };
+      if (held !== null && record.force) return { kind: "release", held };
+      return isOver || open !== null || held !== null ? IGNORE : { kind: "open", record };
+    case "members":
+      if (open !== null) return { kind: "arrive", record, open };
+      break;
+    case "end":
+      if (open !== null) return { kind: "end", record, open };
+      if (held !== null && record.force) return { kind: "release", held };
+      break;
+    case "release":
+      if (held !== null) return { kind: "release", held };
+      break;
+  }
+  if (isOver || open !== null || held !== null) return IGNORE;
+  return invalid(`${record.type} of sync ${describe(syncId)}, which has no begin`);
+}
+
+function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): Step {
+  if (record.type === "begin" || record.type === "snapshot") return { kind: "create", record };
+  return invalid(
+    `${record.type} of audience ${describe(record.audienceId)}, of which no sync has begun`,
+  );
+}
+
+function invalid(error: string): Step {
+  return { kind: "invalid", error };
+}
+
+/** What is left to do of a record that was applied before. */
+export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
+  const { record, offset, audience } = situation;
+  const open = audience?.open ?? null;
+  if (open === null || record.type === "delete" || record.syncId !== open.syncId) return IGNORE;
+  if (record.type === "members") return { kind: "arrive", record, open };
+  if (record.type === "snapshot" && open.begin === offset) {
+    return { kind: "continue", record, open };
+  }
+  return IGNORE;
+}
+
+/** A sync without its end is abandoned after a day, by the records' times. */
+export const ABANDON_AFTER_MS = 86_400_000;
+
+export function isTooOld(open: OpenSync, nowMs: number): boolean {
+  return nowMs - open.beganAtMs > ABANDON_AFTER_MS;
+}

@@ -1,0 +1,22 @@
+/**
+ * What is kept of a trait's last value: enough to tell whether the next one differs. Short values
+ * are kept as they are, longer ones by their SHA-256. The order of keys is no difference.
+ */
+
+import { createHash } from "node:crypto";
+
+const VERBATIM_CHARS_MAX = 40;
+
+export function keptValue(value: unknown): string {
+  const text = canonicalJson(value);
+  if (text.length <= VERBATIM_CHARS_MAX) return `=${text}`;
+  return `#${createHash("sha256").update(text).digest("base64url")}`;
+}
+
+function canonicalJson(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  const members = entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,42 @@
+/**
+ * What an `end` (or a whole `snapshot`) comes to.
+ *
+ *   count            heldShare   force   the sync                                  verdict
+ *   fits no users    any         any     any                                       wrong-count
+ *   fits             none        any     any                                       complete
+ *   fits             set         yes     any                                       complete
+ *   fits             set         no      is empty                                  held
+ *   fits             set         no      removes more than heldShare of the        held
+ *                                        members before it, and more than
+ *                                        heldMinimum of them
+ *   fits             set         no      any other                                 complete
+ *
+ * Exactly the share passes. The share is compared as a quotient, because that is rounded to the
+ * same number as the share was when it was read: 29 of 100 is 0.29, while 100 times 0.29 is less
+ * than 29.
+ */
+
+export interface Judged {
+  /** As the `end` says; null in a snapshot, which is whole by itself. */
+  readonly count: number | null;
+  /** Distinct users that arrived. */
+  readonly arrived: number;
+  /** Members before the sync. */
+  readonly membersBefore: number;
+  /** Members that did not arrive. */
+  readonly removals: number;
+  readonly force: boolean;
+  readonly heldShare: number | null;
+  readonly heldMinimum: number;
+}
+
+export type Verdict = "wrong-count" | "complete" | "held";
+
+export function verdictOf(judged: Judged): Verdict {
+  const { count, arrived, membersBefore, removals, force, heldShare, heldMinimum } = judged;
+  if (count !== null && count !== arrived) return "wrong-count";
+  if (heldShare === null || force) return "complete";
+  if (arrived === 0) return "held";
+  const isMany = removals > heldMinimum && removals / membersBefore > heldShare;
+  return isMany ? "held" : "complete";
+}

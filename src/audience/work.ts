@@ -1,0 +1,41 @@
+/** What working a record into the partition's state needs, and shares. */
+
+import type { IncomingRecord } from "../domain/record.ts";
+import type { Audience } from "./audience.ts";
+import type { AudienceSettings } from "./audience-settings.ts";
+import { type CallMaker, callMaker } from "./identify-call.ts";
+import type { PartitionState } from "./partition-state.ts";
+import type { Events, Registry } from "./ports.ts";
+
+export interface Work {
+  readonly state: PartitionState;
+  readonly partition: number;
+  readonly callsTopic: string;
+  readonly settings: (audienceId: string | null) => AudienceSettings;
+  readonly registry: Registry;
+  readonly events: Events;
+  readonly nowMs: () => number;
+  /** Writes what is pending; everything below `position` has been worked on. */
+  readonly write: (position: number) => Promise<void>;
+  /** Lets others run; writes first when much is pending. */
+  readonly breathe: (position: number) => Promise<void>;
+}
+
+/** A record with what stays the same while it is worked on. */
+export interface Cause {
+  readonly record: IncomingRecord;
+  readonly atMs: number;
+  /** It was applied before, and is read again because of an open sync. */
+  readonly isReplay: boolean;
+}
+
+export function refuse(work: Work, { record }: Cause, error: string): void {
+  work.state.giveUp({ record, reason: "invalid-sync", error });
+}
+
+/** @throws Error when the audience has no source, which the caller has looked at. */
+export function makerFor(work: Work, { atMs }: Cause, audience: Audience): CallMaker {
+  const { source, integrations } = work.settings(audience.id);
+  if (source === null) throw new Error(`audience ${audience.id} has no source`);
+  return callMaker({ topic: work.callsTopic, source, integrations, trait: audience.key, atMs });
+}

@@ -1,0 +1,77 @@
+/** Audiences: their own settings, those of all others, and where the stage keeps its state. */
+
+import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
+import type { SourceId } from "../domain/ids.ts";
+import type { JsonObject } from "../domain/json.ts";
+import { isMap } from "./collections.ts";
+import { type Decoder, decoder, value, wrong } from "./decoder.ts";
+import { share, text, textLike, wholeNumber } from "./scalars.ts";
+import { list, optional, required, section, setting } from "./setting.ts";
+import { id } from "./source-settings.ts";
+
+const ID_BYTES_MAX = 1_024;
+
+const audienceId = text(`a text of at most ${ID_BYTES_MAX} bytes`, (given) =>
+  given !== "" && Buffer.byteLength(given) <= ID_BYTES_MAX ? value(given) : wrong(),
+);
+
+const integrations: Decoder<JsonObject> = decoder({
+  expected: "a map of integration names to true, false or options",
+  unit: "",
+  fromText: (given) => {
+    try {
+      return JSON.parse(given) as unknown;
+    } catch {
+      return given;
+    }
+  },
+  test: (raw) => {
+    if (!isMap(raw)) return wrong("write { All: false, Webhooks: true }");
+    const isFit = Object.values(raw).every((flag) => typeof flag === "boolean" || isMap(flag));
+    return isFit ? value(raw) : wrong("each name is true, false or a map of options");
+  },
+});
+
+const options = {
+  source: optional(id<SourceId>(), "The source of the calls."),
+  integrations: optional(integrations, "Goes into the calls as it is: who gets them."),
+  heldShare: optional(
+    share(),
+    "A sync that removes more than this share of the members, or is empty, is held. Left out: none is.",
+  ),
+  heldMinimum: optional(
+    wholeNumber(0, 1_000_000_000),
+    "A sync that removes no more than so many is not held for its share; 100 when left out everywhere.",
+  ),
+};
+
+export const audienceSettings = list(
+  "Audiences with settings of their own; others work without being listed. Each has:",
+  section(
+    "",
+    {
+      id: required(audienceId, "The id that syncs carry."),
+      key: optional(
+        textLike("a trait's name", /./s),
+        "The trait. Left out: the snake_case form of the audience's name. Frozen at the first sync.",
+      ),
+      ...options,
+    },
+    (values): ConfiguredAudience => values,
+  ),
+  { min: 0, max: Number.POSITIVE_INFINITY },
+);
+
+export const audienceDefaults = section(
+  "What counts for audiences where their own entry says nothing, and for computed traits.",
+  options,
+  (values): AudienceOptions => values,
+);
+
+export const audienceStage = section("The audience stage.", {
+  stateDir: setting(
+    textLike("a directory", /./s),
+    "./state",
+    "Where it keeps memberships, in a directory for each partition. Lost, it is rebuilt from Kafka.",
+  ),
+});

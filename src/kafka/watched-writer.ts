@@ -1,0 +1,42 @@
+/** A producer's `send`, counted, and with a sentence for when it takes long. */
+
+import type { OutgoingRecord } from "../domain/record.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Producer, RefusedRecord } from "./port.ts";
+
+/** A send that waits longer is shown as trouble. */
+const SLOW_MS = 5_000;
+
+export interface WatchedWriter {
+  readonly send: (records: readonly OutgoingRecord[]) => Promise<readonly RefusedRecord[]>;
+  readonly troubles: () => readonly string[];
+}
+
+/** @param onAcknowledged called with how many records of a send were written. */
+export function watchedWriter(
+  producer: Producer,
+  clock: Clock,
+  onAcknowledged: (records: number) => void,
+): WatchedWriter {
+  const underWay = new Set<{ readonly sentAtMs: number }>();
+  return {
+    send: async (records) => {
+      const send = { sentAtMs: clock.nowMs() };
+      underWay.add(send);
+      try {
+        const refused = await producer.send(records);
+        onAcknowledged(records.length - refused.length);
+        return refused;
+      } finally {
+        underWay.delete(send);
+      }
+    },
+    troubles: () => {
+      // A set keeps its order, so the first one has waited longest.
+      const [longest] = underWay;
+      const waitedMs = longest === undefined ? 0 : clock.nowMs() - longest.sentAtMs;
+      if (waitedMs < SLOW_MS) return [];
+      return [`the brokers have not acknowledged a write for ${Math.round(waitedMs / 1_000)} s`];
+    },
+  };
+}

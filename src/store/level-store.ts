@@ -1,0 +1,88 @@
+/**
+ * An ordered store in a directory, by LevelDB. One process at a time can have it open.
+ *
+ *   opening fails because                 then
+ *   another process has it open           throws `StoreInUseError`: wait, or use another directory
+ *   it is damaged, or cannot be read      throws; `removeStore` makes room for a new one
+ */
+
+import { mkdir, rm } from "node:fs/promises";
+import { ClassicLevel } from "classic-level";
+
+import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
+
+/** Both are per store: a process may own many partitions. */
+const CACHE_BYTES = 8 * 1_024 * 1_024;
+const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
+
+/** Makes the directory when it is missing. The caller closes the store. */
+export async function openLevelStore(directory: string): Promise<OrderedStore> {
+  await mkdir(directory, { recursive: true });
+  const level = new ClassicLevel<string, string>(directory, {
+    cacheSize: CACHE_BYTES,
+    writeBufferSize: WRITE_BUFFER_BYTES,
+  });
+  try {
+    await level.open();
+  } catch (cause) {
+    if (isLocked(cause)) {
+      throw new StoreInUseError(`the store in ${directory} is open in another process`, { cause });
+    }
+    throw new Error(`the store in ${directory} cannot be opened: ${messageOf(cause)}`, { cause });
+  }
+  return new LevelStore(level);
+}
+
+/** Removes a store that is not open, with all that is in its directory. */
+export async function removeStore(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true });
+}
+
+class LevelStore implements OrderedStore {
+  readonly #level: ClassicLevel<string, string>;
+
+  constructor(level: ClassicLevel<string, string>) {
+    this.#level = level;
+  }
+
+  getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    return this.#level.getMany([...keys], { fillCache: false });
+  }
+
+  async range(from: string, to: string, limit: number): Promise<readonly Entry[]> {
+    const iterator = this.#level.iterator({ gte: from, lt: to, limit, fillCache: false });
+    try {
+      return await iterator.all();
+    } finally {
+      await iterator.close();
+    }
+  }
+
+  write(changes: readonly Change[]): Promise<void> {
+    return this.#level.batch(
+      changes.map(([key, value]) =>
+        value === null ? { type: "del", key } : { type: "put", key, value },
+      ),
+    );
+  }
+
+  compact(from: string, to: string): Promise<void> {
+    return this.#level.compactRange(from, to);
+  }
+
+  close(): Promise<void> {
+    return this.#level.close();
+  }
+}
+
+function isLocked(error: unknown): boolean {
+  for (let inner = error; inner instanceof Error; inner = inner.cause) {
+    if ((inner as { readonly code?: unknown }).code === "LEVEL_LOCKED") return true;
+  }
+  return false;
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

@@ -1,0 +1,23 @@
+/** What the stages need of an ordered store: texts by key, ordered by the keys' UTF-8 bytes. */
+
+export type Entry = readonly [key: string, value: string];
+/** Null: the key is removed. */
+export type Change = readonly [key: string, value: string | null];
+
+export interface OrderedStore {
+  /** In the order of the keys; undefined where there is no value. */
+  getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
+  /** At most `limit` entries, from the key `from` on and before `to`. */
+  range(from: string, to: string, limit: number): Promise<readonly Entry[]>;
+  /** All or nothing. What is written survives the process, though not always the machine. */
+  write(changes: readonly Change[]): Promise<void>;
+  /** Rewrites what is on disk between two keys, so that nothing is left of removed values. */
+  compact(from: string, to: string): Promise<void>;
+  /** Waits for what is under way. Nothing may be asked afterwards. */
+  close(): Promise<void>;
+}
+
+/** Another process has the store open. */
+export class StoreInUseError extends Error {
+  override readonly name = "StoreInUseError";
+}

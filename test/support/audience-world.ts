@@ -1,0 +1,215 @@
+/** The audience stage with a Kafka and stores in memory around it, whose clock tests move. */
+
+import { startAudience } from "../../src/audience/stage.ts";
+import type { AudienceOptions, ConfiguredAudience } from "../../src/domain/audience.ts";
+import type { SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
+import { MemoryStores } from "./memory-stores.ts";
+import { createPrng } from "./prng.ts";
+
+export const topics = topicNames("sw.");
+export const groups = groupNames("sw.");
+const LIMIT_MS = 600_000;
+/** Longer than between commits. */
+const COMMIT_MS = 3_000;
+
+export interface WorldOptions {
+  readonly partitions?: number;
+  readonly seed?: number;
+  readonly audiences?: readonly ConfiguredAudience[];
+  readonly defaults?: Partial<AudienceOptions>;
+  readonly defaultSource?: string | null;
+}
+
+/** What a call told somebody. */
+export interface ToldCall {
+  readonly userId: string;
+  readonly traits: Readonly<Record<string, unknown>>;
+  readonly messageId: string;
+  readonly timestamp: string;
+  readonly integrations?: unknown;
+}
+
+export class AudienceWorld {
+  readonly clock = new ManualClock();
+  readonly cluster: MemoryCluster;
+  readonly partitions: number;
+  readonly #options: WorldOptions;
+  /** How far processes that live are, by partition. */
+  readonly #finished = new Map<MemoryKafka, ReadonlyMap<number, number>>();
+
+  constructor(options: WorldOptions = {}) {
+    this.#options = options;
+    this.partitions = options.partitions ?? 1;
+    const random = createPrng(options.seed ?? 7);
+    this.cluster = new MemoryCluster({ clock: this.clock, random });
+    for (const topic of [topics.audienceSyncs, topics.audienceMembers, topics.calls]) {
+      this.cluster.createTopic(topic, this.partitions);
+    }
+    this.cluster.createTopic(topics.audiences, 1);
+    this.cluster.createTopic(topics.deadLetters, 1);
+  }
+
+  /** Starts the stage in a process of its own. */
+  async start(stores = new MemoryStores()) {
+    const kafka = this.cluster.connect();
+    const lines: Record<string, unknown>[] = [];
+    const failures: Error[] = [];
+    const metrics = createMetrics();
+    const producer = kafka.producer();
+    const { audiences = [], defaults = {}, defaultSource = "web" } = this.#options;
+    const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+    const stage = await startAudience(
+      {
+        kafka: this.#watched(kafka),
+        producer,
+        stores,
+        clock: this.clock,
+        log: createLog("debug", { write: (line) => lines.push(JSON.parse(line)) }),
+        metrics,
+        onFatal: (error) => failures.push(error),
+      },
+      {
+        topics,
+        groups,
+        audiences,
+        audienceDefaults: { ...nothing, ...defaults },
+        defaultSource: defaultSource as SourceId | null,
+        bytesMax: 8_000_000,
+        drainLimitMs: 10_000,
+      },
+    );
+    const close = async () => {
+      this.#finished.delete(kafka);
+      await this.during(Promise.resolve(stage[Symbol.asyncDispose]()));
+      await this.during(producer.close(1_000));
+    };
+    const kill = () => {
+      this.#finished.delete(kafka);
+      kafka.kill();
+      stores.release();
+    };
+    return { stage, kafka, stores, lines, failures, metrics, close, kill };
+  }
+
+  /** @param key by default the audience's id, else the user's. */
+  append(value: Readonly<Record<string, unknown>> | string, partition?: number): IncomingRecord {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const key = typeof value === "string" ? "" : String(value.audienceId ?? value.userId ?? "");
+    const record = {
+      topic: topics.audienceSyncs,
+      key: Buffer.from(key),
+      value: Buffer.from(text),
+      headers: [],
+    };
+    return this.cluster.append(partition === undefined ? record : { ...record, partition });
+  }
+
+  /** A whole sync. */
+  sync(audienceId: string, syncId: string, userIds: readonly string[], audienceName = audienceId) {
+    this.append({ type: "begin", audienceId, audienceName, syncId });
+    for (let from = 0; from < userIds.length; from += 3) {
+      this.append({ type: "members", audienceId, syncId, userIds: userIds.slice(from, from + 3) });
+    }
+    return this.append({ type: "end", audienceId, syncId, count: new Set(userIds).size });
+  }
+
+  calls(): readonly ToldCall[] {
+    return this.cluster.records(topics.calls).map(({ value }) => JSON.parse(`${value}`));
+  }
+
+  /** Short forms of the calls from `from` on: `u1 vip=true`. */
+  told(from = 0): readonly string[] {
+    return this.calls()
+      .slice(from)
+      .map(({ userId, traits }) => {
+        const [[trait, value] = []] = Object.entries(traits);
+        return `${userId} ${trait}=${JSON.stringify(value)}`;
+      });
+  }
+
+  deadLetters(): readonly string[] {
+    return this.cluster.records(topics.deadLetters).map(({ headers }) => {
+      const header = (name: string) =>
+        headers.find(([each]) => each === `switchyard-${name}`)?.[1]?.toString();
+      return `${header("offset")} ${header("reason")}: ${header("error")}`;
+    });
+  }
+
+  /** Moves the clock on until the condition holds. */
+  async until(holds: () => boolean): Promise<void> {
+    const untilMs = this.clock.nowMs() + LIMIT_MS;
+    while (!holds()) {
+      await this.clock.advanceToNext();
+      if (this.clock.nowMs() > untilMs) throw new Error("the condition never held");
+    }
+  }
+
+  /** Moves the clock on until the promise is settled. */
+  async during<Value>(promise: Promise<Value>): Promise<Value> {
+    let isOver = false;
+    const over = promise.finally(() => {
+      isOver = true;
+    });
+    over.catch(() => undefined);
+    await this.until(() => isOver);
+    return over;
+  }
+
+  async committed(): Promise<readonly number[]> {
+    const admin = this.cluster.connect().admin;
+    const offsets = await this.during(admin.committed(groups.audience, topics.audienceSyncs));
+    return offsets.map(({ offset }) => offset);
+  }
+
+  /** Moves the clock on until everything appended so far was worked on, and committed if it may be. */
+  async settle(): Promise<void> {
+    const all = [...Array(this.partitions).keys()];
+    await this.until(() =>
+      all.every((partition) => {
+        const done = [...this.#finished.values()].some((offsets) => {
+          return (offsets.get(partition) ?? 0) === this.#end(partition);
+        });
+        return done || this.#end(partition) === 0;
+      }),
+    );
+    await this.clock.advance(COMMIT_MS);
+  }
+
+  #end(partition: number): number {
+    const records = this.cluster.records(topics.audienceSyncs);
+    return records.filter((record) => record.partition === partition).length;
+  }
+
+  #watched(kafka: MemoryKafka): Kafka {
+    return {
+      admin: kafka.admin,
+      read: (range) => kafka.read(range),
+      producer: () => kafka.producer(),
+      close: () => kafka.close(),
+      consume: (options) => {
+        const finished = new Map<number, number>();
+        this.#finished.set(kafka, finished);
+        return kafka.consume({
+          ...options,
+          onAssigned: (assigned) => {
+            const { partition } = assigned;
+            return options.onAssigned({
+              ...assigned,
+              finish: (offset) => {
+                finished.set(partition, Math.max(finished.get(partition) ?? 0, offset + 1));
+                assigned.finish(offset);
+              },
+            });
+          },
+        });
+      },
+    };
+  }
+}
