@@ -68,7 +68,8 @@ test("requests of one user are carried out in their order, whenever they come", 
   const times = Array.from({ length: 500 }, (_, number) => 1_700_000_000_000 + number);
   for (const [index, timestamp] of times.entries()) {
     world.append({ userId: "u", timestamp, sourceIds: ["web"] });
-    if (index % 100 === 99) await world.until(() => world.told("hook").length === index + 1);
+    // Some come while others are under way, some when there is nothing to do.
+    if (index % 100 === 99) await world.clock.advance(5_000);
     else if (index % 10 === 9) await world.clock.advance(1);
   }
   await deletion.close();
