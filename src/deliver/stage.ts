@@ -18,7 +18,7 @@
  */
 
 import type { WebhookDestination } from "../domain/destination.ts";
-import type { DestinationId, EndpointKey } from "../domain/ids.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { type CommonBytes, commonBytes } from "../kafka/byte-budget.ts";
 import { keepConsuming } from "../kafka/keep-consuming.ts";
@@ -26,17 +26,13 @@ import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { startInTurn } from "../runtime/start-in-turn.ts";
-import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import type { HttpPort } from "./attempt.ts";
-import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
-import type { BreakerState } from "./breaker.ts";
 import { DestinationWork } from "./destination-work.ts";
-import { outcomeClass } from "./outcome.ts";
 import { type Replacement, smaller } from "./replacement.ts";
-import type { Attempted } from "./work-ports.ts";
+import { createReport, type Report } from "./report.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */
 const PARTITION_RECORDS_MAX = 256;
@@ -45,13 +41,6 @@ const PARTITION_RECORDS_MAX = 256;
  * must not keep the others from starting.
  */
 const STARTING = { atOnce: 16, joinLimitMs: 30_000 };
-const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
-  closed: 0,
-  probing: 1,
-  ramping: 1,
-  open: 2,
-};
-const LOG_LINES_PER_SECOND = 10;
 
 export interface DeliverDeps {
   readonly kafka: Kafka;
@@ -215,86 +204,6 @@ async function write(
     }
     await write(deps, topics, [smaller(each, error, topics, deps.clock.nowMs())], report);
   }
-}
-
-type Report = ReturnType<typeof createReport>;
-
-/** Metrics and log lines of a destination. */
-function createReport({ log, metrics, clock }: DeliverDeps, { id, endpoints }: WebhookDestination) {
-  const destination = id;
-  const stage = "deliver";
-  const recordsIn = metrics.recordsIn.bind({ stage });
-  const recordsOut = metrics.recordsOut.bind({ stage });
-  const inFlight = metrics.inFlight.bind({ destination });
-  const duration = metrics.attemptDuration.bind({ destination });
-  const latency = metrics.deliveryLatency.bind({ destination });
-  const rounded = metrics.numbersRounded.bind({ destination });
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
-  const requests = byOutcome((outcome) => metrics.requests.bind({ destination, outcome }));
-  const attempts = byOutcome((outcome) => metrics.attempts.bind({ destination, outcome }));
-
-  const attempted = (attempt: Attempted) => {
-    const { delivery, results, decision, endedAtMs } = attempt;
-    let longestMs = 0;
-    for (const { result } of results) {
-      if (result.kind === "held") continue;
-      longestMs = Math.max(longestMs, result.durationMs);
-      requests(outcomeClass(result)).inc();
-    }
-    inFlight.dec();
-    duration.observe(longestMs / 1_000);
-    attempts(decision.name).inc();
-    if (decision.name === "accepted") {
-      latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
-    }
-    const level = levelOf(attempt);
-    if (log.isLevelEnabled(level)) log[level](attemptFields(attempt), "delivery.attempted");
-  };
-
-  const written = (replacement: Replacement) => {
-    recordsOut.inc();
-    if (replacement.kind === "park") {
-      metrics.parked.bind({ destination, tier: replacement.tier }).inc();
-      return;
-    }
-    const { reason, error, record } = replacement;
-    metrics.deadLetters.bind({ stage, reason }).inc();
-    if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
-    const leftOut = lines.admit(clock.nowMs());
-    if (leftOut === null) return;
-    const { topic, partition, offset } = record;
-    log.warn(
-      { destination, reason, error, topic, partition, offset, leftOut },
-      "delivery.dead-lettered",
-    );
-  };
-
-  const breaker = (endpoint: EndpointKey, state: BreakerState) => {
-    metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
-    log[state === "open" ? "warn" : "info"]({ destination, endpoint, state }, "delivery.breaker");
-  };
-
-  for (const { key } of endpoints) {
-    metrics.breakerState.bind({ destination, endpoint: key }).set(BREAKER_GAUGE.closed);
-  }
-  return {
-    breaker,
-    taken: (count: number) => recordsIn.inc(count),
-    started: () => inFlight.inc(),
-    rounded: () => rounded.inc(),
-    attempted,
-    written,
-  };
-}
-
-/** Binds each outcome's counter once: looking labels up for every request would be felt. */
-function byOutcome(bind: (outcome: string) => BoundCounter): (outcome: string) => BoundCounter {
-  const bound = new Map<string, BoundCounter>();
-  return (outcome) => {
-    const counter = bound.get(outcome) ?? bind(outcome);
-    bound.set(outcome, counter);
-    return counter;
-  };
 }
 
 function asError(error: unknown): Error {

@@ -1,0 +1,110 @@
+/** What the deliver stage tells about a destination: metrics and log lines. */
+
+import type { WebhookDestination } from "../domain/destination.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
+import { lineLimit } from "../telemetry/line-limit.ts";
+import type { Log } from "../telemetry/log.ts";
+import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
+import type { BreakerState } from "./breaker.ts";
+import { outcomeClass } from "./outcome.ts";
+import type { Replacement } from "./replacement.ts";
+import type { Attempted } from "./work-ports.ts";
+
+const LOG_LINES_PER_SECOND = 10;
+const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
+  closed: 0,
+  probing: 1,
+  ramping: 1,
+  open: 2,
+};
+
+export type Report = ReturnType<typeof createReport>;
+
+export interface ReportDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** Binds the instruments of a destination once. */
+export function createReport(
+  { log, metrics, clock }: ReportDeps,
+  { id, endpoints }: WebhookDestination,
+) {
+  const destination = id;
+  const stage = "deliver";
+  const recordsIn = metrics.recordsIn.bind({ stage });
+  const recordsOut = metrics.recordsOut.bind({ stage });
+  const inFlight = metrics.inFlight.bind({ destination });
+  const duration = metrics.attemptDuration.bind({ destination });
+  const latency = metrics.deliveryLatency.bind({ destination });
+  const rounded = metrics.numbersRounded.bind({ destination });
+  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const requests = byOutcome((outcome) => metrics.requests.bind({ destination, outcome }));
+  const attempts = byOutcome((outcome) => metrics.attempts.bind({ destination, outcome }));
+
+  const attempted = (attempt: Attempted) => {
+    const { delivery, results, decision, endedAtMs } = attempt;
+    let longestMs = 0;
+    for (const { result } of results) {
+      if (result.kind === "held") continue;
+      longestMs = Math.max(longestMs, result.durationMs);
+      requests(outcomeClass(result)).inc();
+    }
+    inFlight.dec();
+    duration.observe(longestMs / 1_000);
+    attempts(decision.name).inc();
+    if (decision.name === "accepted") {
+      latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
+    }
+    const level = levelOf(attempt);
+    if (log.isLevelEnabled(level)) log[level](attemptFields(attempt), "delivery.attempted");
+  };
+
+  const written = (replacement: Replacement) => {
+    recordsOut.inc();
+    if (replacement.kind === "park") {
+      metrics.parked.bind({ destination, tier: replacement.tier }).inc();
+      return;
+    }
+    const { reason, error, record } = replacement;
+    metrics.deadLetters.bind({ stage, reason }).inc();
+    if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
+    const leftOut = lines.admit(clock.nowMs());
+    if (leftOut === null) return;
+    const { topic, partition, offset } = record;
+    log.warn(
+      { destination, reason, error, topic, partition, offset, leftOut },
+      "delivery.dead-lettered",
+    );
+  };
+
+  const breaker = (endpoint: EndpointKey, state: BreakerState) => {
+    metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
+    log[state === "open" ? "warn" : "info"]({ destination, endpoint, state }, "delivery.breaker");
+  };
+
+  for (const { key } of endpoints) {
+    metrics.breakerState.bind({ destination, endpoint: key }).set(BREAKER_GAUGE.closed);
+  }
+  return {
+    breaker,
+    taken: (count: number) => recordsIn.inc(count),
+    started: () => inFlight.inc(),
+    rounded: () => rounded.inc(),
+    attempted,
+    written,
+  };
+}
+
+/** Binds each outcome's counter once: looking labels up for every request would be felt. */
+function byOutcome(bind: (outcome: string) => BoundCounter): (outcome: string) => BoundCounter {
+  const bound = new Map<string, BoundCounter>();
+  return (outcome) => {
+    const counter = bound.get(outcome) ?? bind(outcome);
+    bound.set(outcome, counter);
+    return counter;
+  };
+}
