@@ -24,6 +24,9 @@ import {
 import { id } from "./source-settings.ts";
 import { staticHeaders } from "./static-headers.ts";
 
+/** The key's bytes in base64, padded or not. */
+const STANDARD_SECRET =
+  /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
 const ENDPOINTS = { min: 1, max: 5 };
 const integrationName = textLike("a name, without blanks at its ends", /^\S(?:.*\S)?$/);
 
@@ -124,13 +127,41 @@ export const destinationSettings = list(
   { min: 0, max: Number.POSITIVE_INFINITY },
 );
 
+/** What the settings of a webhook destination ask of each other. */
 function checkWebhook(
   values: Values<typeof webhookFields>,
   place: Place,
 ): WebhookDestination | Invalid {
-  if (values.standardWebhooks && values.sharedSecret === null) {
+  const invalid = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
+  return invalid ?? { kind: "webhook", ...values };
+}
+
+function checkStandardWebhooks(
+  { sharedSecret, previousSharedSecret, endpoints }: Values<typeof webhookFields>,
+  place: Place,
+): Invalid | null {
+  let invalid: Invalid | null = null;
+  if (sharedSecret === null) {
     const expected = "a text that is not empty, since standardWebhooks is true";
-    return place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
+    invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
-  return { kind: "webhook", ...values };
+  for (const [name, secret] of Object.entries({ sharedSecret, previousSharedSecret })) {
+    if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
+    const found = "whsec_ before something else";
+    const expected = "base64 after whsec_, since standardWebhooks is true";
+    invalid = place.child(name).fail({ found, expected, hint: null });
+  }
+  for (const [index, { headers }] of endpoints.entries()) {
+    for (const [name] of headers) {
+      if (!name.toLowerCase().startsWith("webhook-")) continue;
+      const found = "a header of Standard Webhooks, which this destination is sent";
+      const header = place.child("endpoints").child(index).child("headers").child(name);
+      invalid = header.fail({
+        found,
+        expected: "a header that may be added",
+        hint: "leave it out",
+      });
+    }
+  }
+  return invalid;
 }

@@ -6,6 +6,7 @@
  *   keep-alive, upgrade, expect, te, trailer, proxy-*       they speak about one connection
  *   user-agent, content-type, x-signature                   every webhook sets them
  *   x-switchyard-*                                          kept for our own
+ *   webhook-*, with standardWebhooks                        checked with the destination's settings
  *   two names that differ in letter case only               the receiver cannot tell them apart
  *
  * Letter case never matters. Values are treated as secrets throughout.

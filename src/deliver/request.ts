@@ -8,21 +8,20 @@
  *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
  *   X-Switchyard-Message-Id     messageIdHeader: true     the message id
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
- *   webhook-id, -timestamp,     standardWebhooks: true,   as standardwebhooks.com says; signed with
- *     -signature                  with a shared secret      the current secret, then the previous one
+ *   webhook-id                  standardWebhooks: true    the message id, full stops as %2E
+ *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
+ *   webhook-signature           ... and a shared secret   by the current secret, then the previous one
  *   static headers              as configured             as configured
  *
  * Body and signature are the same on every attempt and for every endpoint, as long as the
  * destination's `payload` and secret stay the same.
  */
 
-import { createHmac } from "node:crypto";
-
 import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { WebhookRequest } from "./attempt.ts";
 import { payload } from "./payload.ts";
-import { signature } from "./sign.ts";
+import { signature, standardSignature } from "./sign.ts";
 import type { Webhook } from "./webhook.ts";
 
 type Header = readonly [name: string, value: string];
@@ -65,27 +64,18 @@ function standardWebhook(
   delivery: Delivery,
   nowMs: number,
 ): Header[] {
-  const id = visible(delivery.messageId);
+  // Ids come from outside, and Standard Webhooks asks for ids without a full stop.
+  const id = visible(delivery.messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
   const signatures = [sharedSecret, previousSharedSecret]
     .filter((secret) => secret !== null)
-    .map((secret) => {
-      const mac = createHmac("sha256", standardKey(secret)).update(`${id}.${timestamp}.`);
-      return `v1,${mac.update(body).digest("base64")}`;
-    });
+    .map((secret) => standardSignature(id, timestamp, body, secret));
   const headers: Header[] = [
     ["webhook-id", id],
     ["webhook-timestamp", timestamp],
   ];
   if (sharedSecret !== null) headers.push(["webhook-signature", signatures.join(" ")]);
   return headers;
-}
-
-/** Secrets in the form of Standard Webhooks are base64 after their prefix. */
-function standardKey(secret: string): Buffer {
-  return secret.startsWith("whsec_")
-    ? Buffer.from(secret.slice("whsec_".length), "base64")
-    : Buffer.from(secret);
 }
 
 /** Percent-encodes what is not visible ASCII: message ids come from outside. */

@@ -1,9 +1,18 @@
 /**
- * The `X-Signature` of a webhook: HMAC-SHA1 of the body as sent, keyed with the destination's
- * shared secret (SPEC section 7). SHA-1 was given with the project; as an HMAC it still holds.
+ * Signatures of a webhook, both keyed with the destination's shared secret.
+ *
+ *   X-Signature         HMAC-SHA1 of the body as sent, in hex (SPEC section 7). SHA-1 was given
+ *                       with the project; as an HMAC it still holds
+ *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as Standard Webhooks has it
+ *
+ * For Standard Webhooks a secret that begins with `whsec_` stands for the bytes that the rest says
+ * in base64, as its libraries read it; any other one for its UTF-8 bytes. `X-Signature` always
+ * takes the secret as it is written.
  */
 
 import { createHmac } from "node:crypto";
+
+const STANDARD_PREFIX = "whsec_";
 
 /**
  * Lowercase hex, 40 characters.
@@ -13,4 +22,23 @@ import { createHmac } from "node:crypto";
  */
 export function signature(body: Buffer | string, secret: string): string {
   return createHmac("sha1", secret).update(body).digest("hex");
+}
+
+/**
+ * One entry of `webhook-signature`, such as `v1,g0hM9SsE...`.
+ *
+ * @param id without a full stop: with one, a part of it could pass for the timestamp.
+ * @param timestamp whole seconds since the epoch.
+ */
+export function standardSignature(
+  id: string,
+  timestamp: string,
+  body: Buffer | string,
+  secret: string,
+): string {
+  const key = secret.startsWith(STANDARD_PREFIX)
+    ? Buffer.from(secret.slice(STANDARD_PREFIX.length), "base64")
+    : secret;
+  const mac = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body);
+  return `v1,${mac.digest("base64")}`;
 }

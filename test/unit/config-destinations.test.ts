@@ -178,6 +178,33 @@ destinations: [{ id: ${"d".repeat(39)}, type: topic, name: A }]`,
     "nothing",
     "since",
   ],
+  ...["whsec_", "whsec_a", "whsec_not base64", "whsec_YWJj=="].map(
+    (secret) =>
+      [
+        `the Standard Webhooks secret ${secret}`,
+        webhook(`standardWebhooks: true, sharedSecret: ${JSON.stringify(secret)}`),
+        "destinations[0].sharedSecret",
+        "whsec_ before something else",
+        "base64 after whsec_",
+      ] as const,
+  ),
+  [
+    "the previous Standard Webhooks secret",
+    webhook("standardWebhooks: true, sharedSecret: a, previousSharedSecret: whsec_-"),
+    "destinations[0].previousSharedSecret",
+    "whsec_ before something else",
+    "base64 after whsec_",
+  ],
+  [
+    "a header that Standard Webhooks needs",
+    webhook(
+      "standardWebhooks: true, sharedSecret: a",
+      '[{ url: "https://a.example.com/", headers: { Webhook-Id: x } }]',
+    ),
+    `${HEADERS}.Webhook-Id`,
+    "a header of Standard Webhooks",
+    "may be added",
+  ],
   [
     "cert missing",
     webhook("tls: { key: k.pem }"),

@@ -69,6 +69,14 @@ test("Standard Webhooks signs id, time and body with both secrets", () => {
   ]);
 });
 
+test("a full stop in a message id cannot pass for one of Standard Webhooks", () => {
+  const headers = headersOf({ standardWebhooks: true, messageIdHeader: true }, "calls.a/0/17");
+  expect(headers.slice(3, 5)).toEqual([
+    ["X-Switchyard-Message-Id", "calls.a/0/17"],
+    ["webhook-id", "calls%2Ea/0/17"],
+  ]);
+});
+
 test("static headers come last, in their order, with the URL as configured", () => {
   const endpoint = endpointOf("http://a.test/x?y=z", [
     ["X-B", "1"],
