@@ -152,7 +152,7 @@ async function live(
       }),
     );
     await Promise.all(members.map((member) => revive(member)));
-    await sleep(random.integer(500, 2_000));
+    await untilPublished(journal, random.integer(20, 80));
   }
   stop.abort();
   await publishing;
@@ -170,6 +170,12 @@ export function choosePlan(
     const first = random.pick(faults);
     return random.chance(0.25) ? [...new Set([first, random.pick(faults)])] : [first];
   });
+}
+
+/** Else faults after a broker's would meet no work: the publisher, too, waits for the broker. */
+async function untilPublished(journal: Journal, more: number): Promise<void> {
+  const wanted = journal.calls.length + more;
+  while (journal.calls.length < wanted) await sleep(50);
 }
 
 /** A program that has died by itself is noted as a failure; the others' work goes on. */

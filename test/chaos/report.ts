@@ -26,6 +26,25 @@ const LAWS: readonly (Law | "run")[] = [
   "run",
 ];
 
+/** Sums of one destination. With `every` a delivery may be accepted and given up, too. */
+interface Row {
+  deliveries: number;
+  requests: number;
+  accepted: number;
+  rejected: number;
+  expired: number;
+  repeated: number;
+}
+
+const EMPTY: Row = {
+  deliveries: 0,
+  requests: 0,
+  accepted: 0,
+  rejected: 0,
+  expired: 0,
+  repeated: 0,
+};
+
 export interface LedgerInput {
   readonly journal: Journal;
   readonly injected: readonly Injected[];
@@ -34,18 +53,24 @@ export interface LedgerInput {
 }
 
 export function ledgerText({ journal, injected, exposures, broken }: LedgerInput): string {
-  let deliveries = 0;
-  let accepted = 0;
-  let requests = 0;
+  const rows = new Map<string, Row>();
   const letters = new Map<string, number>();
   const repeats = new Map<string, number>();
   for (const [entry, destination] of journal.deliveries()) {
-    deliveries += 1;
-    requests += entry.requests.length;
-    if (entry.requests.some(isAccepted)) accepted += 1;
-    for (const { reason } of entry.deadLetters) add(letters, reason);
+    const row = rows.get(destination.id) ?? { ...EMPTY };
+    rows.set(destination.id, row);
+    row.deliveries += 1;
+    row.requests += entry.requests.length;
+    if (entry.requests.some(isAccepted)) row.accepted += 1;
+    for (const { reason } of entry.deadLetters) {
+      add(letters, reason);
+      if (reason === "rejected" || reason === "expired") row[reason] += 1;
+    }
     const [first] = repetitions(entry, recipientOf(destination));
-    if (first !== undefined) add(repeats, explanation(first, exposures)?.kind ?? "no fault");
+    if (first !== undefined) {
+      row.repeated += 1;
+      add(repeats, explanation(first, exposures)?.kind ?? "no fault");
+    }
   }
   for (const [reason = "?"] of journal.poisonLetters.values()) add(letters, reason);
   const faults = new Map<string, number>();
@@ -55,12 +80,27 @@ export function ledgerText({ journal, injected, exposures, broken }: LedgerInput
   });
   return [
     `calls          ${journal.calls.length}, and ${journal.poison.size} values that are no calls`,
-    `deliveries     ${deliveries}: ${accepted} accepted, ${requests} requests`,
+    ...tableLines(rows),
     `dead letters   ${listed(letters)}`,
     `repeated       ${listed(repeats)} (deliveries, by the fault that explains it)`,
     `faults         ${listed(faults)}`,
     `broken laws    ${laws.join(", ")}`,
   ].join("\n");
+}
+
+function tableLines(rows: ReadonlyMap<string, Row>): string[] {
+  const columns = Object.keys(EMPTY) as (keyof Row)[];
+  const line = (name: string, cells: readonly (string | number)[]) =>
+    name.padEnd(12) + cells.map((cell) => `${cell}`.padStart(12)).join("");
+  return [
+    line("destination", columns),
+    ...[...rows].map(([id, row]) =>
+      line(
+        id,
+        columns.map((column) => row[column]),
+      ),
+    ),
+  ];
 }
 
 /** Everything that happened to a delivery, with the faults in between. */
