@@ -61,11 +61,7 @@ const kafka = createKafka(kafkaConnection(settings), log);
 const producer = kafka.producer();
 
 beforeAll(async () => {
-  const syncs = { name: topics.audienceSyncs, partitions: PARTITIONS };
-  await kafka.admin.create([
-    ...configuredPlan(settings),
-    { ...syncs, replicationFactor: null, config: {} },
-  ]);
+  await kafka.admin.create(configuredPlan(settings));
 });
 
 afterAll(async () => {

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 
+import { parseSync } from "../../src/audience/parse-sync.ts";
 import { affected, listenersBySource } from "../../src/deletion/affected.ts";
 import { type Deletion, decideDeletion, forgetRecords } from "../../src/deletion/deletion.ts";
 import { parseRequest } from "../../src/deletion/request.ts";
@@ -184,7 +185,7 @@ test("a notification is a delivery whose value has four fields in this order", (
     "switchyard-received-at": `${RECORD_MS}`,
   });
   expect(parseDelivery(first?.outgoing.headers ?? [])).toMatchObject({ kind: "delivery" });
-  expect(parseWebhook(first?.outgoing.value ?? null)).toEqual({
+  expect(parseWebhook(first?.outgoing.value ?? null)).toMatchObject({
     kind: "webhook",
     webhook: { type: "delete", userId: "97980" },
   });
@@ -249,6 +250,15 @@ test("an id that is too long for an audience is told of all the same, and not fo
   const longer = decide({ userId: `${longest}x` });
   expect(longer.forgets).toBeNull();
   expect(longer.notifications).toHaveLength(5);
+});
+
+test("the audience stage reads what is written to it, and takes no id that is left out", () => {
+  const read = (userId: string) =>
+    forgetRecords(userId, "syncs", 1).map(({ value }) => parseSync(JSON.parse(`${value}`)));
+  const longest = "é".repeat(512);
+  const record = { type: "forget", userId: longest };
+  expect(read(longest)).toEqual([{ kind: "sync", record }]);
+  expect(read(`${longest}x`)).toMatchObject([{ kind: "refused" }]);
 });
 
 test("each partition of audience-syncs gets a record of its own", () => {
