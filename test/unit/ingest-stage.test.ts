@@ -1,5 +1,7 @@
 // The stage over HTTP, with a Kafka in memory: what is answered, what is written, and when.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import { headerTexts } from "../support/calls.ts";
@@ -124,6 +126,29 @@ test("a batch of analytics-go's size: 250 calls of 31 KB", async () => {
   const response = await world.post("/v1/batch", { batch, sentAt: "2026-11-20T10:00:01Z" });
   expect(response.status).toBe(200);
   expect(world.records()).toHaveLength(250);
+});
+
+test("a batch as analytics-go sends it, and again after a lost answer", async () => {
+  world = await ingestWorld();
+  const body = readFileSync(join(import.meta.dirname, "../golden/analytics-go-batch.json"));
+  const first = await world.post("/v1/batch", body);
+  const again = await world.post("/v1/batch", body);
+  expect([first.status, again.status]).toEqual([200, 200]);
+  const values = world
+    .values()
+    .toSorted((a, b) => `${a.messageId}`.localeCompare(`${b.messageId}`));
+  expect(values.map(({ messageId }) => messageId)).toEqual(
+    [1, 2, 3, 4, 5, 6].flatMap((number) => [`go-${number}`, `go-${number}`]),
+  );
+  for (const value of values) {
+    expect(value).toMatchObject({
+      ...{ timestamp: "2026-11-20T10:00:00+0000", sentAt: "2026-11-20T10:00:05Z" },
+      context: { library: { name: "analytics-go" } },
+    });
+  }
+  const track = world.records().find(({ value }) => `${value}`.includes("go-2"));
+  expect(`${track?.value}`).toMatch(/"big":\s*12345678901234567890/);
+  expect(values[4]).toMatchObject({ type: "page", traits: { url: "https://a.example.com/" } });
 });
 
 test("what a batch adds to its calls is bounded too", async () => {
