@@ -12,20 +12,27 @@ export interface RawServer extends AsyncDisposable {
   readonly open: () => number;
 }
 
-/** @param onRequest called with each chunk that a connection sends. */
+/**
+ * @param onRequest called with each chunk that a connection sends.
+ * @param keeps false: for so many connections that keeping what they sent would fill the memory.
+ */
 export async function rawServer(
   onRequest: (socket: Socket, chunk: string) => void,
+  keeps = true,
 ): Promise<RawServer> {
   const received: string[] = [];
   const sockets = new Set<Socket>();
+  let connections = 0;
   const server = createServer((socket) => {
-    const index = received.push("") - 1;
+    const index = connections;
+    connections += 1;
+    if (keeps) received.push("");
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // Resets are what some tests are about.
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
-      received[index] += chunk.toString("latin1");
+      if (keeps) received[index] += chunk.toString("latin1");
       onRequest(socket, chunk.toString("latin1"));
     });
   });
@@ -35,7 +42,7 @@ export async function rawServer(
   return {
     url: `http://127.0.0.1:${port}`,
     received,
-    connections: () => received.length,
+    connections: () => connections,
     open: () => sockets.size,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();

@@ -1,0 +1,25 @@
+// A short form of `npm run soak`: what thousands of failed attempts leave behind.
+
+import { expect, test } from "vitest";
+
+import { soak } from "../support/soak.ts";
+
+test("5,000 attempts that fail in every way leave no socket open and no memory taken", async () => {
+  const { samples, outcomes, openSockets } = await soak(5_000, 64, 5);
+  expect(Object.values(outcomes).reduce((sum, count) => sum + count, 0)).toBe(5_000);
+  expect(Object.keys(outcomes).sort()).toEqual([
+    "500",
+    "503",
+    "address",
+    "dns",
+    "protocol",
+    "refused",
+    "reset",
+    "timeout",
+    "tls-self-signed",
+  ]);
+  expect(openSockets).toBe(0);
+  // A kilobyte kept per attempt would be 4 MB.
+  const growth = (samples.at(-1)?.usedBytes ?? 0) - (samples[0]?.usedBytes ?? 0);
+  expect(growth).toBeLessThan(3_000_000);
+});
