@@ -16,6 +16,7 @@ import {
 } from "./bench-kafka.ts";
 import { benchDelivery } from "./deliver-work.ts";
 import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
+import { profileTable } from "./profile.ts";
 import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
@@ -34,8 +35,13 @@ export async function benchDeliver(
   rounds: number,
 ): Promise<string> {
   const rows: string[][] = [];
-  for (const setting of settings) rows.push(...(await measureSetting(brokers, setting, rounds)));
-  return markdown(
+  let profile = "";
+  for (const setting of settings) {
+    const measured = await measureSetting(brokers, setting, rounds);
+    rows.push(...measured.rows);
+    profile ||= measured.profile;
+  }
+  const table = markdown(
     [
       "destinations",
       "receiver",
@@ -47,13 +53,14 @@ export async function benchDeliver(
     ],
     rows,
   );
+  return `${table}\n\nWhere it goes, in the first of these settings:\n\n${profile}`;
 }
 
 async function measureSetting(
   brokers: string,
   { destinations, receiverDelayMs, requests }: DeliverSetting,
   rounds: number,
-): Promise<string[][]> {
+): Promise<{ readonly rows: string[][]; readonly profile: string }> {
   const prefix = newPrefix();
   const indices = Array.from({ length: destinations }, (_, index) => index);
   const topicOf = (index: number) => `${prefix}deliveries.d${index + 1}`;
@@ -84,10 +91,12 @@ async function measureSetting(
     (index) => [`${prefix}deliver.d${index + 1}`, topicOf(index)] as const,
   );
   try {
-    const results = await measureInTurns(contestants, rounds, () => forgetGroups(brokers, groups));
+    const before = () => forgetGroups(brokers, groups);
+    const results = await measureInTurns(contestants, rounds, before);
+    const profile = await profileTable(contestants.slice(0, 2), before);
     const summaries = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));
     const ceiling = summaries[0]?.cpuMsPerThousand ?? Number.NaN;
-    return summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
+    const rows = summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
       `${destinations}`,
       `${receiverDelayMs} ms`,
       name,
@@ -96,6 +105,7 @@ async function measureSetting(
       unitsPerSecond.toFixed(0),
       `${rssMaxMb}`,
     ]);
+    return { rows, profile };
   } finally {
     await deleteTopics(brokers, prefix);
   }
