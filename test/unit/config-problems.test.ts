@@ -21,13 +21,7 @@ const ROWS: readonly Row[] = [
   ["a text", "kafka", "(file)", "a text", "a map of settings"],
   ["unknown section", top("kafak: {}"), "kafak", "an unknown setting", "one of kafka, sources"],
   ["later sections", top("registry: {}"), "registry", "an unknown setting", "one of kafka"],
-  [
-    "audience id",
-    top("audiences: [{ id: '' }]"),
-    "audiences[0].id",
-    "an empty text",
-    "at most 1024",
-  ],
+  ["audience id", top("audiences: [{ id: '' }]"), "audiences[0].id", '""', "at most 1024"],
   [
     "audience ids",
     top("audiences: [{ id: a }, { id: a }]"),
