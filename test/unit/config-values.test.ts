@@ -31,6 +31,14 @@ test("everything that is left out has its default", () => {
     audiences: [],
     audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
     audience: { stateDir: "./state" },
+    ingest: {
+      host: "0.0.0.0",
+      port: 8080,
+      tls: null,
+      handoverMs: 5_000,
+      corsOrigins: [],
+      bytesInHand: 64 * 1_024 * 1_024,
+    },
     destinations: [
       {
         kind: "webhook",
