@@ -16,14 +16,35 @@ import { heading, say, tint } from "./show.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-const { values } = parseArgs({
-  options: { once: { type: "boolean", default: false }, config: { type: "string" } },
-});
+const USAGE = `npm start                     the whole path on a local Kafka, then goes on running until Ctrl-C
+npm start -- --once           ends after the table; status 0 only if everything arrived
+npm start -- --config FILE    runs Switchyard with a configuration of yours
+`;
 
-if (values.config !== undefined) {
-  runReal(values.config);
+const options = readOptions();
+if (options === null || options.help) {
+  (options === null ? process.stderr : process.stdout).write(USAGE);
+  process.exitCode = options === null ? 2 : 0;
+} else if (options.config !== undefined) {
+  runReal(options.config);
 } else {
-  process.exitCode = await demonstrate(values.once);
+  process.exitCode = await demonstrate(options.once);
+}
+
+/** Null when they are wrong; why has been printed. */
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        once: { type: "boolean", default: false },
+        config: { type: "string", short: "c" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n`);
+    return null;
+  }
 }
 
 function runReal(file: string): void {
