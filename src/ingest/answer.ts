@@ -41,8 +41,7 @@ export const ANSWERS = {
   },
   "body-too-large": {
     status: 413,
-    message:
-      "Send at most 10 MiB in a request, unpacked and with what the batch adds to its calls.",
+    message: "Send less in a request: at most 10 MiB unpacked, and fewer calls.",
   },
   "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
   "rate-limited": {

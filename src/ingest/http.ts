@@ -80,7 +80,7 @@ function joined(chunks: readonly Buffer[], size: number): Buffer {
 function unpack(packed: Buffer, bytesMax: number, hold: Hold): Body {
   let bytes: Buffer;
   try {
-    bytes = gunzipSync(packed, { maxOutputLength: bytesMax });
+    bytes = gunzipSync(packed, { maxOutputLength: bytesMax, chunkSize: unpackedSize(packed) });
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     return refused(code === "ERR_BUFFER_TOO_LARGE" ? "body-too-large" : "invalid-gzip");
@@ -88,6 +88,15 @@ function unpack(packed: Buffer, bytesMax: number, hold: Hold): Body {
   if (!hold.grow(bytes.length)) return refused("overloaded");
   hold.shrink(packed.length);
   return { kind: "body", bytes };
+}
+
+const CHUNK_BYTES_MIN = 1_024;
+const CHUNK_BYTES_MAX = 1_048_576;
+
+/** What gzip says at its end, within reason: with room for it all, nothing is put together twice. */
+function unpackedSize(packed: Buffer): number {
+  const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4) + 1;
+  return Math.min(CHUNK_BYTES_MAX, Math.max(CHUNK_BYTES_MIN, said));
 }
 
 /** A leading byte-order mark is ignored, as in records. */

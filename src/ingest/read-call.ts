@@ -24,7 +24,7 @@ import { parseCall } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { merge, mergeable } from "./merge.ts";
 import { CALL_BYTES_MAX } from "./read-body.ts";
-import { type Extent, membersOf, parsed, textOf } from "./scan-json.ts";
+import { type Extent, parsed, scanObject, textOf } from "./scan-json.ts";
 
 export type LeftOutReason = "invalid-call" | "too-large";
 
@@ -158,10 +158,10 @@ function withEnding(bytes: Buffer, { start, end }: Extent, ending: Buffer): Buff
 /** The object without the members that are named in `set`, and with them behind the others. */
 function withMembers(bytes: Buffer, { start }: Extent, set: JsonObject): Buffer {
   const parts: string[] = [];
-  for (const member of membersOf(bytes, start)) {
-    if (member === null || Object.hasOwn(set, member.name)) continue;
+  scanObject(bytes, start, (member) => {
+    if (Object.hasOwn(set, member.name)) return;
     parts.push(textOf(bytes, member.start, member.value.end));
-  }
+  });
   const added = JSON.stringify(set).slice(1, -1);
   if (added !== "") parts.push(added);
   return Buffer.from(`{${parts.join(",")}}`);

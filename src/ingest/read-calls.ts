@@ -11,7 +11,6 @@
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
 import { type CallFrame, type LeftOutReason, readCall } from "./read-call.ts";
-import { type Extent, entriesOf } from "./scan-json.ts";
 
 /** A call that is not taken; `error` holds none of it. */
 export interface LeftOut {
@@ -42,20 +41,13 @@ export interface CallsReader {
   next(callsMax: number, grow: (bytes: number) => boolean): Progress;
 }
 
-/** @param isBatch whether `outline.calls` is a list of calls. */
-export function readCalls(
-  bytes: Buffer,
-  outline: Outline,
-  isBatch: boolean,
-  frame: CallFrame,
-): CallsReader {
-  const calls = isBatch ? entriesOf(bytes, outline.calls.start) : only(outline.calls);
+export function readCalls(bytes: Buffer, { calls }: Outline, frame: CallFrame): CallsReader {
+  let at = 0;
   const read: CallsRead = { records: [], bytes: 0, leftOut: new Map() };
   const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
-    for (let count = 0; count < callsMax; count += 1) {
-      const { done, value: extent } = calls.next();
-      if (done === true) return "done";
-      if (extent === null) return "not-json";
+    for (const end = at + callsMax; at < end; at += 1) {
+      const extent = calls[at];
+      if (extent === undefined) return "done";
       const call = readCall(bytes, extent, frame);
       if (call.kind === "not-json") return "not-json";
       if (call.kind === "left-out") {
@@ -80,8 +72,4 @@ export function countLeftOut({ leftOut }: CallsRead, { reason, error }: LeftOut)
 
 function recordBytes({ key, value }: OutgoingRecord): number {
   return (key?.length ?? 0) + (value?.length ?? 0) + RECORD_OVERHEAD_BYTES;
-}
-
-function* only(call: Extent): Generator<Extent> {
-  yield call;
 }

@@ -101,34 +101,46 @@ export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): 
   return bytes[skipSpace(bytes, at)] === (kind === "object" ? OPEN_OBJECT : OPEN_LIST);
 }
 
-/** The members of the object at `start`, in order; null, once, where it is malformed. */
-export function* membersOf(bytes: Buffer, start: number): Generator<Member | null> {
+/**
+ * Goes through the members of the object at `start`, in order. Returns the index behind it, or -1
+ * where it is malformed.
+ *
+ * @param find finds a member's value, by default `valueAt`.
+ */
+export function scanObject(
+  bytes: Buffer,
+  start: number,
+  take: (member: Member) => void,
+  find: (at: number, name: string) => Extent | null = (at) => valueAt(bytes, at),
+): number {
   let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_OBJECT) return;
+  if (bytes[at] === CLOSE_OBJECT) return at + 1;
   for (;;) {
     const nameEnd = bytes[at] === QUOTE ? endOfText(bytes, at) : -1;
     const colon = nameEnd < 0 ? -1 : skipSpace(bytes, nameEnd);
-    const value = bytes[colon] === COLON ? valueAt(bytes, skipSpace(bytes, colon + 1)) : null;
-    if (value === null) return yield null;
-    yield { name: nameOf(bytes, at, nameEnd), start: at, value };
+    if (bytes[colon] !== COLON) return -1;
+    const name = nameOf(bytes, at, nameEnd);
+    const value = find(skipSpace(bytes, colon + 1), name);
+    if (value === null) return -1;
+    take({ name, start: at, value });
     at = skipSpace(bytes, value.end);
-    if (bytes[at] === CLOSE_OBJECT) return;
-    if (bytes[at] !== COMMA) return yield null;
+    if (bytes[at] === CLOSE_OBJECT) return at + 1;
+    if (bytes[at] !== COMMA) return -1;
     at = skipSpace(bytes, at + 1);
   }
 }
 
-/** The entries of the list at `start`, in order; null, once, where it is malformed. */
-export function* entriesOf(bytes: Buffer, start: number): Generator<Extent | null> {
+/** Goes through the entries of the list at `start`, like `scanObject`. */
+export function scanList(bytes: Buffer, start: number, take: (entry: Extent) => void): number {
   let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_LIST) return;
+  if (bytes[at] === CLOSE_LIST) return at + 1;
   for (;;) {
     const value = valueAt(bytes, at);
-    if (value === null) return yield null;
-    yield value;
+    if (value === null) return -1;
+    take(value);
     at = skipSpace(bytes, value.end);
-    if (bytes[at] === CLOSE_LIST) return;
-    if (bytes[at] !== COMMA) return yield null;
+    if (bytes[at] === CLOSE_LIST) return at + 1;
+    if (bytes[at] !== COMMA) return -1;
     at = skipSpace(bytes, at + 1);
   }
 }

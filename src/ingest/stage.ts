@@ -180,7 +180,7 @@ async function answerOf(work: Work): Promise<Answer | null> {
   const read = await readAll(work, bytes, outline, source);
   if (read === "too-much") return refusal("overloaded");
   if (read === "too-large") return failure("body-too-large");
-  if (read === "not-json") return failure("invalid-json", "the body is not JSON");
+  if (read === "not-json") return failure("invalid-json", "a call is not JSON");
   hold.shrink(bytes.length);
   const waitMs = intake.sources
     .get(source.id)
@@ -206,7 +206,7 @@ async function readAll(
   const sharedHeaders = sources.get(source.id)?.headers ?? [];
   const common = { topic, sharedHeaders, receivedAt, newMessageId: randomUUID };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
-  const reader = readCalls(bytes, outline, type === null, frame);
+  const reader = readCalls(bytes, outline, frame);
   for (;;) {
     const progress = reader.next(PIECE_CALLS, hold.grow);
     if (progress === "done") return reader.read;

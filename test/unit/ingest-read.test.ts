@@ -5,7 +5,12 @@ import { expect, test } from "vitest";
 
 import { CALL_TYPES, type CallType } from "../../src/domain/call.ts";
 import { parseCall } from "../../src/domain/parse-call.ts";
-import { CALL_BYTES_MAX, ENVELOPE_BYTES_MAX, readBody } from "../../src/ingest/read-body.ts";
+import {
+  CALL_BYTES_MAX,
+  CALLS_MAX,
+  ENVELOPE_BYTES_MAX,
+  readBody,
+} from "../../src/ingest/read-body.ts";
 import { batchFrame, singleFrame } from "../../src/ingest/read-call.ts";
 import { type CallsRead, readCalls } from "../../src/ingest/read-calls.ts";
 import { anyJson, nearCall, validCall } from "../support/generated-calls.ts";
@@ -25,7 +30,7 @@ function read(body: string | Buffer, type: CallType | null = null): CallsRead | 
   const outline = readBody(bytes, type === null);
   if (outline.kind === "refused") return `${outline.code}: ${outline.error}`;
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
-  const reader = readCalls(bytes, outline, type === null, frame);
+  const reader = readCalls(bytes, outline, frame);
   for (;;) {
     const progress = reader.next(3, () => true);
     if (progress !== "more") return progress === "done" ? reader.read : progress;
@@ -173,16 +178,16 @@ test.each<readonly [string, string]>([
   ["{batch:[]}", "invalid-json: the body is not JSON"],
   ['{"batch":nonsense}', "invalid-json: the body is not JSON"],
   ['{"batch":[nonsense]}', "not-json"],
-  ['{"batch":[{}{}]}', "not-json"],
-  ['{"batch":[{},]}', "not-json"],
-  ['{"batch":[,{}]}', "not-json"],
+  ['{"batch":[{}{}]}', "invalid-json: the body is not JSON"],
+  ['{"batch":[{},]}', "invalid-json: the body is not JSON"],
+  ['{"batch":[,{}]}', "invalid-json: the body is not JSON"],
   ['{"batch":[{"a":1,}]}', "not-json"],
   ['{"batch":[{]}', "invalid-json: the body is not JSON"],
   ["7", "invalid-body: the body is a number, expected an object"],
   ['"x"', "invalid-body: the body is text, expected an object"],
   ["null", "invalid-body: the body is null, expected an object"],
   ["[]", "invalid-body: the body is a list, expected an object"],
-  ["{}", "invalid-body: the body has no batch, expected a list of calls"],
+  ["{}", "invalid-body: the body has no batch, expected a list"],
   ['{"batch":{}}', "invalid-body: batch is an object, expected a list of calls"],
   ['{"batch":null}', "invalid-body: batch is null, expected a list of calls"],
   [
@@ -215,6 +220,13 @@ test("of a repeated name the last one counts, and names may be escaped", () => {
   const [value] = (read(`{"batch":[${hidden}]}`) as CallsRead).records;
   expect(`${value?.value}`).not.toContain("write");
   expect(`${value?.value}`).toContain('"__proto__":{"a":1}');
+});
+
+test("100,000 calls are taken in a body, not one more", () => {
+  const body = (calls: number) => `{"batch":[${"{},".repeat(calls - 1)}{}]}`;
+  const all = read(body(CALLS_MAX)) as CallsRead;
+  expect(all.leftOut.get("invalid-call")?.count).toBe(CALLS_MAX);
+  expect(read(body(CALLS_MAX + 1))).toBe("body-too-large: batch has more than 100000 calls");
 });
 
 test("an empty batch is nothing", () => {
