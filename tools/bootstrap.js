@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|chaos [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool, in this very process
@@ -25,6 +25,7 @@ const TOOLS = {
   test: "tools/test.ts",
   check: "tools/check.ts",
   bench: "bench/main.ts",
+  soak: "bench/soak.ts",
   chaos: "test/chaos/main.ts",
 };
 const PROGRESS_MS = 2_000;

@@ -70,6 +70,14 @@ export function dropLane(origin: Origin, lane: Lane): void {
   lane.socket?.destroy(error);
 }
 
+/** Requests under way end as if the endpoint had reset them. */
 export async function closeOrigin(origin: Origin): Promise<void> {
-  await Promise.all([...origin.all].map(({ client }) => client.destroy()));
+  const error = Object.assign(new Error("the connections are closed"), { code: "ECONNRESET" });
+  const closing = [...origin.all].map(({ client, socket }) => {
+    const closed = client.destroy(error);
+    // undici would wait for a connection that does not stand yet.
+    socket?.destroy();
+    return closed;
+  });
+  await Promise.all(closing);
 }

@@ -10,6 +10,9 @@ import { expect, test } from "vitest";
 
 import { isTlsCause } from "../../src/deliver/cause.ts";
 import { judge } from "../../src/deliver/outcome.ts";
+import { openSocket, type SocketOptions, type TlsSession } from "../../src/http/connect.ts";
+import { systemResolve } from "../../src/http/lookup.ts";
+import { secureContext } from "../../src/http/tls.ts";
 import { type Certificate, issue } from "../support/certificates.ts";
 import { type ClientOptions, httpClient, outcome } from "../support/http-client.ts";
 import { rawServer } from "../support/raw-server.ts";
@@ -153,6 +156,28 @@ test("sessions are resumed, and a resumed one is as good as it was", async () =>
   const both = await Promise.all([http.post(endpoint), http.post(endpoint)]);
   expect(both.map(outcome)).toEqual([200, 200]);
   expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true]);
+});
+
+test("a session is not resumed once the certificate it was made with has run out", async () => {
+  await using server = await answers(good);
+  const options: SocketOptions = {
+    allowAddress: () => true,
+    resolve: systemResolve,
+    secureContext: () => secureContext({ ca: ca.cert, cert: null, key: null }),
+  };
+  const session: TlsSession = { last: null };
+  const connect = async (count: number) => {
+    const target = { protocol: "https:", hostname: "localhost", port: server.port };
+    const socket = openSocket(target, options, session, () => undefined).resume();
+    await expect.poll(() => server.handshakes.length).toBe(count);
+    await expect.poll(() => session.last).not.toBeNull();
+    socket.destroy();
+  };
+  await connect(1);
+  await connect(2);
+  if (session.last !== null) session.last = { ...session.last, validUntilMs: Date.now() - 1 };
+  await connect(3);
+  expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true, false]);
 });
 
 /** What a process of its own, with such an environment, gets from each server. */
