@@ -5,8 +5,10 @@
  *   stop       SIGTERM with work in hand; a new start later             nothing
  *   replace    another program starts, then one gets SIGTERM            nothing
  *   join       another program starts, and stops after a while          nothing
+ *   slow-stop  SIGTERM while its writes take seconds                    nothing
  *   sick       an endpoint fails everything for a while                 nothing
  *   kill       SIGKILL; a new start at once or later                    before it
+ *   slow-kill  SIGKILL while its writes take seconds                    before it
  *   kill-all   SIGKILL of every program at the same time                before it
  *   freeze     SIGSTOP for longer than the session timeout, SIGCONT     before it, and until it has joined again
  *   silence    its connections go silent for longer than that           the same
@@ -54,6 +56,16 @@ const GRACEFUL: Readonly<Record<string, Fault>> = {
       await sleep(world.random.integer(0, 2_000));
       await member.start();
     }),
+  "slow-stop": (world) =>
+    withMember(world, async (member) => {
+      member.proxy.hold("writes");
+      await sleep(world.random.integer(500, 2_500));
+      const stopped = stop(world, member);
+      await sleep(world.random.integer(0, 3_000));
+      member.proxy.release();
+      await stopped;
+      await member.start();
+    }),
   replace: (world) =>
     withSpare(world, () => withMember(world, (member) => stopAndStart(world, member))),
   join: (world) => withSpare(world, () => sleep(world.random.integer(1_000, 4_000))),
@@ -71,6 +83,18 @@ const VIOLENT: Readonly<Record<string, Fault>> = {
       await member.kill();
       over(AFTER_KILL_MS);
       await sleep(world.random.pick([0, 0, world.random.integer(0, 8_000)]));
+      await member.start();
+    }),
+  "slow-kill": (world) =>
+    withMember(world, async (member) => {
+      // What waits for its write is unfinished, however long ago its attempt was.
+      const over = expose(world, "kill");
+      member.proxy.hold("writes");
+      await sleep(world.random.integer(1_000, 4_000));
+      await member.kill();
+      over(AFTER_KILL_MS);
+      member.proxy.cut();
+      member.proxy.release();
       await member.start();
     }),
   "kill-all": async (world) => {
@@ -93,7 +117,7 @@ const VIOLENT: Readonly<Record<string, Fault>> = {
   silence: (world) =>
     withMember(world, async (member) => {
       const over = expose(world, "silence");
-      member.proxy.hold();
+      member.proxy.hold("everything");
       await sleep(SESSION_TIMEOUT_MS + world.random.integer(1_000, 8_000));
       member.proxy.release();
       over(REJOINED_MS);

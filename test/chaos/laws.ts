@@ -22,7 +22,7 @@ import {
   isSettled,
   type Recipient,
 } from "../support/ledger.ts";
-import type { ChaosEntry, ChaosRequest } from "./journal.ts";
+import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
 
 /** What was done in this time may be done again: it may not have been committed. */
 export interface Exposure {
@@ -112,32 +112,91 @@ function late(
 
 /** In the order in which they happened again. */
 export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetition[] {
-  const found: Repetition[] = [];
-  const firsts = new Map<string, number>();
-  const step = (what: string, atMs: number, endAtMs: number) => {
-    const firstAtMs = firsts.get(what);
-    if (firstAtMs === undefined) firsts.set(what, endAtMs);
-    else found.push({ what, firstAtMs, againAtMs: atMs });
-  };
-  const accepted = new Map<string, ChaosRequest>();
-  for (const request of [...entry.requests].sort((a, b) => a.atMs - b.atMs)) {
-    const { attempt, path, atMs, endAtMs } = request;
-    step(`attempt ${attempt} at ${path}`, atMs, endAtMs);
-    const at = deliver === "any" ? "" : path;
-    const before = accepted.get(at);
-    if (before !== undefined && attempt > before.attempt) {
-      const what = `attempt ${attempt} at ${path}, after an acceptance`;
-      found.push({ what, firstAtMs: before.endAtMs, againAtMs: atMs });
-    }
-    if (isAccepted(request) && before === undefined) accepted.set(at, request);
-  }
-  for (const { where, parked, endpoint, atMs } of [...entry.written].sort(
-    (a, b) => a.atMs - b.atMs,
-  )) {
-    const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
-    step(`${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`, atMs, atMs);
-  }
+  const requests = [...entry.requests].sort((a, b) => a.atMs - b.atMs);
+  const written = [...entry.written].sort((a, b) => a.atMs - b.atMs);
+  const steps = [
+    ...requests.map(({ attempt, path, atMs, endAtMs }) => ({
+      what: `attempt ${attempt} at ${path}`,
+      atMs,
+      endAtMs,
+    })),
+    ...written.map((record) => ({ what: nameOf(record), atMs: record.atMs, endAtMs: record.atMs })),
+  ];
+  const found = [
+    ...doneAgain(steps),
+    ...doneOtherwise(requests, written),
+    ...afterTheEnd(requests, written, deliver),
+  ];
   return found.sort((a, b) => a.againAtMs - b.againAtMs);
+}
+
+function nameOf({ where, parked, endpoint }: Written): string {
+  const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
+  return `${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`;
+}
+
+interface Step {
+  readonly what: string;
+  readonly atMs: number;
+  readonly endAtMs: number;
+}
+
+function doneAgain(steps: readonly Step[]): Repetition[] {
+  const firsts = new Map<string, number>();
+  return steps.flatMap(({ what, atMs, endAtMs }) => {
+    const firstAtMs = firsts.get(what);
+    if (firstAtMs !== undefined) return [{ what, firstAtMs, againAtMs: atMs }];
+    firsts.set(what, endAtMs);
+    return [];
+  });
+}
+
+/** A record that was attempted before is parked or given up as if it had not been. */
+function doneOtherwise(
+  requests: readonly ChaosRequest[],
+  written: readonly Written[],
+): Repetition[] {
+  return written.flatMap((record) => {
+    if (record.where === "delivery") return [];
+    const before = requests.find(
+      ({ attempt, endpoint, endAtMs }) =>
+        attempt > record.attempt &&
+        endAtMs <= record.atMs &&
+        (record.endpoint === null || record.endpoint === endpoint),
+    );
+    if (before === undefined) return [];
+    const what = `${nameOf(record)} after ${record.attempt} attempts`;
+    return [{ what, firstAtMs: before.endAtMs, againAtMs: record.atMs }];
+  });
+}
+
+function afterTheEnd(
+  requests: readonly ChaosRequest[],
+  written: readonly Written[],
+  deliver: Recipient["deliver"],
+): Repetition[] {
+  return requests.flatMap((request) => {
+    const { attempt, path, endpoint, atMs } = request;
+    const accepted = requests.find(
+      (each) =>
+        isAccepted(each) && attempt > each.attempt && (deliver === "any" || each.path === path),
+    );
+    const letter = written.find(
+      (record) =>
+        record.where === "dead-letter" &&
+        record.atMs < atMs &&
+        (record.endpoint === null || record.endpoint === endpoint),
+    );
+    const what = `attempt ${attempt} at ${path}, after `;
+    return [
+      ...(accepted === undefined
+        ? []
+        : [{ what: `${what}an acceptance`, firstAtMs: accepted.endAtMs, againAtMs: atMs }]),
+      ...(letter === undefined
+        ? []
+        : [{ what: `${what}it was given up`, firstAtMs: letter.atMs, againAtMs: atMs }]),
+    ];
+  });
 }
 
 /** The fault that explains a repetition, or null. */

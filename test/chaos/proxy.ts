@@ -1,4 +1,4 @@
-/** The way of one program to the broker: it can be cut, or go silent. */
+/** The way of one program to the broker: it can be cut, go silent, or let no writes through. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -10,42 +10,55 @@ export interface BrokerProxy extends AsyncDisposable {
   leadTo(target: string): void;
   /** Resets every connection. New ones work. */
   cut(): void;
-  /** Nothing goes through any more, but connections stay open. */
-  hold(): void;
+  /**
+   * Nothing goes through any more, but connections stay open. `writes`: only on connections that
+   * records have been produced on, so that offsets are still committed.
+   */
+  hold(what: "everything" | "writes"): void;
   /** What was held goes on. */
   release(): void;
 }
 
+interface Pair {
+  readonly client: Socket;
+  readonly broker: Socket;
+  isProducers: boolean;
+}
+
 export async function startProxy(): Promise<BrokerProxy> {
-  const pairs = new Set<readonly [client: Socket, broker: Socket]>();
+  const pairs = new Set<Pair>();
   let target = "127.0.0.1:1";
-  let isHeld = false;
+  let held: "nothing" | "everything" | "writes" = "nothing";
+  const isHeld = ({ isProducers }: Pair) =>
+    held === "everything" || (held === "writes" && isProducers);
+  const apply = (pair: Pair) => {
+    for (const socket of [pair.client, pair.broker]) {
+      if (isHeld(pair)) socket.pause();
+      else socket.resume();
+    }
+  };
   const server = createServer((client) => {
     const colon = target.lastIndexOf(":");
     const broker = connect(Number(target.slice(colon + 1)), target.slice(0, colon));
-    const pair = [client, broker] as const;
+    const pair: Pair = { client, broker, isProducers: false };
     pairs.add(pair);
-    for (const [own, other] of [pair, [broker, client] as const]) {
-      own.setNoDelay(true);
-      own.on("error", () => undefined);
-      own.on("data", (bytes: Buffer) => {
-        if (!other.write(bytes)) own.pause();
-      });
-      other.on("drain", () => {
-        if (!isHeld) own.resume();
-      });
-      own.on("close", () => {
-        pairs.delete(pair);
-        other.destroy();
-      });
-      if (isHeld) own.pause();
-    }
+    const hasProduce = produceRequests();
+    client.on("data", (bytes: Buffer) => {
+      if (!pair.isProducers && hasProduce(bytes)) {
+        pair.isProducers = true;
+        apply(pair);
+      }
+    });
+    forward(client, broker, () => isHeld(pair));
+    forward(broker, client, () => isHeld(pair));
+    for (const socket of [client, broker]) socket.once("close", () => pairs.delete(pair));
+    apply(pair);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const cut = () => {
-    for (const [client, broker] of pairs) {
+    for (const { client, broker } of pairs) {
       client.resetAndDestroy();
       broker.destroy();
     }
@@ -56,18 +69,53 @@ export async function startProxy(): Promise<BrokerProxy> {
       target = next;
     },
     cut,
-    hold: () => {
-      isHeld = true;
-      for (const socket of [...pairs].flat()) socket.pause();
+    hold: (what) => {
+      held = what;
+      for (const pair of pairs) apply(pair);
     },
     release: () => {
-      isHeld = false;
-      for (const socket of [...pairs].flat()) socket.resume();
+      held = "nothing";
+      for (const pair of pairs) apply(pair);
     },
     [Symbol.asyncDispose]: async () => {
       cut();
       server.close();
       await once(server, "close");
     },
+  };
+}
+
+function forward(from: Socket, to: Socket, isHeld: () => boolean): void {
+  from.setNoDelay(true);
+  from.on("error", () => undefined);
+  from.on("data", (bytes: Buffer) => {
+    if (!to.write(bytes)) from.pause();
+  });
+  to.on("drain", () => {
+    if (!isHeld()) from.resume();
+  });
+  from.on("close", () => to.destroy());
+}
+
+const PRODUCE = 0;
+
+/** Whether a request to write records begins in what a client sends; pieces may be cut anywhere. */
+function produceRequests(): (bytes: Buffer) => boolean {
+  let begun = Buffer.alloc(0);
+  let ofLast = 0;
+  return (bytes) => {
+    let isThere = false;
+    let rest = bytes.subarray(Math.min(ofLast, bytes.length));
+    ofLast = Math.max(0, ofLast - bytes.length);
+    rest = Buffer.concat([begun, rest]);
+    // Each request: its size in 4 bytes, then which API it is for in 2.
+    while (rest.length >= 6) {
+      isThere ||= rest.readInt16BE(4) === PRODUCE;
+      const size = 4 + rest.readInt32BE(0);
+      ofLast = Math.max(0, size - rest.length);
+      rest = rest.subarray(Math.min(size, rest.length));
+    }
+    begun = Buffer.from(rest);
+    return isThere;
   };
 }

@@ -62,7 +62,10 @@ describe("a delivery that went as it should breaks no law", () => {
     ["accepted after its delay", entry([request(0, FAILED), request(1_010, { attempt: 2 })]), ONE],
     [
       "rejected",
-      entry([request(0, { status: 400 })], [written("dead-letter", 20, { reason: "rejected" })]),
+      entry(
+        [request(0, { status: 400 })],
+        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
+      ),
       ONE,
     ],
     [
@@ -98,12 +101,15 @@ describe("what breaks a law is found", () => {
     [
       "given up",
       "expired early",
-      entry([request(0, FAILED)], [written("dead-letter", 3_000, { reason: "expired" })]),
+      entry(
+        [request(0, FAILED)],
+        [written("dead-letter", 3_000, { reason: "expired", attempt: 1 })],
+      ),
     ],
     [
       "given up",
       "called rejected",
-      entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected" })]),
+      entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected", attempt: 1 })]),
     ],
     ["repeated", "the same attempt", entry([request(0), request(5_000)])],
     [
@@ -115,6 +121,22 @@ describe("what breaks a law is found", () => {
       "repeated",
       "a record written twice",
       entry([request(0)], [written("delivery", 3_000), written("delivery", 4_000)]),
+    ],
+    [
+      "repeated",
+      "attempted and then given up as if it had not been",
+      entry(
+        [request(0, FAILED), request(1_010, { attempt: 2 })],
+        [written("dead-letter", 12_000, { reason: "expired", attempt: 1 })],
+      ),
+    ],
+    [
+      "repeated",
+      "given up and then attempted",
+      entry(
+        [request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })],
+        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
+      ),
     ],
   ])("%s: %s", (law, _name, made) => {
     expect(broken(made)).toEqual([law]);
