@@ -67,3 +67,23 @@ export async function* linesOf(
   }
   if (partBytes > 0) yield end();
 }
+
+/** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */
+export async function* until(
+  chunks: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const reader = chunks[Symbol.asyncIterator]();
+  const { promise: aborted, resolve } = Promise.withResolvers<null>();
+  const onAbort = () => resolve(null);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    while (!signal.aborted) {
+      const next = await Promise.race([reader.next(), aborted]);
+      if (next === null || next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { Command, CommanderError } from "commander";
 
+import { audienceCommand } from "./audience-command.ts";
 import { configCommand } from "./config-command.ts";
 import { deadLettersCommand } from "./dead-letters-command.ts";
 import { deleteCommand } from "./delete-command.ts";
@@ -24,6 +25,7 @@ const COMMANDS = [
   publishCommand,
   explainCommand,
   deleteCommand,
+  audienceCommand,
   statusCommand,
   deadLettersCommand,
   signCommand,

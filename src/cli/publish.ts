@@ -16,7 +16,7 @@ import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER, type SourceLookup, sourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { Producer } from "../kafka/port.ts";
-import { type Line, linesOf } from "./input.ts";
+import { type Line, linesOf, until } from "./input.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -95,21 +95,4 @@ function refuse(progress: Progress, line: number, error: string, count: { refuse
 
 function countText({ written, refused }: { written: number; refused: number }): string {
   return `${written} calls written, ${refused} lines refused`;
-}
-
-/** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */
-async function* until(chunks: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const reader = chunks[Symbol.asyncIterator]();
-  const { promise: aborted, resolve } = Promise.withResolvers<null>();
-  const onAbort = () => resolve(null);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    while (!signal.aborted) {
-      const next = await Promise.race([reader.next(), aborted]);
-      if (next === null || next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

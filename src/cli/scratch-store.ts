@@ -1,0 +1,22 @@
+/** An ordered store on disk for the length of one command, for what may not fit into memory. */
+
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { openLevelStore, removeStore } from "../store/level-store.ts";
+import type { OrderedStore } from "../store/ordered-store.ts";
+
+/** It is gone, with all that was in it, when `work` has ended. */
+export async function withScratchStore<Result>(
+  work: (store: OrderedStore) => Promise<Result>,
+): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), "switchyard-"));
+  const store = await openLevelStore(directory);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+    await removeStore(directory);
+  }
+}
