@@ -30,10 +30,11 @@ import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { type Answer, healthyAnswer, scriptedAnswer, sickAnswer } from "./scripts.ts";
 import { configuration, destinations, POLICY, recipientOf, WINDOW_MS } from "./setup.ts";
 
-/** Which programs make up the pipeline; null: all stages. */
-const LAYOUTS: readonly (readonly (string | null)[])[] = [
-  [null, null],
-  ["route,delay", "deliver", null],
+const WHOLE_PATH = "route,deliver,delay";
+/** Stages of the programs that make up the pipeline. */
+const LAYOUTS: readonly (readonly string[])[] = [
+  [WHOLE_PATH, WHOLE_PATH],
+  ["route,delay", "deliver", WHOLE_PATH],
   ["route", "deliver,delay", "deliver"],
   ["route", "delay,route", "deliver", "deliver,delay"],
 ];
@@ -87,8 +88,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   });
   const config = configuration(all, receiver.baseUrl);
   const layout = random.pick(LAYOUTS);
-  say(`programs: ${layout.map((stages) => stages ?? "all stages").join(" | ")}`);
-  const member = (name: string, stages: string | null, index: number) => {
+  say(`programs: ${layout.join(" | ")}`);
+  const member = (name: string, stages: string, index: number) => {
     const proxy = proxies[index];
     if (proxy === undefined) throw new Error("there are fewer proxies than programs");
     const onDeath = (says: string) => failures.push(says);
@@ -99,7 +100,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     random,
     broker,
     members,
-    spare: member("spare", null, PROGRAMS_MAX),
+    spare: member("spare", WHOLE_PATH, PROGRAMS_MAX),
     setSick: (value) => {
       isSick = value;
     },

@@ -36,7 +36,7 @@ export interface FaultWorld {
   readonly broker: PrivateKafka;
   /** The programs that make up the pipeline. */
   readonly members: readonly Member[];
-  /** Runs all stages, but only while a fault wants it. */
+  /** Runs the whole path, but only while a fault wants it. */
   readonly spare: Member;
   readonly setSick: (isSick: boolean) => void;
   readonly exposures: Exposure[];

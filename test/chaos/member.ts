@@ -13,8 +13,8 @@ const STOP_LIMIT_MS = 45_000;
 
 export class Member {
   readonly name: string;
-  /** As `--stages` takes them; null: all. */
-  readonly stages: string | null;
+  /** As `--stages` takes them. */
+  readonly stages: string;
   readonly proxy: BrokerProxy;
   readonly #configFile: string;
   readonly #log: WriteStream;
@@ -30,7 +30,7 @@ export class Member {
   constructor(
     options: {
       readonly name: string;
-      readonly stages: string | null;
+      readonly stages: string;
       readonly directory: string;
       readonly config: string;
       readonly proxy: BrokerProxy;
@@ -66,7 +66,7 @@ export class Member {
         this.#log.write(`${JSON.stringify(line)}\n`);
       },
       {
-        args: this.stages === null ? [] : ["--stages", this.stages],
+        args: ["--stages", this.stages],
         env: {
           SWITCHYARD_KAFKA_BROKERS: this.proxy.address,
           SWITCHYARD_ADMIN_PORT: `${port}`,

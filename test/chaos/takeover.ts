@@ -50,7 +50,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   const broker = stack.use(await startKafka({ private: true, fronts: [proxy.address], log: say }));
   proxy.leadTo(broker.behind[0] ?? "");
   const config = configuration(paths, receiver.baseUrl);
-  const options = { name: "program", stages: null, directory, config, proxy };
+  const options = { name: "program", stages: "route,deliver,delay", directory, config, proxy };
   const member = stack.use(new Member(options, say));
   await member.start();
   await member.ready();
