@@ -15,14 +15,15 @@
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
-import {
-  type AssignedPartition,
-  ClosedError,
-  type Consumer,
-  type Kafka,
-  type PartitionHandler,
-  type Producer,
+import { failOnce } from "../kafka/fail-once.ts";
+import type {
+  AssignedPartition,
+  Consumer,
+  Kafka,
+  PartitionHandler,
+  Producer,
 } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -68,7 +69,7 @@ const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
 export function startDelay(deps: DelayDeps, config: DelayConfig): Promise<RunningStage> {
-  const fail = once(deps.onFatal);
+  const fail = failOnce(deps.onFatal);
   const lookUp = createLookUp(deps, config.destinations);
   const tiers = config.tiers.map((tier) => startTier(tier, deps, config, lookUp, fail));
   const watch = watchConsumer(
@@ -111,7 +112,7 @@ function startTier(
   deps: DelayDeps,
   config: DelayConfig,
   lookUp: LookUp,
-  fail: (error: Error) => void,
+  fail: (thrown: unknown) => void,
 ): Consumer {
   const { topics, groups, bytesMax, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
@@ -143,7 +144,7 @@ interface Work {
   readonly lookUp: LookUp;
   /** Resolves when all are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
-  readonly fail: (error: Error) => void;
+  readonly fail: (thrown: unknown) => void;
 }
 
 /** The loop of one partition: wait for its head, send all that is due, and again. */
@@ -160,10 +161,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       .then(() => {
         for (const { waiting } of due) partition.finish(waiting.record.offset);
       })
-      .catch((error: unknown) => {
-        // At the end of the process the records just stay unfinished.
-        if (!(error instanceof ClosedError)) work.fail(asError(error));
-      })
+      .catch(work.fail)
       .finally(() => sends.delete(sent));
     sends.add(sent);
   };
@@ -184,7 +182,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       if (isRunning || draining.signal.aborted) return;
       isRunning = true;
       run().catch((error: unknown) => {
-        if (!draining.signal.aborted) work.fail(asError(error));
+        if (!draining.signal.aborted) work.fail(error);
       });
     },
     drain: async () => {
@@ -285,16 +283,4 @@ function createWriter(tier: string, deps: DelayDeps, deadLetterTopic: string) {
     recordsOut.inc(letters.length);
     for (const letter of letters) given(letter);
   };
-}
-
-function once(then: (error: Error) => void): (error: Error) => void {
-  let isDone = false;
-  return (error) => {
-    if (!isDone) then(error);
-    isDone = true;
-  };
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

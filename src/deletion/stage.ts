@@ -22,20 +22,17 @@
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
-import { bareLetter, type DeadLetter } from "../domain/given-up.ts";
 import { describe } from "../domain/json.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import {
-  type AssignedPartition,
-  ClosedError,
-  type Kafka,
-  type PartitionHandler,
-  type Producer,
-} from "../kafka/port.ts";
+import { failOnce } from "../kafka/fail-once.ts";
+import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
+import type { AssignedPartition, Kafka, PartitionHandler, Producer } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { createWaits, type Waits } from "../runtime/waits.ts";
+import { countLetters } from "../telemetry/count-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -80,7 +77,8 @@ export function startDeletion(deps: DeletionDeps, config: DeletionConfig): Promi
   const { sources, destinations, topics } = config;
   const listeners = listenersBySource(sources, destinations, topics);
   const waits = createWaits(deps.clock, SLOW_STEP_MS);
-  const fail = once(deps.onFatal);
+  const writer = createWriter(deps, topics.deadLetters);
+  const fail = failOnce(deps.onFatal);
   const work: Work = {
     cut: (waiting, partitions) => {
       const nowMs = deps.clock.nowMs();
@@ -88,7 +86,7 @@ export function startDeletion(deps: DeletionDeps, config: DeletionConfig): Promi
       return nextPiece(waiting, { decide, topics, partitions, nowMs });
     },
     countPartitions: createPartitionCount(deps, topics.audienceSyncs, waits),
-    write: createWriter(deps, topics.deadLetters, waits),
+    write: writer.write,
     fail,
   };
   const consumer = deps.kafka.consume({
@@ -106,7 +104,7 @@ export function startDeletion(deps: DeletionDeps, config: DeletionConfig): Promi
   return Promise.resolve({
     name: stage,
     joined: consumer.joined,
-    troubles: waits.troubles,
+    troubles: () => [...waits.troubles(), ...writer.troubles()],
     [Symbol.asyncDispose]: async () => {
       await consumer.stop();
       watch[Symbol.dispose]();
@@ -122,7 +120,7 @@ interface Work {
   readonly cut: (waiting: IncomingRecord[], partitions: number) => Piece;
   /** Resolves when all that the piece becomes is acknowledged. */
   readonly write: (piece: Piece) => Promise<void>;
-  readonly fail: (error: Error) => void;
+  readonly fail: (thrown: unknown) => void;
 }
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
@@ -150,7 +148,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       for (const record of records) waiting.push(record);
       if (isWorking) return;
       isWorking = true;
-      workOff().catch((error: unknown) => work.fail(asError(error)));
+      workOff().catch((error: unknown) => work.fail(error));
     },
     drain: async () => {
       draining.abort();
@@ -190,48 +188,37 @@ function createPartitionCount(
   return (signal) => waits.during(what, untilKnown(signal));
 }
 
-/** What the brokers do not take because of its size, with what they say. */
-type Refused = ReadonlyMap<OutgoingRecord, string>;
+type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes pieces, counts what was written, and tells of what was given up. */
-function createWriter(deps: DeletionDeps, topic: string, waits: Waits): Work["write"] {
+function createWriter(deps: DeletionDeps, topic: string): Writer {
   const { producer, clock, metrics } = deps;
   const recordsOut = metrics.recordsOut.bind({ stage });
+  const writer = letterWriter(producer, clock, topic, (count) => recordsOut.inc(count));
   const report = createReport(deps);
-  const send = async (records: readonly OutgoingRecord[]): Promise<Refused> => {
-    if (records.length === 0) return new Map();
-    const sent = producer.send(records);
-    const refused = await waits.during("the brokers have not acknowledged a write", sent);
-    recordsOut.inc(records.length - refused.length);
-    return new Map(refused.map(({ record, error }) => [record, error]));
-  };
-  return async (piece) => {
-    const { records, letters } = piece;
-    const refused = await send([...records, ...letters.map(({ outgoing }) => outgoing)]);
-    const nowMs = clock.nowMs();
-    const large = tooLargeLetters(piece, refused, topic, nowMs);
-    const refusedAgain = await send(large.map(({ outgoing }) => outgoing));
-    const bare = [...letters, ...large]
-      .filter(({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing))
-      .map((letter) => bareLetter(letter, topic, nowMs).outgoing);
-    const [problem] = (await send(bare)).values();
-    if (problem !== undefined) {
-      throw new Error(
-        `The topic ${topic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
+  const tell = countLetters(deps);
+  return {
+    troubles: writer.troubles,
+    write: async (piece) => {
+      const written = await writer.write(piece.records, piece.letters, (refused) =>
+        tooLargeLetters(piece, refused, topic, clock.nowMs()),
       );
-    }
-    report(piece, refused, [...letters, ...large]);
+      report(piece, written.refused);
+      tell(written.letters);
+    },
   };
 }
 
-type Report = (piece: Piece, refused: Refused, letters: readonly DeadLetter[]) => void;
-
-/** Counts and logs a piece once it is written. */
-function createReport({ metrics, log, clock }: DeletionDeps): Report {
+/** Counts a piece once it is written, and logs sources that nobody knows. */
+function createReport({
+  metrics,
+  log,
+  clock,
+}: DeletionDeps): (piece: Piece, refused: Refused) => void {
   const recordsIn = metrics.recordsIn.bind({ stage });
   const unheard = metrics.deletionsUnheard.bind({});
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  return ({ requests }, refused, letters) => {
+  return ({ requests }, refused) => {
     recordsIn.inc(requests.length);
     for (const { decided } of requests) {
       if (decided.kind === "unusable") continue;
@@ -249,28 +236,5 @@ function createReport({ metrics, log, clock }: DeletionDeps): Report {
       const line = { stage, sources, count, topic, partition, offset, linesLeftOut };
       log.warn(line, "deletion.sources-unknown");
     }
-    for (const { record, reason, error } of letters) {
-      metrics.recordsRefused.bind({ stage, reason }).inc();
-      metrics.deadLetters.bind({ stage, reason }).inc();
-      const linesLeftOut = lines.admit(clock.nowMs());
-      if (linesLeftOut === null) continue;
-      const { topic, partition, offset } = record;
-      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
-    }
   };
-}
-
-function once(act: (error: Error) => void): (error: Error) => void {
-  let isDone = false;
-  return (error) => {
-    // The producer is closed after the stages: whoever closed it knows, and the records will be
-    // read again.
-    if (isDone || error instanceof ClosedError) return;
-    isDone = true;
-    act(error);
-  };
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(`deletion failed: ${String(error)}`);
 }

@@ -23,6 +23,7 @@ import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { type CommonBytes, commonBytes } from "../kafka/byte-budget.ts";
 import { keepConsuming } from "../kafka/keep-consuming.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { startInTurn } from "../runtime/start-in-turn.ts";
@@ -204,8 +205,4 @@ async function write(
     }
     await write(deps, topics, [smaller(each, error, topics, deps.clock.nowMs())], report);
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -22,21 +22,17 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { Destination, Source } from "../domain/destination.ts";
-import { bareLetter, type DeadLetter, deadLetterOf } from "../domain/given-up.ts";
+import { type DeadLetter, deadLetterOf } from "../domain/given-up.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import {
-  type AssignedPartition,
-  ClosedError,
-  type Kafka,
-  type PartitionHandler,
-  type Producer,
-} from "../kafka/port.ts";
+import { failOnce } from "../kafka/fail-once.ts";
+import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
+import type { AssignedPartition, Kafka, PartitionHandler, Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
+import { countLetters } from "../telemetry/count-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { tooLargeLetters } from "./dead-letters.ts";
@@ -70,16 +66,13 @@ export interface RouteConfig {
 const PARTITION_RECORDS_MAX = 4_000;
 /** Records routed between two looks at other work: about a millisecond. */
 const PIECE_RECORDS = 100;
-const LOG_LINES_PER_SECOND = 10;
-/** A send that waits longer is shown as trouble. */
-const SLOW_SEND_MS = 5_000;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
 export function startRoute(deps: RouteDeps, config: RouteConfig): Promise<RunningStage> {
   const { sources, defaultSource, destinations, topics } = config;
   const routing = createRouting(sources, defaultSource, destinations, topics);
   const writer = createWriter(deps, topics.deadLetters);
-  const fail = once(deps.onFatal);
+  const fail = failOnce(deps.onFatal);
   const consumer = deps.kafka.consume({
     groupId: config.groups.route,
     topics: [topics.calls],
@@ -118,7 +111,7 @@ interface Work {
   readonly route: (record: IncomingRecord) => Routed;
   /** Resolves when all that the batch becomes is acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
-  readonly fail: (error: Error) => void;
+  readonly fail: (thrown: unknown) => void;
 }
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
@@ -147,7 +140,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       .then(() => {
         for (const { record } of batch) assigned.finish(record.offset);
       })
-      .catch((error: unknown) => work.fail(asError(error)))
+      .catch((error: unknown) => work.fail(error))
       .finally(() => writes.delete(write));
     writes.add(write);
   };
@@ -156,7 +149,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       waiting.push(records);
       if (isRouting) return;
       isRouting = true;
-      routing = routeWaiting().catch((error: unknown) => work.fail(asError(error)));
+      routing = routeWaiting().catch((error: unknown) => work.fail(error));
     },
     drain: async () => {
       isDraining = true;
@@ -171,84 +164,34 @@ type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes batches, counts what was written, and tells of what was given up. */
 function createWriter(deps: RouteDeps, deadLetterTopic: string): Writer {
-  const report = createReport(deps);
-  const sender = createSender(deps);
-
-  const write = async (batch: readonly Routed[]) => {
-    const nowMs = deps.clock.nowMs();
-    const letters: DeadLetter[] = [];
-    const records: OutgoingRecord[] = [];
-    for (const routed of batch) {
-      if (routed.kind === "routed") {
-        for (const copy of routed.copies) records.push(copy);
-      } else {
-        const letter = deadLetterOf("route", routed, deadLetterTopic, nowMs);
-        letters.push(letter);
-        records.push(letter.outgoing);
-      }
-    }
-    const refused = await sender.send(records);
-    if (refused.size > 0) letters.push(...(await writeRefused(batch, letters, refused, nowMs)));
-    report(batch, refused, letters);
-  };
-
-  const writeRefused = async (
-    batch: readonly Routed[],
-    letters: readonly DeadLetter[],
-    refused: Refused,
-    nowMs: number,
-  ) => {
-    const tooLarge = tooLargeLetters(batch, refused, deadLetterTopic, nowMs);
-    const refusedAgain = await sender.send(tooLarge.map(({ outgoing }) => outgoing));
-    const bare = [...letters, ...tooLarge]
-      .filter(({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing))
-      .map((letter) => bareLetter(letter, deadLetterTopic, nowMs).outgoing);
-    const [problem] = (await sender.send(bare)).values();
-    if (problem === undefined) return tooLarge;
-    throw new Error(
-      `The topic ${deadLetterTopic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
-    );
-  };
-  return { write, troubles: sender.troubles };
-}
-
-/** What the brokers do not take because of its size, with what they say. */
-type Refused = ReadonlyMap<OutgoingRecord, string>;
-
-function createSender({ producer, clock, metrics }: RouteDeps) {
+  const { producer, clock, metrics } = deps;
   const recordsOut = metrics.recordsOut.bind({ stage: "route" });
-  const underWay = new Set<{ readonly sentAtMs: number }>();
+  const writer = letterWriter(producer, clock, deadLetterTopic, (count) => recordsOut.inc(count));
+  const count = createCount(deps);
+  const tell = countLetters(deps);
   return {
-    send: async (records: readonly OutgoingRecord[]): Promise<Refused> => {
-      if (records.length === 0) return new Map();
-      const send = { sentAtMs: clock.nowMs() };
-      underWay.add(send);
-      try {
-        const refused = await producer.send(records);
-        recordsOut.inc(records.length - refused.length);
-        return new Map(refused.map(({ record, error }) => [record, error]));
-      } finally {
-        underWay.delete(send);
+    troubles: writer.troubles,
+    write: async (batch) => {
+      const nowMs = clock.nowMs();
+      const letters: DeadLetter[] = [];
+      const copies: OutgoingRecord[] = [];
+      for (const routed of batch) {
+        if (routed.kind === "routed") for (const copy of routed.copies) copies.push(copy);
+        else letters.push(deadLetterOf("route", routed, deadLetterTopic, nowMs));
       }
-    },
-    troubles: () => {
-      // A set keeps its order, so the first one has waited longest.
-      const [longest] = underWay;
-      const waitedMs = longest === undefined ? 0 : clock.nowMs() - longest.sentAtMs;
-      if (waitedMs < SLOW_SEND_MS) return [];
-      return [`the brokers have not acknowledged a write for ${Math.round(waitedMs / 1_000)} s`];
+      const written = await writer.write(copies, letters, (refused) =>
+        tooLargeLetters(batch, refused, deadLetterTopic, nowMs),
+      );
+      count(batch, written.refused);
+      tell(written.letters);
     },
   };
 }
 
-type Report = (batch: readonly Routed[], refused: Refused, letters: readonly DeadLetter[]) => void;
-
-/** Counts and logs a batch once it is written. */
-function createReport({ metrics, log, clock }: RouteDeps): Report {
-  const stage = "route";
-  const recordsIn = metrics.recordsIn.bind({ stage });
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
-  return (batch, refused, letters) => {
+/** Counts a batch once it is written. */
+function createCount({ metrics }: RouteDeps): (batch: readonly Routed[], refused: Refused) => void {
+  const recordsIn = metrics.recordsIn.bind({ stage: "route" });
+  return (batch, refused) => {
     recordsIn.inc(batch.length);
     const copies = new Map<DestinationId, number>();
     for (const routed of batch) {
@@ -261,29 +204,8 @@ function createReport({ metrics, log, clock }: RouteDeps): Report {
         copies.set(destination, (copies.get(destination) ?? 0) + 1);
       });
     }
-    for (const [destination, count] of copies) metrics.callsRouted.bind({ destination }).inc(count);
-    for (const { record, reason, error } of letters) {
-      metrics.recordsRefused.bind({ stage, reason }).inc();
-      metrics.deadLetters.bind({ stage, reason }).inc();
-      const linesLeftOut = lines.admit(clock.nowMs());
-      if (linesLeftOut === null) continue;
-      const { topic, partition, offset } = record;
-      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
+    for (const [destination, number] of copies) {
+      metrics.callsRouted.bind({ destination }).inc(number);
     }
   };
-}
-
-function once(act: (error: Error) => void): (error: Error) => void {
-  let isDone = false;
-  return (error) => {
-    // The producer is closed after the stages: whoever closed it knows, and the records will be
-    // read again.
-    if (isDone || error instanceof ClosedError) return;
-    isDone = true;
-    act(error);
-  };
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(`route failed: ${String(error)}`);
 }

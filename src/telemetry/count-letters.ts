@@ -1,0 +1,30 @@
+/** Counts the dead letters of a stage and logs them, at most ten lines a second. */
+
+import type { DeadLetter } from "../domain/given-up.ts";
+import type { Metrics } from "./instruments.ts";
+import { lineLimit } from "./line-limit.ts";
+import type { Log } from "./log.ts";
+
+const LINES_PER_SECOND = 10;
+
+export interface CountLettersDeps {
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: { nowMs(): number };
+}
+
+/** Metrics count all letters; a line that is written says how many were left out before it. */
+export function countLetters(deps: CountLettersDeps): (letters: readonly DeadLetter[]) => void {
+  const { metrics, log, clock } = deps;
+  const lines = lineLimit(LINES_PER_SECOND);
+  return (letters) => {
+    for (const { stage, record, reason, error } of letters) {
+      metrics.recordsRefused.bind({ stage, reason }).inc();
+      metrics.deadLetters.bind({ stage, reason }).inc();
+      const linesLeftOut = lines.admit(clock.nowMs());
+      if (linesLeftOut === null) continue;
+      const { topic, partition, offset } = record;
+      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
+    }
+  };
+}
