@@ -82,6 +82,7 @@ kafka:
   ${options.kafka ?? ""}
 sources: [{ id: web, writeKey: k, destinations: [hook] }]
 destinations: [{ id: hook, type: webhook, endpoints: [{ url: "https://hook.example.com/" }] }]
+ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${options.port} }
 `;
 }

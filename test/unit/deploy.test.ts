@@ -76,7 +76,7 @@ test("the configuration that it mounts is valid, and reaches the compose file's 
 test("Prometheus asks the admin port that Switchyard exposes", () => {
   const [job] = parse(read("deploy/prometheus.yml")).scrape_configs;
   expect(job.static_configs).toEqual([{ targets: ["switchyard:9464"] }]);
-  expect(DOCKERFILE).toContain("\nEXPOSE 9464\n");
+  expect(DOCKERFILE).toContain("\nEXPOSE 8080 9464\n");
 });
 
 test("the image has this project's Node, no root, no development dependencies", () => {

@@ -1,6 +1,7 @@
 // The stage over HTTP, with a Kafka in memory: what is answered, what is written, and when.
 
 import { readFileSync } from "node:fs";
+import { request } from "node:https";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
@@ -316,6 +317,21 @@ test("health, preflight and what is not there", async () => {
     status: 404,
     code: "unknown-path",
   });
+});
+
+test("calls over TLS", async () => {
+  const pem = (name: string) =>
+    readFileSync(join(import.meta.dirname, "../golden/tls", name), "utf8");
+  world = await ingestWorld({ tls: { cert: pem("cert.pem"), key: pem("key.pem") } });
+  const { port } = world.stage;
+  const status = await new Promise((resolve, reject) => {
+    const options = { port, method: "POST", path: "/v1/track", rejectUnauthorized: false };
+    const sent = request(options, (response) => resolve(response.resume().statusCode));
+    sent.on("error", reject);
+    sent.end(JSON.stringify({ ...call(1), writeKey: KEY }));
+  });
+  expect(status).toBe(200);
+  expect(world.records()).toHaveLength(1);
 });
 
 test("asked to stop, it answers on for the hand-over, tells connections to close, then is gone", async () => {
