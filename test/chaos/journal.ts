@@ -5,9 +5,9 @@ import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { headerTexts } from "../support/calls.ts";
-import { type Entry, isSettled, type Request } from "../support/ledger.ts";
+import type { Entry, Request } from "../support/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
-import { type ChaosDestination, DELAYS_MS, recipientOf, topics } from "./setup.ts";
+import { type ChaosDestination, DELAYS_MS, topics } from "./setup.ts";
 
 export interface ChaosRequest extends Request {
   readonly path: string;
@@ -134,15 +134,6 @@ export class Journal {
         yield [this.entry(messageId, destination.id), destination];
       }
     }
-  }
-
-  /** How many deliveries and unusable values have not come to their end. */
-  open(): number {
-    let count = [...this.poison].filter((key) => !this.poisonLetters.has(key)).length;
-    for (const [entry, destination] of this.deliveries()) {
-      if (!isSettled(entry, recipientOf(destination))) count += 1;
-    }
-    return count;
   }
 
   /** Requests and records of calls that nobody sent; call it when all has been read. */

@@ -6,6 +6,13 @@ import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setu
 
 const STEP_BYTES_MAX = 1_024 * 1_024;
 
+export interface Progress {
+  /** Partitions whose group has not committed their end, in words. */
+  readonly behind: readonly string[];
+  /** Records of all topics. */
+  readonly ends: number;
+}
+
 export class TopicReader {
   readonly #kafka: Kafka;
   readonly #journal: Journal;
@@ -42,9 +49,10 @@ export class TopicReader {
     this.#positions.set(place, end);
   }
 
-  /** Partitions whose group has not committed their end. */
-  async behind(): Promise<readonly string[]> {
-    const found: string[] = [];
+  /** How far the groups are. When all are at the ends, and these no longer grow, nothing more comes. */
+  async progress(): Promise<Progress> {
+    const behind: string[] = [];
+    let ends = 0;
     for (const [topic, group] of consumedTopics(this.#destinations)) {
       const committed = new Map(
         (await this.#kafka.admin.committed(group, topic)).map((each) => [
@@ -54,9 +62,10 @@ export class TopicReader {
       );
       for (const { partition, end } of await this.#kafka.admin.offsets(topic)) {
         const offset = committed.get(partition) ?? 0;
-        if (offset < end) found.push(`${topic}/${partition} is committed to ${offset} of ${end}`);
+        ends += end;
+        if (offset < end) behind.push(`${topic}/${partition} is committed to ${offset} of ${end}`);
       }
     }
-    return found;
+    return { behind, ends };
   }
 }
