@@ -141,7 +141,8 @@ async function roundTrip(options: KafkaConnection): Promise<void> {
   await taker.untilTaken(1);
   await consumer.stop();
   await kafka.close();
-  expect(lines.seen).toEqual([]);
+  // The first group of a broker may have to wait for its coordinator: that is no refusal.
+  expect(lines.seen.filter((msg) => msg !== "kafka.consumer.restarting")).toEqual([]);
 }
 
 describe.skipIf(java === null)("a secured broker (needs Java)", () => {
