@@ -76,7 +76,7 @@ export async function run(
   } finally {
     health.become("stopping");
     await within(STOP_LIMIT_MS, async () => {
-      await stopAll(running);
+      await stopAll(running, log);
       await producer.close(PRODUCER_CLOSE_LIMIT_MS);
       await kafka.close();
     });
@@ -103,8 +103,11 @@ function stopRequested(signal: AbortSignal): Promise<string> {
 }
 
 /** All at once: ingest answers on for a while, and the others need not wait for it. */
-async function stopAll(running: readonly RunningStage[]): Promise<void> {
-  const stops = running.map((stage) => stage[Symbol.asyncDispose]());
+async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
+  const stops = running.map(async (stage) => {
+    await stage[Symbol.asyncDispose]();
+    log.info({ stage: stage.name }, "stage.stopped");
+  });
   const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw failed.reason;
 }

@@ -89,6 +89,10 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
     deps.metrics.ingestConnections.bind({}).set(server.connections());
   });
   deps.log.info({ host: config.host, port: server.port }, "ingest.listening");
+  if (config.sources.every(({ writeKeys: keys }) => keys.length === 0)) {
+    const fix = "give a source a writeKey, or leave out the stage ingest";
+    deps.log.warn({ stage: "ingest", fix }, "ingest.no-write-keys");
+  }
   return {
     name: "ingest",
     port: server.port,

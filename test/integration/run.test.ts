@@ -111,6 +111,22 @@ test("a stage of its own runs without the others", async () => {
   expect(await ended).toBe(0);
 });
 
+test("asked to stop, the other stages do not wait for ingest's hand-over", async () => {
+  const port = await freePort();
+  const config = configuration({ brokers, prefix: uniquePrefix("run"), port });
+  const running = start(config.replace("handover: 100ms", "handover: 3s"));
+  const { stages } = (await running.logged("ready")) as { readonly stages: readonly string[] };
+  running.child.kill("SIGTERM");
+  await running.logged("stopping");
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
+  expect(await running.ended).toBe(0);
+  const stopped = running.lines
+    .filter(({ msg }) => msg === "stage.stopped")
+    .map(({ stage }) => stage);
+  expect(stopped.toSorted()).toEqual(stages.toSorted());
+  expect(stopped.at(-1)).toBe("ingest");
+});
+
 test("without brokers it tries for as long as it is told, then ends with 1 and the address", async () => {
   const port = await freePort();
   const nowhere = `127.0.0.1:${await freePort()}`;

@@ -319,6 +319,12 @@ test("health, preflight and what is not there", async () => {
   });
 });
 
+test("without a single write key it says so", async () => {
+  world = await ingestWorld({ sources: [] });
+  expect(world.lines.map(({ msg }) => msg)).toContain("ingest.no-write-keys");
+  expect((await world.post("/v1/track", call(1))).status).toBe(401);
+});
+
 test("calls over TLS", async () => {
   const pem = (name: string) =>
     readFileSync(join(import.meta.dirname, "../golden/tls", name), "utf8");
