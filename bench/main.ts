@@ -5,8 +5,12 @@ import { parseArgs } from "node:util";
 import { startKafka } from "../tools/kafka/start.ts";
 import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
+import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchEncode } from "./encode.ts";
+import { benchFailures } from "./failures.ts";
+import { benchIngest } from "./ingest.ts";
+import { benchIsolation } from "./isolation.ts";
 import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
 import { writeResult } from "./results.ts";
@@ -36,6 +40,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     minutes: 1.5,
     run: (brokers) => benchLatency(brokers),
   },
+  ingest: {
+    says: "gzipped batches over HTTP against a bare node:http server and producing alone",
+    minutes: 1.5,
+    run: benchIngest,
+  },
   client: {
     says: "the client library against @segment/analytics-node",
     minutes: 0.5,
@@ -61,13 +70,36 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       return benchDeliver(brokers, settings, rounds);
     },
   },
+  delay: {
+    says: "how late delayed records return while deliveries run at full speed",
+    minutes: 2.5,
+    run: (brokers) => benchDelay(brokers, 100_000),
+  },
+  isolation: {
+    says: "whether a sick destination moves the others' latency; 10 destinations, then 1,000",
+    minutes: 40,
+    run: async (brokers) => {
+      const tables: string[] = [];
+      for (const destinations of [10, 1_000]) {
+        const bench = { destinations, rounds: 5, calls: 20_000, seconds: 20 };
+        tables.push(await benchIsolation(brokers, bench));
+      }
+      return tables.join("\n\n");
+    },
+  },
+  failures: {
+    says: "what it costs in throughput that 5 % of requests are answered 503",
+    minutes: 2,
+    run: (brokers, rounds) => benchFailures(brokers, 20_000, rounds),
+  },
   backlog: {
     says: "memory over a backlog of a million calls",
     minutes: 6,
     run: (brokers) => benchBacklog(brokers, 1_000_000),
   },
 };
-const LONG_MINUTES = 2;
+/** Longer ones run only when they are named: the others together take less than five minutes. */
+const LONG_MINUTES = 1.5;
 
 const names = Object.keys(BENCHES);
 const { values, positionals } = parseArgs({
@@ -99,12 +131,13 @@ await using kafka = await startKafka({ log: (line) => process.stderr.write(`${li
 process.stdout.write(`${conditions()}\n`);
 for (const name of chosen) {
   process.stdout.write(`\n## ${name}\n\n`);
+  const conditionsThen = conditions();
   const table = await BENCHES[name]?.run(kafka.brokers.join(","), rounds);
   process.stdout.write(`${table}\n`);
   if (!values.write) continue;
   const command = `npm run bench -- ${name} --rounds ${rounds}`;
   const day = new Date().toISOString().slice(0, 10);
-  writeResult(names, name, `\`${command}\`, ${day}. ${conditions()}\n\n${table}`);
+  writeResult(names, name, `\`${command}\`, ${day}. ${conditionsThen}\n\n${table}`);
 }
 
 function help(): string {

@@ -8,7 +8,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { availableParallelism, cpus, totalmem } from "node:os";
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 
 /** The image starts Node with these; everybody measured here gets them. */
 export const NODE_FLAGS: readonly string[] = ["--max-semi-space-size=16"];
@@ -114,7 +114,8 @@ export function markdown(header: readonly string[], rows: readonly (readonly str
 export function conditions(): string {
   const model = cpus()[0]?.model.trim() ?? "unknown CPU";
   const gb = Math.round(totalmem() / 2 ** 30);
-  return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}; Kafka 4.3.1 with one broker on the same machine.`;
+  const load = loadavg()[0]?.toFixed(1);
+  return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}, load average ${load} before; Kafka 4.3.1 with one broker on the same machine.`;
 }
 
 /** Marks the beginning and the end of the measured part within a contestant. */
