@@ -59,7 +59,7 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
     const entries = await state.store.range(next, to, TRAITS_PIECE);
     for (const [key] of entries) {
       state.set(key, null);
-      state.erase(key);
+      state.noteErased();
     }
     const last = entries.at(-1);
     if (last === undefined || entries.length < TRAITS_PIECE) return;
@@ -86,6 +86,6 @@ function forgetMember(
     return;
   }
   state.set(key, null);
-  state.erase(key);
+  state.noteErased();
   state.setCounts(first, { ...counts, members: counts.members - 1, marked });
 }

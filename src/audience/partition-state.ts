@@ -78,7 +78,7 @@ export class PartitionState {
   readonly #changedCounts = new Set<number>();
   readonly #open = new Map<string, Audience>();
   readonly #toTell = new Set<string>();
-  readonly #erased: string[] = [];
+  #hasErased = false;
 
   constructor(options: PartitionStateOptions) {
     this.store = options.store;
@@ -168,14 +168,16 @@ export class PartitionState {
     this.#changelog.set(key, durable);
   }
 
-  /** Nothing of it may be left on disk: see `takeErased`. */
-  erase(key: string): void {
-    this.#erased.push(key);
+  /** Values were removed of which nothing may be left on disk. */
+  noteErased(): void {
+    this.#hasErased = true;
   }
 
-  /** Keys whose values were removed and are still on disk until it is compacted there. */
-  takeErased(): readonly string[] {
-    return this.#erased.splice(0);
+  /** Whether there were any since this was asked last. */
+  takeErased(): boolean {
+    const had = this.#hasErased;
+    this.#hasErased = false;
+    return had;
   }
 
   setAudience(audience: Audience): void {

@@ -32,8 +32,8 @@ export interface PartitionDeps
   readonly hold: (offset: number | null) => void;
   /** Resolves when others have had their turn. */
   readonly otherWork: () => Promise<void>;
-  /** Removes what is left on disk of removed values. */
-  readonly compact: (keys: readonly string[]) => Promise<void>;
+  /** Values were removed of which nothing may be left on disk. */
+  readonly erased: () => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -66,8 +66,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     for (let records = waiting.shift(); records !== undefined; records = waiting.shift()) {
       await applyAll(work, records, deps, () => waiting.length === 0);
     }
-    const erased = opened.takeErased();
-    if (erased.length > 0) await deps.compact(erased);
+    if (opened.takeErased()) deps.erased();
     // In the same turn as the last look at `waiting`, so that no `take` falls between.
     if (waiting.length === 0) isRunning = false;
     else await workOn(opened);

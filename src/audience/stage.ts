@@ -100,17 +100,23 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       partition,
       open: (check) => openPartition(opening(deps, topics, partition, store, reader, check)),
       close: store.close,
-      compact: store.compact,
+      erased: store.erased,
       finish: (offset) => assigned.finish(offset),
       hold: (offset) => assigned.hold(offset),
     });
-    works.set(partition, work);
+    works.set(partition, {
+      ...work,
+      look: () => {
+        work.look();
+        store.compactWhenDue();
+      },
+    });
     return {
       take: work.take,
       drain: () => {
         const drained = work.drain();
         closing.set(partition, drained);
-        if (works.get(partition) === work) works.delete(partition);
+        works.delete(partition);
         return drained;
       },
     };

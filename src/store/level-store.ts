@@ -66,8 +66,15 @@ class LevelStore implements OrderedStore {
     );
   }
 
-  compact(from: string, to: string): Promise<void> {
-    return this.#level.compactRange(from, to);
+  async compact(from: string, to: string): Promise<void> {
+    // LevelDB leaves a table as it is unless something above overlaps it: entries at both ends do.
+    for (const value of ["", null]) {
+      await this.write([
+        [from, value],
+        [to, value],
+      ]);
+      await this.#level.compactRange(from, to);
+    }
   }
 
   close(): Promise<void> {

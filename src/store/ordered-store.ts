@@ -11,7 +11,10 @@ export interface OrderedStore {
   range(from: string, to: string, limit: number): Promise<readonly Entry[]>;
   /** All or nothing. What is written survives the process, though not always the machine. */
   write(changes: readonly Change[]): Promise<void>;
-  /** Rewrites what is on disk between two keys, so that nothing is left of removed values. */
+  /**
+   * Rewrites what is on disk between two keys, so that nothing is left of removed values. The two
+   * keys themselves must be in no use: they are written and removed.
+   */
   compact(from: string, to: string): Promise<void>;
   /** Waits for what is under way. Nothing may be asked afterwards. */
   close(): Promise<void>;

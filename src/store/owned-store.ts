@@ -8,6 +8,9 @@ import { openLevelStore, removeStore } from "./level-store.ts";
 import { type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 const IN_USE_WAIT_MS = 500;
+const COMPACT_EVERY_MS = 3_600_000;
+/** All keys are ASCII in front. The whole store, so that no key gets into LevelDB's own log. */
+const ALL = ["\u0001", "\u007f"] as const;
 
 /** A store for each partition. */
 export interface Stores {
@@ -30,8 +33,10 @@ export interface OwnedStore {
   /** Waits while the store is open elsewhere. `check` throws when that is of no use any more. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
-  /** Leaves nothing on disk of the values that these keys had. */
-  readonly compact: (keys: readonly string[]) => Promise<void>;
+  /** Values were removed of which nothing may be left on disk. */
+  readonly erased: () => void;
+  /** Rewrites the store when that is due: it costs as much as the store is large. */
+  readonly compactWhenDue: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -49,6 +54,18 @@ export function ownStore(
   signal: AbortSignal,
 ): OwnedStore {
   let store: OrderedStore | null = null;
+  let isDue = false;
+  let compactedAtMs = Number.NEGATIVE_INFINITY;
+  let compacting: Promise<void> = Promise.resolve();
+  const compactWhenDue = () => {
+    if (!isDue || store === null || clock.nowMs() - compactedAtMs < COMPACT_EVERY_MS) return;
+    isDue = false;
+    compactedAtMs = clock.nowMs();
+    compacting = store.compact(...ALL).catch((error: unknown) => {
+      isDue = true;
+      log.warn({ partition, error: String(error) }, "audience.store.compaction-failed");
+    });
+  };
   return {
     open: async (check) => {
       await before;
@@ -65,12 +82,15 @@ export function ownStore(
       }
     },
     remove: () => stores.remove(partition),
-    compact: async (keys) => {
-      for (const key of keys) await store?.compact(key, `${key}\u0000`);
+    erased: () => {
+      isDue = true;
+      compactWhenDue();
     },
+    compactWhenDue,
     close: async () => {
       const open = store;
       store = null;
+      await compacting;
       await open?.close();
     },
   };
