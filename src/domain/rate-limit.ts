@@ -8,7 +8,8 @@
  *   window    within any second at most `rate`, however late timers were: the time of the event
  *             that was `rate` events ago has to be a second past.
  *
- * The window keeps one number for each event of a second; rates below one have spacing alone.
+ * The window keeps one number for each event of a second, from the first event on: most of a
+ * thousand destinations never need theirs. Rates below one have spacing alone.
  */
 
 export interface RateLimiter {
@@ -27,11 +28,14 @@ const SECOND_MS = 1_000;
 /** @param perSecond above 0; fractions are fine. */
 export function createRateLimiter(perSecond: number): RateLimiter {
   let spacingMs = SECOND_MS / perSecond;
-  let times = emptyWindow(perSecond);
+  let windowPerSecond = perSecond;
+  let kept: Float64Array | null = null;
   let at = 0;
   let nextAtMs = Number.NEGATIVE_INFINITY;
   return {
     take: (nowMs, count = 1) => {
+      kept ??= emptyWindow(windowPerSecond);
+      const times = kept;
       const last = times[(at + Math.min(count, times.length) - 1) % times.length];
       const earliestMs = Math.max(nextAtMs, (last ?? Number.NEGATIVE_INFINITY) + SECOND_MS);
       // A clock that was set back by more than a second would hold everything until it is there again.
@@ -48,10 +52,12 @@ export function createRateLimiter(perSecond: number): RateLimiter {
     },
     setRate: (rate) => {
       spacingMs = SECOND_MS / rate;
-      const recent = inOrder(times, at);
-      times = emptyWindow(rate);
-      const kept = recent.slice(-times.length);
-      times.set(kept, times.length - kept.length);
+      windowPerSecond = rate;
+      if (kept === null) return;
+      const times = emptyWindow(rate);
+      const recent = inOrder(kept, at).slice(-times.length);
+      times.set(recent, times.length - recent.length);
+      kept = times;
       at = 0;
     },
   };
