@@ -164,7 +164,7 @@ function answerAtOnce(
     case "calls":
       return asked;
     case "health":
-      return { kind: "answer", answer: isLeaving ? failure("stopping") : SUCCESS };
+      return { kind: "answer", answer: isLeaving ? failure("stopping", null, 1) : SUCCESS };
     case "options":
       return { kind: "answer", answer: SUCCESS };
     case "unknown-path":

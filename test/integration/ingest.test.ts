@@ -1,8 +1,9 @@
 // Ingest on the real Kafka: what was answered 200 is there, whatever happens to the process.
 
 import { Agent, request } from "node:http";
+import { Socket } from "node:net";
 import { Analytics } from "@segment/analytics-node";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../tools/kafka/probe.ts";
 import { headerTexts } from "../support/calls.ts";
 import { type CallsTopic, callsTopic, ingestOn, KEY } from "../support/ingest-on-kafka.ts";
@@ -44,8 +45,9 @@ async function start(port: number, handover = "5s") {
 
 const ids = () => new Set(calls.values().map(({ messageId }) => messageId));
 
-test("batches of many connections are written in order, with their source", async () => {
+test("batches of many connections are written in order, with their source, in few requests", async () => {
   await using stage = await ingestOn(calls);
+  const produced = countProduceRequests();
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const batches = Array.from({ length: 100 }, (_, number) =>
     Array.from({ length: 20 }, (_entry, at) => call(`m${number}-${at}`, `u${at % 3}`)),
@@ -53,6 +55,8 @@ test("batches of many connections are written in order, with their source", asyn
   const statuses = await Promise.all(batches.map((batch) => post(stage.port, agent, batch)));
   agent.destroy();
   expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(produced()).toBeGreaterThan(0);
+  expect(produced()).toBeLessThanOrEqual(batches.length / 2);
   await calls.taker.untilTaken(2_000);
   expect(ids().size).toBe(2_000);
   expect(headerTexts(calls.taker.taken[0] ?? { headers: [] })).toEqual({ "source-id": "web" });
@@ -64,6 +68,27 @@ test("batches of many connections are written in order, with their source", asyn
     lastOf.set(place, Number(at));
   }
 });
+
+function countProduceRequests(): () => number {
+  let requests = 0;
+  const write = Socket.prototype.write;
+  vi.spyOn(Socket.prototype, "write").mockImplementation(function (
+    this: Socket,
+    ...given: Parameters<Socket["write"]>
+  ) {
+    const [chunk] = given as unknown[];
+    // A frame of Kafka's protocol: its size, then the key of the request.
+    const isFrame = Buffer.isBuffer(chunk) && chunk.length >= 8;
+    if (isFrame && chunk.readInt32BE(0) === chunk.length - 4 && chunk.readInt16BE(4) === 0) {
+      requests += 1;
+    }
+    return write.apply(this, given);
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
+  return () => requests;
+}
 
 test("killed under load: no call of a batch that was answered 200 is missing", async () => {
   const port = await freePort();
