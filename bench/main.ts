@@ -9,8 +9,10 @@ import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchEncode } from "./encode.ts";
 import { benchFailures } from "./failures.ts";
+import { benchIdle } from "./idle.ts";
 import { benchIngest } from "./ingest.ts";
 import { benchIsolation } from "./isolation.ts";
+import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
 import { writeResult } from "./results.ts";
@@ -76,16 +78,26 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (brokers) => benchDelay(brokers, 100_000),
   },
   isolation: {
-    says: "whether a sick destination moves the others' latency; 10 destinations, then 1,000",
+    says: "whether a sick destination moves the p99 of nine others",
+    minutes: 7,
+    run: (brokers) =>
+      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 8, rounds: 5 }),
+  },
+  "isolation-1000": {
+    says: "the same among 1,000 destinations",
     minutes: 40,
-    run: async (brokers) => {
-      const tables: string[] = [];
-      for (const destinations of [10, 1_000]) {
-        const bench = { destinations, rounds: 5, calls: 20_000, seconds: 20 };
-        tables.push(await benchIsolation(brokers, bench));
-      }
-      return tables.join("\n\n");
-    },
+    run: (brokers) =>
+      benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds: 5 }),
+  },
+  "isolation-backlog": {
+    says: "whether a destination's backlog of a million delays another's single record",
+    minutes: 2.5,
+    run: (brokers) => benchIsolationBacklog(brokers, 1_000_000),
+  },
+  idle: {
+    says: "CPU and memory of destinations that have nothing to do",
+    minutes: 5,
+    run: (brokers) => benchIdle(brokers, [10, 1_000, 1_010], 30),
   },
   failures: {
     says: "what it costs in throughput that 5 % of requests are answered 503",
@@ -142,7 +154,7 @@ for (const name of chosen) {
 
 function help(): string {
   const rows = Object.entries(BENCHES).map(
-    ([name, { says, minutes }]) => `  ${name.padEnd(12)} ${says} (about ${minutes} min)\n`,
+    ([name, { says, minutes }]) => `  ${name.padEnd(18)} ${says} (about ${minutes} min)\n`,
   );
   return (
     "Usage: npm run bench -- [NAME...] [--rounds N] [--write]\n\n" +
