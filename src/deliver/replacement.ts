@@ -86,7 +86,7 @@ export function smaller(
   }
   const bytes = record.value?.length ?? 0;
   const sentence = `${refused.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const bare = { ...record, key: null, value: null };
+  const bare = { ...record, key: null, value: null, headers: [] };
   const own = new Set(foreignHeaders(outgoing.headers).map(([name]) => name));
   const headers = outgoing.headers.filter(([name]) => !own.has(name));
   const made = letter(bare, refused.reason, sentence, topics, nowMs, headers);
