@@ -2,6 +2,8 @@
 
 import { stringify } from "yaml";
 
+import { AUDIENCE } from "./syncs.ts";
+
 export const HEALTHY = {
   id: "crm-hook",
   name: "Webhooks",
@@ -27,8 +29,9 @@ export function demoConfig(options: {
   readonly adminPort: number;
   readonly ingestPort: number;
   readonly url: (path: string) => string;
+  readonly stateDir: string;
 }): string {
-  const { brokers, topicPrefix, adminPort, ingestPort, url } = options;
+  const { brokers, topicPrefix, adminPort, ingestPort, url, stateDir } = options;
   const webhook = ({ id, name, path, secret }: typeof HEALTHY) => ({
     id,
     type: "webhook",
@@ -48,6 +51,8 @@ export function demoConfig(options: {
     ],
     defaultSource: SOURCE,
     destinations: [webhook(HEALTHY), webhook(FLAKY), { ...WAREHOUSE, type: "topic" }],
+    audiences: [{ id: AUDIENCE.id, integrations: { All: false, [HEALTHY.name]: true } }],
+    audience: { stateDir },
     delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },

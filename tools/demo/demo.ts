@@ -18,6 +18,7 @@ import { type LogLine, startProgram } from "./program.ts";
 import { type Received, startReceiver } from "./receiver.ts";
 import { say } from "./show.ts";
 import { createStory, type Story } from "./story.ts";
+import { publishSyncs } from "./syncs.ts";
 import { watchTopics } from "./watch-topics.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -59,7 +60,9 @@ export async function runDemo(
   const adminPort = await freePort(ADMIN_PORT);
   const ingestPort = await freePort(INGEST_PORT);
   const ports = { adminPort, ingestPort };
-  const options = { brokers: local.brokers, topicPrefix: prefix, ...ports, url: receiver.url };
+  const stateDir = join(DIRECTORY, "state");
+  const { url } = receiver;
+  const options = { brokers: local.brokers, topicPrefix: prefix, ...ports, url, stateDir };
   mkdirSync(DIRECTORY, { recursive: true });
   writeFileSync(CONFIG_FILE, demoConfig(options));
   const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line));
@@ -68,7 +71,7 @@ export async function runDemo(
   try {
     await Promise.race([program.ready, aborted(signal)]);
     if (signal.aborted) return 130;
-    story.tell(`Switchyard runs ingest, route, deliver and delay; metrics on port ${adminPort}`);
+    story.tell(`Switchyard runs all its stages; metrics on port ${adminPort}`);
     await watchTopics(
       kafka,
       `${prefix}demo`,
@@ -94,6 +97,7 @@ export async function runDemo(
       },
     ).joined;
     await publish(kafka, topics.calls, story);
+    story.tell(await publishSyncs(kafka, topics.audienceSyncs));
     const ended = program.ended.then((status) => {
       throw new Error(`Switchyard ended with status ${status}.`);
     });
@@ -136,18 +140,17 @@ async function publish(kafka: Kafka, topic: string, story: Story): Promise<void>
 }
 
 function tellReceived(story: Story, journal: Journal, received: Received): void {
-  const { path, messageId, type, status, verified } = received;
+  const { path, messageId, type, said, status, verified } = received;
   const { id } = path === FLAKY.path ? FLAKY : HEALTHY;
   if (status !== 200) {
     journal.failed(id);
     return;
   }
   journal.arrived({ destination: id, messageId, by: "webhook", verified });
+  // An audience's calls have ids that say nothing to people.
+  const name = said !== null && /^[\da-f]{8}-/.test(messageId) ? said : messageId;
   const signature = verified ? "signature verified" : "SIGNATURE WRONG";
-  story.tell(
-    `${id.padEnd(12)} ${type.padEnd(8)} ${messageId.padEnd(18)} 200, ${signature}`,
-    "good",
-  );
+  story.tell(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} 200, ${signature}`, "good");
 }
 
 function tellLog(story: Story, journal: Journal, line: LogLine): void {

@@ -13,6 +13,8 @@ export interface Received {
   readonly path: string;
   readonly messageId: string;
   readonly type: string;
+  /** Of an identify call with one trait: whose, which and what; else null. */
+  readonly said: string | null;
   readonly status: number;
   readonly verified: boolean;
   readonly atMs: number;
@@ -50,7 +52,7 @@ export async function startReceiver(
       else if (failures < rules.failures) status = 503;
       failed.set(path + messageId, failures + 1);
       response.writeHead(status).end();
-      onReceived({ path, messageId, type: typeOf(body), status, verified, atMs: Date.now() });
+      onReceived({ path, messageId, ...contents(body), status, verified, atMs: Date.now() });
     });
   });
   server.listen(0, "127.0.0.1");
@@ -72,7 +74,14 @@ function verify(body: Buffer, secret: string, signature: unknown): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-function typeOf(body: Buffer): string {
-  const { type } = JSON.parse(body.toString()) as { type?: string };
-  return type ?? "?";
+function contents(body: Buffer): Pick<Received, "type" | "said"> {
+  const call = JSON.parse(body.toString()) as {
+    readonly type?: string;
+    readonly userId?: string;
+    readonly traits?: Readonly<Record<string, unknown>>;
+  };
+  const traits = Object.entries(call.traits ?? {});
+  const [[trait, value] = []] = traits;
+  const said = traits.length === 1 ? `${call.userId} ${trait}=${JSON.stringify(value)}` : null;
+  return { type: call.type ?? "?", said };
 }

@@ -1,0 +1,107 @@
+/**
+ * One run of the real audience stage on the real Kafka: first sync, the same again, and 1 % in and
+ * 1 % out. A process of its own, so that its memory is its own.
+ *
+ *   node bench/audience-work.ts <brokers> <topic prefix> <members> <state directory>
+ */
+
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+import { startAudience } from "../src/audience/stage.ts";
+import type { SourceId } from "../src/domain/ids.ts";
+import { groupNames, topicNames } from "../src/domain/topics.ts";
+import { systemClock } from "../src/runtime/clock.ts";
+import { levelStores } from "../src/store/owned-store.ts";
+import { createMetrics } from "../src/telemetry/instruments.ts";
+import { createLog } from "../src/telemetry/log.ts";
+import { benchKafka } from "./bench-kafka.ts";
+import { createMeter } from "./measure.ts";
+
+const [brokers = "", prefix = "", count = "", directory = ""] = process.argv.slice(2);
+const members = Number(count);
+const topics = topicNames(prefix);
+const kafka = benchKafka(brokers);
+const writing = kafka.producer();
+const PIECE = 5_000;
+
+let onEnded: (() => void) | null = null;
+const log = createLog("info", {
+  write: (line) => {
+    if (line.includes('"audience.sync.ended"')) onEnded?.();
+  },
+});
+
+const stage = await startAudience(
+  {
+    kafka,
+    producer: kafka.producer(),
+    stores: levelStores(directory),
+    clock: systemClock,
+    log,
+    metrics: createMetrics(),
+    onFatal: (error) => {
+      throw error;
+    },
+  },
+  {
+    topics,
+    groups: groupNames(prefix),
+    audiences: [],
+    audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
+    defaultSource: "bench" as SourceId,
+    bytesMax: 8 * 1_024 * 1_024,
+    drainLimitMs: 10_000,
+  },
+);
+await stage.joined;
+
+const percent = Math.floor(members / 100);
+const results = [
+  await sync("first", 0),
+  await sync("unchanged", 0),
+  await sync("1 % in, 1 % out", percent),
+];
+await stage[Symbol.asyncDispose]();
+await kafka.close();
+process.stdout.write(`${JSON.stringify({ results })}\n`);
+
+/** Writes a sync of `members` users from number `from` on, and measures until it has ended. */
+async function sync(name: string, from: number) {
+  const ended = new Promise<void>((resolve) => {
+    onEnded = resolve;
+  });
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  const meter = createMeter();
+  meter.start();
+  const audienceId = "bench";
+  await send({ type: "begin", audienceId, audienceName: "Bench", syncId: name });
+  for (let at = from; at < from + members; at += PIECE) {
+    const size = Math.min(PIECE, from + members - at);
+    const userIds = Array.from({ length: size }, (_, index) => userId(at + index));
+    await send({ type: "members", audienceId, syncId: name, userIds });
+  }
+  await send({ type: "end", audienceId, syncId: name, count: members });
+  await ended;
+  delay.disable();
+  const measured = meter.stop(members);
+  return { name, ...measured, delayP99Ms: delay.percentile(99) / 1e6 };
+}
+
+/** Ids in no order, as exports have them: 16 hex digits. */
+function userId(number: number): string {
+  const mixed = (BigInt(number) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
+  return mixed.toString(16).padStart(16, "0");
+}
+
+async function send(value: object): Promise<void> {
+  await writing.send([
+    {
+      topic: topics.audienceSyncs,
+      partition: 0,
+      key: Buffer.from("bench"),
+      value: Buffer.from(JSON.stringify(value)),
+      headers: [],
+    },
+  ]);
+}
