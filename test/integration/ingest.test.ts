@@ -152,9 +152,10 @@ test("asked to stop under load: every answer is a 200 or comes from nobody, and 
 
 test("a restart refuses nobody: a successor shares the port while the first one hands over", async () => {
   const port = await freePort();
-  const first = await start(port);
+  // Longer than a successor takes to start on the slowest machine.
+  const first = await start(port, "15s");
   const errors: unknown[] = [];
-  // Its three retries are over after about a second.
+  // Without the three retries that it makes within a second: nothing may be refused at all.
   const analytics = new Analytics({
     writeKey: KEY,
     host: `http://127.0.0.1:${port}`,
@@ -169,7 +170,7 @@ test("a restart refuses nobody: a successor shares the port while the first one 
   }, 5);
   first.kill("SIGTERM");
   await first.logged("stopping");
-  const second = await start(port);
+  const second = await start(port, "100ms");
   expect(await first.ended).toBe(0);
   const sentByBoth = sent;
   while (sent < sentByBoth + 50) await new Promise((resolve) => setTimeout(resolve, 5));
