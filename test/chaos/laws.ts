@@ -151,22 +151,32 @@ function doneAgain(steps: readonly Step[]): Repetition[] {
   });
 }
 
-/** A record that was attempted before is parked or given up as if it had not been. */
+/** A record that was attempted or parked before is now parked or given up as if it had not been. */
 function doneOtherwise(
   requests: readonly ChaosRequest[],
   written: readonly Written[],
 ): Repetition[] {
   return written.flatMap((record) => {
-    if (record.where === "delivery") return [];
-    const before = requests.find(
-      ({ attempt, endpoint, endAtMs }) =>
-        attempt > record.attempt &&
-        endAtMs <= record.atMs &&
-        (record.endpoint === null || record.endpoint === endpoint),
+    const { where, endpoint, attempt, parked, atMs } = record;
+    if (where === "delivery") return [];
+    const isOfSame = (each: { readonly endpoint: string | null }) =>
+      endpoint === null || each.endpoint === endpoint;
+    const attempted = requests.find(
+      (each) => each.attempt > attempt && each.endAtMs <= atMs && isOfSame(each),
     );
-    if (before === undefined) return [];
-    const what = `${nameOf(record)} after ${record.attempt} attempts`;
-    return [{ what, firstAtMs: before.endAtMs, againAtMs: record.atMs }];
+    // Only a delay record counts its own parking.
+    const waited = written.find(
+      (each) =>
+        where === "dead-letter" &&
+        each.where === "delay" &&
+        each.parked > parked &&
+        each.atMs <= atMs &&
+        isOfSame(each),
+    );
+    const firstAtMs = Math.min(attempted?.endAtMs ?? atMs + 1, waited?.atMs ?? atMs + 1);
+    if (firstAtMs > atMs) return [];
+    const what = `${nameOf(record)} after ${attempt} attempts and ${parked} times parked`;
+    return [{ what, firstAtMs, againAtMs: atMs }];
   });
 }
 

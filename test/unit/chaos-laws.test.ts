@@ -132,6 +132,17 @@ describe("what breaks a law is found", () => {
     ],
     [
       "repeated",
+      "parked and then given up as if it had not been",
+      entry(
+        [request(0, FAILED)],
+        [
+          written("delay", 20, { parked: 1, attempt: 1 }),
+          written("dead-letter", 12_000, { reason: "expired", attempt: 1 }),
+        ],
+      ),
+    ],
+    [
+      "repeated",
       "given up and then attempted",
       entry(
         [request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })],
