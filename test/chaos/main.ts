@@ -21,8 +21,17 @@ const { values } = parseArgs({
   },
 });
 
+/** A message for the person at the terminal: no stack. */
+class WrongUsage extends Error {}
+
 const startedAtMs = Date.now();
-process.exitCode = values.takeover ? await takeover() : await chaos();
+try {
+  process.exitCode = values.takeover ? await takeover() : await chaos();
+} catch (error) {
+  if (!(error instanceof WrongUsage)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}
 
 async function takeover(): Promise<number> {
   print(await measureTakeover(tell));
@@ -35,7 +44,7 @@ async function chaos(): Promise<number> {
   const faults = values.faults?.split(",") ?? FAULT_KINDS;
   const unknown = faults.find((kind) => !FAULT_KINDS.includes(kind));
   if (unknown !== undefined) {
-    throw new Error(`--faults: "${unknown}" is none of ${FAULT_KINDS.join(", ")}`);
+    throw new WrongUsage(`--faults: "${unknown}" is none of ${FAULT_KINDS.join(", ")}`);
   }
   const { ledger, broken, logs } = await runChaos({
     seed,
@@ -51,7 +60,8 @@ async function chaos(): Promise<number> {
 }
 
 function whole(text: string, option: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${option}: "${text}" is no whole number`);
+  if (!/^\d{1,9}$/.test(text))
+    throw new WrongUsage(`${option}: "${text}" is no whole number such as 20`);
   return Number(text);
 }
 
