@@ -62,6 +62,8 @@ export interface DelayConfig {
 const PARTITION_RECORDS_MAX = 2_000;
 /** Records written back in one send. */
 const RETURN_RECORDS_MAX = 500;
+/** Shortest sleep: what is due within it goes back in one send, instead of each record in its own. */
+const SLEEP_MIN_MS = 20;
 /** Longest sleep at a time, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
 const LOOK_UP_AGAIN_MS = 1_000;
@@ -171,7 +173,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       if (step.kind === "empty") break;
       if (step.kind === "due") send(step.due);
       else if (step.kind === "look-up") await lookUp.renew(draining.signal);
-      else await clock.sleep(Math.min(step.waitMs, SLEEP_MAX_MS), draining.signal);
+      else await clock.sleep(sleepMs(step.waitMs), draining.signal);
     }
     // In the same turn as the last look at the queue, so that no `take` falls between.
     isRunning = false;
@@ -191,6 +193,10 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       await Promise.all(sends);
     },
   };
+}
+
+function sleepMs(waitMs: number): number {
+  return Math.max(SLEEP_MIN_MS, Math.min(waitMs, SLEEP_MAX_MS));
 }
 
 interface LookUp {
