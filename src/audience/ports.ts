@@ -51,9 +51,13 @@ export interface ClaimRequest {
 export interface Registry {
   /** Resolves when it is known who has the id and the key. */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Tells others how the audience is. */
-  tell(audience: Audience, counts: Counts, partition: number): Promise<void>;
-  forget(audienceId: string): Promise<void>;
+  /** Tells others how audiences of the partition are, by id; null: there is none any more. */
+  tell(audiences: ReadonlyMap<string, ToldAudience | null>, partition: number): Promise<void>;
+}
+
+export interface ToldAudience {
+  readonly audience: Audience;
+  readonly counts: Counts;
 }
 
 export type SyncOutcome =

@@ -57,8 +57,9 @@ export function createRegistry(deps: RegistryDeps): Registry {
     last = result.catch(() => undefined);
     return result;
   };
-  const send = async (id: string, value: ClaimedAudience | null): Promise<void> => {
-    const [refused] = await deps.writer.send([claimRecord(deps.topic, id, value)]);
+  const send = async (values: ReadonlyMap<string, ClaimedAudience | null>): Promise<void> => {
+    const records = [...values].map(([id, value]) => claimRecord(deps.topic, id, value));
+    const [refused] = await deps.writer.send(records);
     if (refused !== undefined) throw new Error(`the topic ${deps.topic}: ${refused.error}`);
   };
   const claim = async (request: ClaimRequest): Promise<ClaimResult> => {
@@ -66,22 +67,29 @@ export function createRegistry(deps: RegistryDeps): Registry {
     const before = conflictOf(await reader.readToEnd(), request);
     if (before !== null) return { kind: "refused", error: before };
     const nothing = { members: 0, openSyncId: null, last: null, held: null };
-    await send(id, { ...request, claim: null, ...nothing });
+    await send(new Map([[id, { ...request, claim: null, ...nothing }]]));
     const after = conflictOf(await reader.readToEnd(), request);
     if (after === null) return { kind: "claimed" };
-    await send(id, reader.claims.of(id));
+    await send(new Map([[id, reader.claims.of(id)]]));
     return { kind: "refused", error: after };
+  };
+  const tell: Registry["tell"] = async (audiences, partition) => {
+    // Those claimed by this process are known; others were claimed before it had the partition.
+    const isKnown = [...audiences.keys()].every((id) => reader.claims.of(id) !== null);
+    if (!isKnown) await reader.readToEnd();
+    const values = new Map<string, ClaimedAudience | null>();
+    for (const [id, each] of audiences) {
+      const claimed = reader.claims.of(id);
+      // Somebody else's claim came first: its owner tells.
+      if (claimed !== null && claimed.partition !== partition) continue;
+      const { claim: offset = null } = claimed ?? {};
+      values.set(id, each === null ? null : told(each.audience, each.counts, partition, offset));
+    }
+    await send(values);
   };
   return {
     claim: (request) => inTurn(() => claim(request)),
-    tell: (audience, counts, partition) =>
-      inTurn(async () => {
-        const claimed = (await reader.readToEnd()).of(audience.id);
-        // Somebody else's claim came first: its owner tells.
-        if (claimed !== null && claimed.partition !== partition) return;
-        await send(audience.id, told(audience, counts, partition, claimed?.claim ?? null));
-      }),
-    forget: (audienceId) => inTurn(() => send(audienceId, null)),
+    tell: (audiences, partition) => inTurn(() => tell(audiences, partition)),
   };
 }
 

@@ -2,7 +2,8 @@
  * Goes through all members of an audience: the end of a sync, a release, a delete.
  *
  *   step                                          a crash after it
- *   1  the verdict is written                     it is not computed again: members change with 2
+ *   1  the verdict is written, if anybody is to   it is not computed again: members change with 2
+ *      leave by it
  *   2  members leave, or are judged, in pieces    the rest of them is found again
  *   3  the sync is over                           the record is skipped
  *
@@ -39,38 +40,52 @@ export async function endSync(
 ): Promise<void> {
   const { state } = work;
   const { offset } = cause.record;
-  let sync = open;
-  if (sync.verdict === null) {
-    const counts = countsFor(state.counts(audience.first), sync.begin);
-    const { heldShare, heldMinimum } = work.settings(audience.id);
-    const verdict = verdictOf({
-      count: record.type === "end" ? record.count : null,
-      arrived: counts.arrived,
-      membersBefore: sync.membersBefore,
-      removals: counts.members - counts.marked,
-      force: record.force,
-      heldShare,
-      heldMinimum,
-    });
-    if (verdict === "wrong-count") return await close(work, audience, sync, "wrong-count", 0);
-    sync = { ...sync, verdict };
-  }
+  const { syncId, begin } = open;
+  const removals = removalsOf(work, audience, open);
+  const verdict = open.verdict ?? decide(work, audience, open, record);
+  if (verdict === "wrong-count") return await close(work, audience, open, "wrong-count", 0);
+  const sync = { ...open, verdict };
   const judged = { ...audience, open: sync };
-  state.setAudience(judged);
-  await work.write(offset);
-  const { begin, syncId } = sync;
-  if (sync.verdict === "complete") {
-    const left = await leave(work, cause, judged, syncId, ({ mark }) => mark !== begin);
-    const { held } = judged;
-    const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  const { held } = judged;
+  if (removals > 0) {
+    state.setAudience(judged);
+    await work.write(offset);
+  }
+  const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  if (verdict === "complete") {
+    const isMissing = ({ mark }: Membership) => mark !== begin;
+    const left = removals > 0 ? await leave(work, cause, judged, syncId, isMissing) : 0;
     const last = { syncId, endedAtMs: cause.atMs };
     return await close(work, { ...replaced, held: null, last }, sync, "complete", left);
   }
-  const removals = await judge(work, cause, judged, begin);
-  const { held } = judged;
-  const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  if (removals > 0) await judge(work, cause, judged, begin);
   const nowHeld: HeldSync = { syncId, begin, removals, heldAtMs: cause.atMs };
   await close(work, { ...replaced, held: nowHeld }, sync, "held", 0);
+}
+
+/** Members that have not arrived. */
+function removalsOf({ state }: Work, { first }: Audience, { begin }: OpenSync): number {
+  const { members, marked } = countsFor(state.counts(first), begin);
+  return members - marked;
+}
+
+function decide(
+  work: Work,
+  audience: Audience,
+  sync: OpenSync,
+  record: End | Snapshot,
+): ReturnType<typeof verdictOf> {
+  const { arrived } = countsFor(work.state.counts(audience.first), sync.begin);
+  const { heldShare, heldMinimum } = work.settings(audience.id);
+  return verdictOf({
+    count: record.type === "end" ? record.count : null,
+    arrived,
+    membersBefore: sync.membersBefore,
+    removals: removalsOf(work, audience, sync),
+    force: record.force,
+    heldShare,
+    heldMinimum,
+  });
 }
 
 export async function releaseHeld(
@@ -171,27 +186,18 @@ async function leave(
   return left;
 }
 
-/** Notes, for a release, who did not arrive. Returns how many. */
-async function judge(
-  work: Work,
-  cause: Cause,
-  { first }: Audience,
-  begin: number,
-): Promise<number> {
+/** Notes, for a release, who did not arrive. */
+async function judge(work: Work, cause: Cause, { first }: Audience, begin: number): Promise<void> {
   const { state } = work;
-  let removals = 0;
   for await (const entries of pieces(work, first)) {
     for (const [key, value] of entries) {
       const now = readMembership(value);
-      if (!now.isMember || now.mark === begin) continue;
-      removals += 1;
-      if (now.judged === begin) continue;
+      if (!now.isMember || now.mark === begin || now.judged === begin) continue;
       const next = { ...now, judged: begin };
       state.set(key, writeMembership(next), durableMembership(next));
     }
     await work.breathe(cause.record.offset);
   }
-  return removals;
 }
 
 async function* pieces({ state }: Work, first: number): AsyncGenerator<readonly StoreEntry[]> {

@@ -24,10 +24,13 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
     if (refused !== undefined) throw new Error(`the changelog is not taken: ${refused.error}`);
   }
   if (pending.store.length > 0) await state.store.write(pending.store);
-  for (const id of pending.toTell) {
-    const audience = state.audience(id);
-    if (audience === null) await registry.forget(id);
-    else await registry.tell(audience, state.counts(audience.first), partition);
+  if (pending.toTell.length > 0) {
+    const told = pending.toTell.map((id) => {
+      const audience = state.audience(id);
+      const counts = state.counts(audience?.first ?? -1);
+      return [id, audience === null ? null : { audience, counts }] as const;
+    });
+    await registry.tell(new Map(told), partition);
   }
   step.events.told(pending.told);
   for (const each of givenUp) step.events.refused(each);

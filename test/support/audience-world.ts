@@ -17,7 +17,7 @@ import { createPrng } from "./prng.ts";
 
 export const topics = topicNames("sw.");
 export const groups = groupNames("sw.");
-const LIMIT_MS = 600_000;
+const LIMIT_MS = 3_600_000;
 const TURNS = 100;
 /** Longer than between commits. */
 const COMMIT_MS = 3_000;
