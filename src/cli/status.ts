@@ -71,8 +71,10 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     tiers.push({ tier, waiting, isRetired });
   }
   const requests = topics.deletionRequests;
+  const syncs = topics.audienceSyncs;
   const stages: StageStatus[] = [
     stage("route", null, await look(groups.route, topics.calls), topics.calls),
+    stage("audience", null, await look(groups.audience, syncs), syncs),
     stage("deletion", null, await look(groups.deletion, requests), requests),
   ];
   for (const { id, kind, enabled } of config.destinations) {
