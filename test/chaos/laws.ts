@@ -127,7 +127,8 @@ export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetiti
     ...doneOtherwise(requests, written),
     ...afterTheEnd(requests, written, deliver),
   ];
-  return found.sort((a, b) => a.againAtMs - b.againAtMs);
+  // Of what is noted in the same millisecond, what goes back furthest is the cause.
+  return found.sort((a, b) => a.againAtMs - b.againAtMs || a.firstAtMs - b.firstAtMs);
 }
 
 function nameOf({ where, parked, endpoint }: Written): string {

@@ -165,6 +165,19 @@ test("a fault explains the repetition of what was done shortly before it, and wh
   expect(broken(entry([request(0), request(5_000)]), [later])).toEqual(["repeated"]);
 });
 
+test("of repetitions in the same millisecond the one that goes back furthest is the cause", () => {
+  const letter = { reason: "expired", attempt: 1 };
+  const twice = entry(
+    [request(0, FAILED)],
+    [
+      written("delay", 20, { parked: 1, attempt: 1 }),
+      written("dead-letter", 12_000, letter),
+      written("dead-letter", 12_000, { ...letter, parked: 1 }),
+    ],
+  );
+  expect(broken(twice, [KILL])).toEqual([]);
+});
+
 test("calls of one user are compared in the order in which they were sent", () => {
   const first = entry([request(100)]);
   const second = entry([request(105)]);
