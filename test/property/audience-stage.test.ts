@@ -10,7 +10,7 @@ import { GENERATED_INPUTS } from "../support/generated-inputs.ts";
 import { MemoryStores } from "../support/memory-stores.ts";
 
 /** Each is a whole run of the stage. */
-const RUNS = Math.min(150, GENERATED_INPUTS / 40);
+const RUNS = Math.min(400, GENERATED_INPUTS / 40);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
 const AUDIENCES = ["a", "b"];
 const HELD = { heldShare: 0.5, heldMinimum: 1 };
@@ -115,16 +115,18 @@ const kills = fc.array(
   fc.record({
     /** Records appended before it. */
     after: fc.integer({ min: 0, max: 6 }),
-    /** From then until the kill. */
-    ms: fc.integer({ min: 0, max: 60 }),
+    /** From then until the kill; null: when all of them are worked on, and committed if they may be. */
+    ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null)),
+    /** From the start of the next process: the group gives it the partition after 10 seconds. */
+    startMs: fc.constantFrom(0, 11_000, 11_000),
     store: fc.constantFrom("kept", "kept", "lost", "other"),
   }),
-  { maxLength: 4 },
+  { maxLength: 5 },
 );
 
 interface Plan {
   readonly records: readonly ModelRecord[];
-  readonly stops: readonly { after: number; ms: number; store: string }[];
+  readonly stops: readonly { after: number; ms: number | null; startMs: number; store: string }[];
   readonly seed: number;
 }
 
@@ -134,15 +136,16 @@ async function run({ records, stops, seed }: Plan): Promise<AudienceWorld> {
   let machine = 0;
   let process = await world.start(machines[machine]);
   const waiting = records.slice();
-  for (const { after, ms, store } of stops) {
+  for (const { after, ms, startMs, store } of stops) {
     for (const record of waiting.splice(0, after))
       world.append({ ...record, audienceName: record.audienceId ?? "" }, 0);
-    await world.clock.advance(ms);
+    if (ms === null) await world.settle();
+    else await world.clock.advance(ms);
     process.kill();
     if (store === "lost") machines[machine] = new MemoryStores();
     if (store === "other") machine = 1 - machine;
     process = await world.start(machines[machine]);
-    await world.clock.advance(ms * 300);
+    await world.clock.advance(startMs);
   }
   for (const record of waiting)
     world.append({ ...record, audienceName: record.audienceId ?? "" }, 0);
