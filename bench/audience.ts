@@ -13,7 +13,7 @@ import { join } from "node:path";
 
 import { topicNames } from "../src/domain/topics.ts";
 import { benchKafka } from "./bench-kafka.ts";
-import { type Measured, markdown, perThousand } from "./measure.ts";
+import { type Measured, markdown, NODE_FLAGS, perThousand } from "./measure.ts";
 
 const ID_BYTES = 16;
 
@@ -52,7 +52,7 @@ export async function benchAudience(brokers: string, members: number): Promise<s
 }
 
 async function run(args: readonly string[]): Promise<readonly SyncMeasured[]> {
-  const child = spawn(process.execPath, ["bench/audience-work.ts", ...args], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, "bench/audience-work.ts", ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let output = "";

@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
+import { benchAudience } from "./audience.ts";
 import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
 import { benchDelay } from "./delay.ts";
@@ -46,6 +47,16 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "gzipped batches over HTTP against a bare node:http server and producing alone",
     minutes: 1.5,
     run: benchIngest,
+  },
+  audience: {
+    says: "syncs of a million members: the first, the same again, 1 % in and 1 % out",
+    minutes: 2,
+    run: (brokers) => benchAudience(brokers, 1_000_000),
+  },
+  "audience-10m": {
+    says: "the same with ten million members",
+    minutes: 20,
+    run: (brokers) => benchAudience(brokers, 10_000_000),
   },
   client: {
     says: "the client library against @segment/analytics-node",
