@@ -33,6 +33,8 @@ function start(config: string, args: readonly string[] = []): Running {
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "-c", file, ...args], {
     env,
+    // Audiences' state is kept below it.
+    cwd: directory,
   });
   onTestFinished(() => {
     child.kill("SIGKILL");
