@@ -10,7 +10,9 @@
  *   nothing is done twice                                  it was done shortly before or during a
  *                                                          fault that may undo it (`Exposure`)
  *
- * Of what was done twice only the first repetition needs a fault: the others follow from it.
+ * A delivery that a fault has split in two goes on twice, each on its own: what one of them does may
+ * repeat the other much later, and in another form. So a fault explains a repetition when anything
+ * that was done for the delivery before lies in its exposure, and what follows needs no other one.
  */
 
 import type { RetryPolicy } from "../../src/deliver/park.ts";
@@ -43,7 +45,11 @@ export interface Repetition {
   readonly what: string;
   readonly firstAtMs: number;
   readonly againAtMs: number;
+  /** When other things had been done for the delivery by then. */
+  readonly earlierMs: readonly number[];
 }
+
+type Pair = Omit<Repetition, "earlierMs">;
 
 /** From a check of the window in the program to the note in the receiver. */
 const LATE_GRACE_MS = 2_000;
@@ -127,8 +133,11 @@ export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetiti
     ...doneOtherwise(requests, written),
     ...afterTheEnd(requests, written, deliver),
   ];
+  const doneMs = steps.map(({ endAtMs }) => endAtMs);
   // Of what is noted in the same millisecond, what goes back furthest is the cause.
-  return found.sort((a, b) => a.againAtMs - b.againAtMs || a.firstAtMs - b.firstAtMs);
+  return found
+    .sort((a, b) => a.againAtMs - b.againAtMs || a.firstAtMs - b.firstAtMs)
+    .map((pair) => ({ ...pair, earlierMs: doneMs.filter((ms) => ms < pair.againAtMs) }));
 }
 
 function nameOf({ where, parked, endpoint }: Written): string {
@@ -142,7 +151,7 @@ interface Step {
   readonly endAtMs: number;
 }
 
-function doneAgain(steps: readonly Step[]): Repetition[] {
+function doneAgain(steps: readonly Step[]): Pair[] {
   const firsts = new Map<string, number>();
   return steps.flatMap(({ what, atMs, endAtMs }) => {
     const firstAtMs = firsts.get(what);
@@ -153,10 +162,7 @@ function doneAgain(steps: readonly Step[]): Repetition[] {
 }
 
 /** A record that was attempted or parked before is now parked or given up as if it had not been. */
-function doneOtherwise(
-  requests: readonly ChaosRequest[],
-  written: readonly Written[],
-): Repetition[] {
+function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Written[]): Pair[] {
   return written.flatMap((record) => {
     const { where, endpoint, attempt, parked, atMs } = record;
     if (where === "delivery") return [];
@@ -185,7 +191,7 @@ function afterTheEnd(
   requests: readonly ChaosRequest[],
   written: readonly Written[],
   deliver: Recipient["deliver"],
-): Repetition[] {
+): Pair[] {
   return requests.flatMap((request) => {
     const { attempt, path, endpoint, atMs } = request;
     const accepted = requests.find(
@@ -212,11 +218,11 @@ function afterTheEnd(
 
 /** The fault that explains a repetition, or null. */
 export function explanation(
-  { firstAtMs, againAtMs }: Repetition,
+  { firstAtMs, againAtMs, earlierMs }: Repetition,
   exposures: readonly Exposure[],
 ): Exposure | null {
   const explains = ({ fromMs, toMs }: Exposure) =>
-    firstAtMs >= fromMs && firstAtMs <= toMs && againAtMs >= fromMs;
+    againAtMs >= fromMs && [firstAtMs, ...earlierMs].some((ms) => ms >= fromMs && ms <= toMs);
   return exposures.find(explains) ?? null;
 }
 
