@@ -29,7 +29,7 @@ const BEFORE_MS = 4_000;
 /** A request that was sent before a kill may be noted after it. */
 const AFTER_KILL_MS = 500;
 /** Until those who have lost sight of the broker have heard of it, drained and joined again. */
-const REJOINED_MS = 10_000;
+const REJOINED_MS = 30_000;
 
 export interface FaultWorld {
   readonly random: Prng;
