@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { Kafka } from "../src/kafka/port.ts";
 import { benchKafka, createTopics, deleteTopics, fill, newPrefix } from "./bench-kafka.ts";
-import { startProgram, type WebhookSetting } from "./program.ts";
+import { type Program, startProgram, type WebhookSetting } from "./program.ts";
 import { benchCall } from "./route-work.ts";
 import { type Sickness, startSickServer } from "./sick-server.ts";
 import { type Receiver, startReceiver } from "./start-receiver.ts";
@@ -37,32 +37,42 @@ export interface IsolationLoad {
   readonly seconds: number;
 }
 
+export interface IsolationFigures {
+  /** Of the healthy destinations' deliveries, in milliseconds and in no order. */
+  readonly latencies: readonly number[];
+  /** Of Switchyard's process, for each 1,000 of all healthy deliveries, the warm-up's included. */
+  readonly cpuMsPerThousand: number;
+}
+
 interface Bench {
+  readonly program: Program;
   readonly kafka: Kafka;
   readonly callsTopic: string;
   readonly receiver: Receiver;
 }
 
-/** Latencies of the healthy destinations' deliveries in milliseconds, in no order. */
 export function runIsolation(
   brokers: string,
   setting: IsolationSetting,
   { callsPerSecond, seconds }: IsolationLoad,
-): Promise<readonly number[]> {
+): Promise<IsolationFigures> {
   const { destinations, health } = setting;
-  return withProgram(brokers, setting, async ({ kafka, callsTopic, receiver }) => {
+  return withProgram(brokers, setting, async ({ program, kafka, callsTopic, receiver }) => {
+    const cpuBefore = await program.metric("process_cpu_seconds_total");
     const calls = Math.floor((callsPerSecond * (seconds * 1_000 + WARM_UP_MS)) / 1_000);
     await post(kafka, calls, callsPerSecond, (number) => call(callsTopic, number, destinations));
     const expected =
       calls * COPIES - (health === "healthy" ? 0 : copiesToLast(calls, destinations));
     await untilCount(receiver, expected);
+    const cpuS = (await program.metric("process_cpu_seconds_total")) - cpuBefore;
     const appended = await readAppends(kafka, callsTopic);
     let fromMs = Number.POSITIVE_INFINITY;
     for (const atMs of appended.values()) fromMs = Math.min(fromMs, atMs + WARM_UP_MS);
-    return (await receiver.journal()).flatMap(([messageId, atMs]) => {
+    const latencies = (await receiver.journal()).flatMap(([messageId, atMs]) => {
       const appendedAtMs = appended.get(messageId) ?? Number.NaN;
       return appendedAtMs < fromMs ? [] : [atMs - appendedAtMs];
     });
+    return { latencies, cpuMsPerThousand: (cpuS * 1e6) / expected };
   });
 }
 
@@ -109,7 +119,7 @@ async function withProgram<Result>(
     delays: DELAYS,
   });
   try {
-    return await measure({ kafka, callsTopic, receiver });
+    return await measure({ program, kafka, callsTopic, receiver });
   } finally {
     await program.stop();
     await kafka.close();

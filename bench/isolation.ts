@@ -25,6 +25,7 @@ const TITLES: Readonly<Record<State, string>> = {
 interface Figures {
   readonly median: number;
   readonly p99: number;
+  readonly cpuMsPerThousand: number;
 }
 
 export interface IsolationBench {
@@ -46,7 +47,8 @@ export async function benchIsolation(brokers: string, bench: IsolationBench): Pr
       const measured = await measureRun(brokers, { destinations, health }, load);
       figures.get(health)?.push(measured);
       process.stderr.write(
-        `  round ${round}/${rounds}: sick: ${TITLES[health]} ... p99 ${measured.p99.toFixed(1)} ms\n`,
+        `  round ${round}/${rounds}: sick: ${TITLES[health]} ... p99 ${measured.p99.toFixed(1)} ms, ` +
+          `${measured.cpuMsPerThousand.toFixed(0)} ms CPU per 1,000\n`,
       );
     }
   }
@@ -63,8 +65,12 @@ async function measureRun(
   setting: Parameters<typeof runIsolation>[1],
   load: IsolationLoad,
 ): Promise<Figures> {
-  const latencies = await runIsolation(brokers, setting, load);
-  return { median: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) };
+  const { latencies, cpuMsPerThousand } = await runIsolation(brokers, setting, load);
+  return {
+    median: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+    cpuMsPerThousand,
+  };
 }
 
 function table(figures: ReadonlyMap<State, readonly Figures[]>): string {
@@ -73,13 +79,16 @@ function table(figures: ReadonlyMap<State, readonly Figures[]>): string {
   const rows = STATES.map((state) => {
     const p99 = p99Of(state);
     const pairs = p99.map((value, round) => value / (healthy[round] ?? Number.NaN));
+    const all = figures.get(state) ?? [];
     return [
       TITLES[state],
-      median((figures.get(state) ?? []).map((each) => each.median)).toFixed(1),
+      median(all.map((each) => each.median)).toFixed(1),
       median(p99).toFixed(1),
       (median(p99) / median(healthy)).toFixed(2),
       `${Math.min(...pairs).toFixed(2)} to ${Math.max(...pairs).toFixed(2)}`,
+      median(all.map((each) => each.cpuMsPerThousand)).toFixed(0),
     ];
   });
-  return markdown(["sick", "median ms", "p99 ms", "ratio of p99", "ratios of the pairs"], rows);
+  const header = ["sick", "median ms", "p99 ms", "ratio of p99", "ratios of the pairs"];
+  return markdown([...header, "CPU ms / 1,000 healthy"], rows);
 }
