@@ -111,17 +111,16 @@ async function withProgram<Result>(
     const isLast = index === destinations - 1;
     return { id: idOf(index), url: isLast && sick !== null ? sick.url : healthyUrl };
   });
-  const program = await startProgram({
-    brokers,
-    topicPrefix,
-    destinations: settings,
-    stages: ["route", "deliver", "delay"],
-    delays: DELAYS,
-  });
+  const stages = ["route", "deliver", "delay"];
+  const options = { brokers, topicPrefix, destinations: settings, stages, delays: DELAYS };
   try {
-    return await measure({ program, kafka, callsTopic, receiver });
+    const program = await startProgram(options);
+    try {
+      return await measure({ program, kafka, callsTopic, receiver });
+    } finally {
+      await program.stop();
+    }
   } finally {
-    await program.stop();
     await kafka.close();
     await deleteTopics(brokers, topicPrefix);
   }
