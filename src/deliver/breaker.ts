@@ -9,7 +9,8 @@
  *   probing    the probe fails                                   open, twice as long, at most 60 s
  *   ramping    another request succeeds                          ramping, one more at a time
  *   ramping    as many at a time as the destination allows       closed
- *   ramping    a request fails                                   open, twice as long, at most 60 s
+ *   ramping    a request fails                                   ramping, with half the places
+ *   ramping    five requests fail in a row                       open, 5 s
  *   any        an answer to a request from before it opened      the same state
  *
  *   a delivery meets   is
@@ -32,6 +33,8 @@ const FAILING_FOR_MS = 1_000;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
+/** An endpoint that is back may still fail now and then: that alone does not shut it out again. */
+const RAMP_FAILURES_TO_OPEN = 5;
 
 export type BreakerState = "closed" | "open" | "probing" | "ramping";
 
@@ -74,6 +77,7 @@ export function createBreaker(placesMax: number): Breaker {
     state = "open";
     openMs = openMs === 0 ? OPEN_FIRST_MS : Math.min(openMs * 2, OPEN_MAX_MS);
     untilMs = nowMs + openMs;
+    failures = 0;
     epoch += 1;
     underWay = 0;
     return state;
@@ -89,9 +93,13 @@ export function createBreaker(placesMax: number): Breaker {
     return { kind: "go", ticket: epoch };
   };
   const failed = (nowMs: number): BreakerState | null => {
-    if (state !== "closed") return open(nowMs);
+    if (state === "probing") return open(nowMs);
     if (failures === 0) failingSinceMs = nowMs;
     failures += 1;
+    if (state === "ramping") {
+      places = Math.max(RAMP_FIRST, Math.floor(places / 2));
+      return failures >= RAMP_FAILURES_TO_OPEN ? open(nowMs) : null;
+    }
     const isLong = nowMs - failingSinceMs >= FAILING_FOR_MS;
     return failures >= FAILURES_TO_OPEN && isLong ? open(nowMs) : null;
   };
@@ -100,6 +108,7 @@ export function createBreaker(placesMax: number): Breaker {
     if (state === "closed") return null;
     const before = state;
     places = state === "probing" ? RAMP_FIRST : places + 1;
+    openMs = 0;
     if (places >= placesMax) return close();
     state = "ramping";
     return before === "probing" ? state : null;

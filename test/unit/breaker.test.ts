@@ -75,15 +75,27 @@ test("each probe that fails doubles the pause, up to a minute", () => {
   }
 });
 
-test("a failure while ramping opens it again; once closed, the first pause counts anew", () => {
-  const breaker = opened(4);
+test("a failure while ramping halves the places; five in a row open it again, for the first pause", () => {
+  const breaker = opened(64);
   breaker.settle(send(breaker, 6_000), true, 6_000);
-  expect(breaker.settle(send(breaker, 6_000), false, 6_000)).toBe("open");
-  expect(breaker.awayUntilMs(6_001)).toBe(16_000);
-  breaker.settle(send(breaker, 16_000), true, 16_000);
-  breaker.settle(send(breaker, 16_000), true, 16_000);
-  breaker.settle(send(breaker, 16_000), true, 16_000);
-  expect(breaker.state()).toBe("closed");
+  for (let count = 0; count < 10; count += 1) breaker.settle(send(breaker, 6_000), true, 6_000);
+  expect(breaker.settle(send(breaker, 6_000), false, 6_000)).toBeNull();
+  expect(breaker.state()).toBe("ramping");
+  // Twelve places have become six.
+  const tickets = Array.from({ length: 6 }, () => send(breaker, 6_000));
+  expect(breaker.admit(6_000, false).kind).toBe("wait");
+  const changes = tickets.slice(0, 4).map((ticket) => breaker.settle(ticket, false, 7_000));
+  expect(changes).toEqual([null, null, null, "open"]);
+  expect(breaker.awayUntilMs(7_001)).toBe(12_000);
+});
+
+test("an endpoint that is back and fails one time in ten is not shut out", () => {
+  const breaker = opened(64);
+  breaker.settle(send(breaker, 6_000), true, 6_000);
+  for (let count = 1; count <= 2_000; count += 1) {
+    breaker.settle(send(breaker, 6_000 + count), count % 10 !== 0, 6_000 + count);
+  }
+  expect(breaker.state()).not.toBe("open");
 });
 
 test("answers to requests of before it opened change nothing", () => {
