@@ -8,6 +8,7 @@ import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
 import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
+import { benchDeliverMemory } from "./deliver-memory.ts";
 import { benchEncode } from "./encode.ts";
 import { benchFailures } from "./failures.ts";
 import { benchIdle } from "./idle.ts";
@@ -104,6 +105,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "whether a destination's backlog of a million delays another's single record",
     minutes: 2.5,
     run: (brokers) => benchIsolationBacklog(brokers, 1_000_000),
+  },
+  "deliver-memory": {
+    says: "memory with 100 destinations and a backlog of ten million on one of them",
+    minutes: 8,
+    run: (brokers) => benchDeliverMemory(brokers, 10_000_000, 60),
   },
   idle: {
     says: "CPU and memory of destinations that have nothing to do",
