@@ -12,6 +12,8 @@
 
 import { createHmac } from "node:crypto";
 
+import { hmacSha1 } from "./hmac-sha1.ts";
+
 const STANDARD_PREFIX = "whsec_";
 
 /**
@@ -21,7 +23,7 @@ const STANDARD_PREFIX = "whsec_";
  * @param secret not empty; counts as its UTF-8 bytes.
  */
 export function signature(body: Buffer | string, secret: string): string {
-  return createHmac("sha1", secret).update(body).digest("hex");
+  return hmacSha1(typeof body === "string" ? Buffer.from(body) : body, secret);
 }
 
 /**
