@@ -8,34 +8,25 @@
  *   of many: `batch` is absent or something else    refused
  *   what stands beside `batch` is over 32 KB        refused
  *
- * Only what stands beside the calls is parsed here. A broken call shows when it is read.
+ * All of it is looked at, in one pass; only what stands beside the calls is parsed.
  * Of a repeated name the last one counts, as in JSON.parse.
  */
 
-import { isJsonObject, JSON_DEPTH_MAX, type JsonObject, kindOf } from "../domain/json.ts";
-import {
-  beginsWith,
-  type Extent,
-  parsed,
-  scanList,
-  scanObject,
-  skipSpace,
-  textOf,
-  valueAt,
-} from "./scan-json.ts";
+import { JSON_DEPTH_MAX, type JsonObject, kindOf } from "../domain/json.ts";
+import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
+import { beginsWith, endOfValue, scanList, scanObject, skipSpace } from "./scan-json.ts";
 
 /** KB are 1,024 bytes. Of a call's JSON as it was sent. */
 export const CALL_BYTES_MAX = 32 * 1_024;
 /** Of all that stands beside `batch`; it goes into each of the calls. */
 export const ENVELOPE_BYTES_MAX = 32 * 1_024;
-const KEY_BYTES_MAX = 2_000;
 
 /** Of one body; each costs something, however small it is. */
 export const CALLS_MAX = 100_000;
 
 export interface Outline {
   readonly kind: "outline";
-  readonly calls: readonly Extent[];
+  readonly calls: readonly SentCall[];
   /** What stands beside the calls; of a single call only its `writeKey`. */
   readonly envelope: JsonObject;
 }
@@ -56,52 +47,49 @@ export function readBody(bytes: Buffer, isBatch: boolean): ReadBody {
 }
 
 function readSingle(bytes: Buffer, start: number): ReadBody {
-  let writeKey: unknown;
-  let depth = 0;
-  const end = scanObject(bytes, start, ({ name, value }) => {
-    depth = Math.max(depth, value.depth);
-    if (name !== "writeKey") return;
-    const isLong = value.end - value.start > KEY_BYTES_MAX;
-    writeKey = isLong ? null : parsed(textOf(bytes, value.start, value.end));
-  });
-  if (!isWhole(bytes, end)) return notJson();
-  return { kind: "outline", calls: [{ start, end, depth: depth + 1 }], envelope: { writeKey } };
+  const call = scanCall(bytes, start);
+  if (call === null || !isWhole(bytes, call.end)) return notJson();
+  const { writeKey } = call.fields as JsonObject;
+  return { kind: "outline", calls: [call], envelope: { writeKey } };
 }
 
 function readBatch(bytes: Buffer, start: number): ReadBody {
-  let batch: Extent | null = null;
-  let entries: Extent[] | null = null;
-  let depth = 0;
+  let batch: Batch | null = null;
+  const nesting = { deepest: 0 };
   // The calls are found while the body is gone through, so that it is gone through once.
-  const batchAt = (at: number) => {
-    entries = null;
-    if (!beginsWith(bytes, "list", at)) return valueAt(bytes, at);
-    const found: Extent[] = [];
-    entries = found;
-    const end = scanList(bytes, at, (entry) => {
-      if (found.length <= CALLS_MAX) found.push(entry);
-    });
-    return end < 0 ? null : { start: at, end, depth: 0 };
-  };
-  const end = scanObject(
-    bytes,
-    start,
-    ({ name, value }) => {
-      if (name === "batch") batch = value;
-      else depth = Math.max(depth, value.depth);
-    },
-    (at, name) => (name === "batch" ? batchAt(at) : valueAt(bytes, at)),
-  );
+  const end = scanObject(bytes, start, (nameStart, nameEnd, at) => {
+    if (nameAt(bytes, nameStart, nameEnd) !== "batch") return endOfValue(bytes, at, nesting);
+    batch = scanBatch(bytes, at);
+    return batch.end;
+  });
   if (!isWhole(bytes, end)) return notJson();
-  return outline(bytes, { start, end, depth: depth + 1 }, batch, entries);
+  return outline(bytes, { start, end, depth: nesting.deepest + 1 }, batch);
 }
 
-/** @param entries of `batch`; null: it is no list. */
+interface Batch {
+  readonly start: number;
+  readonly end: number;
+  /** Null: it is no list. */
+  readonly calls: readonly SentCall[] | null;
+}
+
+function scanBatch(bytes: Buffer, start: number): Batch {
+  if (!beginsWith(bytes, "list", start)) {
+    return { start, end: endOfValue(bytes, start, { deepest: 0 }), calls: null };
+  }
+  const calls: SentCall[] = [];
+  const end = scanList(bytes, start, (at) => {
+    const call = scanCall(bytes, at);
+    if (call !== null && calls.length <= CALLS_MAX) calls.push(call);
+    return call?.end ?? -1;
+  });
+  return { start, end, calls };
+}
+
 function outline(
   bytes: Buffer,
-  body: Extent,
-  batch: Extent | null,
-  entries: readonly Extent[] | null,
+  body: { readonly start: number; readonly end: number; readonly depth: number },
+  batch: Batch | null,
 ): ReadBody {
   if (batch === null) return refused("invalid-body", "the body has no batch, expected a list");
   if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_BYTES_MAX) {
@@ -112,14 +100,17 @@ function outline(
     const error = `the body nests more than ${JSON_DEPTH_MAX} levels deep beside batch`;
     return refused("invalid-body", error);
   }
-  const before = textOf(bytes, body.start, batch.start);
-  const envelope = parsed(`${before}null${textOf(bytes, batch.end, body.end)}`);
-  if (!isJsonObject(envelope)) return notJson();
-  if (entries === null) return noList(bytes, batch);
-  if (entries.length > CALLS_MAX) {
+  const { calls } = batch;
+  if (calls === null) {
+    const kind = kindAt(bytes, batch.start, batch.end);
+    return refused("invalid-body", `batch is ${kind}, expected a list of calls`);
+  }
+  if (calls.length > CALLS_MAX) {
     return refused("body-too-large", `batch has more than ${CALLS_MAX} calls`);
   }
-  return { kind: "outline", calls: entries, envelope };
+  const before = textOf(bytes, body.start, batch.start);
+  const envelope = JSON.parse(`${before}null${textOf(bytes, batch.end, body.end)}`) as JsonObject;
+  return { kind: "outline", calls, envelope };
 }
 
 /** @param end of what was gone through; negative: it was malformed. */
@@ -128,27 +119,20 @@ function isWhole(bytes: Buffer, end: number): boolean {
 }
 
 function noObject(bytes: Buffer, start: number): BadBody {
-  const body = valueAt(bytes, start);
-  const kind = body !== null && isWhole(bytes, body.end) ? kindAt(bytes, body) : null;
-  if (kind === null) return notJson();
-  return refused("invalid-body", `the body is ${kind}, expected an object`);
-}
-
-function noList(bytes: Buffer, batch: Extent): BadBody {
-  const kind = kindAt(bytes, batch);
-  if (kind === null) return notJson();
-  return refused("invalid-body", `batch is ${kind}, expected a list of calls`);
+  const end = endOfValue(bytes, start, { deepest: 0 });
+  if (!isWhole(bytes, end)) return notJson();
+  return refused("invalid-body", `the body is ${kindAt(bytes, start, end)}, expected an object`);
 }
 
 function notJson(): BadBody {
   return refused("invalid-json", "the body is not JSON");
 }
 
-/** What a value is that should not be there; null: no JSON. Lists and objects are not looked into. */
-function kindAt(bytes: Buffer, value: Extent): string | null {
-  if (value.depth > 0) return beginsWith(bytes, "object", value.start) ? "an object" : "a list";
-  const json = parsed(textOf(bytes, value.start, value.end));
-  return json === undefined ? null : kindOf(json);
+/** What a value is that should not be there. Lists and objects are not looked into. */
+function kindAt(bytes: Buffer, start: number, end: number): string {
+  if (beginsWith(bytes, "object", start)) return "an object";
+  if (beginsWith(bytes, "list", start)) return "a list";
+  return kindOf(JSON.parse(textOf(bytes, start, end)));
 }
 
 function refused(code: BadBody["code"], error: string): BadBody {

@@ -4,7 +4,6 @@
  *   the call                                       result
  *   over 32 KB as it was sent                      left out: too-large
  *   nests too deep                                 left out: invalid-call
- *   no JSON                                        the body is none
  *   breaks a rule of SPEC section 3                left out: invalid-call
  *   anything else                                  a record
  *
@@ -24,7 +23,8 @@ import { parseCall } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { merge, mergeable } from "./merge.ts";
 import { CALL_BYTES_MAX } from "./read-body.ts";
-import { type Extent, parsed, scanObject, textOf } from "./scan-json.ts";
+import { nameAt, type SentCall, textOf } from "./scan-call.ts";
+import { endOfValue, scanObject } from "./scan-json.ts";
 
 export type LeftOutReason = "invalid-call" | "too-large";
 
@@ -35,8 +35,7 @@ export type ReadCall =
       readonly reason: LeftOutReason;
       /** One sentence, without any of the call. */
       readonly error: string;
-    }
-  | { readonly kind: "not-json" };
+    };
 
 interface Common {
   readonly topic: string;
@@ -56,6 +55,8 @@ export interface CallFrame extends Common {
   /** What the batch has to add; null: nothing. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
+  /** Whether there is either of them. */
+  readonly isMerged: boolean;
 }
 
 /** @param envelope what stands beside the calls. */
@@ -68,13 +69,15 @@ export function batchFrame(
   const set = isTimestamp(sentAt) ? { receivedAt, sentAt } : { receivedAt };
   const flags = isJsonObject(envelope.integrations) ? envelope.integrations : envelope.Integrations;
   const context = mergeable(envelope.context);
+  const integrations = mergeable(flags);
   return {
     ...rest,
     type: null,
     set,
     ending: endingOf(set),
     context,
-    integrations: mergeable(flags),
+    integrations,
+    isMerged: context !== null || integrations !== null,
   };
 }
 
@@ -84,7 +87,8 @@ export function singleFrame(
 ): CallFrame {
   const { receivedAt, ...rest } = common;
   const set = { type, receivedAt };
-  return { ...rest, type, set, ending: endingOf(set), context: null, integrations: null };
+  const nothing = { context: null, integrations: null, isMerged: false };
+  return { ...rest, type, set, ending: endingOf(set), ...nothing };
 }
 
 function endingOf(set: JsonObject): Buffer {
@@ -97,30 +101,28 @@ function isTimestamp(sentAt: unknown): boolean {
 }
 
 const NO_HEADERS: RecordHeaders = [];
+/** For `parseCall`: the depth is known already. */
+const NOT_DEEP_BYTES = 0;
 const TOO_LARGE = `the call is more than ${CALL_BYTES_MAX / 1_024} KB of JSON`;
 
-export function readCall(bytes: Buffer, at: Extent, frame: CallFrame): ReadCall {
-  const sizeBytes = at.end - at.start;
-  if (sizeBytes > CALL_BYTES_MAX) return leftOut("too-large", TOO_LARGE);
+export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
+  if (sent.end - sent.start > CALL_BYTES_MAX) return leftOut("too-large", TOO_LARGE);
   // The call itself is a level too.
-  if (at.depth > JSON_DEPTH_MAX + 1) {
+  if (sent.depth > JSON_DEPTH_MAX + 1) {
     return leftOut("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
   }
-  const sent = parsed(textOf(bytes, at.start, at.end));
-  if (sent === undefined) return { kind: "not-json" };
-  const json = frame.type === null ? sent : { ...(sent as JsonObject), type: frame.type };
-  const read = parseCall(json, sizeBytes);
+  const { type } = frame;
+  const fields = type === null ? sent.fields : { ...(sent.fields as JsonObject), type };
+  const read = parseCall(fields, NOT_DEEP_BYTES);
   if (read.kind === "refused") return leftOut(read.reason, read.error);
-  const own = sent as JsonObject;
-  const changed = changes(own, read.call.messageId === null, frame);
-  const value =
-    changed === null
-      ? withEnding(bytes, at, frame.ending)
-      : withMembers(bytes, at, { ...changed, ...frame.set });
+  const needsId = read.call.messageId === null;
+  const isPassedOn = !(needsId || frame.isMerged || replaces(sent.fields as JsonObject, frame));
   const record = {
     topic: frame.topic,
     key: Buffer.from(callKey(read.call)),
-    value,
+    value: isPassedOn
+      ? withEnding(bytes, sent, frame.ending)
+      : rewritten(bytes, sent, needsId, frame),
     headers: NO_HEADERS,
     sharedHeaders: frame.sharedHeaders,
   };
@@ -131,23 +133,15 @@ function leftOut(reason: LeftOutReason, error: string): ReadCall {
   return { kind: "left-out", reason, error };
 }
 
-/** Members to set beside `frame.set`, undefined for those to take out; null: nothing but to add. */
-function changes(own: JsonObject, needsId: boolean, frame: CallFrame): JsonObject | null {
-  const changed: Record<string, unknown> = {};
-  if (Object.hasOwn(own, "writeKey")) changed.writeKey = undefined;
-  if (needsId) changed.messageId = frame.newMessageId();
-  if (frame.context !== null) changed.context = merge(frame.context, own.context);
-  if (frame.integrations !== null) {
-    // As the Go struct spells it; the plain spelling would hide it from route.
-    const flags = Object.hasOwn(own, "integrations") ? own.integrations : own.Integrations;
-    changed.integrations = merge(frame.integrations, flags);
-  }
-  for (const name of Object.keys(frame.set)) if (Object.hasOwn(own, name)) return changed;
-  return Object.keys(changed).length === 0 ? null : changed;
+/** Whether the call has members that must not stay. */
+function replaces(fields: JsonObject, { set }: CallFrame): boolean {
+  if (Object.hasOwn(fields, "writeKey")) return true;
+  for (const name in set) if (Object.hasOwn(fields, name)) return true;
+  return false;
 }
 
 /** The usual case: an object with members, none of which is in the way. */
-function withEnding(bytes: Buffer, { start, end }: Extent, ending: Buffer): Buffer {
+function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Buffer {
   const size = end - 1 - start;
   const value = Buffer.allocUnsafe(size + ending.length);
   value.set(bytes.subarray(start, end - 1), 0);
@@ -155,14 +149,27 @@ function withEnding(bytes: Buffer, { start, end }: Extent, ending: Buffer): Buff
   return value;
 }
 
-/** The object without the members that are named in `set`, and with them behind the others. */
-function withMembers(bytes: Buffer, { start }: Extent, set: JsonObject): Buffer {
+/** The call with members replaced, taken out (those that are undefined) and added at its end. */
+function rewritten(bytes: Buffer, sent: SentCall, needsId: boolean, frame: CallFrame): Buffer {
+  const own = JSON.parse(textOf(bytes, sent.start, sent.end)) as JsonObject;
+  const changed: Record<string, unknown> = { writeKey: undefined };
+  if (needsId) changed.messageId = frame.newMessageId();
+  if (frame.context !== null) changed.context = merge(frame.context, own.context);
+  if (frame.integrations !== null) {
+    // As the Go struct spells it; the plain spelling would hide it from route.
+    const flags = Object.hasOwn(own, "integrations") ? own.integrations : own.Integrations;
+    changed.integrations = merge(frame.integrations, flags);
+  }
+  const set = { ...changed, ...frame.set };
+  const nesting = { deepest: 0 };
   const parts: string[] = [];
-  scanObject(bytes, start, (member) => {
-    if (Object.hasOwn(set, member.name)) return;
-    parts.push(textOf(bytes, member.start, member.value.end));
+  scanObject(bytes, sent.start, (nameStart, nameEnd, at) => {
+    const end = endOfValue(bytes, at, nesting);
+    if (!Object.hasOwn(set, nameAt(bytes, nameStart, nameEnd))) {
+      parts.push(textOf(bytes, nameStart, end));
+    }
+    return end;
   });
-  const added = JSON.stringify(set).slice(1, -1);
-  if (added !== "") parts.push(added);
+  parts.push(JSON.stringify(set).slice(1, -1));
   return Buffer.from(`{${parts.join(",")}}`);
 }

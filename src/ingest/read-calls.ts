@@ -5,7 +5,6 @@
  *   in the body        on a single path     in a batch
  *   a valid call       a record             a record
  *   one that is not    invalid              left out and counted by reason; the rest goes on
- *   broken JSON        not-json             not-json: nothing of the body is used
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
@@ -26,7 +25,7 @@ export interface CallsRead {
   readonly leftOut: Map<LeftOutReason, { count: number; readonly error: string }>;
 }
 
-export type Progress = "more" | "done" | "not-json" | "too-much";
+export type Progress = "more" | "done" | "too-much";
 
 /** What a record takes in memory beside its key and value, while it waits. */
 const RECORD_OVERHEAD_BYTES = 300;
@@ -46,10 +45,9 @@ export function readCalls(bytes: Buffer, { calls }: Outline, frame: CallFrame): 
   const read: CallsRead = { records: [], bytes: 0, leftOut: new Map() };
   const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
     for (const end = at + callsMax; at < end; at += 1) {
-      const extent = calls[at];
-      if (extent === undefined) return "done";
-      const call = readCall(bytes, extent, frame);
-      if (call.kind === "not-json") return "not-json";
+      const sent = calls[at];
+      if (sent === undefined) return "done";
+      const call = readCall(bytes, sent, frame);
       if (call.kind === "left-out") {
         countLeftOut(read, call);
       } else {

@@ -184,7 +184,6 @@ async function answerOf(work: Work): Promise<Answer | null> {
   const read = await readAll(work, bytes, outline, source);
   if (read === "too-much") return refusal("overloaded");
   if (read === "too-large") return failure("body-too-large");
-  if (read === "not-json") return failure("invalid-json", "a call is not JSON");
   hold.shrink(bytes.length);
   const waitMs = intake.sources
     .get(source.id)
@@ -204,7 +203,7 @@ async function readAll(
   bytes: Buffer,
   outline: Outline,
   source: Source,
-): Promise<CallsRead | "not-json" | "too-large" | "too-much"> {
+): Promise<CallsRead | "too-large" | "too-much"> {
   const { clock, topic, sources } = intake;
   const receivedAt = new Date(clock.nowMs()).toISOString();
   const sharedHeaders = sources.get(source.id)?.headers ?? [];
