@@ -4,7 +4,7 @@ export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 
 export function endOfScalar(bytes: Buffer, start: number): number {
-  switch (bytes[start]) {
+  switch (bytes[start] ?? 0) {
     case QUOTE:
       return endOfText(bytes, start);
     case 0x74:
