@@ -65,18 +65,23 @@ export interface Codec {
   decompress(buffer: Buffer): Promise<Buffer>;
 }
 
-/** The encoded request without its frame. */
+/**
+ * The encoded request without its frame.
+ *
+ * @param roomBytes left in front of it, for the frame.
+ */
 export async function encodeProduce(
   produce: ProduceArguments,
   nowMs: number,
   lookupCodec: (type: number) => Codec | null,
+  roomBytes = 0,
 ): Promise<Buffer> {
   const codec = lookupCodec(produce.compression ?? 0);
   const shared: SharedHeaders = new Map();
   const topics: { readonly name: Buffer; readonly batches: readonly Batch[] }[] = [];
   const transactionalId = produce.transactionalId ?? null;
   const transactionalBytes = transactionalId === null ? null : Buffer.from(transactionalId);
-  let bytes = stringBytes(transactionalBytes) + 2 + 4 + 4;
+  let bytes = roomBytes + stringBytes(transactionalBytes) + 2 + 4 + 4;
   for (const { topic, partitions } of produce.topicData) {
     const batches: Batch[] = [];
     const name = Buffer.from(topic);
@@ -91,7 +96,7 @@ export async function encodeProduce(
   }
 
   const target = Buffer.allocUnsafe(bytes);
-  let at = writeString(target, 0, transactionalBytes);
+  let at = writeString(target, roomBytes, transactionalBytes);
   at = target.writeInt16BE(produce.acks, at);
   at = target.writeInt32BE(produce.timeout, at);
   at = target.writeInt32BE(topics.length, at);
@@ -175,9 +180,9 @@ function produceRequest(load: LoadInternal): unknown {
     apiVersion: 3,
     apiName: "Produce",
     expectResponse: () => produce.acks !== 0,
-    encode: async () => {
-      const buf = await encodeProduce(produce, Date.now(), lookupCodec);
-      return Object.assign(new Encoder(1), { buf, offset: buf.length });
+    encode: async (roomBytes = 0) => {
+      const buf = await encodeProduce(produce, Date.now(), lookupCodec, roomBytes);
+      return Object.assign(new Encoder(1), { buf, offset: buf.length, roomBytes });
     },
   });
 }
