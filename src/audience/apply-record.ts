@@ -7,21 +7,16 @@
 import { usableRecordTime } from "../domain/call-time.ts";
 import { decodeValue } from "../domain/decode.ts";
 import type { IncomingRecord } from "../domain/record.ts";
+import { arriveAll } from "./apply-members.ts";
 import { applyForget, applyTrait } from "./apply-user.ts";
 import type { Audience, OpenSync } from "./audience.ts";
 import { countsFor } from "./audience.ts";
-import { memberPrefix } from "./keys.ts";
-import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
-import { membershipMessageId } from "./message-id.ts";
 import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
 import type { PartitionState } from "./partition-state.ts";
 import { snakeCase } from "./snake-case.ts";
 import { endSync, releaseHeld, removeAudience } from "./sweep.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
-import { type Cause, makerFor, refuse, type Work } from "./work.ts";
-
-/** Users looked at before others may run: about a millisecond. */
-const PIECE_USERS = 500;
+import { type Cause, refuse, type Work } from "./work.ts";
 
 export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
   const { state } = work;
@@ -152,49 +147,6 @@ async function whole(
   await arriveAll(work, cause, audience, sync, record.userIds);
   // Applied before, and still open: it goes on when its end was not applied.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
-}
-
-async function arriveAll(
-  work: Work,
-  cause: Cause,
-  audience: Audience,
-  sync: OpenSync,
-  userIds: readonly string[],
-): Promise<void> {
-  const { state } = work;
-  const { first } = audience;
-  const prefix = memberPrefix(first);
-  const maker = makerFor(work, cause, audience);
-  for (let from = 0; from < userIds.length; from += PIECE_USERS) {
-    const piece = userIds.slice(from, from + PIECE_USERS);
-    const keys = piece.map((userId) => prefix + userId);
-    const values = await state.getMany(keys);
-    let counts = countsFor(state.counts(first), sync.begin);
-    piece.forEach((userId, index) => {
-      const key = keys[index] ?? "";
-      const changed = state.changed(key);
-      const now = readMembership(changed === undefined ? (values[index] ?? null) : changed);
-      const arrival = arrive(now, sync.begin, cause.isReplay);
-      if (arrival.kind === "again") return;
-      const { next, isFirst } = arrival;
-      const hasEntered = arrival.kind === "entered";
-      counts = {
-        ...counts,
-        members: counts.members + (hasEntered ? 1 : 0),
-        arrived: counts.arrived + (isFirst ? 1 : 0),
-        marked: counts.marked + (next.isMember && (isFirst || hasEntered) ? 1 : 0),
-      };
-      if (!hasEntered) {
-        state.setLocal(key, writeMembership(next));
-        return;
-      }
-      const by = { audienceId: audience.id, first, userId, by: sync.syncId, value: true };
-      state.call("entered", maker.call(userId, true, membershipMessageId(by)), cause.record);
-      state.set(key, writeMembership(next), durableMembership(next));
-    });
-    state.setCounts(first, counts);
-    await work.breathe(cause.record.offset);
-  }
 }
 
 async function abandonOld(work: Work, nowMs: number): Promise<void> {

@@ -21,8 +21,6 @@ import type { Trait } from "./parse-sync.ts";
 import { keptValue } from "./trait-value.ts";
 import type { Cause, Work } from "./work.ts";
 
-const TRAITS_PIECE = 1_000;
-
 export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promise<void> {
   if (cause.isReplay) return;
   const { state, callsTopic } = work;
@@ -55,15 +53,11 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
   // Traits that are not written yet could not be found.
   await work.write(cause.record.offset);
   const { from, to } = traitsRange(userId);
-  for (let next = from; ; ) {
-    const entries = await state.store.range(next, to, TRAITS_PIECE);
+  for await (const entries of state.store.pieces(from, to)) {
     for (const [key] of entries) {
       state.set(key, null);
       state.noteErased();
     }
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < TRAITS_PIECE) return;
-    next = `${last[0]}\u0000`;
   }
 }
 

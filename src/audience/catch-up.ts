@@ -25,7 +25,6 @@ import {
 import { type Membership, readMembership, writeMembership } from "./membership.ts";
 import type { Store, StoreChange } from "./ports.ts";
 
-const PIECE = 1_000;
 /** Behind the last of the keys `n<first>`. */
 const COUNTS_RANGE: KeyRange = { from: "n", to: "o" };
 
@@ -120,11 +119,7 @@ async function forEach(
   { from, to }: KeyRange,
   act: (key: string, value: string) => void,
 ): Promise<void> {
-  for (let next = from; ; ) {
-    const entries = await store.range(next, to, PIECE);
+  for await (const entries of store.pieces(from, to)) {
     for (const [key, value] of entries) act(key, value);
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < PIECE) return;
-    next = `${last[0]}\u0000`;
   }
 }

@@ -142,11 +142,6 @@ export class PartitionState {
     });
   }
 
-  /** Like `getMany` for a value that an earlier one of the same list may have changed since. */
-  changed(key: string): string | null | undefined {
-    return this.#changes.get(key);
-  }
-
   /** @param from the record that the call follows from. */
   call(kind: keyof Told, record: OutgoingRecord, from: IncomingRecord): void {
     this.#calls.set(record, from);

@@ -11,8 +11,8 @@ export type StoreChange = readonly [key: string, value: string | null];
 /** The ordered local store of one partition; `src/store/` has two. Keys are ordered by UTF-8 bytes. */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** At most `limit` entries from `from` on, before `to`. */
-  range(from: string, to: string, limit: number): Promise<readonly StoreEntry[]>;
+  /** From the key `from` on and before `to`, in order, as they were when this was asked for. */
+  pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
   /** All or nothing, and in the order of the calls. */
   write(changes: readonly StoreChange[]): Promise<void>;
   close(): Promise<void>;

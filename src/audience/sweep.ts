@@ -29,8 +29,6 @@ import type { StoreEntry, SyncOutcome } from "./ports.ts";
 import { verdictOf } from "./verdict.ts";
 import { type Cause, makerFor, type Work } from "./work.ts";
 
-const PIECE = 1_000;
-
 export async function endSync(
   work: Work,
   cause: Cause,
@@ -114,9 +112,11 @@ export async function removeAudience(work: Work, cause: Cause, audience: Audienc
   const left = await leave(work, cause, audience, offset, () => true);
   const { from, to } = slotsRange(first);
   // At most a thousand of them.
-  for (const [key, digest] of await state.store.range(from, to, Number.MAX_SAFE_INTEGER)) {
-    state.set(key, null);
-    state.setLocal(rememberedKey(first, digest), null);
+  for await (const slots of state.store.pieces(from, to)) {
+    for (const [key, digest] of slots) {
+      state.set(key, null);
+      state.setLocal(rememberedKey(first, digest), null);
+    }
   }
   report(work, audience, audience.last?.syncId ?? "", "deleted", left, cause.atMs);
   state.removeAudience(audience);
@@ -161,7 +161,7 @@ async function leave(
   const { id, first } = audience;
   const maker = makerFor(work, cause, audience);
   let left = 0;
-  for await (const entries of pieces(work, first)) {
+  for await (const entries of membersOf(work, first)) {
     let counts = state.counts(first);
     for (const [key, value] of entries) {
       const now = readMembership(value);
@@ -189,7 +189,7 @@ async function leave(
 /** Notes, for a release, who did not arrive. */
 async function judge(work: Work, cause: Cause, { first }: Audience, begin: number): Promise<void> {
   const { state } = work;
-  for await (const entries of pieces(work, first)) {
+  for await (const entries of membersOf(work, first)) {
     for (const [key, value] of entries) {
       const now = readMembership(value);
       if (!now.isMember || now.mark === begin || now.judged === begin) continue;
@@ -200,13 +200,7 @@ async function judge(work: Work, cause: Cause, { first }: Audience, begin: numbe
   }
 }
 
-async function* pieces({ state }: Work, first: number): AsyncGenerator<readonly StoreEntry[]> {
+function membersOf({ state }: Work, first: number): AsyncIterable<readonly StoreEntry[]> {
   const { from, to } = membersRange(first);
-  for (let next = from; ; ) {
-    const entries = await state.store.range(next, to, PIECE);
-    if (entries.length > 0) yield entries;
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < PIECE) return;
-    next = `${last[0]}\u0000`;
-  }
+  return state.store.pieces(from, to);
 }

@@ -11,8 +11,6 @@ import { systemClock } from "../runtime/clock.ts";
 import type { OrderedStore } from "../store/ordered-store.ts";
 import { table } from "./table.ts";
 
-const PIECE = 1_000;
-
 /** @throws Error saying what to do when the topic `audiences` does not exist. */
 export async function readClaims(
   kafka: Kafka,
@@ -63,12 +61,8 @@ export async function* readMembers(
 ): AsyncGenerator<readonly string[]> {
   await fill(topicReader(kafka, systemClock, signal), topics.audienceMembers, audience, scratch);
   const { from, to } = membersRange(audience.first);
-  for (let next = from; ; ) {
-    const entries = await scratch.range(next, to, PIECE);
-    if (entries.length > 0) yield entries.map(([key]) => userOf(key));
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < PIECE) return;
-    next = `${last[0]}\u0000`;
+  for await (const entries of scratch.pieces(from, to)) {
+    yield entries.map(([key]) => userOf(key));
   }
 }
 

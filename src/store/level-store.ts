@@ -11,9 +11,13 @@ import { ClassicLevel } from "classic-level";
 
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
-/** Both are per store: a process may own many partitions. */
+/** All are per store: a process may own many partitions. */
 const CACHE_BYTES = 8 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
+/** Tables of 2 MiB. Each that is open counts as memory of the process; ten more are LevelDB's own. */
+const FILES_OPEN_MAX = 64 + 10;
+const PIECE_ENTRIES = 1_000;
+const PIECE_BYTES = 64 * 1_024;
 
 /** Makes the directory when it is missing. The caller closes the store. */
 export async function openLevelStore(directory: string): Promise<OrderedStore> {
@@ -21,6 +25,7 @@ export async function openLevelStore(directory: string): Promise<OrderedStore> {
   const level = new ClassicLevel<string, string>(directory, {
     cacheSize: CACHE_BYTES,
     writeBufferSize: WRITE_BUFFER_BYTES,
+    maxOpenFiles: FILES_OPEN_MAX,
   });
   try {
     await level.open();
@@ -49,10 +54,17 @@ class LevelStore implements OrderedStore {
     return this.#level.getMany([...keys], { fillCache: false });
   }
 
-  async range(from: string, to: string, limit: number): Promise<readonly Entry[]> {
-    const iterator = this.#level.iterator({ gte: from, lt: to, limit, fillCache: false });
+  async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
+    // One for all of it: iterators keep their last piece until they are collected as garbage.
+    const iterator = this.#level.iterator({
+      ...{ gte: from, lt: to, fillCache: false, highWaterMarkBytes: PIECE_BYTES },
+    });
     try {
-      return await iterator.all();
+      for (;;) {
+        const entries = await iterator.nextv(PIECE_ENTRIES);
+        if (entries.length === 0) return;
+        yield entries;
+      }
     } finally {
       await iterator.close();
     }

@@ -2,10 +2,11 @@
 
 import type { Change, Entry, OrderedStore } from "./ordered-store.ts";
 
+/** Few, so that tests see more than one piece. */
+const PIECE_ENTRIES = 4;
+
 export class MemoryStore implements OrderedStore {
   readonly #values = new Map<string, string>();
-  /** Sorted keys; null after keys have come or gone. */
-  #sorted: string[] | null = [];
   #isClosed = false;
 
   get size(): number {
@@ -26,22 +27,21 @@ export class MemoryStore implements OrderedStore {
     return keys.map((key) => this.#values.get(key));
   }
 
-  async range(from: string, to: string, limit: number): Promise<readonly Entry[]> {
+  async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
     this.#check();
-    this.#sorted ??= [...this.#values.keys()].sort(byBytes);
-    const entries: Entry[] = [];
-    for (let at = this.#indexOf(this.#sorted, from); at < this.#sorted.length; at += 1) {
-      const key = this.#sorted[at];
-      if (key === undefined || entries.length === limit || byBytes(key, to) >= 0) break;
-      entries.push([key, this.#values.get(key) ?? ""]);
+    const isWithin = ([key]: Entry) => byBytes(key, from) >= 0 && byBytes(key, to) < 0;
+    const entries = [...this.#values]
+      .filter(isWithin)
+      .sort(([one], [other]) => byBytes(one, other));
+    for (let at = 0; at < entries.length; at += PIECE_ENTRIES) {
+      this.#check();
+      yield entries.slice(at, at + PIECE_ENTRIES);
     }
-    return entries;
   }
 
   async write(changes: readonly Change[]): Promise<void> {
     this.#check();
     for (const [key, value] of changes) {
-      if (this.#values.has(key) !== (value !== null)) this.#sorted = null;
       if (value === null) this.#values.delete(key);
       else this.#values.set(key, value);
     }
@@ -59,19 +59,7 @@ export class MemoryStore implements OrderedStore {
   reopen(): MemoryStore {
     const store = new MemoryStore();
     for (const [key, value] of this.#values) store.#values.set(key, value);
-    store.#sorted = null;
     return store;
-  }
-
-  #indexOf(sorted: readonly string[], key: string): number {
-    let low = 0;
-    let high = sorted.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (byBytes(sorted[middle] ?? "", key) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   #check(): void {

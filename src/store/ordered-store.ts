@@ -7,8 +7,11 @@ export type Change = readonly [key: string, value: string | null];
 export interface OrderedStore {
   /** In the order of the keys; undefined where there is no value. */
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** At most `limit` entries, from the key `from` on and before `to`. */
-  range(from: string, to: string, limit: number): Promise<readonly Entry[]>;
+  /**
+   * From the key `from` on and before `to`, in order, a few hundred at a time, as they were when
+   * the first were asked for. Never an empty list.
+   */
+  pieces(from: string, to: string): AsyncIterable<readonly Entry[]>;
   /** All or nothing. What is written survives the process, though not always the machine. */
   write(changes: readonly Change[]): Promise<void>;
   /**

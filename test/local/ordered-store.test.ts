@@ -1,0 +1,110 @@
+// One contract for the ordered store on disk and the one in memory that stands for it in tests.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { openLevelStore } from "../../src/store/level-store.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { type Entry, type OrderedStore, StoreInUseError } from "../../src/store/ordered-store.ts";
+
+let directory: string;
+let store: OrderedStore;
+
+describe.each([
+  ["on disk", () => openLevelStore(directory)],
+  ["in memory", () => Promise.resolve(new MemoryStore())],
+])("a store %s", (_name, open) => {
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "switchyard-store-"));
+    store = await open();
+  });
+  afterEach(async () => {
+    await store.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test("finds what was written last, in the order of the keys asked for", async () => {
+    await store.write([
+      ["a", "1"],
+      ["b", "2"],
+      ["c", "3"],
+    ]);
+    await store.write([
+      ["b", null],
+      ["c", "4"],
+      ["c", "5"],
+    ]);
+    expect(await store.getMany(["c", "b", "a", "c", "?"])).toEqual([
+      "5",
+      undefined,
+      "1",
+      "5",
+      undefined,
+    ]);
+  });
+
+  test("gives a range in the order of the keys' bytes, without its end", async () => {
+    const keys = ["m/a", "m/é", "m/b", "m/\u{1f600}", "m/\uffee", "m/", "l", "n", "m0"];
+    await store.write(keys.map((key) => [key, key]));
+    const within = keys.filter((key) => key.startsWith("m/"));
+    const byBytes = within.sort((one, other) =>
+      Buffer.compare(Buffer.from(one), Buffer.from(other)),
+    );
+    expect(await all("m/", "m0")).toEqual(byBytes.map((key) => [key, key]));
+    expect(await all("m/b", "m/é")).toEqual([["m/b", "m/b"]]);
+    expect(await all("x", "y")).toEqual([]);
+  });
+
+  test("gives a range as it was when it was asked for, however much is changed meanwhile", async () => {
+    const keys = Array.from({ length: 5_000 }, (_, index) => `k${index}`).sort();
+    await store.write(keys.map((key) => [key, "before"]));
+    const seen: Entry[] = [];
+    for await (const entries of store.pieces("k", "l")) {
+      expect(entries).not.toEqual([]);
+      if (seen.length === 0) await store.write(keys.map((key) => [key, null]));
+      seen.push(...entries);
+    }
+    expect(seen).toEqual(keys.map((key) => [key, "before"]));
+    expect(await all("k", "l")).toEqual([]);
+  });
+
+  test("can be closed by whoever has stopped in the middle of a range", async () => {
+    await store.write(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, ""]));
+    for await (const [first] of store.pieces("k", "l")) {
+      expect(first).toEqual(["k0", ""]);
+      break;
+    }
+    await store.close();
+    await expect(store.getMany(["k0"])).rejects.toThrow();
+  });
+
+  test("holds the same after a compaction", async () => {
+    await store.write([
+      ["a", "1"],
+      ["b", "2"],
+    ]);
+    await store.write([["a", null]]);
+    await store.compact("\u0001", "\u007f");
+    expect(await all("\u0000", "\u007f")).toEqual([["b", "2"]]);
+  });
+});
+
+test("a store on disk is open once, and keeps what was written", async () => {
+  const place = await mkdtemp(join(tmpdir(), "switchyard-store-"));
+  const first = await openLevelStore(place);
+  await first.write([["a", "1"]]);
+  await expect(openLevelStore(place)).rejects.toThrow(StoreInUseError);
+  await first.close();
+  const again = await openLevelStore(place);
+  expect(await again.getMany(["a"])).toEqual(["1"]);
+  await again.close();
+  await rm(place, { recursive: true });
+});
+
+async function all(from: string, to: string): Promise<readonly Entry[]> {
+  const entries: Entry[] = [];
+  for await (const piece of store.pieces(from, to)) entries.push(...piece);
+  return entries;
+}
