@@ -18,7 +18,7 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 import { createPrng } from "../support/prng.ts";
-import { type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
+import { FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
 import { Journal } from "./journal.ts";
 import { type Exposure, outOfOrder, violations } from "./laws.ts";
 import { Member } from "./member.ts";
@@ -41,6 +41,10 @@ const LAYOUTS: readonly (readonly string[])[] = [
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
 const HISTORIES_MAX = 5;
+/** Deliveries keep nothing on disk. */
+export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
+  (kind) => kind !== "lose-disk",
+);
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -121,7 +125,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   return { ...result, logs: null };
 }
 
-function connect(brokers: readonly string[]): Kafka {
+/** Reaches the broker past all proxies. The caller closes it. */
+export function connect(brokers: readonly string[]): Kafka {
   const log = createLog("error", { write: () => undefined });
   const connection = { brokers, clientId: "chaos", tls: null, sasl: null };
   return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordBytesMax: () => 1e6 }, log);

@@ -10,6 +10,7 @@
  *   kill       SIGKILL; a new start at once or later                    before it
  *   slow-kill  SIGKILL while its writes take seconds                    before it
  *   kill-all   SIGKILL of every program at the same time                before it
+ *   lose-disk  SIGKILL, and what it kept on disk is gone                before it
  *   freeze     SIGSTOP for longer than the session timeout, SIGCONT     before it, and until it has joined again
  *   silence    its connections go silent for longer than that           the same
  *   cut        its connections to the broker are reset, a few times     the same
@@ -95,6 +96,14 @@ const VIOLENT: Readonly<Record<string, Fault>> = {
       over(AFTER_KILL_MS);
       member.proxy.cut();
       member.proxy.release();
+      await member.start();
+    }),
+  "lose-disk": (world) =>
+    withMember(world, async (member) => {
+      const over = expose(world, "kill");
+      await member.kill();
+      over(AFTER_KILL_MS);
+      member.loseDisk();
       await member.start();
     }),
   "kill-all": async (world) => {

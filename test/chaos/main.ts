@@ -3,16 +3,18 @@
  *
  *   npm run chaos -- --rounds 20 --seed 7        prints the ledger; exit 1 if a law was broken
  *   npm run chaos -- --faults kill,freeze        only these
+ *   npm run chaos -- audience --rounds 100       audiences in place of deliveries
  *   npm run chaos -- --takeover                  how soon deliveries go on after a SIGKILL
  */
 
 import { parseArgs } from "node:util";
 
-import { choosePlan, runChaos } from "./chaos.ts";
-import { FAULT_KINDS } from "./faults.ts";
+import { AUDIENCE_FAULTS, runAudienceChaos } from "./audience-chaos.ts";
+import { choosePlan, DELIVERY_FAULTS, runChaos } from "./chaos.ts";
 import { measureTakeover } from "./takeover.ts";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     rounds: { type: "string", default: "10" },
     seed: { type: "string" },
@@ -20,6 +22,13 @@ const { values } = parseArgs({
     takeover: { type: "boolean", default: false },
   },
 });
+
+const SUITES: Readonly<
+  Record<string, { readonly run: typeof runChaos; readonly faults: readonly string[] }>
+> = {
+  deliveries: { run: runChaos, faults: DELIVERY_FAULTS },
+  audience: { run: runAudienceChaos, faults: AUDIENCE_FAULTS },
+};
 
 /** A message for the person at the terminal: no stack. */
 class WrongUsage extends Error {}
@@ -41,12 +50,18 @@ async function takeover(): Promise<number> {
 async function chaos(): Promise<number> {
   const seed = values.seed === undefined ? Date.now() % 1_000_000 : whole(values.seed, "--seed");
   const rounds = whole(values.rounds, "--rounds");
-  const faults = values.faults?.split(",") ?? FAULT_KINDS;
-  const unknown = faults.find((kind) => !FAULT_KINDS.includes(kind));
-  if (unknown !== undefined) {
-    throw new WrongUsage(`--faults: "${unknown}" is none of ${FAULT_KINDS.join(", ")}`);
+  const [what = "deliveries"] = positionals;
+  const suite = SUITES[what];
+  if (suite === undefined) {
+    throw new WrongUsage(`"${what}" is none of ${Object.keys(SUITES).join(", ")}`);
   }
-  const { ledger, broken, logs } = await runChaos({
+  const faults = values.faults?.split(",") ?? suite.faults;
+  const unknown = faults.find((kind) => !suite.faults.includes(kind));
+  if (unknown !== undefined) {
+    const known = [...new Set(suite.faults)];
+    throw new WrongUsage(`--faults: "${unknown}" is none of ${known.join(", ")}`);
+  }
+  const { ledger, broken, logs } = await suite.run({
     seed,
     plan: choosePlan(seed, rounds, faults),
     say: tell,
@@ -55,7 +70,7 @@ async function chaos(): Promise<number> {
   if (broken.length === 0) return 0;
   print(`\n${broken.join("\n\n")}\n\nLogs of the programs: ${logs}`);
   const only = values.faults === undefined ? "" : ` --faults ${values.faults}`;
-  print(`Again: npm run chaos -- --rounds ${rounds} --seed ${seed}${only}`);
+  print(`Again: npm run chaos -- ${what} --rounds ${rounds} --seed ${seed}${only}`);
   return 1;
 }
 

@@ -17,6 +17,7 @@ export class Member {
   readonly stages: string;
   readonly proxy: BrokerProxy;
   readonly #configFile: string;
+  readonly #stateDirectory: string | null;
   readonly #log: WriteStream;
   readonly #onDeath: (says: string) => void;
   #program: Program | null = null;
@@ -34,6 +35,8 @@ export class Member {
       readonly directory: string;
       readonly config: string;
       readonly proxy: BrokerProxy;
+      /** Where its configuration has it keep audiences. */
+      readonly stateDirectory?: string;
     },
     onDeath: (says: string) => void,
   ) {
@@ -41,6 +44,7 @@ export class Member {
     this.name = name;
     this.stages = stages;
     this.proxy = proxy;
+    this.#stateDirectory = options.stateDirectory ?? null;
     this.#onDeath = onDeath;
     // The guard removes the directory of the configuration if this process is killed.
     const own = join(directory, name);
@@ -107,6 +111,13 @@ export class Member {
     this.#isWanted = false;
     process.kill(program.pid, "SIGKILL");
     await program.ended;
+  }
+
+  /** What a machine that is replaced does not bring along. Only while it does not run. */
+  loseDisk(): void {
+    assert(this.#program === null);
+    if (this.#stateDirectory !== null)
+      rmSync(this.#stateDirectory, { recursive: true, force: true });
   }
 
   freeze(): void {

@@ -141,7 +141,7 @@ function add(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function listed(counts: ReadonlyMap<string, number>): string {
+export function listed(counts: ReadonlyMap<string, number>): string {
   if (counts.size === 0) return "none";
   return [...counts].map(([key, count]) => `${key} ${count}`).join(", ");
 }

@@ -31,6 +31,7 @@ interface ModelAudience {
 }
 
 export interface ModelRecord {
+  readonly audienceName?: string;
   readonly type: string;
   readonly audienceId?: string;
   readonly syncId?: string;
@@ -44,6 +45,8 @@ export interface ModelRecord {
 
 export class AudienceModel {
   readonly calls: ModelCall[] = [];
+  /** Offsets of records of syncs and audiences that have not begun. */
+  readonly refused: number[] = [];
   readonly #options: ModelOptions;
   readonly #audiences = new Map<string, ModelAudience>();
   readonly #traits = new Map<string, unknown>();
@@ -79,7 +82,11 @@ export class AudienceModel {
       this.#end(audienceId, null, record.force === true);
       return;
     }
-    if (audience === undefined) return;
+    if (type === "begin") return;
+    if (audience === undefined || !isKnown(audience, syncId)) {
+      this.refused.push(offset);
+      return;
+    }
     if (type === "members" && audience.open?.syncId === syncId) {
       this.#arrive(audienceId, record.userIds ?? []);
     }
@@ -101,8 +108,7 @@ export class AudienceModel {
       held: null,
     };
     this.#audiences.set(id, audience);
-    const isKnown = audience.open?.syncId === syncId || audience.held?.syncId === syncId;
-    if (isKnown || audience.over.has(syncId)) return false;
+    if (isKnown(audience, syncId)) return false;
     if (audience.open !== null) audience.over.add(audience.open.syncId);
     audience.open = { syncId, before: audience.members.size, arrived: new Set(), seen: 0 };
     return true;
@@ -187,4 +193,8 @@ export class AudienceModel {
     if (audience === undefined) throw new Error(`no audience ${id}`);
     return audience;
   }
+}
+
+function isKnown({ open, held, over }: ModelAudience, syncId: string): boolean {
+  return open?.syncId === syncId || held?.syncId === syncId || over.has(syncId);
 }

@@ -1,0 +1,196 @@
+/**
+ * Programs that run audiences alone, each with a store of its own, on a real Kafka with everything
+ * going wrong that a seed decides, and a ledger of everything that users were told.
+ *
+ *   1  a broker of its own, a proxy before each program, two programs
+ *   2  syncs are published all the time; in each round one or two faults (`faults.ts`)
+ *   3  all is healed; a last whole sync of each audience; it waits until all is committed
+ *   4  SIGTERM; the ledger is judged (`audience-laws.ts`)
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { stringify } from "yaml";
+
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { startKafka } from "../../tools/kafka/start.ts";
+import { createPrng } from "../support/prng.ts";
+import { readEvidence, readExpected } from "./audience-evidence.ts";
+import { AUDIENCE_LAWS, judgeAudiences } from "./audience-laws.ts";
+import { PARTITIONS, publishSyncs } from "./audience-publisher.ts";
+import { type ChaosOptions, type ChaosResult, connect } from "./chaos.ts";
+import { FAULT_KINDS, type FaultWorld, inject, untilCalm } from "./faults.ts";
+import { Member } from "./member.ts";
+import { startProxy } from "./proxy.ts";
+import { listed } from "./report.ts";
+import { SESSION_TIMEOUT_MS } from "./setup.ts";
+
+const PREFIX = "audience-chaos.";
+const topics = topicNames(PREFIX);
+const group = groupNames(PREFIX).audience;
+const HELD = { heldShare: 0.6, heldMinimum: 3 };
+const PROGRAMS = ["program-1", "program-2", "spare"];
+const SETTLED_LIMIT_MS = 120_000;
+const CALLS_LIMIT_MS = 8_000;
+const TOLD_MAX = 10;
+
+/** Nothing is delivered here, so no endpoint can be sick. Kills are what audiences must survive. */
+export const AUDIENCE_FAULTS: readonly string[] = [
+  ...FAULT_KINDS.filter((kind) => kind !== "sick"),
+  ...["kill", "kill", "kill-all", "kill-all", "lose-disk", "lose-disk"],
+];
+
+export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { seed, say } = options;
+  const random = createPrng(seed);
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
+  await using stack = new AsyncDisposableStack();
+  const failures: string[] = [];
+  const proxies = await Promise.all(PROGRAMS.map(startProxy));
+  for (const proxy of proxies) stack.use(proxy);
+  const fronts = proxies.map(({ address }) => address);
+  const broker = stack.use(await startKafka({ private: true, fronts, log: say }));
+  const programs = proxies.map((proxy, index) => {
+    proxy.leadTo(broker.behind[index] ?? "");
+    const name = PROGRAMS[index] ?? "";
+    const stateDirectory = join(directory, name, "state");
+    const config = configuration(stateDirectory);
+    const made = { name, stages: "audience", directory, config, proxy, stateDirectory };
+    return stack.use(new Member(made, (says) => failures.push(says)));
+  });
+  const spare = programs.pop();
+  if (spare === undefined) throw new Error("there is no program");
+  const world: FaultWorld = {
+    ...{ random, broker, members: programs, spare, setSick: () => undefined },
+    ...{ exposures: [], busy: new Set(), fail: (says) => failures.push(says), say },
+  };
+  const kafka = connect(broker.brokers);
+  stack.defer(() => kafka.close());
+  const kinds = await live(world, kafka, options);
+  say("all is healed; waiting until all is committed");
+  failures.push(...(await settle(world, kafka)));
+  const result = await judge(kafka, world, kinds, failures);
+  if (result.broken.length > 0) return { ...result, logs: directory };
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  return { ...result, logs: null };
+}
+
+/** The rounds. Returns which faults there were, by their number. */
+async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions) {
+  const { random, members, exposures } = world;
+  await Promise.all(members.map((member) => member.start()));
+  await Promise.all(members.map((member) => member.ready()));
+  const stop = new AbortController();
+  const publishing = publishSyncs({
+    ...{ producer: kafka.producer(), topic: topics.audienceSyncs },
+    ...{ random: random.fork(), stop: stop.signal },
+  });
+  publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
+  const injected = new Map<string, number>();
+  for (const [index, kinds] of plan.entries()) {
+    say(`round ${index + 1}: ${kinds.join(" and ")}`);
+    // Where nothing is under way, nothing can be cut short.
+    const before = await untilMore(kafka, 1);
+    await sleep(random.integer(0, 40));
+    await Promise.all(
+      kinds.map(async (kind, position) => {
+        await sleep(position * random.integer(0, 2_000));
+        injected.set(kind, (injected.get(kind) ?? 0) + 1);
+        await inject(kind, world);
+      }),
+    );
+    for (const member of members) if (!member.isRunning) await member.start();
+    await untilMore(kafka, random.integer(1, 5_000), before);
+  }
+  await untilCalm(exposures);
+  await Promise.all(members.map((member) => member.ready().catch(() => undefined)));
+  stop.abort();
+  await publishing;
+  return injected;
+}
+
+/** Resolves when so many calls more are written, or none come; with how many there are. */
+async function untilMore(kafka: Kafka, more: number, before?: number): Promise<number> {
+  const untilMs = Date.now() + CALLS_LIMIT_MS;
+  const wanted = (before ?? (await written(kafka).catch(() => 0))) + more;
+  for (let last = 0; ; ) {
+    // While the broker is away it does not answer, and nothing is written.
+    const now = await written(kafka).catch(() => last);
+    last = now;
+    if (now >= wanted || Date.now() > untilMs) return now;
+    await sleep(20);
+  }
+}
+
+async function written(kafka: Kafka): Promise<number> {
+  const offsets = await kafka.admin.offsets(topics.calls);
+  return offsets.reduce((sum, { end }) => sum + end, 0);
+}
+
+/** Waits until everything is committed, then stops the programs. Returns what is not as it should be. */
+async function settle({ members }: FaultWorld, kafka: Kafka): Promise<readonly string[]> {
+  const untilMs = Date.now() + SETTLED_LIMIT_MS;
+  let behind = ["nothing was read yet"];
+  while (behind.length > 0 && Date.now() < untilMs) {
+    await sleep(500);
+    const committed = await kafka.admin.committed(group, topics.audienceSyncs);
+    const offsets = new Map(committed.map(({ partition, offset }) => [partition, offset]));
+    behind = (await kafka.admin.offsets(topics.audienceSyncs)).flatMap(({ partition, end }) => {
+      const offset = offsets.get(partition) ?? 0;
+      return offset >= end ? [] : [`partition ${partition} is committed to ${offset} of ${end}`];
+    });
+  }
+  const statuses = await Promise.all(members.map((member) => member.stop()));
+  const ended = statuses.flatMap((status, index) =>
+    status === 0 ? [] : [`${members[index]?.name} ended with ${status} at the last SIGTERM`],
+  );
+  return [...behind, ...ended];
+}
+
+async function judge(
+  kafka: Kafka,
+  { exposures }: FaultWorld,
+  kinds: ReadonlyMap<string, number>,
+  failures: readonly string[],
+): Promise<Omit<ChaosResult, "logs">> {
+  const expected = await readExpected(kafka, topics, HELD);
+  const evidence = await readEvidence(kafka, topics);
+  const { violations, repeated, overtaken } = judgeAudiences(expected, evidence, exposures);
+  const changes = [...expected.told.values()].reduce((sum, told) => sum + told.length, 0);
+  const members = [...expected.members].map(([id, users]) => `${id} ${users.size}`);
+  const laws = AUDIENCE_LAWS.map(
+    (law) => `${law} = ${violations.filter((each) => each.law === law).length}`,
+  );
+  const broken = [...failures, ...violations.map(({ law, says }) => `${law}: ${says}`)];
+  const more = broken.length - TOLD_MAX;
+  return {
+    ledger: [
+      `changes        ${changes} of ${expected.told.size} users and traits`,
+      `calls          ${evidence.calls.length}, of which ${repeated} repeat another one`,
+      `overtaken      ${overtaken} users and traits, by a process that had been taken for dead`,
+      `members        ${members.join(", ")}`,
+      `dead letters   ${evidence.letters.size}`,
+      `faults         ${listed(kinds)}`,
+      `broken laws    ${laws.join(", ")}, run = ${failures.length}`,
+    ].join("\n"),
+    broken: [...broken.slice(0, TOLD_MAX), ...(more > 0 ? [`... and ${more} more`] : [])],
+  };
+}
+
+/** YAML for `switchyard run`; brokers and the admin port come by the environment. */
+function configuration(stateDirectory: string): string {
+  return stringify({
+    kafka: {
+      ...{ brokers: ["overridden:1"], topicPrefix: PREFIX, partitions: PARTITIONS },
+      ...{ replicationFactor: 1, sessionTimeout: `${SESSION_TIMEOUT_MS}ms` },
+    },
+    sources: [{ id: "platform" }],
+    defaultSource: "platform",
+    audienceDefaults: HELD,
+    audience: { stateDir: stateDirectory },
+    admin: { host: "127.0.0.1", port: 1 },
+  });
+}

@@ -1,0 +1,115 @@
+/** Reads from the topics of a run what was asked for and what was told, for `audience-laws.ts`. */
+
+import type { Audience } from "../../src/audience/audience.ts";
+import { audienceKey, firstOf, userOf } from "../../src/audience/keys.ts";
+import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import type { TopicNames } from "../../src/domain/topics.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { AudienceModel, type ModelOptions, type ModelRecord } from "../support/audience-model.ts";
+import { headerTexts } from "../support/calls.ts";
+import type { Evidence, Expected, ToldCall } from "./audience-laws.ts";
+import { AUDIENCES } from "./audience-publisher.ts";
+
+const STEP_BYTES_MAX = 1_024 * 1_024;
+
+/** What the records on `audience-syncs` should come to. */
+export async function readExpected(
+  kafka: Kafka,
+  topics: TopicNames,
+  held: ModelOptions,
+): Promise<Expected> {
+  const told = new Map<string, string[]>();
+  const members = new Map<string, ReadonlySet<string>>();
+  const letters = new Set<string>();
+  for (const records of await readTopic(kafka, topics.audienceSyncs)) {
+    const model = new AudienceModel(held);
+    for (const { partition, offset, value } of records) {
+      const record = readRecord(`${value}`);
+      if (record === null) letters.add(`${partition}/${offset}`);
+      else model.apply(record, offset);
+    }
+    for (const offset of model.refused) letters.add(`${records[0]?.partition}/${offset}`);
+    const seen = new Set<string>();
+    for (const { audienceId, userId, value, by } of model.calls) {
+      // Forgotten in the middle of a sync and listed by it again: the same message id.
+      const id = JSON.stringify([audienceId, userId, value, by]);
+      if (seen.has(id)) continue;
+      seen.add(id);
+      append(told, `${userId} ${audienceId}`, JSON.stringify(value));
+    }
+    for (const { id } of AUDIENCES) {
+      if (model.members(id).size > 0) members.set(id, model.members(id));
+    }
+  }
+  return { told, members, letters };
+}
+
+/** What the programs have written. */
+export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Evidence> {
+  const calls = (await readTopic(kafka, topics.calls)).flat().flatMap(toldCalls);
+  const letters = (await readTopic(kafka, topics.deadLetters)).flat().map((record) => {
+    const texts = headerTexts(record);
+    return `${texts[DEAD_LETTER_HEADER.partition]}/${texts[DEAD_LETTER_HEADER.offset]}`;
+  });
+  const members = new Map<string, ReadonlySet<string>>();
+  for (const records of await readTopic(kafka, topics.audienceMembers)) {
+    for (const [id, users] of membersOf(records)) members.set(id, users);
+  }
+  return { calls, members, letters: new Set(letters) };
+}
+
+function toldCalls({ value, timestampMs }: IncomingRecord): ToldCall[] {
+  const { userId, traits, messageId } = JSON.parse(`${value}`) as {
+    readonly userId: string;
+    readonly traits: Readonly<Record<string, unknown>>;
+    readonly messageId: string;
+  };
+  return Object.entries(traits).map(([trait, said]) => {
+    const about = `${userId} ${trait}`;
+    return { about, value: JSON.stringify(said), messageId, atMs: timestampMs };
+  });
+}
+
+/** By audience, from what compaction leaves of a partition of the changelog. */
+function membersOf(records: readonly IncomingRecord[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const left = new Map(records.map(({ key, value }) => [`${key}`, value]));
+  const audiences = AUDIENCES.flatMap(({ id }) => {
+    const entry = left.get(audienceKey(id));
+    return entry === undefined || entry === null ? [] : [JSON.parse(`${entry}`) as Audience];
+  });
+  const members = new Map(audiences.map(({ first }) => [first, new Set<string>()]));
+  for (const [key, value] of left) {
+    if (key.startsWith("m") && value !== null) members.get(firstOf(key))?.add(userOf(key));
+  }
+  return new Map(audiences.map(({ id, first }) => [id, members.get(first) ?? new Set()]));
+}
+
+/** All records of each partition. */
+async function readTopic(kafka: Kafka, topic: string): Promise<readonly IncomingRecord[][]> {
+  const partitions = await kafka.admin.offsets(topic);
+  return Promise.all(
+    partitions.map(async ({ partition, end }) => {
+      const all: IncomingRecord[] = [];
+      const signal = AbortSignal.timeout(120_000);
+      const range = { topic, partition, from: 0, to: end, bytesMax: STEP_BYTES_MAX, signal };
+      for await (const records of kafka.read(range)) for (const each of records) all.push(each);
+      return all;
+    }),
+  );
+}
+
+/** Null: what the platform sent is no JSON. */
+function readRecord(text: string): ModelRecord | null {
+  try {
+    return JSON.parse(text) as ModelRecord;
+  } catch {
+    return null;
+  }
+}
+
+function append(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

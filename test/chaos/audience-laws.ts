@@ -1,0 +1,177 @@
+/**
+ * What must hold of the calls of the audience stage, whatever was killed, frozen or lost. What they
+ * should be comes from `audience-model.ts`, which is given the same records.
+ *
+ *   law        of each user and trait, and whatever is repeated taken once    unless
+ *   untold     every change is told                                           overtaken
+ *   unwanted   nothing else is: no sync that was cut short removed anybody    overtaken
+ *   order      true and false come as the records say                         overtaken
+ *   last       what was told last, repeats included, is right                 overtaken
+ *   identity   a message id says one thing                                    -
+ *
+ *   law        of the run                                                     unless
+ *   letter     every record that cannot be used is a dead letter, no other    -
+ *   state      the changelog, compacted, has the members                      overtaken
+ *
+ * Overtaken: a process that stood still, or was out of reach, for longer than the session timeout
+ * may write the step that it had begun after its successor has written later ones
+ * (docs/audiences.md, Guarantees). So a call that came again behind another one, during such a
+ * fault, excuses its user and trait. A killed process excuses nothing.
+ */
+
+import type { Exposure, Violation } from "./laws.ts";
+
+export interface ToldCall {
+  /** User and trait. */
+  readonly about: string;
+  readonly value: string;
+  readonly messageId: string;
+  readonly atMs: number;
+}
+
+export interface Expected {
+  /** By user and trait, what they should be told, in its order. */
+  readonly told: ReadonlyMap<string, readonly string[]>;
+  /** By audience. */
+  readonly members: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Places of the records that cannot be used: `partition/offset`. */
+  readonly letters: ReadonlySet<string>;
+}
+
+export interface Evidence {
+  /** Those of one user in the order of their topic. */
+  readonly calls: readonly ToldCall[];
+  readonly members: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly letters: ReadonlySet<string>;
+}
+
+export type AudienceLaw =
+  | "untold"
+  | "unwanted"
+  | "order"
+  | "last"
+  | "identity"
+  | "letter"
+  | "state";
+export const AUDIENCE_LAWS: readonly AudienceLaw[] = [
+  "untold",
+  "unwanted",
+  "order",
+  "last",
+  "identity",
+  "letter",
+  "state",
+];
+
+export interface AudienceViolation extends Omit<Violation, "law"> {
+  readonly law: AudienceLaw;
+}
+
+export interface AudienceVerdict {
+  readonly violations: readonly AudienceViolation[];
+  readonly repeated: number;
+  /** Users and traits that are excused. */
+  readonly overtaken: number;
+}
+
+/** Faults after which a process may go on that has been taken for dead. */
+const OUTLIVED: ReadonlySet<string> = new Set(["freeze", "silence", "cut", "broker"]);
+
+export function judgeAudiences(
+  expected: Expected,
+  evidence: Evidence,
+  exposures: readonly Exposure[],
+): AudienceVerdict {
+  const violations: AudienceViolation[] = [];
+  const say = (law: AudienceLaw, says: string) => violations.push({ law, says });
+  const byAbout = Map.groupBy(evidence.calls, ({ about }) => about);
+  const excuses = exposures.filter(({ kind }) => OUTLIVED.has(kind));
+  const overtaken = new Set<string>();
+  let repeated = 0;
+  for (const about of new Set([...expected.told.keys(), ...byAbout.keys()])) {
+    const calls = byAbout.get(about) ?? [];
+    const firsts = firstsOf(calls);
+    repeated += calls.length - firsts.length;
+    if (isOvertaken(calls, excuses)) {
+      overtaken.add(about);
+      continue;
+    }
+    const wanted = expected.told.get(about) ?? [];
+    const told = firsts.map(({ value }) => value);
+    const law = difference(wanted, told);
+    const detail = `${about}: told ${told.join(", ") || "nothing"}, expected ${wanted.join(", ") || "nothing"}`;
+    if (law !== null) say(law, detail);
+    else if (calls.at(-1)?.value !== wanted.at(-1)) {
+      say("last", `${about}: told ${calls.at(-1)?.value} last, expected ${wanted.at(-1)}`);
+    }
+  }
+  for (const says of ambiguous(evidence.calls)) say("identity", says);
+  for (const says of differing("dead letter", expected.letters, evidence.letters)) {
+    say("letter", says);
+  }
+  for (const [id, wanted] of expected.members) {
+    const kept = evidence.members.get(id) ?? new Set();
+    for (const says of differing(`member of ${id}`, wanted, kept, (user) => {
+      return overtaken.has(`${user} ${id}`);
+    })) {
+      say("state", says);
+    }
+  }
+  return { violations, repeated, overtaken: overtaken.size };
+}
+
+/** Without what came again. */
+function firstsOf(calls: readonly ToldCall[]): readonly ToldCall[] {
+  const seen = new Set<string>();
+  return calls.filter(({ messageId }) => {
+    const isFirst = !seen.has(messageId);
+    seen.add(messageId);
+    return isFirst;
+  });
+}
+
+function isOvertaken(calls: readonly ToldCall[], exposures: readonly Exposure[]): boolean {
+  const seen = new Set<string>();
+  let last = "";
+  for (const { messageId, atMs } of calls) {
+    const isLate = seen.has(messageId) && messageId !== last;
+    if (isLate && exposures.some(({ fromMs, toMs }) => atMs >= fromMs && atMs <= toMs)) return true;
+    seen.add(messageId);
+    last = messageId;
+  }
+  return false;
+}
+
+function difference(wanted: readonly string[], told: readonly string[]): AudienceLaw | null {
+  if (wanted.length > told.length) return "untold";
+  if (wanted.length < told.length) return "unwanted";
+  if (wanted.every((value, index) => value === told[index])) return null;
+  const isSame = [...wanted].sort().join() === [...told].sort().join();
+  return isSame ? "order" : "unwanted";
+}
+
+function ambiguous(calls: readonly ToldCall[]): string[] {
+  const said = new Map<string, string>();
+  const found: string[] = [];
+  for (const { messageId, about, value } of calls) {
+    const says = `${about}=${value}`;
+    const before = said.get(messageId) ?? says;
+    said.set(messageId, before);
+    if (before !== says) found.push(`${messageId} says ${before} and ${says}`);
+  }
+  return found;
+}
+
+function differing(
+  what: string,
+  wanted: ReadonlySet<string>,
+  there: ReadonlySet<string>,
+  isExcused: (each: string) => boolean = () => false,
+): string[] {
+  const missing = [...wanted].filter((each) => !there.has(each) && !isExcused(each));
+  const more = [...there].filter((each) => !wanted.has(each) && !isExcused(each));
+  return [
+    ...missing.map((each) => `${each} is no ${what}`),
+    ...more.map((each) => `${each} is a ${what}, and should not be`),
+  ];
+}
