@@ -25,8 +25,10 @@ export interface SentCall {
   readonly fields: unknown;
 }
 
-/** Stands for a text whose content does not matter here. */
-const OTHER_TEXT = "...";
+/** Stand for values whose content does not matter here. */
+const SOME_TEXT = "...";
+const SOME_OBJECT = {};
+const SOME_LIST: readonly unknown[] = [];
 
 interface Field {
   readonly name: string;
@@ -39,7 +41,7 @@ const READ = ["type", "messageId", "userId", "anonymousId", "writeKey"];
 const NOT_READ = [
   ...["groupId", "previousId", "event", "name", "category"],
   ...["properties", "traits", "context", "integrations", "Integrations"],
-  ...["timestamp", "originalTimestamp", "sentAt", "receivedAt"],
+  ...["sentAt", "receivedAt"],
 ];
 
 /** By their names' lengths. */
@@ -77,7 +79,7 @@ function fieldAt(bytes: Buffer, start: number, end: number): Field | null {
   for (const field of FIELDS.get(end - start - 2) ?? []) {
     if (isAt(bytes, start + 1, field.bytes)) return field;
   }
-  if (!hasEscapes(bytes, start, end)) return null;
+  if (isPlain(bytes, start, end)) return null;
   const name = nameAt(bytes, start, end);
   return FIELDS.get(name.length)?.find((each) => each.name === name) ?? null;
 }
@@ -87,18 +89,22 @@ function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
   return true;
 }
 
-function hasEscapes(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
-  return false;
+/** Whether a text is ASCII without escapes, and so the same in all encodings. */
+function isPlain(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === BACKSLASH || byte > 0x7f) return false;
+  }
+  return true;
 }
 
 function valueAt(bytes: Buffer, start: number, end: number, isRead: boolean): unknown {
-  if (beginsWith(bytes, "object", start)) return {};
-  if (beginsWith(bytes, "list", start)) return [];
+  if (beginsWith(bytes, "object", start)) return SOME_OBJECT;
+  if (beginsWith(bytes, "list", start)) return SOME_LIST;
   if (bytes[start] !== QUOTE) return JSON.parse(textOf(bytes, start, end));
-  if (!isRead) return end - start === 2 ? "" : OTHER_TEXT;
-  if (hasEscapes(bytes, start, end)) return JSON.parse(textOf(bytes, start, end));
-  return textOf(bytes, start + 1, end - 1);
+  if (!isRead) return end - start === 2 ? "" : SOME_TEXT;
+  if (isPlain(bytes, start, end)) return bytes.toString("latin1", start + 1, end - 1);
+  return JSON.parse(textOf(bytes, start, end));
 }
 
 /** The text of a part of the bytes. */

@@ -32,6 +32,8 @@ export function endOfText(bytes: Buffer, start: number): number {
   const { length } = bytes;
   for (let at = start + 1; at < length; at += 1) {
     const byte = bytes[at] ?? 0;
+    // Most are small letters.
+    if (byte > BACKSLASH) continue;
     if (byte === QUOTE) return at + 1;
     if (byte < 0x20) return -1;
     if (byte === BACKSLASH) {

@@ -26,8 +26,7 @@ import type { Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
-import type { Log, LogFields } from "../telemetry/log.ts";
+import type { Log } from "../telemetry/log.ts";
 import { type Answer, type Code, failure, retryAfterS, SUCCESS } from "./answer.ts";
 import { authenticate, basicUser, type WriteKeys, writeKeys } from "./auth.ts";
 import { createHandOver, type HandOver } from "./hand-over.ts";
@@ -36,6 +35,7 @@ import { type BytesInHand, bytesInHand, type CallRate, callRate, type Hold } fro
 import { type Outline, readBody } from "./read-body.ts";
 import { batchFrame, singleFrame } from "./read-call.ts";
 import { type CallsRead, countLeftOut, readCalls } from "./read-calls.ts";
+import { createReport, type Report } from "./report.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 
 export interface IngestDeps {
@@ -74,7 +74,6 @@ const ACKNOWLEDGE_LIMIT_MS = 7_000;
 const ACKNOWLEDGE_LEAST_MS = 1_000;
 /** Calls read between two looks at other work: a few milliseconds. */
 const PIECE_CALLS = 500;
-const LOG_LINES_PER_SECOND = 10;
 const OVERLOADED_WAIT_MS = 1_000;
 const UNAVAILABLE_WAIT_MS = 2_000;
 
@@ -168,6 +167,23 @@ interface Work {
 }
 
 async function answerOf(work: Work): Promise<Answer | null> {
+  // The body is out of reach before its records wait for Kafka, and so its memory is free.
+  const asked = await readRequest(work);
+  if (asked === null || "kind" in asked) return asked;
+  const { source, read } = asked;
+  const written = await handOver(work, read);
+  if (written === null) return refusal("kafka-unavailable");
+  work.intake.report.taken(source.id, { written, leftOut: read.leftOut });
+  return work.type === null ? SUCCESS : singleAnswer(read);
+}
+
+interface Asked {
+  readonly source: Source;
+  readonly read: CallsRead;
+}
+
+/** The calls that are let in, or the answer to those that are not. */
+async function readRequest(work: Work): Promise<Asked | Answer | null> {
   const { intake, request, type, hold } = work;
   const body = await readRequestBody(request, BODY_BYTES_MAX, hold);
   if (body.kind === "gone") return null;
@@ -191,10 +207,7 @@ async function answerOf(work: Work): Promise<Answer | null> {
   if (waitMs !== undefined && waitMs > 0) {
     return failure("rate-limited", null, retryAfterS(waitMs, Math.random()));
   }
-  const written = await handOver(work, read);
-  if (written === null) return refusal("kafka-unavailable");
-  intake.report.taken(source.id, { written, leftOut: read.leftOut });
-  return type === null ? SUCCESS : singleAnswer(read);
+  return { source, read };
 }
 
 /** Of a whole body; it takes turns with other work. */
@@ -249,41 +262,4 @@ function refusal(code: Code, detail: string | null = null): Answer {
   const waitMs = { overloaded: OVERLOADED_WAIT_MS, "kafka-unavailable": UNAVAILABLE_WAIT_MS };
   if (!(code === "overloaded" || code === "kafka-unavailable")) return failure(code, detail);
   return failure(code, detail, retryAfterS(waitMs[code], Math.random()));
-}
-
-interface Report {
-  answered(answer: Answer | null, tookMs: number): void;
-  taken(source: SourceId, read: { readonly written: number } & Pick<CallsRead, "leftOut">): void;
-  failed(error: unknown): Answer;
-}
-
-/** Counts what happens, and logs what an operator should look at. */
-function createReport({ metrics, log, clock }: IngestDeps): Report {
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
-  const duration = metrics.ingestDuration.bind({});
-  const recordsOut = metrics.recordsOut.bind({ stage: "ingest" });
-  const warn = (fields: LogFields, msg: string) => {
-    const linesLeftOut = lines.admit(clock.nowMs());
-    if (linesLeftOut !== null) log.warn({ stage: "ingest", ...fields, linesLeftOut }, msg);
-  };
-  return {
-    answered: (answer, tookMs) => {
-      const code = answer === null ? "gone" : answer.kind === "success" ? "ok" : answer.code;
-      metrics.ingestRequests.bind({ code }).inc();
-      duration.observe(tookMs / 1_000);
-      if (code !== "ok" && code !== "gone") warn({ code }, "ingest.refused");
-    },
-    taken: (source, { written, leftOut }) => {
-      recordsOut.inc(written);
-      metrics.ingestCalls.bind({ source }).inc(written);
-      for (const [reason, { count, error }] of leftOut) {
-        metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
-        warn({ source, reason, count, error }, "ingest.calls.left-out");
-      }
-    },
-    failed: (error) => {
-      log.error({ stage: "ingest", err: error }, "ingest.failed");
-      return failure("kafka-unavailable", null, 1);
-    },
-  };
 }

@@ -1,0 +1,52 @@
+/** What ingest counts, and what it logs for an operator to look at. */
+
+import type { SourceId } from "../domain/ids.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import { lineLimit } from "../telemetry/line-limit.ts";
+import type { Log, LogFields } from "../telemetry/log.ts";
+import { type Answer, failure } from "./answer.ts";
+import type { CallsRead } from "./read-calls.ts";
+
+interface ReportDeps {
+  readonly clock: { nowMs(): number };
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const LOG_LINES_PER_SECOND = 10;
+
+export interface Report {
+  answered(answer: Answer | null, tookMs: number): void;
+  taken(source: SourceId, read: { readonly written: number } & Pick<CallsRead, "leftOut">): void;
+  failed(error: unknown): Answer;
+}
+
+export function createReport({ metrics, log, clock }: ReportDeps): Report {
+  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const duration = metrics.ingestDuration.bind({});
+  const recordsOut = metrics.recordsOut.bind({ stage: "ingest" });
+  const warn = (fields: LogFields, msg: string) => {
+    const linesLeftOut = lines.admit(clock.nowMs());
+    if (linesLeftOut !== null) log.warn({ stage: "ingest", ...fields, linesLeftOut }, msg);
+  };
+  return {
+    answered: (answer, tookMs) => {
+      const code = answer === null ? "gone" : answer.kind === "success" ? "ok" : answer.code;
+      metrics.ingestRequests.bind({ code }).inc();
+      duration.observe(tookMs / 1_000);
+      if (code !== "ok" && code !== "gone") warn({ code }, "ingest.refused");
+    },
+    taken: (source, { written, leftOut }) => {
+      recordsOut.inc(written);
+      metrics.ingestCalls.bind({ source }).inc(written);
+      for (const [reason, { count, error }] of leftOut) {
+        metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
+        warn({ source, reason, count, error }, "ingest.calls.left-out");
+      }
+    },
+    failed: (error) => {
+      log.error({ stage: "ingest", err: error }, "ingest.failed");
+      return failure("kafka-unavailable", null, 1);
+    },
+  };
+}
