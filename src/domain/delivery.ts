@@ -70,7 +70,7 @@ export type ParsedDelivery =
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
 type Field = keyof typeof DELIVERY_HEADER;
-type Found = { -readonly [Name in Field]: string | null };
+type Found = { -readonly [Name in Field]: Buffer | null };
 
 const FIELDS: ReadonlyMap<string, Field> = new Map(
   Object.entries(DELIVERY_HEADER).map(([field, name]) => [name, field as Field]),
@@ -101,37 +101,39 @@ const NUMBERS = [
   "dueAt",
   "notBefore",
 ] as const;
+/** So many digits stay below 2^53. */
+const DIGITS_MAX = 15;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
 
 /** Reads a delivery from its record's headers; of a repeated header the last one counts. */
 export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
   const found = { ...NOTHING_FOUND };
   for (const [name, value] of headers) {
     const field = FIELDS.get(name);
-    if (field !== undefined && value !== null) found[field] = value.toString();
+    if (field !== undefined && value !== null) found[field] = value;
   }
   for (const field of NEEDED) {
-    if (found[field] === null || found[field] === "") return invalid(field, "is missing");
+    if (found[field] === null || found[field].length === 0) return invalid(field, "is missing");
   }
   for (const field of NUMBERS) {
-    // 15 digits stay below 2^53; a sign is for times before 1970.
-    const isNumber = found[field] === null || /^-?\d{1,15}$/.test(found[field]);
-    if (!isNumber) return invalid(field, "is no whole number");
+    if (Number.isNaN(whole(found[field]))) return invalid(field, "is no whole number");
   }
   const delivery: Delivery = {
-    messageId: found.messageId as MessageId,
-    source: found.source as SourceId,
-    destination: found.destination as DestinationId,
-    timestampMs: Number(found.timestamp),
-    receivedAtMs: Number(found.receivedAt),
-    endpoint: found.endpoint as EndpointKey | null,
-    attempt: Number(found.attempt),
+    messageId: text(found.messageId) as MessageId,
+    source: text(found.source) as SourceId,
+    destination: text(found.destination) as DestinationId,
+    timestampMs: whole(found.timestamp) ?? 0,
+    receivedAtMs: whole(found.receivedAt) ?? 0,
+    endpoint: text(found.endpoint) as EndpointKey | null,
+    attempt: whole(found.attempt) ?? 0,
     firstAttemptAtMs: whole(found.firstAttemptAt),
-    parked: Number(found.parked),
+    parked: whole(found.parked) ?? 0,
     dueAtMs: whole(found.dueAt),
     notBeforeMs: whole(found.notBefore),
-    returnTopic: found.returnTopic,
-    rejected: endpointKeys(found.rejected),
-    lastOutcome: found.lastOutcome,
+    returnTopic: text(found.returnTopic),
+    rejected: endpointKeys(text(found.rejected)),
+    lastOutcome: text(found.lastOutcome),
   };
   return { kind: "delivery", delivery };
 }
@@ -141,8 +143,27 @@ function invalid(field: Field, what: string): ParsedDelivery {
   return { kind: "invalid", header, error: `the header ${header} ${what}` };
 }
 
-function whole(text: string | null): number | null {
-  return text === null ? null : Number(text);
+function text(value: Buffer | null): string | null {
+  return value === null ? null : value.toString();
+}
+
+/**
+ * NaN for what is no whole number; a minus is for times before 1970. Read from the bytes: making a
+ * text of each number would be felt.
+ */
+function whole(value: Buffer | null): number | null {
+  if (value === null) return null;
+  const isNegative = value[0] === MINUS;
+  const start = isNegative ? 1 : 0;
+  const digits = value.length - start;
+  if (digits < 1 || digits > DIGITS_MAX) return Number.NaN;
+  let number = 0;
+  for (let at = start; at < value.length; at += 1) {
+    const digit = (value[at] ?? 0) - DIGIT_0;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return isNegative ? -number : number;
 }
 
 function endpointKeys(value: string | null): readonly EndpointKey[] {

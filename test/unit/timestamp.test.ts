@@ -127,3 +127,13 @@ test.each([
 ])("%j is not read", (value) => {
   expect(readTimestamp(value)).toBeNull();
 });
+
+test.each([
+  0, 1, 999, 1_000, -1, -999, -1_000, -1_001, 1_772_357_415_250, 1_772_357_415_009,
+  -62_167_219_200_000, 253_402_300_799_999,
+])("%d is written as Date writes it, whatever was written before", (atMs) => {
+  for (const before of [atMs, atMs - 1, atMs + 1, 1_772_357_415_999]) {
+    isoTimestamp(before);
+    expect(isoTimestamp(atMs)).toBe(new Date(atMs).toISOString());
+  }
+});
