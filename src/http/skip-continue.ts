@@ -16,6 +16,8 @@ export interface ResponseStart {
 }
 
 const STATUS_END = "HTTP/1.1 100".length;
+const STATUS_AT = "HTTP/1.1 ".length;
+const DIGIT_1 = 0x31;
 const END = "\r\n\r\n";
 /** A 100 response longer than this is left to the parser, which refuses it. */
 const HEAD_BYTES_MAX = 16_384;
@@ -44,6 +46,8 @@ export function skipContinue(socket: Socket, start: ResponseStart): void {
 
 /** What follows a 100 response; the bytes themselves when there is none; null when unknown. */
 function afterContinue(bytes: Buffer): Buffer | null {
+  // Hardly any response has another than a final status: it shows at once.
+  if (bytes.length >= STATUS_END && bytes[STATUS_AT] !== DIGIT_1) return bytes;
   const head = bytes.toString("latin1", 0, STATUS_END);
   if (!/^HTTP\/1\.[01] 100$/.test(head)) {
     const couldBecome =
