@@ -44,6 +44,8 @@ export class AudienceWorld {
   readonly cluster: MemoryCluster;
   readonly partitions: number;
   readonly #options: WorldOptions;
+  /** Their partitions are somebody else's, though they have not heard of it. */
+  readonly takenForDead = new Set<MemoryKafka>();
   /** Those that live, with how far they are by partition. */
   readonly #processes = new Map<
     MemoryKafka,
@@ -181,7 +183,7 @@ export class AudienceWorld {
     const all = [...Array(this.partitions).keys()];
     await this.until(() =>
       all.every((partition) => {
-        const end = this.#end(partition);
+        const end = this.cluster.endOf(topics.audienceSyncs, partition);
         return [...this.#processes.values()].some(({ finished, consumer }) => {
           const owned = consumer.progress().find((each) => each.partition === partition);
           if (owned === undefined) return false;
@@ -190,11 +192,6 @@ export class AudienceWorld {
       }),
     );
     await this.clock.advance(COMMIT_MS);
-  }
-
-  #end(partition: number): number {
-    const records = this.cluster.records(topics.audienceSyncs);
-    return records.filter((record) => record.partition === partition).length;
   }
 
   #watched(kafka: MemoryKafka): Kafka {
@@ -211,6 +208,7 @@ export class AudienceWorld {
             const { partition } = assigned;
             return options.onAssigned({
               ...assigned,
+              isOurs: async () => !this.takenForDead.has(kafka) && (await assigned.isOurs()),
               finish: (offset) => {
                 finished.set(partition, Math.max(finished.get(partition) ?? 0, offset + 1));
                 assigned.finish(offset);

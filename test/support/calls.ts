@@ -61,11 +61,20 @@ export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): Inc
   };
 }
 
-/** Headers as text; of a repeated one the last. */
-export function headerTexts(record: {
+interface Headed {
   readonly sharedHeaders?: IncomingRecord["headers"];
   readonly headers: IncomingRecord["headers"];
-}): Record<string, string | null> {
+}
+
+/** Tests look at all records again after each step. */
+const known = new WeakMap<Headed, Readonly<Record<string, string | null>>>();
+
+/** Headers as text; of a repeated one the last. */
+export function headerTexts(record: Headed): Readonly<Record<string, string | null>> {
+  const before = known.get(record);
+  if (before !== undefined) return before;
   const all = [...(record.sharedHeaders ?? []), ...record.headers];
-  return Object.fromEntries(all.map(([name, value]) => [name, value?.toString() ?? null]));
+  const texts = Object.fromEntries(all.map(([name, value]) => [name, value?.toString() ?? null]));
+  known.set(record, texts);
+  return texts;
 }

@@ -53,6 +53,11 @@ export class MemoryCluster {
     return this.#broker.topics.get(topic).partitions.flatMap(({ records }) => records);
   }
 
+  /** The offset of the record that is written next. */
+  endOf(topic: string, partition: number): number {
+    return this.#broker.topics.get(topic).partition(partition).end;
+  }
+
   /** No broker answers until `comeUp`. */
   goDown(): void {
     this.#downSinceMs = this.#broker.clock.nowMs();
