@@ -1,9 +1,6 @@
 // The image and the compose file: what they name exists, is pinned, and agrees with the project.
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
@@ -86,24 +83,6 @@ test("the image has this project's Node, no root, no development dependencies", 
   expect(bases).toEqual([expected, expected]);
   expect(stages.at(-1)).toMatch(/^USER node$/m);
   expect(DOCKERFILE).toContain("npm ci --omit=dev --ignore-scripts");
-});
-
-test.each([
-  [200, 0],
-  [503, 1],
-])("the image's health check, answered with %i, exits with %i", async (statusCode, exitStatus) => {
-  const server = createServer((_, response) => response.writeHead(statusCode).end());
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
-  const [, command = ""] = /^HEALTHCHECK[^[]*(\[.*\])$/m.exec(DOCKERFILE) ?? [];
-  const [node, ...args] = JSON.parse(command);
-  expect(node).toBe("node");
-  const check = spawn(process.execPath, args, {
-    env: { ...process.env, SWITCHYARD_ADMIN_PORT: String(port) },
-  });
-  expect(await once(check, "exit")).toEqual([exitStatus, null]);
-  server.close();
 });
 
 test("what the image copies exists and passes .dockerignore", () => {

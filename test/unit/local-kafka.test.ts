@@ -1,18 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+// Which Kafka is taken, and how it is set up; test/local and test/integration have what starts it.
+
+import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { environmentBrokers, noKafka } from "../../tools/kafka/choose.ts";
 import { javaVersion } from "../../tools/kafka/java-home.ts";
-import { holdLock } from "../../tools/kafka/lock.ts";
-import { answers, freePort } from "../../tools/kafka/probe.ts";
 import { brokerSettings, imageEnvironment, propertiesText } from "../../tools/kafka/settings.ts";
-import { startKafka } from "../../tools/kafka/start.ts";
-
-const never = new AbortController().signal;
-const PID_MAX = 4_194_304; // no process has it
 
 describe("which Kafka", () => {
   afterEach(() => vi.unstubAllEnvs());
@@ -24,12 +16,6 @@ describe("which Kafka", () => {
   ])("SWITCHYARD_KAFKA_BROKERS=%j gives %j", (list, brokers) => {
     vi.stubEnv("SWITCHYARD_KAFKA_BROKERS", list);
     expect(environmentBrokers()).toEqual(brokers);
-  });
-
-  test("brokers that do not answer are an error that names them", async () => {
-    const address = `127.0.0.1:${await freePort()}`;
-    vi.stubEnv("SWITCHYARD_KAFKA_BROKERS", address);
-    await expect(startKafka()).rejects.toThrow(`SWITCHYARD_KAFKA_BROKERS is ${address}, but no`);
   });
 
   test("with none of the three, the error names them all and what Java lacks", () => {
@@ -61,58 +47,5 @@ describe("settings", () => {
   test("become the variables of the image", () => {
     const environment = imageEnvironment({ "node.id": "1", "a-b_c.d": "x" });
     expect(environment).toEqual({ KAFKA_NODE_ID: "1", KAFKA_A___B_C_D: "x" });
-  });
-});
-
-describe("probe", () => {
-  test("a port where nothing listens does not answer", async () => {
-    expect(await answers(`127.0.0.1:${await freePort()}`)).toBe(false);
-  });
-
-  test.each(["nonsense", "127.0.0.1:99999", ""])("%j does not answer", async (address) => {
-    expect(await answers(address)).toBe(false);
-  });
-
-  test.each([
-    ["something that is no broker", Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), false],
-    ["a broker, whose response begins so", Buffer.from("0000000a535759440000", "hex"), true],
-  ])("%s", async (_, response, expected) => {
-    const server = createServer((socket) => {
-      socket.on("error", () => undefined);
-      socket.once("data", () => socket.write(response));
-    });
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-    expect(await answers(`127.0.0.1:${port}`)).toBe(expected);
-    server.close();
-  });
-});
-
-describe("lock", () => {
-  let path = "";
-  beforeEach(() => {
-    path = join(mkdtempSync(join(tmpdir(), "switchyard-lock-")), "lock");
-  });
-  afterEach(() => rmSync(join(path, ".."), { recursive: true }));
-
-  test("the second waits, says for whom, and gets it when the first gives it back", async () => {
-    const first = await holdLock(path, never, () => undefined);
-    const waitedFor = Promise.withResolvers<number>();
-    const second = holdLock(path, never, waitedFor.resolve);
-    expect(await waitedFor.promise).toBe(process.pid);
-    first[Symbol.dispose]();
-    (await second)[Symbol.dispose]();
-  });
-
-  test("a lock whose owner is gone is taken over", async () => {
-    writeFileSync(path, String(PID_MAX));
-    using _ = await holdLock(path, never, () => expect.unreachable());
-  });
-
-  test("waiting ends when the signal aborts", async () => {
-    using _ = await holdLock(path, never, () => undefined);
-    const waiting = new AbortController();
-    const second = holdLock(path, waiting.signal, () => waiting.abort(new Error("enough")));
-    await expect(second).rejects.toThrow();
   });
 });

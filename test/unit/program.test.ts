@@ -1,6 +1,6 @@
-// Commands, their exit status and what they say. Kafka's are in publish.test.ts and topics-command.test.ts.
+// Commands, their exit status and what they say. Kafka's are in publish.test.ts and topics-command.test.ts;
+// test/local/program.test.ts starts the real program.
 
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -125,18 +125,4 @@ test.each([
 
 test("an empty secret signs nothing", async () => {
   expect(await runProgram(["sign", "--secret", ""], fakeShell(["x"]))).toBe(2);
-});
-
-// The real thing once: shebang file, Node, exit status, streams.
-test.each([
-  [["config", "check", "-c", GOOD], 0, "The configuration can be used", ""],
-  [["config", "check", "-c", BAD], 2, "", "3 problems"],
-  [["sign", "--secret", "abc123", "/no/such/file"], 1, "", "cannot be read"],
-] as const)("bin/switchyard.js %j ends with %i", (args, status, out, err) => {
-  const bin = join(import.meta.dirname, "../../bin/switchyard.js");
-  const { SWITCHYARD_KAFKA_BROKERS: _brokers, ...env } = process.env;
-  const ended = spawnSync(process.execPath, [bin, ...args], { encoding: "utf8", env });
-  expect(ended.status).toBe(status);
-  expect(ended.stdout).toContain(out);
-  expect(ended.stderr).toContain(err);
 });

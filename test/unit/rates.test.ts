@@ -2,12 +2,8 @@
 
 import { expect, test } from "vitest";
 
-import { createHealth } from "../../src/admin/health.ts";
-import { startAdmin } from "../../src/admin/server.ts";
 import { parseMetrics } from "../../src/cli/metrics-text.ts";
 import { breakersOf, type Process, rateOf } from "../../src/cli/rates.ts";
-import { scrapeTwice } from "../../src/cli/scrape.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
 
 test("reads Prometheus' text format", () => {
   const text = [
@@ -79,30 +75,4 @@ test("a breaker is as bad as the worst process says", () => {
   const other = process("", state("a", 2) + state("b", 0));
   expect(breakersOf([one, other], "crm")).toEqual({ endpoints: 3, open: 1, halfOpen: 1 });
   expect(breakersOf([one], "else")).toBe(null);
-});
-
-test("looks at real admin ports, and says of others why not", async () => {
-  const metrics = createMetrics();
-  const address = { host: "127.0.0.1", port: 0 };
-  await using admin = await startAdmin(address, createHealth(), metrics);
-  await using closed = await startAdmin(address, createHealth(), metrics);
-  const gone = `127.0.0.1:${closed.port}`;
-  await closed[Symbol.asyncDispose]();
-  metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
-  const accepted = metrics.attempts.bind({ destination: "crm", outcome: "accepted" });
-  accepted.inc(5);
-  let looks = 0;
-  metrics.onScrape(() => {
-    looks += 1;
-    if (looks === 2) accepted.inc(7);
-  });
-  const here = `127.0.0.1:${admin.port}`;
-  const never = new AbortController().signal;
-  const [one, other] = await scrapeTwice([here, gone], 50, never);
-  expect(other).toEqual({ kind: "unreachable", address: gone, why: "ECONNREFUSED" });
-  if (one?.kind !== "process") throw new Error(one?.why);
-  const { before, after } = one.process;
-  const minutes = (after.atMs - before.atMs) / 60_000;
-  const rate = rateOf([one.process], "deliver", "crm");
-  expect((rate?.donePerMinute ?? 0) * minutes).toBeCloseTo(7);
 });

@@ -15,7 +15,7 @@ import type { Producer } from "../../src/kafka/port.ts";
 import { anyJson, anyValue, nearCall, validCall } from "../support/generated-calls.ts";
 import { ingestWorld, KEY } from "../support/ingest-world.ts";
 
-const REQUESTS = Number(process.env.SWITCHYARD_FUZZ_REQUESTS ?? 1_500);
+const REQUESTS = Number(process.env.SWITCHYARD_FUZZ_REQUESTS ?? 5_000);
 /** Sent side by side. */
 const AT_A_TIME = 16;
 

@@ -1,0 +1,37 @@
+// Whether a broker answers at an address, asked of real sockets.
+
+import { createServer } from "node:net";
+import { afterEach, expect, test, vi } from "vitest";
+
+import { answers, freePort } from "../../tools/kafka/probe.ts";
+import { startKafka } from "../../tools/kafka/start.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+test("a port where nothing listens does not answer", async () => {
+  expect(await answers(`127.0.0.1:${await freePort()}`)).toBe(false);
+});
+
+test.each(["nonsense", "127.0.0.1:99999", ""])("%j does not answer", async (address) => {
+  expect(await answers(address)).toBe(false);
+});
+
+test.each([
+  ["something that is no broker", Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), false],
+  ["a broker, whose response begins so", Buffer.from("0000000a535759440000", "hex"), true],
+])("%s", async (_, response, expected) => {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.write(response));
+  });
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  expect(await answers(`127.0.0.1:${port}`)).toBe(expected);
+  server.close();
+});
+
+test("brokers that do not answer are an error that names them", async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  vi.stubEnv("SWITCHYARD_KAFKA_BROKERS", address);
+  await expect(startKafka()).rejects.toThrow(`SWITCHYARD_KAFKA_BROKERS is ${address}, but no`);
+});

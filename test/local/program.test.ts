@@ -1,0 +1,34 @@
+// The program as people start it: shebang file, Node, exit status, streams.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+import { SMALL } from "../support/config-source.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "switchyard-program-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GOOD = file("good.yaml", SMALL);
+const BAD = file("bad.yaml", "kafka: { partitions: 0 }\nlog: { level: loud }");
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test.each([
+  [["config", "check", "-c", GOOD], 0, "The configuration can be used", ""],
+  [["config", "check", "-c", BAD], 2, "", "3 problems"],
+  [["sign", "--secret", "abc123", "/no/such/file"], 1, "", "cannot be read"],
+] as const)("bin/switchyard.js %j ends with %i", (args, status, out, err) => {
+  const bin = join(import.meta.dirname, "../../bin/switchyard.js");
+  const { SWITCHYARD_KAFKA_BROKERS: _brokers, ...env } = process.env;
+  const ended = spawnSync(process.execPath, [bin, ...args], { encoding: "utf8", env });
+  expect(ended.status).toBe(status);
+  expect(ended.stdout).toContain(out);
+  expect(ended.stderr).toContain(err);
+});
