@@ -6,11 +6,11 @@ import { expect, test } from "vitest";
 
 import { AudienceModel, type ModelRecord } from "../support/audience-model.ts";
 import { AudienceWorld } from "../support/audience-world.ts";
-import { GENERATED_INPUTS } from "../support/generated-inputs.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { MemoryStores } from "../support/memory-stores.ts";
 
 /** Each is a whole run of the stage. */
-const RUNS = Math.min(400, GENERATED_INPUTS / 40);
+const RUNS = costlyInputs(40, 400);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
 const AUDIENCES = ["a", "b"];
 const HELD = { heldShare: 0.5, heldMinimum: 1 };

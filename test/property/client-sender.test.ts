@@ -10,6 +10,7 @@ import type { Loss } from "../../src/client/client-error.ts";
 import { CALL_BYTES_MAX, type EncodedCall } from "../../src/client/encode.ts";
 import type { Outcome } from "../../src/client/retry.ts";
 import { Sender, type Timer } from "../../src/client/sender.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { createPrng } from "../support/prng.ts";
 
@@ -210,7 +211,7 @@ test("every call ends acknowledged or reported, in order, within the limits", as
       expect(run.atOnce.most).toBeLessThanOrEqual(1);
       expect([...run.timers]).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: costlyInputs(10, 2_000) },
   );
 });
 

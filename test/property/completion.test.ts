@@ -5,9 +5,12 @@ import { expect, test } from "vitest";
 
 import { decodeCommitRuns, METADATA_CHARS_MAX } from "../../src/kafka/commit-runs.ts";
 import { Completion } from "../../src/kafka/completion.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { createPrng } from "../support/prng.ts";
 
 const topicId = "Zm9vYmFyYmF6cXV4MTIzNA";
+/** Each input is hundreds of records. */
+const numRuns = costlyInputs(20, 1_000);
 
 type Step =
   | { readonly kind: "take"; readonly count: number }
@@ -147,6 +150,7 @@ test.each([1, 7, 256, 5_000])(
           model.complete();
         },
       ),
+      { numRuns },
     );
   },
 );
@@ -172,6 +176,7 @@ test("256 records fit, however far apart and in whatever order they are finished
         expect(completion.metadata().length).toBeLessThanOrEqual(METADATA_CHARS_MAX);
       },
     ),
+    { numRuns },
   );
 });
 
@@ -190,6 +195,7 @@ test("more than fits is not taken, and what is in hand still fits when every oth
       for (let index = 1; index < hand.length; index += 2) completion.finish(hand[index] ?? -1);
       expect(completion.metadata().length).toBeLessThanOrEqual(METADATA_CHARS_MAX);
     }),
+    { numRuns },
   );
 });
 
@@ -214,7 +220,7 @@ test("the map fits through restarts and whatever else, when it is as full as it 
       }
       model.complete();
     }),
-    { numRuns: 100 },
+    { numRuns: costlyInputs(50, 300) },
   );
 });
 

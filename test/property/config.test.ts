@@ -10,11 +10,20 @@ import { printConfig } from "../../src/config/print.ts";
 import { pathText, problemText } from "../../src/config/problem.ts";
 import { readYaml } from "../../src/config/yaml.ts";
 import { SMALL } from "../support/config-source.ts";
-import { GENERATED_INPUTS } from "../support/generated-inputs.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
+import { anyText } from "../support/generated-text.ts";
 
 const noFiles = () => ({ kind: "unreadable", why: "no files here" }) as const;
-/** Each input is a whole configuration, so these are not the cheap ones. */
-const numRuns = Math.min(GENERATED_INPUTS, 5_000);
+/** Each input is a whole configuration. */
+const numRuns = costlyInputs(5, 5_000);
+/** As parsed from a good file. */
+const good = treeOf(SMALL);
+
+function treeOf(text: string): unknown {
+  const yaml = readYaml(text);
+  if (yaml.kind !== "yaml") throw new Error("this is not YAML");
+  return yaml.tree;
+}
 
 /** Loads as far as it goes; what comes out must be complete. */
 function use(raw: unknown, env: Record<string, string> = {}): void {
@@ -53,17 +62,13 @@ test("any tree gives a configuration or problems, never an exception", () => {
 test("so does any value in the place of a setting", () => {
   const paths = fc.array(fc.constantFrom(...names, 0, 1), { minLength: 1, maxLength: 5 });
   fc.assert(
-    fc.property(paths, tree, (path, value) => {
-      const yaml = readYaml(SMALL);
-      const raw: unknown = yaml.kind === "yaml" ? yaml.tree : null;
-      use(put(raw, path, value));
-    }),
+    fc.property(paths, tree, (path, value) => use(put(good, path, value))),
     { numRuns },
   );
 });
 
 test("so does any text as YAML, alone or inside a good file", () => {
-  const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), yamlLike());
+  const text = fc.oneof(fc.string(), anyText(), yamlLike());
   fc.assert(
     fc.property(text, fc.nat(SMALL.length), (noise, at) => {
       for (const source of [noise, SMALL.slice(0, at) + noise + SMALL.slice(at)]) {
@@ -72,7 +77,7 @@ test("so does any text as YAML, alone or inside a good file", () => {
         else expect(yaml.problems.length).toBeGreaterThan(0);
       }
     }),
-    { numRuns: Math.ceil(numRuns / 10) },
+    { numRuns: costlyInputs(20, 1_000) },
   );
 });
 
@@ -80,8 +85,7 @@ test("so does any environment", () => {
   const name = fc.constantFrom("KAFKA_BROKERS", "KAFKA_TLS", "KAFKA_SASL_MECHANISM", "LOG_LEVEL");
   fc.assert(
     fc.property(name, fc.string(), (variable, value) => {
-      const yaml = readYaml(SMALL);
-      use(yaml.kind === "yaml" ? yaml.tree : null, { [`SWITCHYARD_${variable}`]: value });
+      use(good, { [`SWITCHYARD_${variable}`]: value });
     }),
     { numRuns },
   );
@@ -92,7 +96,6 @@ test("a duration is read back as it was written", () => {
     fc.property(fc.nat(1_000_000_000), (ms) => {
       expect(parseDuration(durationText(ms))).toBe(ms);
     }),
-    { numRuns },
   );
 });
 
@@ -106,7 +109,6 @@ test("a shown URL has neither password nor query values", () => {
       expect(shown).not.toContain(value);
       expect(shown).toContain(path);
     }),
-    { numRuns },
   );
 });
 

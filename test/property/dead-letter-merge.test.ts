@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 
 import { mergeByTime } from "../../src/dead-letter/merge.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 
 function recordAt(partition: number, offset: number, timestampMs: number): IncomingRecord {
   const nothing = { key: null, value: null, headers: [] };
@@ -49,6 +50,7 @@ test("all records once, in each partition's order; by time where partitions' tim
         expect(atMs).toEqual(atMs.toSorted((a, b) => a - b));
       },
     ),
+    { numRuns: costlyInputs(4) },
   );
 });
 

@@ -8,6 +8,7 @@ import { decide } from "../../src/deliver/decide.ts";
 import { plan } from "../../src/deliver/plan.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { deliveryOf, webhookDestination } from "../support/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
@@ -116,6 +117,7 @@ test("every delivery ends, is attempted at least once when it may be, and never 
       for (const atMs of attemptsAtMs) expect(atMs - START_MS).toBeLessThanOrEqual(retry.windowMs);
       if (!enabled) expect(attemptsAtMs).toEqual([]);
     }),
+    { numRuns: costlyInputs(4) },
   );
 });
 
@@ -126,6 +128,7 @@ test("no attempt comes before its tier's delay, and Retry-After never shortens i
         expect(delayMs).toBeGreaterThanOrEqual(tierMs);
       }
     }),
+    { numRuns: costlyInputs(4) },
   );
 });
 

@@ -5,12 +5,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { hmacSha1 } from "../../src/deliver/hmac-sha1.ts";
+import { anyText } from "../support/generated-text.ts";
 
 const byNode = (body: Uint8Array, secret: string) =>
   createHmac("sha1", secret).update(body).digest("hex");
 
 test("any secret signs any body as createHmac does", () => {
-  const secrets = fc.string({ unit: "binary", minLength: 1, maxLength: 150 });
+  const secrets = anyText({ minLength: 1, maxLength: 150 });
   fc.assert(
     fc.property(secrets, fc.uint8Array({ maxLength: 300 }), (secret, bytes) => {
       expect(hmacSha1(Buffer.from(bytes), secret)).toBe(byNode(bytes, secret));

@@ -2,8 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DamagedBatchError } from "../../src/kafka/damaged-batch.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { OriginalDecoder, originalDecodeMessages } from "../support/original-kafkajs.ts";
 import { altered, decode, encodeBatch } from "../support/record-batches.ts";
+
+/** Each input is dozens of records. */
+const numRuns = costlyInputs(10, 5_000);
 
 const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
 const nullable = fc.option(bytes, { nil: null });
@@ -44,6 +48,7 @@ test("reads what kafkajs reads, apart from the form of headers", async () => {
         all.flat().map(({ headers }) => headers),
       );
     }),
+    { numRuns },
   );
 });
 
@@ -62,6 +67,7 @@ test("a cut-off batch at the end is left, those before it are read", async () =>
       }
       expect(await decode(records.subarray(0, cut))).toHaveLength(whole);
     }),
+    { numRuns },
   );
 });
 
@@ -74,6 +80,7 @@ test("no flipped bit behind the magic byte goes unnoticed", async () => {
       batch[at] = (batch[at] ?? 0) ^ (1 << (bit & 7));
       await expect(decode(batch)).rejects.toThrow(DamagedBatchError);
     }),
+    { numRuns },
   );
 });
 
@@ -90,5 +97,6 @@ test("with a right checksum, no bytes make it do anything but read or report dam
         expect(Array.isArray(outcome) || outcome instanceof DamagedBatchError).toBe(true);
       },
     ),
+    { numRuns },
   );
 });

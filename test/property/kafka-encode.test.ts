@@ -4,6 +4,7 @@ import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
 import { murmur2 } from "../../src/kafka/murmur2.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "../../src/kafka/varint.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import {
   OriginalEncoder,
   originalMurmur2,
@@ -64,7 +65,7 @@ test("writes the bytes that kafkajs writes", async () => {
         expect(actual.equals(expected.buffer)).toBe(true);
       },
     ),
-    { numRuns: 200 },
+    { numRuns: costlyInputs(10, 2_000) },
   );
 });
 
@@ -100,7 +101,7 @@ test.each([0, 1, 3, 4])(
           written.map((_, index) => `${baseOffset + index}`),
         );
       }),
-      { numRuns: 50 },
+      { numRuns: costlyInputs(20, 1_000) },
     );
   },
 );

@@ -6,7 +6,11 @@ import { expect, test } from "vitest";
 import { payload } from "../../src/deliver/payload.ts";
 import { sharedRequest } from "../../src/deliver/request.ts";
 import { parseWebhook } from "../../src/deliver/webhook.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 import { deliveryOf, webhookDestination } from "../support/webhook-destination.ts";
+
+/** Each input is a whole call. */
+const numRuns = costlyInputs(10);
 
 const json = fc.dictionary(fc.string(), fc.jsonValue());
 const call = fc.record(
@@ -34,6 +38,7 @@ test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is 
       expect(JSON.stringify(JSON.parse(body))).toBe(body);
       expect(Object.hasOwn(JSON.parse(body), "writeKey")).toBe(false);
     }),
+    { numRuns },
   );
 });
 
@@ -51,5 +56,6 @@ test("every attempt sends the same bytes and the same signature", () => {
       );
       expect(later).toEqual(first);
     }),
+    { numRuns },
   );
 });

@@ -4,6 +4,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { createRateLimiter } from "../../src/domain/rate-limit.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
+
+/** Each input is hundreds of events. */
+const numRuns = costlyInputs(10, 5_000);
 
 /** Runs events as fast as the limiter lets them, with timers that are late by the given amounts. */
 function timesOf(perSecond: number, latenessMs: readonly number[]): number[] {
@@ -32,6 +36,7 @@ test("no second holds more than the rate, however late the timers are", () => {
         expect((times[index] ?? 0) - (times[index - perSecond] ?? 0)).toBeGreaterThanOrEqual(1_000);
       }
     }),
+    { numRuns },
   );
 });
 
@@ -44,6 +49,7 @@ test("events are spread: no two closer than the spacing, but for what late timer
         expect(gapMs).toBeGreaterThanOrEqual(1_000 / perSecond - 1e-6);
       }
     }),
+    { numRuns },
   );
 });
 

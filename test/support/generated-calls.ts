@@ -3,6 +3,7 @@
 import fc from "fast-check";
 
 import { CALL_TYPES } from "../../src/domain/call.ts";
+import { anyText } from "./generated-text.ts";
 
 /** Keys that have surprised programs, among ordinary ones. */
 const key = fc.oneof(
@@ -14,7 +15,7 @@ const key = fc.oneof(
 );
 
 const leaf = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 12 }),
+  anyText({ maxLength: 12 }),
   fc.double(),
   fc.maxSafeInteger(),
   fc.boolean(),

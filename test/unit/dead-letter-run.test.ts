@@ -12,6 +12,7 @@ import {
   METADATA_BYTES_MAX,
   type PartitionRun,
 } from "../../src/dead-letter/run.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 
 const PLAN = { filter: EVERY_LETTER, limit: null, perSecond: null };
 const count = fc.nat();
@@ -40,6 +41,7 @@ test("what is kept of a run is what was stored", () => {
       const commits = partitions.map((partition) => encodeRun(given, "me", partition));
       expect(decodeRun(commits)).toEqual({ plan: given, by: "me", partitions });
     }),
+    { numRuns: costlyInputs(4) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { createSchedule } from "../../src/deliver/schedule.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 
 const one = { partition: 1 };
 const two = { partition: 2 };
@@ -101,5 +102,6 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
         );
       }
     }),
+    { numRuns: costlyInputs(4) },
   );
 });

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 
 import { merge, mergeable } from "../../src/ingest/merge.ts";
 import { anyJson } from "../support/generated-calls.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 
 test.each([
   ["only the batch's", { a: 1 }, undefined, { a: 1 }],
@@ -42,5 +43,6 @@ test("the call's own members always win, and what it lacks comes from the batch"
         if (!Object.hasOwn(ofCall, name)) expect(merged[name]).toBe(value);
       }
     }),
+    { numRuns: costlyInputs(4) },
   );
 });

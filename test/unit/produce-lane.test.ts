@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import type { RefusedRecord } from "../../src/kafka/port.ts";
 import { type LaneTopic, ProduceLane, type SendCall } from "../../src/kafka/produce-lane.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
 
 function outgoing(value: string): OutgoingRecord {
   return { topic: "t", key: null, value: Buffer.from(value), headers: [] };
@@ -134,5 +135,6 @@ test("whatever the broker takes: exactly the records above it are refused, the r
         expect(call.result).toHaveLength((sizes[index] ?? 0) > broker ? 1 : 0);
       }
     }),
+    { numRuns: costlyInputs(4) },
   );
 });
