@@ -20,7 +20,13 @@ export const STATIC_STEPS: readonly Step[] = [
       ...["src", "test", "tools", "bench", "bin"],
     ],
   },
-  { name: "types", command: ["tsc", "--noEmit"] },
+  {
+    name: "types",
+    command: [
+      ...["tsc", "--noEmit", "--incremental"],
+      ...["--tsBuildInfoFile", ".switchyard/types.tsbuildinfo"],
+    ],
+  },
 ];
 
 /** Runs all at once. Prints a line for each and the output of those that failed. Returns these. */
