@@ -68,6 +68,8 @@ export interface ConsumerGroup {
   readonly cluster: Cluster;
   /** Read anew for each fetch. */
   maxWaitTime: number;
+  /** When the last heartbeat was answered, in epoch milliseconds. */
+  readonly lastRequest: number;
   joinAndSync(): Promise<void>;
   /** Batches of the node's partitions, an empty one for each without records. */
   fetch(nodeId: string): Promise<FetchedBatch[]>;

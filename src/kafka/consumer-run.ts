@@ -23,6 +23,7 @@ import { errorTypes } from "./kafka-error.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
 import { type Memory, Ownership } from "./ownership.ts";
 import type { ConsumeOptions, PartitionProgress } from "./port.ts";
+import { SessionLease } from "./session-lease.ts";
 import { atMost, Signal } from "./signal.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -59,6 +60,7 @@ export class ConsumerRun {
   #group: ConsumerGroup | null = null;
   /** Changes with each assignment: what was fetched under an earlier one is dropped. */
   #epoch = 0;
+  readonly #lease: SessionLease;
   #givingUp: Promise<void> | null = null;
   /** Fetches in a row that met an unknown topic. */
   #unknownTopic = 0;
@@ -71,7 +73,9 @@ export class ConsumerRun {
     this.#topics = consume.topics;
     this.#onJoined = onJoined;
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
-    this.#ownership = new Ownership({ consume, times, memory, wake: this.#wake, log });
+    const lease = new SessionLease(sessionTimeoutMs, Date.now);
+    this.#lease = lease;
+    this.#ownership = new Ownership({ consume, times, memory, lease, wake: this.#wake, log });
     this.#client = clients.create();
     this.#consumer = this.#client.kafka.consumer({
       groupId: consume.groupId,
@@ -144,6 +148,7 @@ export class ConsumerRun {
       this.#group = group;
       const fetch = group.fetch.bind(group);
       group.fetch = (nodeId) => this.#fetch(group, () => fetch(nodeId));
+      this.#lease.watch(group);
     }
     await this.#giveUp();
     if (this.#state === "leaving") this.#state = "joining";
@@ -153,6 +158,7 @@ export class ConsumerRun {
     const group = this.#group;
     if (group === null || this.#state !== "joining") return;
     this.#epoch += 1;
+    this.#lease.begin();
     this.#ownership.assign(group, assignment);
     this.#state = "taking";
     this.#wake.fire();

@@ -206,6 +206,10 @@ export class OwnedPartition {
     this.#backlog.length = 0;
   }
 
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
   /** From now on `finish` does nothing. */
   fence(): void {
     this.dropBacklog();

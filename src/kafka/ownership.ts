@@ -9,12 +9,22 @@ import { ByteBudget } from "./byte-budget.ts";
 import { Committer } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-config.ts";
 import type { ConsumerGroup, FetchedBatch, FetchedOffset } from "./consumer-group.ts";
+import { errorTypes } from "./kafka-error.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { ConsumeOptions, PartitionProgress } from "./port.ts";
+import type { SessionLease } from "./session-lease.ts";
 import { atMost, type Signal } from "./signal.ts";
 
 /** kafkajs commits this before it resets a partition. */
 const OUT_OF_RANGE = -2;
+
+/** What the coordinator says to a member that it has given up. */
+const NOT_A_MEMBER: ReadonlySet<string> = new Set([
+  "UNKNOWN_MEMBER_ID",
+  "ILLEGAL_GENERATION",
+  "FENCED_INSTANCE_ID",
+]);
+const ASK_AGAIN_MS = 250;
 
 /** By topic and partition: finished in an earlier tenure or run, and not committed. */
 export type Memory = Map<string, Remembered>;
@@ -23,6 +33,7 @@ export interface OwnershipOptions {
   readonly consume: ConsumeOptions;
   readonly times: ConsumerTimes;
   readonly memory: Memory;
+  readonly lease: SessionLease;
   /** Fired when fetching may go on. */
   readonly wake: Signal;
   readonly log: Log;
@@ -152,14 +163,28 @@ export class Ownership {
       owned.hold(offset);
       this.#committer.progressed();
     };
+    const isOurs = (): Promise<boolean> => this.#isOurs(owned);
     const owned: OwnedPartition = new OwnedPartition({
       topic,
       partition,
       recordsMax: partitionRecordsMax,
       budget,
-      handler: onAssigned({ topic, partition, finish, hold }),
+      handler: onAssigned({ topic, partition, finish, hold, isOurs }),
     });
     return owned;
+  }
+
+  /** Asks the coordinator where the session may have run out. */
+  async #isOurs(owned: OwnedPartition): Promise<boolean> {
+    const { lease, wake } = this.#options;
+    for (let isLost = false; !isLost && !owned.isFenced; ) {
+      if (lease.isCertain()) return true;
+      await this.#group?.heartbeat({ interval: 0 }).catch((error: unknown) => {
+        isLost = [...errorTypes(error)].some((type) => NOT_A_MEMBER.has(type));
+      });
+      if (!isLost && !lease.isCertain()) await wake.wait(ASK_AGAIN_MS);
+    }
+    return false;
   }
 
   /** The log was cut off: offsets that were read before stand for other records now. */

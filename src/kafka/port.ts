@@ -86,6 +86,12 @@ export interface AssignedPartition {
    * call it before the record at `offset` is finished.
    */
   hold(offset: number | null): void;
+  /**
+   * Whether nobody else can have been given the partition until now. While the session cannot have
+   * run out it resolves at once; after that it asks the coordinator, and waits until it answers.
+   * For those who write what a successor would contradict: ask before each write.
+   */
+  isOurs(): Promise<boolean>;
 }
 
 export interface PartitionHandler {

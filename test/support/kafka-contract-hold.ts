@@ -1,4 +1,4 @@
-/** The contract of `hold`: what is finished above the held offset is handed over again. */
+/** The contract of `hold` (what is finished above the held offset comes again) and of `isOurs`. */
 
 import { describe, expect, test } from "vitest";
 
@@ -6,6 +6,18 @@ import { type Bench, values } from "./kafka-contract-bench.ts";
 import { Taker } from "./taker.ts";
 
 export function testHold(bench: Bench): void {
+  test("a partition is ours until it is given up", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 1);
+    const taker = new Taker();
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(1);
+    const assigned = taker.tenures[0]?.assigned;
+    expect(await assigned?.isOurs()).toBe(true);
+    await consumer.stop();
+    expect(await assigned?.isOurs()).toBe(false);
+  });
   describe("a partition held at an offset", () => {
     test("is committed no further, and everything from there on comes again", async () => {
       const kafka = bench.connect();

@@ -139,6 +139,7 @@ export class MemoryConsumer implements Consumer, Member {
     const handler = onAssigned({
       ...at,
       finish: (offset) => this.#finish(owned, offset),
+      isOurs: () => Promise.resolve(!owned.isFenced),
       hold: (offset) => {
         owned.hold(offset);
         this.#commitSoon();

@@ -89,6 +89,10 @@ export class OwnedPartition implements TopicPartition {
     return !this.#isFenced && this.#completion.finish(offset) !== null;
   }
 
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
   hold(offset: number | null): void {
     this.#heldAt = offset;
   }

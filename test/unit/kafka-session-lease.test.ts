@@ -1,0 +1,94 @@
+// How long a member can be certain that the group's coordinator has not given it up.
+
+import { expect, test } from "vitest";
+
+import type { ConsumerGroup } from "../../src/kafka/consumer-group.ts";
+import { SessionLease } from "../../src/kafka/session-lease.ts";
+
+/** A group whose heartbeats the test answers. */
+function world() {
+  let nowMs = 100_000;
+  let answer: ReturnType<typeof Promise.withResolvers<void>> | null = null;
+  const group = {
+    lastRequest: 0,
+    heartbeat: () => {
+      answer ??= Promise.withResolvers<void>();
+      return answer.promise;
+    },
+  };
+  const lease = new SessionLease(10_000, () => nowMs);
+  lease.watch(group as unknown as ConsumerGroup);
+  return {
+    lease,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    ask: () => group.heartbeat() as Promise<void>,
+    accept: () => {
+      group.lastRequest = nowMs;
+      answer?.resolve();
+      answer = null;
+    },
+    refuse: (type: string) => {
+      answer?.reject(Object.assign(new Error("refused"), { type }));
+      answer = null;
+    },
+    /** The last heartbeat is so recent that none is sent. */
+    passOver: () => {
+      answer?.resolve();
+      answer = null;
+    },
+  };
+}
+
+test("before it has joined, nothing is certain; after that it is for most of the session", () => {
+  const { lease, pass } = world();
+  expect(lease.isCertain()).toBe(false);
+  lease.begin();
+  pass(8_999);
+  expect(lease.isCertain()).toBe(true);
+  pass(1);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test("an answered heartbeat counts from when it was sent, also for those who asked later", async () => {
+  const { lease, pass, ask, accept } = world();
+  lease.begin();
+  pass(5_000);
+  const first = ask();
+  pass(3_000);
+  const second = ask();
+  pass(3_000);
+  accept();
+  await Promise.all([first, second]);
+  expect(lease.isCertain()).toBe(true);
+  pass(3_000);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test("one that was not sent, or not answered, proves nothing", async () => {
+  const { lease, pass, ask, passOver, refuse } = world();
+  lease.begin();
+  pass(8_000);
+  const notSent = ask();
+  passOver();
+  await notSent;
+  const failed = ask();
+  refuse("COORDINATOR_NOT_AVAILABLE");
+  await expect(failed).rejects.toThrow("refused");
+  pass(2_000);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test.each([
+  ["REBALANCE_IN_PROGRESS", true],
+  ["UNKNOWN_MEMBER_ID", false],
+])("after the answer %s it is certain: %s", async (type, isCertain) => {
+  const { lease, pass, ask, refuse } = world();
+  lease.begin();
+  pass(20_000);
+  const asked = ask();
+  refuse(type);
+  await expect(asked).rejects.toThrow("refused");
+  expect(lease.isCertain()).toBe(isCertain);
+});
