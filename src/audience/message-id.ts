@@ -7,10 +7,10 @@
  *   trait       trait, user, partition and offset of its record
  */
 
-import { createHash } from "node:crypto";
+import { uuidV5 } from "../domain/uuid.ts";
 
-/** Namespace of our names; any UUID does as long as it stays. */
-const NAMESPACE = Buffer.from("9c1b1e0c54c14f7e8d6a0d6b3f0a7e21", "hex");
+/** Of message ids of calls that follow from syncs, and nothing else. */
+const NAMESPACE = "9c1b1e0c-54c1-4f7e-8d6a-0d6b3f0a7e21";
 
 export interface MembershipChange {
   readonly audienceId: string;
@@ -23,7 +23,7 @@ export interface MembershipChange {
 
 export function membershipMessageId(change: MembershipChange): string {
   const { audienceId, first, userId, by, value } = change;
-  return uuidV5(JSON.stringify([audienceId, first, userId, by, value]));
+  return uuidV5(NAMESPACE, JSON.stringify([audienceId, first, userId, by, value]));
 }
 
 export function traitMessageId(
@@ -31,14 +31,5 @@ export function traitMessageId(
   userId: string,
   at: { readonly partition: number; readonly offset: number },
 ): string {
-  return uuidV5(JSON.stringify(["trait", key, userId, at.partition, at.offset]));
-}
-
-function uuidV5(name: string): string {
-  const bytes = createHash("sha1").update(NAMESPACE).update(name).digest().subarray(0, 16);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = bytes.toString("hex");
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  return `${groups.join("-")}-${hex.slice(20)}`;
+  return uuidV5(NAMESPACE, JSON.stringify(["trait", key, userId, at.partition, at.offset]));
 }

@@ -13,6 +13,7 @@
  * is so in this order.
  */
 
+import type { GivenUp } from "../domain/given-up.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type Audience, type Counts, NO_COUNTS } from "./audience.ts";
 import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
@@ -27,7 +28,7 @@ import {
   rememberedKey,
   slotKey,
 } from "./keys.ts";
-import type { GivenUp, Store, StoreChange } from "./ports.ts";
+import type { Store, StoreChange } from "./ports.ts";
 
 export interface PartitionStateOptions {
   readonly at: ChangelogPartition;

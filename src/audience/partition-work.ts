@@ -22,7 +22,7 @@ const STEP_RECORDS = 500;
 const IDLE_MS = 600_000;
 
 export interface PartitionDeps
-  extends Omit<StepWriter, "state">,
+  extends Omit<StepWriter, "state" | "mustBeOurs">,
     Omit<Work, "state" | "write" | "breathe"> {
   /** @param check throws when the partition is being taken away. */
   readonly open: (check: () => void) => Promise<PartitionState>;
@@ -30,11 +30,13 @@ export interface PartitionDeps
   readonly close: () => Promise<void>;
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
+  /** Whether nobody else can have been given the partition until now. */
+  readonly isOurs: () => Promise<boolean>;
   /** Resolves when others have had their turn. */
   readonly otherWork: () => Promise<void>;
   /** Values were removed of which nothing may be left on disk. */
   readonly erased: () => void;
-  readonly fail: (error: Error) => void;
+  readonly fail: (thrown: unknown) => void;
 }
 
 /** Thrown where work stops because the partition is being taken away. */
@@ -73,7 +75,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   };
   const ended = (error: unknown) => {
     isRunning = false;
-    if (!(error instanceof Interrupted) && !isDraining) deps.fail(asError(error));
+    if (!(error instanceof Interrupted) && !isDraining) deps.fail(error);
   };
   let running = (async () => {
     state = await deps.open(check);
@@ -115,9 +117,12 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
 }
 
 function createWork(state: PartitionState, deps: PartitionDeps, check: () => void): Work {
+  const mustBeOurs = async () => {
+    if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
+  };
   const write = async (position: number) => {
     check();
-    await writeStep({ ...deps, state }, position);
+    await writeStep({ ...deps, state, mustBeOurs }, position);
     deps.hold(state.firstOpen());
   };
   return {
@@ -159,8 +164,4 @@ async function applyAll(
   }
   const last = done.at(-1);
   if (last !== undefined) await written(last.offset + 1);
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(`audience failed: ${String(error)}`);
 }

@@ -1,7 +1,7 @@
 /** What the work on a partition needs of the world; `stage.ts` hands it in. */
 
-import type { DeadLetterReason } from "../domain/dead-letter.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { DeadLetter } from "../domain/given-up.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
 import type { Audience, Counts } from "./audience.ts";
 
 export type StoreEntry = readonly [key: string, value: string];
@@ -28,11 +28,17 @@ export interface Writer {
   send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]>;
 }
 
-/** A record that cannot be used, or whose call cannot be written. */
-export interface GivenUp {
-  readonly record: IncomingRecord;
-  readonly reason: DeadLetterReason;
-  readonly error: string;
+export interface LetterWriter {
+  /**
+   * Resolves when all is acknowledged, with the dead letters written.
+   *
+   * @param tooLarge the dead letters for what is refused because of its size.
+   */
+  write(
+    records: readonly OutgoingRecord[],
+    letters: readonly DeadLetter[],
+    tooLarge: (refused: ReadonlyMap<OutgoingRecord, string>) => readonly DeadLetter[],
+  ): Promise<{ readonly letters: readonly DeadLetter[] }>;
 }
 
 export type ClaimResult =
@@ -84,7 +90,7 @@ export interface SyncReport {
 export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
-  readonly refused: (givenUp: GivenUp) => void;
+  readonly givenUp: (letters: readonly DeadLetter[]) => void;
   /** Users told true and false, and traits told, once that is acknowledged. */
   readonly told: (told: {
     readonly entered: number;

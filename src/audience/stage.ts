@@ -25,19 +25,23 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { type AssignedPartition, ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import { failOnce } from "../kafka/fail-once.ts";
+import { letterWriter } from "../kafka/letter-writer.ts";
+import type { AssignedPartition, Kafka, Producer } from "../kafka/port.ts";
 import { type TopicReader, topicReader } from "../kafka/topic-reader.ts";
 import { watchedWriter } from "../kafka/watched-writer.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { type OwnedStore, ownStore, type Stores } from "../store/owned-store.ts";
 import { audienceEvents, watchAudiences } from "../telemetry/audience-events.ts";
+import { countLetters } from "../telemetry/count-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
+import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
 
 export interface AudienceDeps {
@@ -68,22 +72,20 @@ const LOOK_EVERY_MS = 60_000;
 export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
   const { kafka, clock, metrics } = deps;
   const { topics, groups, bytesMax, drainLimitMs } = config;
-  const fail = once(deps.onFatal);
+  const fail = failOnce(deps.onFatal);
   const stopping = new AbortController();
   const recordsOut = metrics.recordsOut.bind({ stage: "audience" });
-  const writer = watchedWriter(deps.producer, clock, (records) => recordsOut.inc(records));
+  const onAcknowledged = (records: number) => recordsOut.inc(records);
+  const writer = watchedWriter(deps.producer, clock, onAcknowledged);
+  const letters = letterWriter(deps.producer, clock, topics.deadLetters, onAcknowledged);
   const reader = topicReader(kafka, clock, stopping.signal);
-  const registry = createRegistry({
-    topic: topics.audiences,
-    writer,
-    end: () => reader.end(topics.audiences, 0),
-    read: (from, to) => reader.read(topics.audiences, 0, from, to),
-  });
+  const registry = registryOn(topics.audiences, writer, reader);
   const works = new Map<number, PartitionWork>();
   /** Stores of partitions that were given up may still be closing. */
   const closing = new Map<number, Promise<void>>();
   const shared = {
-    ...{ writer, registry, events: audienceEvents(deps), settings: settingsOf(config) },
+    ...{ writer, letterWriter: letters, registry, settings: settingsOf(config) },
+    events: { ...audienceEvents(deps), givenUp: countLetters(deps) },
     ...{
       callsTopic: topics.calls,
       deadLetterTopic: topics.deadLetters,
@@ -103,6 +105,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       erased: store.erased,
       finish: (offset) => assigned.finish(offset),
       hold: (offset) => assigned.hold(offset),
+      isOurs: () => assigned.isOurs(),
     });
     works.set(partition, {
       ...work,
@@ -138,7 +141,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   return Promise.resolve({
     name: "audience",
     joined: consumer.joined,
-    troubles: () => [...writer.troubles(), ...reader.troubles()],
+    troubles: () => [...writer.troubles(), ...letters.troubles(), ...reader.troubles()],
     [Symbol.asyncDispose]: async () => {
       await consumer.stop();
       stopping.abort();
@@ -146,6 +149,14 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       watch[Symbol.dispose]();
       stopWatching();
     },
+  });
+}
+
+function registryOn(topic: string, writer: Writer, reader: TopicReader): Registry {
+  return createRegistry({
+    ...{ topic, writer },
+    end: () => reader.end(topic, 0),
+    read: (from, to) => reader.read(topic, 0, from, to),
   });
 }
 
@@ -198,15 +209,4 @@ async function lookNowAndThen(
     await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
     for (const work of works.values()) work.look();
   }
-}
-
-function once(act: (error: Error) => void): (error: Error) => void {
-  let isDone = false;
-  return (error) => {
-    // The producer is closed after the stages: whoever closed it knows, and the records will be
-    // read again.
-    if (isDone || error instanceof ClosedError) return;
-    isDone = true;
-    act(error);
-  };
 }

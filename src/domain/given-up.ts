@@ -1,5 +1,5 @@
 /**
- * The dead letters of stages that read what others write: route and deletion.
+ * The dead letters of stages that read what others write: route, deletion and audience.
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason

@@ -1,7 +1,6 @@
 /** What happens to audiences, as metrics and log lines. User ids are in neither. */
 
 import type { Metrics } from "./instruments.ts";
-import { lineLimit } from "./line-limit.ts";
 import type { Log } from "./log.ts";
 
 /** The parts of the audience stage's reports that are told. */
@@ -20,27 +19,15 @@ export interface ToldSync {
   readonly beganAtMs: number;
 }
 
-export interface ToldRefusal {
-  readonly record: {
-    readonly topic: string;
-    readonly partition: number;
-    readonly offset: number;
-  };
-  readonly reason: string;
-  readonly error: string;
-}
-
 export interface AudienceEvents {
   readonly started: (audience: ToldAudience, syncId: string) => void;
   readonly ended: (sync: ToldSync) => void;
-  readonly refused: (refusal: ToldRefusal) => void;
   readonly told: (told: Readonly<Record<"entered" | "left" | "traits", number>>) => void;
   readonly applied: (records: number) => void;
 }
 
 /** What somebody should look at. */
 const UNUSUAL = new Set(["held", "abandoned", "wrong-count"]);
-const LOG_LINES_PER_SECOND = 10;
 
 export function audienceEvents(deps: {
   readonly metrics: Metrics;
@@ -53,7 +40,6 @@ export function audienceEvents(deps: {
   const entered = metrics.audienceChanges.bind({ change: "entered" });
   const left = metrics.audienceChanges.bind({ change: "left" });
   const traits = metrics.audienceChanges.bind({ change: "trait" });
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
   return {
     started: ({ id, key }, syncId) => {
       metrics.audienceSyncs.bind({ outcome: "started" }).inc();
@@ -70,14 +56,6 @@ export function audienceEvents(deps: {
       };
       if (UNUSUAL.has(outcome)) log.warn(fields, "audience.sync.ended");
       else log.info(fields, "audience.sync.ended");
-    },
-    refused: ({ record, reason, error }) => {
-      metrics.recordsRefused.bind({ stage, reason }).inc();
-      metrics.deadLetters.bind({ stage, reason }).inc();
-      const linesLeftOut = lines.admit(clock.nowMs());
-      if (linesLeftOut === null) return;
-      const { topic, partition, offset } = record;
-      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
     },
     told: (told) => {
       entered.inc(told.entered);

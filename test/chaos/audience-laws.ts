@@ -99,8 +99,7 @@ export function judgeAudiences(
     const wanted = expected.told.get(about) ?? [];
     const told = firsts.map(({ value }) => value);
     const law = difference(wanted, told);
-    const detail = `${about}: told ${told.join(", ") || "nothing"}, expected ${wanted.join(", ") || "nothing"}`;
-    if (law !== null) say(law, detail);
+    if (law !== null) say(law, `${about}: ${firstDifference(wanted, told)}`);
     else if (calls.at(-1)?.value !== wanted.at(-1)) {
       say("last", `${about}: told ${calls.at(-1)?.value} last, expected ${wanted.at(-1)}`);
     }
@@ -148,6 +147,13 @@ function difference(wanted: readonly string[], told: readonly string[]): Audienc
   if (wanted.every((value, index) => value === told[index])) return null;
   const isSame = [...wanted].sort().join() === [...told].sort().join();
   return isSame ? "order" : "unwanted";
+}
+
+function firstDifference(wanted: readonly string[], told: readonly string[]): string {
+  const at = wanted.findIndex((value, index) => value !== told[index]);
+  const index = at === -1 ? wanted.length : at;
+  const counts = `${told.length} calls for ${wanted.length} changes`;
+  return `${counts}; number ${index + 1} says ${told[index] ?? "nothing"}, expected ${wanted[index] ?? "nothing"}`;
 }
 
 function ambiguous(calls: readonly ToldCall[]): string[] {

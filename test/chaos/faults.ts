@@ -205,6 +205,8 @@ async function stopAndStart(world: FaultWorld, member: Member): Promise<void> {
 }
 
 async function stop({ exposures, fail }: FaultWorld, member: Member): Promise<void> {
+  // A program that is only just starting would end by the signal itself.
+  await member.ready().catch(() => undefined);
   const askedAtMs = Date.now();
   const status = await member.stop();
   const isHindered = exposures.some(({ toMs }) => toMs > askedAtMs);

@@ -153,6 +153,29 @@ test("two processes share the partitions, and one goes on with what the other le
   expect([...one.failures, ...other.failures]).toEqual([]);
 });
 
+test("a process that may have been taken for dead writes nothing any more", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.sync("a", "s1", users(1));
+  await world.settle();
+  const written = () =>
+    [topics.calls, topics.audienceMembers, topics.audiences].map(
+      (topic) => world.cluster.records(topic).length,
+    );
+  const before = written();
+  world.takenForDead.add(process.kafka);
+  world.sync("a", "s2", users(2));
+  await world.clock.advance(10_000);
+  expect(written()).toEqual(before);
+  // It ends in good order, and whoever comes next does the work.
+  await process.close();
+  expect(process.failures).toEqual([]);
+  const next = await world.start();
+  await world.settle();
+  expect(world.told()).toEqual(["u1 a=true", "u2 a=true", "u1 a=false"]);
+  await next.close();
+});
+
 test("a store that another process has open is waited for", async () => {
   const world = new AudienceWorld();
   const stores = new MemoryStores();
