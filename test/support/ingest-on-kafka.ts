@@ -24,9 +24,9 @@ export interface CallsTopic extends AsyncDisposable {
   values(): readonly Record<string, unknown>[];
 }
 
-/** Brokers come from SWITCHYARD_KAFKA_BROKERS. */
-export async function callsTopic(name: string): Promise<CallsTopic> {
-  const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
+/** @param own brokers of a test alone; else those of SWITCHYARD_KAFKA_BROKERS. */
+export async function callsTopic(name: string, own?: readonly string[]): Promise<CallsTopic> {
+  const brokers = own?.join() ?? process.env.SWITCHYARD_KAFKA_BROKERS;
   if (brokers === undefined) {
     throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
   }

@@ -40,7 +40,11 @@ admin: { host: 127.0.0.1, port: 0 }
 `,
   );
   const argv = [join(ROOT, "src/main.ts"), "run", "--config", file, "--stages", "ingest"];
-  const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, argv, {
+    stdio: ["ignore", "pipe", "inherit"],
+    // The environment goes before the file, and names the brokers that tests share.
+    env: { ...process.env, SWITCHYARD_KAFKA_BROKERS: brokers },
+  });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   createInterface({ input: child.stdout }).on("line", (text) => {

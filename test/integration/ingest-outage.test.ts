@@ -1,0 +1,129 @@
+// A broker that is killed under load, with ingest as a process of its own: what was answered 200 is
+// there, clients are told to come back, and it goes on by itself.
+
+import { Agent, request } from "node:http";
+import { setTimeout as timer } from "node:timers/promises";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { freePort } from "../../tools/kafka/probe.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { callsTopic, KEY } from "../support/ingest-on-kafka.ts";
+import { ingestProcess } from "../support/ingest-process.ts";
+
+let broker: PrivateKafka;
+beforeAll(async () => {
+  broker = await startKafka({ private: true });
+});
+afterAll(() => broker?.stop());
+
+const authorization = `Basic ${Buffer.from(`${KEY}:`).toString("base64")}`;
+const CONNECTIONS = 32;
+
+interface Answered {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: unknown;
+}
+
+function post(port: number, agent: Agent, batch: readonly object[]): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const options = { port, agent, method: "POST", path: "/v1/batch", headers: { authorization } };
+    const sent = request(options, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("error", reject).on("end", () => {
+        const { statusCode = 0, headers } = response;
+        resolve({ status: statusCode, retryAfter: headers["retry-after"], body: JSON.parse(text) });
+      });
+    });
+    sent.on("error", reject);
+    sent.end(JSON.stringify({ batch }));
+  });
+}
+
+/** Clients that send batch after batch, each again until it is taken, as real ones do. */
+function startLoad(port: number) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  const acknowledged: string[] = [];
+  const refusals: Answered[] = [];
+  const looks = new Set<() => void>();
+  let isOver = false;
+  let batches = 0;
+  const lane = async () => {
+    while (!isOver) {
+      batches += 1;
+      const number = batches;
+      const batch = Array.from({ length: 20 }, (_, at) => ({
+        ...{ type: "track", event: "e", userId: `u${number % 50}`, messageId: `m${number}-${at}` },
+      }));
+      for (let isTaken = false; !(isTaken || isOver); ) {
+        const answered = await post(port, agent, batch);
+        isTaken = answered.status === 200;
+        if (isTaken) acknowledged.push(...batch.map(({ messageId }) => messageId));
+        else refusals.push(answered);
+        for (const look of [...looks]) look();
+        if (!isTaken) await timer(Number(answered.retryAfter) * 1_000);
+      }
+    }
+  };
+  const lanes = Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  return {
+    acknowledged,
+    refusals,
+    until: (isTrue: () => boolean) =>
+      new Promise<void>((resolve) => {
+        const look = () => {
+          if (!isTrue()) return;
+          looks.delete(look);
+          resolve();
+        };
+        looks.add(look);
+        look();
+      }),
+    stop: async () => {
+      isOver = true;
+      await lanes;
+      agent.destroy();
+    },
+  };
+}
+
+test("a broker killed under load: refused while it is gone, taken when it is back, nothing lost", async () => {
+  await using calls = await callsTopic("outage", broker.brokers);
+  const port = await freePort();
+  const { prefix } = calls;
+  const process = await ingestProcess({
+    brokers: `${broker.brokers}`,
+    prefix,
+    port,
+    handover: "0s",
+  });
+  onTestFinished(() => process.kill("SIGKILL"));
+  const load = startLoad(port);
+  await load.until(() => load.acknowledged.length > 5_000);
+
+  await broker.kill();
+  // Those that were under way wait for 7 s, and the next ones are refused at once.
+  await load.until(() => load.refusals.length > 2 * CONNECTIONS);
+  const takenBefore = load.acknowledged.length;
+  await broker.restart();
+  await load.until(() => load.acknowledged.length > takenBefore + 5_000);
+  await load.stop();
+
+  for (const { status, retryAfter, body } of load.refusals) {
+    expect([429, 503]).toContain(status);
+    expect(retryAfter).toMatch(/^([1-9]|[12]\d|30)$/);
+    expect(body).toMatchObject({
+      success: false,
+      code: status === 503 ? "kafka-unavailable" : "overloaded",
+    });
+  }
+  await calls.taker.until(() => {
+    const written = new Set(calls.values().map(({ messageId }) => messageId));
+    return load.acknowledged.every((id) => written.has(id));
+  });
+  process.kill("SIGTERM");
+  expect(await process.ended).toBe(0);
+});
