@@ -5,13 +5,13 @@
  * The event loop's delay stands for what other stages of the process, and other partitions, feel.
  */
 
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { topicNames } from "../src/domain/topics.ts";
+import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import { benchKafka } from "./bench-kafka.ts";
 import { type Measured, markdown, NODE_FLAGS, perThousand } from "./measure.ts";
 
@@ -52,11 +52,10 @@ export async function benchAudience(brokers: string, members: number): Promise<s
 }
 
 async function run(args: readonly string[]): Promise<readonly SyncMeasured[]> {
-  const child = spawn(process.execPath, [...NODE_FLAGS, "bench/audience-work.ts", ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const command = [process.execPath, ...NODE_FLAGS, "bench/audience-work.ts", ...args];
+  const child = spawnGuarded(null, command, { output: ["pipe", "inherit"] });
   let output = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
     output += chunk;
   });
   const status = await new Promise<number | null>((resolve) => child.on("close", resolve));

@@ -7,8 +7,9 @@
  * speed drifts; only ratios within one run mean anything.
  */
 
-import { spawn } from "node:child_process";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
+
+import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 
 /** The image starts Node with these; everybody measured here gets them. */
 export const NODE_FLAGS: readonly string[] = ["--max-semi-space-size=16"];
@@ -54,13 +55,12 @@ export async function measureInTurns(
 }
 
 export async function runOnce({ name, argv, env }: Contestant): Promise<Measured> {
-  const child = spawn(process.execPath, [...NODE_FLAGS, ...argv], {
-    stdio: ["ignore", "pipe", "inherit"],
+  const child = spawnGuarded(null, [process.execPath, ...NODE_FLAGS, ...argv], {
+    output: ["pipe", "inherit"],
     env: { ...process.env, ...env },
   });
   let output = "";
-  child.stdout.setEncoding("utf8");
-  child.stdout.on("data", (chunk: string) => {
+  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
     output += chunk;
   });
   const status = await new Promise<number | null>((resolve) => child.on("close", resolve));

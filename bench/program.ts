@@ -3,13 +3,13 @@
  * of its own, asked for its figures through its admin port, as Prometheus would.
  */
 
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import { freePort } from "../tools/kafka/probe.ts";
 import { NODE_FLAGS } from "./measure.ts";
 
@@ -39,7 +39,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** Resolves when it says that it is ready. */
+/** Resolves when it says that it is ready. It ends when this process does, however that ends. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), "switchyard-bench-"));
@@ -48,13 +48,12 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   writeFileSync(file, JSON.stringify(configuration(options, port)));
   const main = join(import.meta.dirname, "../src/main.ts");
   const argv = [...NODE_FLAGS, main, "run", "--config", file, "--stages", options.stages.join(",")];
-  const child = spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit"] });
+  const command = [process.execPath, ...argv];
+  const child = spawnGuarded(directory, command, { output: ["ignore", "inherit"] });
   const ended = once(child, "close").then(([status]) => {
     rmSync(directory, { recursive: true, force: true });
     return status as number | null;
   });
-  const kill = () => child.kill("SIGKILL");
-  process.on("exit", kill);
   const failed = ended.then((status) => {
     throw new Error(`switchyard run ended with status ${status}`);
   });
@@ -67,7 +66,6 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     stop: async () => {
       child.kill("SIGTERM");
       const status = await ended;
-      process.off("exit", kill);
       if (status !== 0) throw new Error(`switchyard run ended with status ${status}`);
     },
   };

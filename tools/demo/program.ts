@@ -1,13 +1,13 @@
 /** Switchyard itself as a child process of the demonstration, its log read line by line. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { Writable } from "node:stream";
+
+import { spawnGuarded } from "../kafka/guarded-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const GUARD = join(ROOT, "tools/kafka/guard.sh");
 const QUOTED_LINES = 15;
 
 export interface LogLine {
@@ -43,15 +43,10 @@ export function startProgram(
 ): Program {
   const main = join(ROOT, "src/main.ts");
   const command = [process.execPath, main, "run", "--config", configFile, ...args];
-  const child = spawn("/bin/sh", [GUARD, dirname(configFile), ...command], {
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-    // Of a group of its own: Ctrl-C is for the demonstration, which stops it in good order.
-    detached: true,
+  const child = spawnGuarded(dirname(configFile), command, {
+    output: ["pipe", "pipe"],
     env: { ...process.env, ...env },
   });
-  const guard = child.stdio[3];
-  guard?.on("error", () => undefined); // it has gone already
-  if (guard instanceof Writable) child.once("exit", () => guard.end("ended\n"));
   const last: string[] = [];
   const ready = Promise.withResolvers<void>();
   const read = (text: string) => {

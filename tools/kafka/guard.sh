@@ -1,12 +1,13 @@
 #!/bin/sh
-# Starts a broker that cannot outlive its parent, not even one that is killed with SIGKILL.
+# Starts a program, such as a broker, that cannot outlive its parent, not even one that is killed
+# with SIGKILL.
 #
 #   guard.sh DIRECTORY COMMAND...      file descriptor 3: a pipe held open by the parent
 #
-# This process becomes the broker, so that its id and exit status are the broker's. A child of it
+# This process becomes the program, so that its id and exit status are the program's. A child of it
 # reads the pipe:
-#   a line                the broker has ended and the parent knows: nothing to do
-#   the end of the pipe   the parent is gone: kill the broker and remove its directory
+#   a line                the program has ended and the parent knows: nothing to do
+#   the end of the pipe   the parent is gone: kill the program and remove its directory
 
 directory=$1
 shift

@@ -10,15 +10,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Writable } from "node:stream";
 
+import { spawnGuarded } from "./guarded-process.ts";
 import { freePort, untilAnswers } from "./probe.ts";
 import { brokerSettings, propertiesText } from "./settings.ts";
 
 const READY_LIMIT_MS = 60_000;
 const QUOTED_LINES = 30;
 const LOGGING = join(import.meta.dirname, "log4j2.properties");
-const GUARD = join(import.meta.dirname, "guard.sh");
 
 export interface JavaBroker {
   readonly java: string;
@@ -114,16 +113,12 @@ function launch(
 ): ChildProcess {
   const log = openSync(logFile(broker.directory), "a");
   // A session of its own keeps the terminal's Ctrl-C away: whoever started the broker ends it.
-  const [file = "", ...args] =
-    mode === "guarded" ? ["/bin/sh", GUARD, broker.directory, ...command] : command;
-  const process = spawn(file, args, {
-    stdio: ["ignore", log, log, mode === "guarded" ? "pipe" : "ignore"],
-    detached: true,
-  });
+  const [file = "", ...args] = command;
+  const process =
+    mode === "guarded"
+      ? spawnGuarded(broker.directory, command, { output: [log, log] })
+      : spawn(file, args, { stdio: ["ignore", log, log], detached: true });
   closeSync(log);
-  const guard = process.stdio[3];
-  guard?.on("error", () => undefined); // it has gone already
-  if (guard instanceof Writable) process.once("exit", () => guard.end("ended\n"));
   return process;
 }
 
