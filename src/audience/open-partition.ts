@@ -38,6 +38,8 @@ export interface OpenDeps {
   readonly onMatch: (match: StoreMatch | "damaged") => void;
   /** Throws when the partition is being taken away. */
   readonly check: () => void;
+  /** Throws when the partition may be somebody else's. */
+  readonly mustBeOurs: () => Promise<void>;
 }
 
 export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
@@ -46,7 +48,7 @@ export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
   if (found !== null) {
     const { store, checkpoint } = found;
     const caughtUp = await tryCatchUp(deps, store, checkpoint, end);
-    if (caughtUp !== null) return await begin(deps, store, caughtUp, checkpoint);
+    if (caughtUp !== null) return await begin(deps, store, caughtUp, checkpoint, end);
     await store.close();
     await deps.removeStore();
   }
@@ -54,7 +56,7 @@ export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
   const catchUp = await CatchUp.on(store);
   await read(deps, catchUp, 0, end, () => []);
   const identity = catchUp.identity ?? deps.newIdentity();
-  return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()));
+  return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()), end);
 }
 
 interface Found {
@@ -148,10 +150,18 @@ async function begin(
   store: Store,
   catchUp: CatchUp,
   before: Checkpoint,
+  readTo: number,
 ): Promise<PartitionState> {
-  const end = await deps.changelogEnd();
-  await deps.sign(IDENTITY_KEY, before.identity);
   const { identity } = before;
+  // The owner before may have written late, and this one may have been taken for dead meanwhile.
+  let end = readTo;
+  for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
+    await read(deps, catchUp, end, next, () => []);
+    end = next;
+  }
+  await deps.mustBeOurs();
+  await deps.sign(IDENTITY_KEY, identity);
+  await deps.mustBeOurs();
   const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
   await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
   const [applied] = await store.getMany([APPLIED_KEY]);

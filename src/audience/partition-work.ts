@@ -24,8 +24,11 @@ const IDLE_MS = 600_000;
 export interface PartitionDeps
   extends Omit<StepWriter, "state" | "mustBeOurs">,
     Omit<Work, "state" | "write" | "breathe"> {
-  /** @param check throws when the partition is being taken away. */
-  readonly open: (check: () => void) => Promise<PartitionState>;
+  /**
+   * @param check throws when the partition is being taken away.
+   * @param mustBeOurs throws when the partition may be somebody else's.
+   */
+  readonly open: (check: () => void, mustBeOurs: () => Promise<void>) => Promise<PartitionState>;
   /** Closes the store, whether it was opened whole or not. */
   readonly close: () => Promise<void>;
   readonly finish: (offset: number) => void;
@@ -63,8 +66,11 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const check = () => {
     if (isDraining) throw new Interrupted("the partition is being taken away");
   };
+  const mustBeOurs = async () => {
+    if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
+  };
   const workOn = async (opened: PartitionState) => {
-    const work = createWork(opened, deps, check);
+    const work = createWork(opened, deps, check, mustBeOurs);
     for (let records = waiting.shift(); records !== undefined; records = waiting.shift()) {
       await applyAll(work, records, deps, () => waiting.length === 0);
     }
@@ -78,7 +84,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     if (!(error instanceof Interrupted) && !isDraining) deps.fail(error);
   };
   let running = (async () => {
-    state = await deps.open(check);
+    state = await deps.open(check, mustBeOurs);
     check();
     // Before anything is finished.
     deps.hold(state.firstOpen());
@@ -99,7 +105,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     look: () => {
       if (deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
       run(async (opened) => {
-        const work = createWork(opened, deps, check);
+        const work = createWork(opened, deps, check, mustBeOurs);
         await abandonIdle(work);
         await work.write(opened.position);
         await workOn(opened);
@@ -116,10 +122,12 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   };
 }
 
-function createWork(state: PartitionState, deps: PartitionDeps, check: () => void): Work {
-  const mustBeOurs = async () => {
-    if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
-  };
+function createWork(
+  state: PartitionState,
+  deps: PartitionDeps,
+  check: () => void,
+  mustBeOurs: () => Promise<void>,
+): Work {
   const write = async (position: number) => {
     check();
     await writeStep({ ...deps, state, mustBeOurs }, position);

@@ -100,7 +100,8 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
     const work = workOnPartition({
       ...shared,
       partition,
-      open: (check) => openPartition(opening(deps, topics, partition, store, reader, check)),
+      open: (check, mustBeOurs) =>
+        openPartition({ ...opening(deps, topics, partition, store, reader, check), mustBeOurs }),
       close: store.close,
       erased: store.erased,
       finish: (offset) => assigned.finish(offset),
@@ -167,7 +168,7 @@ function opening(
   store: OwnedStore,
   reader: TopicReader,
   check: () => void,
-): OpenDeps {
+): Omit<OpenDeps, "mustBeOurs"> {
   const { producer, log, metrics, clock } = deps;
   const topic = topics.audienceMembers;
   let saidAtMs = clock.nowMs();

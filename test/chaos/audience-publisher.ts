@@ -12,11 +12,11 @@ import { type AudiencePlan, type SentRecord, SyncAuthor } from "./audience-syncs
 
 /** The large ones have more changes than one step of the stage writes. */
 export const AUDIENCES: readonly AudiencePlan[] = [
-  { id: "a", pool: pool("u", 25), pieceMax: 6 },
-  { id: "b", pool: pool("u", 25), pieceMax: 25 },
-  { id: "c", pool: pool("u", 60), pieceMax: 10 },
-  { id: "d", pool: pool("v", 6_000), pieceMax: 900 },
-  { id: "e", pool: pool("v", 9_000), pieceMax: 3_000 },
+  { id: "a", pool: pool("u", 25), pieceMax: 6, pauseMaxMs: 400 },
+  { id: "b", pool: pool("u", 25), pieceMax: 25, pauseMaxMs: 400 },
+  { id: "c", pool: pool("u", 60), pieceMax: 10, pauseMaxMs: 400 },
+  { id: "d", pool: pool("v", 6_000), pieceMax: 900, pauseMaxMs: 3_000 },
+  { id: "e", pool: pool("v", 9_000), pieceMax: 3_000, pauseMaxMs: 5_000 },
 ];
 export const PARTITIONS = 3;
 const TRAITS = ["plan", "score"];
@@ -45,7 +45,7 @@ async function publishAudience(options: PublishOptions, plan: AudiencePlan): Pro
       await send(options, [outgoing(options.topic, plan.id, record)]);
       await sleep(random.chance(0.3) ? random.integer(0, 60) : 0);
     }
-    await sleep(random.integer(0, 400));
+    await sleep(random.integer(0, plan.pauseMaxMs));
   }
   for (const record of author.last()) {
     await send(options, [outgoing(options.topic, plan.id, record)]);

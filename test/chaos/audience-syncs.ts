@@ -22,6 +22,8 @@ export interface AudiencePlan {
   readonly pool: readonly string[];
   /** Most ids of a members record. */
   readonly pieceMax: number;
+  /** Longest pause between two syncs. */
+  readonly pauseMaxMs: number;
 }
 
 /** A record as it is sent; a text is sent as it is. */

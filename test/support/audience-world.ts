@@ -28,6 +28,8 @@ export interface WorldOptions {
   readonly audiences?: readonly ConfiguredAudience[];
   readonly defaults?: Partial<AudienceOptions>;
   readonly defaultSource?: string | null;
+  /** How long each step of reading a topic takes. */
+  readonly readMs?: number;
 }
 
 /** What a call told somebody. */
@@ -194,10 +196,18 @@ export class AudienceWorld {
     await this.clock.advance(COMMIT_MS);
   }
 
+  async *#slowly<Step>(steps: AsyncIterable<Step>): AsyncGenerator<Step, void, undefined> {
+    const { readMs = 0 } = this.#options;
+    for await (const step of steps) {
+      if (readMs > 0) await this.clock.sleep(readMs, new AbortController().signal);
+      yield step;
+    }
+  }
+
   #watched(kafka: MemoryKafka): Kafka {
     return {
       admin: kafka.admin,
-      read: (range) => kafka.read(range),
+      read: (range) => this.#slowly(kafka.read(range)),
       producer: () => kafka.producer(),
       close: () => kafka.close(),
       consume: (options) => {

@@ -1,0 +1,15 @@
+// A short run of the chaos of audiences: the real program, killed, moved and without its disk.
+
+import { expect, test } from "vitest";
+
+import { runAudienceChaos } from "../chaos/audience-chaos.ts";
+
+test("through kills, a lost disk and a rebalance every user is told exactly what the syncs say", async () => {
+  const said: string[] = [];
+  const result = await runAudienceChaos({
+    seed: 1,
+    plan: [["kill"], ["lose-disk"], ["join"]],
+    say: (line) => said.push(line),
+  });
+  expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
+}, 300_000);
