@@ -118,6 +118,13 @@ test.each(CALL_TYPES)("a single %s needs no type, and may not have another", (ty
   expect(values(read(JSON.stringify(other), type))).toEqual([expected]);
 });
 
+test("a single call's key is found in it, however large the call is", () => {
+  const large = { writeKey: "k\u00e9", properties: { text: "x".repeat(CALL_BYTES_MAX) } };
+  expect(readBody(Buffer.from(JSON.stringify(large)), false)).toMatchObject({
+    envelope: { writeKey: "k\u00e9" },
+  });
+});
+
 test("calls that are not valid are left out by reason, the rest goes on in order", () => {
   const large = call({ properties: { text: "x".repeat(CALL_BYTES_MAX) } });
   const calls = [
@@ -184,6 +191,7 @@ test.each<readonly [string, string]>([
   ['{"batch":[,{}]}', "invalid-json: the body is not JSON"],
   ['{"batch":[{"a":1,}]}', "invalid-json: the body is not JSON"],
   ['{"batch":[{]}', "invalid-json: the body is not JSON"],
+  [`{"batch":[{"a":"${"x".repeat(CALL_BYTES_MAX)}",}]}`, "invalid-json: the body is not JSON"],
   ["7", "invalid-body: the body is a number, expected an object"],
   ['"x"', "invalid-body: the body is text, expected an object"],
   ["null", "invalid-body: the body is null, expected an object"],
