@@ -17,8 +17,9 @@
  * passes the `begin` of an open sync (`hold`): an owner without that store reads the sync again,
  * and counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
- * Nobody fences an owner that stands still for longer than the session timeout and then goes on:
- * the one step that it had begun may then be written late.
+ * Before 2, 3 and 4 the owner makes sure that nobody else can have been given the partition. So one
+ * that stood still for longer than the session timeout stops there. Kafka has no fence for a request
+ * that was sent before and arrives late: it repeats what its successor has written.
  */
 
 import { randomUUID } from "node:crypto";
