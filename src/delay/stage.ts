@@ -79,6 +79,7 @@ export function startDelay(deps: DelayDeps, config: DelayConfig): Promise<Runnin
     {
       progress: () => tiers.flatMap((consumer) => consumer.progress()),
       rebalances: () => tiers.reduce((sum, consumer) => sum + consumer.rebalances(), 0),
+      offsetResets: () => tiers.reduce((sum, consumer) => sum + consumer.offsetResets(), 0),
     },
     { stage: "delay", destination: "" },
     deps.clock,

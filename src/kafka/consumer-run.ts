@@ -40,6 +40,7 @@ export interface RunOptions {
   /** Outlives the run. */
   readonly memory: Memory;
   readonly onJoined: () => void;
+  readonly onOffsetReset: () => void;
   readonly log: Log;
 }
 
@@ -65,7 +66,8 @@ export class ConsumerRun {
   /** Fetches in a row that met an unknown topic. */
   #unknownTopic = 0;
 
-  constructor(clients: Clients, { consume, memory, onJoined, log }: RunOptions) {
+  constructor(clients: Clients, options: RunOptions) {
+    const { consume, memory, onJoined, onOffsetReset, log } = options;
     const { sessionTimeoutMs } = clients.connection;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
@@ -75,7 +77,8 @@ export class ConsumerRun {
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
-    this.#ownership = new Ownership({ consume, times, memory, lease, wake: this.#wake, log });
+    const wake = this.#wake;
+    this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
     this.#client = clients.create();
     this.#consumer = this.#client.kafka.consumer({
       groupId: consume.groupId,

@@ -34,6 +34,7 @@ export class KafkaConsumer implements Consumer {
   readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
   #rebalances = 0;
+  #offsetResets = 0;
   /** Runs in a row that did not join. */
   #failures = 0;
 
@@ -62,12 +63,19 @@ export class KafkaConsumer implements Consumer {
     return this.#rebalances;
   }
 
+  offsetResets(): number {
+    return this.#offsetResets;
+  }
+
   async #live(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const run = new ConsumerRun(this.#clients, {
         consume: this.#options,
         memory: this.#memory,
         onJoined: () => this.#joined(),
+        onOffsetReset: () => {
+          this.#offsetResets += 1;
+        },
         log: this.#log,
       });
       this.#run = run;

@@ -32,7 +32,8 @@ export function keepConsuming(
   let ending: Promise<void> = Promise.resolve();
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
-  let rebalancesBefore = 0;
+  /** Of consumers that have ended. */
+  const before = { rebalances: 0, offsetResets: 0 };
   let trouble: string | null = null;
 
   function start(): void {
@@ -47,7 +48,8 @@ export function keepConsuming(
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
     consumer = null;
-    rebalancesBefore += own.rebalances();
+    before.rebalances += own.rebalances();
+    before.offsetResets += own.offsetResets();
     if (clock.nowMs() - startedAtMs >= WAIT_MAX_MS) waitMs = WAIT_MIN_MS;
     const thisWaitMs = waitMs;
     waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
@@ -63,7 +65,8 @@ export function keepConsuming(
     fail: (error) => crashed(consumer, error),
     trouble: () => trouble,
     progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
-    rebalances: () => rebalancesBefore + (consumer?.rebalances() ?? 0),
+    rebalances: () => before.rebalances + (consumer?.rebalances() ?? 0),
+    offsetResets: () => before.offsetResets + (consumer?.offsetResets() ?? 0),
     stop: async () => {
       stopped.abort();
       await ending;

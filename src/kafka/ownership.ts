@@ -36,6 +36,8 @@ export interface OwnershipOptions {
   readonly lease: SessionLease;
   /** Fired when fetching may go on. */
   readonly wake: Signal;
+  /** Records were deleted before they were read. */
+  readonly onOffsetReset: () => void;
   readonly log: Log;
 }
 
@@ -74,10 +76,14 @@ export class Ownership {
     const group = this.#options.consume.groupId;
     for (const each of fetched) {
       const { topic, partition, offset } = each;
-      if (offset === OUT_OF_RANGE) {
-        this.#options.log.warn({ group, topic, partition }, "kafka.offset.out-of-range");
+      const owned = this.#find(topic, partition);
+      // At the first look it is what an earlier owner has left, who has counted it.
+      if (offset === OUT_OF_RANGE && owned !== undefined && owned.fetched !== null) {
+        const committed = owned.fetched.offset;
+        this.#options.log.warn({ group, topic, partition, committed }, "kafka.offset.out-of-range");
+        this.#options.onOffsetReset();
       }
-      this.#find(topic, partition)?.committedAt(each);
+      owned?.committedAt(each);
     }
   }
 

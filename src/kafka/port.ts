@@ -113,6 +113,11 @@ export interface Consumer {
   progress(): readonly PartitionProgress[];
   /** Rebalances since the start, the first join included. */
   rebalances(): number;
+  /**
+   * Times since the start that a partition's log did not hold the record to go on with: records
+   * were deleted before they were read. Reading goes on with the first one that is left.
+   */
+  offsetResets(): number;
 }
 
 export interface PartitionProgress {

@@ -193,6 +193,12 @@ export const METRICS = {
     labels: ["stage"],
     help: "Times that a consumer of the stage was given an assignment, the first one included.",
   },
+  offsetResets: {
+    name: "switchyard_consumer_offset_resets_total",
+    type: "counter",
+    labels: ["stage", "destination"],
+    help: "Times that records of a partition were deleted, mostly by retention, before they were read: calls or deliveries are lost. Alert on any.",
+  },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
     type: "counter",

@@ -1,4 +1,4 @@
-/** Sets a consumer's gauges before each scrape: lag, age of the oldest unfinished record, rebalances. */
+/** Sets what is shown of a consumer before each scrape: lag, age of the oldest unfinished record, counts. */
 
 import type { Metrics } from "./instruments.ts";
 
@@ -10,6 +10,7 @@ export interface WatchedConsumer {
     readonly oldestUnfinishedMs: number | null;
   }[];
   rebalances(): number;
+  offsetResets(): number;
 }
 
 /** @param destination empty for shared stages. Disposing it forgets the gauges of these labels. */
@@ -22,7 +23,8 @@ export function watchConsumer(
   const lag = metrics.lag.bind({ stage, destination });
   const age = metrics.oldestUnfinished.bind({ stage, destination });
   const rebalances = metrics.rebalances.bind({ stage });
-  let counted = 0;
+  const offsetResets = metrics.offsetResets.bind({ stage, destination });
+  const counted = { rebalances: 0, offsetResets: 0 };
   const stop = metrics.onScrape(() => {
     const nowMs = clock.nowMs();
     let behind = 0;
@@ -33,8 +35,10 @@ export function watchConsumer(
     }
     lag.set(behind);
     age.set(ageMs / 1_000);
-    rebalances.inc(consumer.rebalances() - counted);
-    counted = consumer.rebalances();
+    rebalances.inc(consumer.rebalances() - counted.rebalances);
+    counted.rebalances = consumer.rebalances();
+    offsetResets.inc(consumer.offsetResets() - counted.offsetResets);
+    counted.offsetResets = consumer.offsetResets();
   });
   return {
     [Symbol.dispose]: () => {

@@ -146,7 +146,7 @@ test("200,000 tiny records in one batch are handed over, at most 1,000 at once",
   await consumer.stop();
 });
 
-test("an offset that retention has overtaken is reset to the first record, and logged", async () => {
+test("an offset that retention has overtaken is reset to the first record, logged and counted", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 10);
@@ -167,9 +167,26 @@ test("an offset that retention has overtaken is reset to the first record, and l
   const second = bench.consume(kafka, after, { groupId: topic, topics: [topic] });
   await after.untilTaken(4);
   expect(values(after.taken)).toEqual(["6", "7", "8", "9"]);
+  expect(second.offsetResets()).toBe(1);
   await second.stop();
   expect(lines.seen).toContain("kafka.offset.out-of-range");
   expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 10 }]);
+});
+
+test("a reset that an earlier owner has left is not counted again", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  await bench.fill(kafka, topic, 3);
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  // As kafkajs commits it when an offset is out of range: from the first record.
+  await admin.setOffsets({ groupId: topic, topic, partitions: [{ partition: 0, offset: "-2" }] });
+  await admin.disconnect();
+  const taker = new Taker({ finishesAtOnce: true });
+  const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+  await taker.untilTaken(3);
+  expect(consumer.offsetResets()).toBe(0);
+  await consumer.stop();
 });
 
 test("a commit of somebody else's metadata is ignored", async () => {

@@ -63,6 +63,11 @@ export class MemoryConsumer implements Consumer, Member {
     return this.#rebalances;
   }
 
+  /** Nothing is deleted here. */
+  offsetResets(): number {
+    return 0;
+  }
+
   progress(): readonly PartitionProgress[] {
     return this.#owned.map((owned) => owned.progress());
   }
