@@ -212,6 +212,7 @@ test(`${REQUESTS} requests of every kind`, { timeout: 3_600_000 }, async () => {
   expect(accepted).toBeGreaterThan(REQUESTS / 10);
   for (const status of [200, 400, 401, 404, 405]) expect(statuses.get(status)).toBeGreaterThan(0);
   expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
-  // With --expose-gc, as in the long run, this is exact; without it garbage is in it.
-  expect(heapMib()).toBeLessThan(heapAtFirstMib + 100);
+  // Without --expose-gc, which the long run has, garbage is in it.
+  const slackMib = globalThis.gc === undefined ? 100 : 10;
+  expect(heapMib()).toBeLessThan(heapAtFirstMib + slackMib);
 });
