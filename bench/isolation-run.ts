@@ -26,11 +26,7 @@ const COPIES = 10;
 /** Short ones, so that what was refused comes back within the run. */
 const DELAYS = ["2s", "5s", "10s"];
 
-export interface IsolationSetting {
-  readonly destinations: number;
-  /** What the last destination's endpoint is like. */
-  readonly health: Sickness | "healthy";
-}
+export type Health = Sickness | "healthy";
 
 export interface IsolationLoad {
   readonly callsPerSecond: number;
@@ -44,111 +40,139 @@ export interface IsolationFigures {
   readonly cpuMsPerThousand: number;
 }
 
-interface Bench {
+interface Running {
   readonly program: Program;
-  readonly kafka: Kafka;
-  readonly callsTopic: string;
   readonly receiver: Receiver;
+  /** The destination that is sick, if one is. */
+  readonly lastId: string;
 }
 
-export function runIsolation(
-  brokers: string,
-  setting: IsolationSetting,
-  { callsPerSecond, seconds }: IsolationLoad,
-): Promise<IsolationFigures> {
-  const { destinations, health } = setting;
-  return withProgram(brokers, setting, async ({ program, kafka, callsTopic, receiver }) => {
-    const cpuBefore = await program.metric("process_cpu_seconds_total");
-    const calls = Math.floor((callsPerSecond * (seconds * 1_000 + WARM_UP_MS)) / 1_000);
-    await post(kafka, calls, callsPerSecond, (number) => call(callsTopic, number, destinations));
-    const expected =
-      calls * COPIES - (health === "healthy" ? 0 : copiesToLast(calls, destinations));
-    await untilCount(receiver, expected);
-    const cpuS = (await program.metric("process_cpu_seconds_total")) - cpuBefore;
-    const appended = await readAppends(kafka, callsTopic);
-    let fromMs = Number.POSITIVE_INFINITY;
-    for (const atMs of appended.values()) fromMs = Math.min(fromMs, atMs + WARM_UP_MS);
-    const latencies = (await receiver.journal()).flatMap(([messageId, atMs]) => {
-      const appendedAtMs = appended.get(messageId) ?? Number.NaN;
-      return appendedAtMs < fromMs ? [] : [atMs - appendedAtMs];
+/**
+ * Topics that all runs share: to create them for 1,000 destinations takes longer than a run. The
+ * sick destination has another id in each run, so that what is left of it comes into no other.
+ */
+export class IsolationRuns implements AsyncDisposable {
+  readonly #brokers: string;
+  readonly #destinations: number;
+  readonly #topicPrefix = newPrefix();
+  readonly #callsTopic = `${this.#topicPrefix}calls`;
+  readonly #kafka: Kafka;
+  #runs = 0;
+  #posted = 0;
+
+  private constructor(brokers: string, destinations: number) {
+    this.#brokers = brokers;
+    this.#destinations = destinations;
+    this.#kafka = benchKafka(brokers);
+  }
+
+  /** The caller disposes of it, which deletes the topics. */
+  static async create(brokers: string, destinations: number): Promise<IsolationRuns> {
+    const runs = new IsolationRuns(brokers, destinations);
+    await createTopics(runs.#kafka, [runs.#callsTopic], PARTITIONS);
+    await runs.#kafka.admin.alterConfig(runs.#callsTopic, {
+      "message.timestamp.type": "LogAppendTime",
     });
-    return { latencies, cpuMsPerThousand: (cpuS * 1e6) / expected };
-  });
-}
+    return runs;
+  }
 
-/** Calls a second that one process delivers when all are there at once. */
-export function measureCapacity(
-  brokers: string,
-  destinations: number,
-  calls: number,
-): Promise<number> {
-  const setting = { destinations, health: "healthy" } as const;
-  return withProgram(brokers, setting, async ({ kafka, callsTopic, receiver }) => {
-    const producer = kafka.producer();
-    await fill(producer, calls, (number) => call(callsTopic, number, destinations));
-    // Before that, code runs for the first time.
-    const startedAtMs = await untilCount(receiver, (calls * COPIES) / 4);
-    const before = await receiver.count();
-    const endedAtMs = await untilCount(receiver, calls * COPIES);
-    return ((calls - before / COPIES) * 1_000) / (endedAtMs - startedAtMs);
-  });
-}
+  /** Calls a second that one process delivers when all are there at once. */
+  capacity(calls: number): Promise<number> {
+    return this.#withProgram("healthy", async ({ receiver, lastId }) => {
+      await fill(this.#kafka.producer(), calls, this.#maker(calls, lastId));
+      // Before that, code runs for the first time.
+      const startedAtMs = await untilCount(receiver, (calls * COPIES) / 4);
+      const before = await receiver.count();
+      const endedAtMs = await untilCount(receiver, calls * COPIES);
+      return ((calls - before / COPIES) * 1_000) / (endedAtMs - startedAtMs);
+    });
+  }
 
-async function withProgram<Result>(
-  brokers: string,
-  { destinations, health }: IsolationSetting,
-  measure: (bench: Bench) => Promise<Result>,
-): Promise<Result> {
-  const topicPrefix = newPrefix();
-  const callsTopic = `${topicPrefix}calls`;
-  const kafka = benchKafka(brokers);
-  await createTopics(kafka, [callsTopic], PARTITIONS);
-  await kafka.admin.alterConfig(callsTopic, { "message.timestamp.type": "LogAppendTime" });
-  using receiver = await startReceiver(0, { journal: true });
-  using sick = health === "healthy" ? null : await startSickServer(health);
-  const healthyUrl = `http://127.0.0.1:${receiver.port}/`;
-  const settings = Array.from({ length: destinations }, (_, index): WebhookSetting => {
-    const isLast = index === destinations - 1;
-    return { id: idOf(index), url: isLast && sick !== null ? sick.url : healthyUrl };
-  });
-  const stages = ["route", "deliver", "delay"];
-  const options = { brokers, topicPrefix, destinations: settings, stages, delays: DELAYS };
-  try {
-    const program = await startProgram(options);
+  /** @param health what the last destination's endpoint is like. */
+  run(health: Health, { callsPerSecond, seconds }: IsolationLoad): Promise<IsolationFigures> {
+    return this.#withProgram(health, async ({ program, receiver, lastId }) => {
+      const cpuBefore = await program.metric("process_cpu_seconds_total");
+      const ends = await this.#kafka.admin.offsets(this.#callsTopic);
+      const calls = Math.floor((callsPerSecond * (seconds * 1_000 + WARM_UP_MS)) / 1_000);
+      const first = this.#posted;
+      await post(this.#kafka, calls, callsPerSecond, this.#maker(calls, lastId));
+      const expected =
+        calls * COPIES - (health === "healthy" ? 0 : this.#copiesToLast(first, calls));
+      await untilCount(receiver, expected);
+      const cpuS = (await program.metric("process_cpu_seconds_total")) - cpuBefore;
+      const from = new Map(ends.map(({ partition, end }) => [partition, end]));
+      const appended = await readAppends(this.#kafka, this.#callsTopic, from);
+      let fromMs = Number.POSITIVE_INFINITY;
+      for (const atMs of appended.values()) fromMs = Math.min(fromMs, atMs + WARM_UP_MS);
+      const latencies = (await receiver.journal()).flatMap(([messageId, atMs]) => {
+        const appendedAtMs = appended.get(messageId) ?? Number.NaN;
+        return appendedAtMs < fromMs ? [] : [atMs - appendedAtMs];
+      });
+      return { latencies, cpuMsPerThousand: (cpuS * 1e6) / expected };
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#kafka.close();
+    await deleteTopics(this.#brokers, this.#topicPrefix);
+  }
+
+  async #withProgram<Result>(
+    health: Health,
+    measure: (running: Running) => Promise<Result>,
+  ): Promise<Result> {
+    using receiver = await startReceiver(0, { journal: true });
+    using sick = health === "healthy" ? null : await startSickServer(health);
+    this.#runs += 1;
+    const last = this.#destinations - 1;
+    const lastId = sick === null ? idOf(last) : `sick-${this.#runs}`;
+    const healthyUrl = `http://127.0.0.1:${receiver.port}/`;
+    const destinations = Array.from({ length: this.#destinations }, (_, index): WebhookSetting => {
+      if (index === last) return { id: lastId, url: sick?.url ?? healthyUrl };
+      return { id: idOf(index), url: healthyUrl };
+    });
+    const program = await startProgram({
+      ...{ brokers: this.#brokers, topicPrefix: this.#topicPrefix, destinations },
+      ...{ stages: ["route", "deliver", "delay"], delays: DELAYS },
+    });
     try {
-      return await measure({ program, kafka, callsTopic, receiver });
+      return await measure({ program, receiver, lastId });
     } finally {
       await program.stop();
     }
-  } finally {
-    await kafka.close();
-    await deleteTopics(brokers, topicPrefix);
+  }
+
+  /** Makes the next `calls` calls, each of which names the destinations it goes to. */
+  #maker(calls: number, lastId: string): (number: number) => OutgoingRecord {
+    const first = this.#posted;
+    this.#posted += calls;
+    return (number) => {
+      const { key, value } = benchCall(first + number, "all");
+      const indices = this.#indicesOf(first + number);
+      const ids = indices.map((index) => (index === this.#destinations - 1 ? lastId : idOf(index)));
+      const named = ids.map((id) => [id, true] as const);
+      const integrations = { All: false, ...Object.fromEntries(named) };
+      const text = JSON.stringify({ ...(JSON.parse(value) as object), integrations });
+      const topic = this.#callsTopic;
+      return { topic, key: Buffer.from(key), value: Buffer.from(text), headers: [] };
+    };
+  }
+
+  #indicesOf(number: number): readonly number[] {
+    return Array.from({ length: COPIES }, (_, at) => (number * COPIES + at) % this.#destinations);
+  }
+
+  #copiesToLast(first: number, calls: number): number {
+    let copies = 0;
+    for (let number = first; number < first + calls; number += 1) {
+      if (this.#indicesOf(number).includes(this.#destinations - 1)) copies += 1;
+    }
+    return copies;
   }
 }
 
 function idOf(index: number): string {
   return `d${index + 1}`;
-}
-
-function indicesOf(number: number, destinations: number): readonly number[] {
-  return Array.from({ length: COPIES }, (_, copy) => (number * COPIES + copy) % destinations);
-}
-
-/** A call that names the destinations it goes to. */
-function call(topic: string, number: number, destinations: number): OutgoingRecord {
-  const { key, value } = benchCall(number, "all");
-  const named = indicesOf(number, destinations).map((index) => [idOf(index), true] as const);
-  const integrations = { All: false, ...Object.fromEntries(named) };
-  const text = JSON.stringify({ ...(JSON.parse(value) as object), integrations });
-  return { topic, key: Buffer.from(key), value: Buffer.from(text), headers: [] };
-}
-
-function copiesToLast(calls: number, destinations: number): number {
-  let copies = 0;
-  for (let number = 0; number < calls; number += 1) {
-    if (indicesOf(number, destinations).includes(destinations - 1)) copies += 1;
-  }
-  return copies;
 }
 
 /** Writes calls at an even rate. */
@@ -184,15 +208,17 @@ export async function untilCount(receiver: Receiver, wanted: number): Promise<nu
   }
 }
 
-/** When the broker appended each record, by the call's message id. */
+/** When the broker appended each record from these offsets on, by the call's message id. */
 export async function readAppends(
   kafka: Kafka,
   topic: string,
+  from: ReadonlyMap<number, number> = new Map(),
 ): Promise<ReadonlyMap<string, number>> {
   const appended = new Map<string, number>();
   const { signal } = new AbortController();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    const range = { topic, partition, from: first, to: end, bytesMax: READ_BYTES, signal };
+    const begin = from.get(partition) ?? first;
+    const range = { topic, partition, from: begin, to: end, bytesMax: READ_BYTES, signal };
     for await (const records of kafka.read(range)) {
       for (const { timestampMs, value } of records) {
         const { messageId } = JSON.parse(`${value}`) as { messageId: string };

@@ -7,14 +7,13 @@
  * others. Goal: the median of the rounds' p99 below 1.10 of that without.
  */
 
-import { type IsolationLoad, measureCapacity, runIsolation } from "./isolation-run.ts";
+import { type Health, type IsolationLoad, IsolationRuns } from "./isolation-run.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import { SICKNESSES } from "./sick-server.ts";
 
-const STATES = ["healthy", ...SICKNESSES] as const;
-type State = (typeof STATES)[number];
+const STATES: readonly Health[] = ["healthy", ...SICKNESSES];
 
-const TITLES: Readonly<Record<State, string>> = {
+const TITLES: Readonly<Record<Health, string>> = {
   healthy: "none",
   refuses: "refuses connections",
   hangs: "hangs until the deadline",
@@ -38,13 +37,14 @@ export interface IsolationBench {
 
 export async function benchIsolation(brokers: string, bench: IsolationBench): Promise<string> {
   const { destinations, rounds } = bench;
-  const capacity = await measureCapacity(brokers, destinations, bench.calls);
+  await using runs = await IsolationRuns.create(brokers, destinations);
+  const capacity = await runs.capacity(bench.calls);
   const load = { callsPerSecond: capacity / 2, seconds: bench.seconds };
   process.stderr.write(`  capacity: ${capacity.toFixed(0)} calls a second\n`);
-  const figures = new Map<State, Figures[]>(STATES.map((state) => [state, []]));
+  const figures = new Map<Health, Figures[]>(STATES.map((state) => [state, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const health of STATES) {
-      const measured = await measureRun(brokers, { destinations, health }, load);
+      const measured = await measureRun(runs, health, load);
       figures.get(health)?.push(measured);
       process.stderr.write(
         `  round ${round}/${rounds}: sick: ${TITLES[health]} ... p99 ${measured.p99.toFixed(1)} ms, ` +
@@ -61,11 +61,11 @@ export async function benchIsolation(brokers: string, bench: IsolationBench): Pr
 }
 
 async function measureRun(
-  brokers: string,
-  setting: Parameters<typeof runIsolation>[1],
+  runs: IsolationRuns,
+  health: Health,
   load: IsolationLoad,
 ): Promise<Figures> {
-  const { latencies, cpuMsPerThousand } = await runIsolation(brokers, setting, load);
+  const { latencies, cpuMsPerThousand } = await runs.run(health, load);
   return {
     median: quantile(latencies, 0.5),
     p99: quantile(latencies, 0.99),
@@ -73,8 +73,8 @@ async function measureRun(
   };
 }
 
-function table(figures: ReadonlyMap<State, readonly Figures[]>): string {
-  const p99Of = (state: State) => (figures.get(state) ?? []).map(({ p99 }) => p99);
+function table(figures: ReadonlyMap<Health, readonly Figures[]>): string {
+  const p99Of = (state: Health) => (figures.get(state) ?? []).map(({ p99 }) => p99);
   const healthy = p99Of("healthy");
   const rows = STATES.map((state) => {
     const p99 = p99Of(state);
