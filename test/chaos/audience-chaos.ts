@@ -34,7 +34,8 @@ const group = groupNames(PREFIX).audience;
 const HELD = { heldShare: 0.6, heldMinimum: 3 };
 const PROGRAMS = ["program-1", "program-2", "spare"];
 const SETTLED_LIMIT_MS = 120_000;
-const CALLS_LIMIT_MS = 8_000;
+/** How long calls are waited for: a fault may also come while partitions are taken over. */
+const CALLS_LIMITS_MS = [0, 2_000, 8_000];
 /** Of each law. */
 const TOLD_MAX = 5;
 
@@ -94,7 +95,7 @@ async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions
   for (const [index, kinds] of plan.entries()) {
     say(`round ${index + 1}: ${kinds.join(" and ")}`);
     // Where nothing is under way, nothing can be cut short.
-    const before = await untilMore(kafka, 1);
+    const before = await untilMore(kafka, 1, random.pick(CALLS_LIMITS_MS));
     await sleep(random.integer(0, 40));
     await Promise.all(
       kinds.map(async (kind, position) => {
@@ -104,7 +105,7 @@ async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions
       }),
     );
     for (const member of members) if (!member.isRunning) await member.start();
-    await untilMore(kafka, random.integer(1, 5_000), before);
+    await untilMore(kafka, random.integer(1, 5_000), random.pick(CALLS_LIMITS_MS), before);
   }
   await untilCalm(exposures);
   await Promise.all(members.map((member) => member.ready().catch(() => undefined)));
@@ -113,9 +114,14 @@ async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions
   return injected;
 }
 
-/** Resolves when so many calls more are written, or none come; with how many there are. */
-async function untilMore(kafka: Kafka, more: number, before?: number): Promise<number> {
-  const untilMs = Date.now() + CALLS_LIMIT_MS;
+/** Resolves when so many calls more are written, or at the limit; with how many there are. */
+async function untilMore(
+  kafka: Kafka,
+  more: number,
+  limitMs: number,
+  before?: number,
+): Promise<number> {
+  const untilMs = Date.now() + limitMs;
   const wanted = (before ?? (await written(kafka).catch(() => 0))) + more;
   for (let last = 0; ; ) {
     // While the broker is away it does not answer, and nothing is written.

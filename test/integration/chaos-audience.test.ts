@@ -8,7 +8,7 @@ test("through kills, a lost disk and a rebalance every user is told exactly what
   const said: string[] = [];
   const result = await runAudienceChaos({
     seed: 1,
-    plan: [["kill"], ["lose-disk"], ["join"]],
+    plan: [["kill"], ["lose-disk", "join"]],
     say: (line) => said.push(line),
   });
   expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
