@@ -45,13 +45,20 @@ export async function removeStore(directory: string): Promise<void> {
 
 class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
+  /** Look-ups go there and back: the tables that were looked into last are still open. */
+  #isBackwards = false;
 
   constructor(level: ClassicLevel<string, string>) {
     this.#level = level;
   }
 
-  getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
-    return this.#level.getMany([...keys], { fillCache: false });
+  async getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    const sorted = [...new Set(keys)].sort();
+    if (this.#isBackwards) sorted.reverse();
+    this.#isBackwards = !this.#isBackwards;
+    const values = await this.#level.getMany(sorted, { fillCache: false });
+    const byKey = new Map(sorted.map((key, index) => [key, values[index]]));
+    return keys.map((key) => byKey.get(key));
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
