@@ -16,13 +16,12 @@ const [inFlight = "64", units = "0", warmUp = "0", ...urls] = process.argv.slice
 const perUrl = Number(inFlight);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
-const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
 const payloads = webhookPayloads(1_000);
 const meter = createMeter();
 let started = 0;
 let done = 0;
 
-async function lane(url: string): Promise<void> {
+async function lane(url: string, dispatcher: Agent): Promise<void> {
   while (started < total) {
     const body = Buffer.from(JSON.stringify(payloads[started++ % payloads.length]));
     const { statusCode, body: answer } = await request(url, {
@@ -42,6 +41,11 @@ async function lane(url: string): Promise<void> {
   }
 }
 
-await Promise.all(urls.flatMap((url) => Array.from({ length: perUrl }, () => lane(url))));
+// Connections of its own for each, as destinations have, though all are at one receiver.
+const lanes = urls.flatMap((url) => {
+  const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
+  return Array.from({ length: perUrl }, () => lane(url, dispatcher));
+});
+await Promise.all(lanes);
 process.stdout.write(`${JSON.stringify(meter.stop(done - warmUpUnits))}\n`);
 process.exit(0);
