@@ -127,6 +127,8 @@ test("asked to stop, the other stages do not wait for ingest's hand-over", async
     .map(({ stage }) => stage);
   expect(stopped.toSorted()).toEqual(stages.toSorted());
   expect(stopped.at(-1)).toBe("ingest");
+  // Nothing of the log was left behind.
+  expect(running.lines.at(-1)).toMatchObject({ msg: "stopped" });
 });
 
 test("without brokers it tries for as long as it is told, then ends with 1 and the address", async () => {
