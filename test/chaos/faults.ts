@@ -23,14 +23,19 @@ import type { PrivateKafka } from "../../tools/kafka/start.ts";
 import type { Prng } from "../support/prng.ts";
 import type { Exposure } from "./laws.ts";
 import type { Member } from "./member.ts";
-import { SESSION_TIMEOUT_MS } from "./setup.ts";
+import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
 
 /** Commits come once a second; an attempt that began earlier is noted with its end. */
 const BEFORE_MS = 4_000;
 /** A request that was sent before a kill may be noted after it. */
 const AFTER_KILL_MS = 500;
-/** Until those who have lost sight of the broker have heard of it, drained and joined again. */
-const REJOINED_MS = 30_000;
+/** A consumer that has failed begins again after this at most (`kafka/consumer.ts`). */
+const BEGIN_AGAIN_MS = 5_000;
+/**
+ * Until those who have lost sight of the broker have begun again, ended the attempts under way, and
+ * joined: the group waits for their earlier selves until the session of these is over.
+ */
+const REJOINED_MS = BEGIN_AGAIN_MS + TIMEOUT_MS + SESSION_TIMEOUT_MS;
 
 export interface FaultWorld {
   readonly random: Prng;
