@@ -26,6 +26,7 @@ import { startProxy } from "./proxy.ts";
 import { publish } from "./publisher.ts";
 import { TopicReader } from "./read-topics.ts";
 import { startReceiver } from "./receiver.ts";
+import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { type Answer, healthyAnswer, scriptedAnswer, sickAnswer } from "./scripts.ts";
 import { configuration, destinations, POLICY, recipientOf, WINDOW_MS } from "./setup.ts";
@@ -223,11 +224,15 @@ function judge(
     entry: null,
     violation: { law: "run", says },
   }));
-  for (const [entry, destination] of journal.deliveries()) {
-    for (const violation of violations(entry, recipientOf(destination), POLICY, exposures)) {
+  const deliveries = [...journal.deliveries()].map(
+    ([entry, destination]) => [entry, recipientOf(destination)] as const,
+  );
+  for (const [entry, recipient] of deliveries) {
+    for (const violation of violations(entry, recipient, POLICY, exposures)) {
       broken.push({ entry, violation });
     }
   }
+  for (const violation of tooMany(deliveries, exposures)) broken.push({ entry: null, violation });
   for (const destination of ["healthy", "narrow"]) {
     const entries = journal.calls.map(
       ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,

@@ -2,7 +2,8 @@
 
 import { isAccepted } from "../support/ledger.ts";
 import type { ChaosEntry, Journal } from "./journal.ts";
-import { type Exposure, explanation, type Law, repetitions, type Violation } from "./laws.ts";
+import type { Exposure, Law, Violation } from "./laws.ts";
+import { explanations, repetitions } from "./repetitions.ts";
 import { recipientOf } from "./setup.ts";
 
 export interface Injected {
@@ -69,7 +70,7 @@ export function ledgerText({ journal, injected, exposures, broken }: LedgerInput
     const [first] = repetitions(entry, recipientOf(destination));
     if (first !== undefined) {
       row.repeated += 1;
-      add(repeats, explanation(first, exposures)?.kind ?? "no fault");
+      add(repeats, explanations(first, exposures)[0]?.kind ?? "no fault");
     }
   }
   for (const [reason = "?"] of journal.poisonLetters.values()) add(letters, reason);

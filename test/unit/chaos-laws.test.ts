@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "../chaos/journal.ts";
 import { type Exposure, outOfOrder, violations } from "../chaos/laws.ts";
+import { tooMany } from "../chaos/repetitions.ts";
 import type { Recipient } from "../support/ledger.ts";
 
 const T = 1_770_000_000_000;
@@ -185,6 +186,55 @@ test("of repetitions in the same millisecond the one that goes back furthest is 
     ],
   );
   expect(broken(twice, [KILL])).toEqual([]);
+});
+
+describe("how much a fault may repeat", () => {
+  const attempts = (times: number) =>
+    entry(Array.from({ length: times }, (_, index) => request(1_000 * index)));
+
+  test("a step comes again as often as two stages may do it again, for each fault", () => {
+    expect(broken(attempts(4), [KILL])).toEqual([]);
+    expect(broken(attempts(5), [KILL])).toEqual(["repeated"]);
+    expect(broken(attempts(5), [KILL, { ...KILL, toMs: T + 1_500 }])).toEqual([]);
+    // A fault that comes after all of it, or was over before, explains none of it.
+    const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
+    const after = { ...KILL, fromMs: T + 60_000, toMs: T + 61_000 };
+    expect(broken(attempts(5), [before, KILL, after])).toEqual(["repeated"]);
+  });
+
+  /** Of which the first attempt is made again; all of it so much later. */
+  const repeated = (
+    place: string,
+    laterMs = 0,
+    records: Written[] = [],
+  ): [ChaosEntry, Recipient] => {
+    const made = entry([request(laterMs), request(laterMs + 5_000)], records);
+    const moved = made.written.map((each) => ({ ...each, place, atMs: each.atMs + laterMs }));
+    return [{ ...made, written: moved }, ONE];
+  };
+  const inPartition = (partition: number, count: number, laterMs = 0) =>
+    Array.from({ length: count }, (_, offset) => repeated(`d/${partition}/${offset}`, laterMs));
+
+  test("a program has at most 256 records of a partition in hand", () => {
+    expect(tooMany([...inPartition(0, 256), ...inPartition(1, 256)], [KILL])).toEqual([]);
+    const [violation, ...more] = tooMany([...inPartition(0, 257), ...inPartition(1, 9)], [KILL]);
+    expect(violation).toMatchObject({ law: "repeated", says: expect.stringContaining("257 ") });
+    expect(more).toEqual([]);
+  });
+
+  test("each fault may take so many, and of two that may have been it neither is accused", () => {
+    const freeze = { kind: "freeze", fromMs: T + 80_000, toMs: T + 90_000 };
+    const all = [...inPartition(0, 256), ...inPartition(0, 256, 85_000)];
+    expect(tooMany(all, [KILL, freeze])).toEqual([]);
+    expect(tooMany(inPartition(0, 300), [KILL, { ...KILL, kind: "cut" }])).toEqual([]);
+  });
+
+  test("what route has written twice is attempted twice, and does not count", () => {
+    const twice = Array.from({ length: 300 }, (_, offset) =>
+      repeated(`d/0/${offset}`, 0, [written("delivery", 100)]),
+    );
+    expect(tooMany(twice, [KILL])).toEqual([]);
+  });
 });
 
 test("calls of one user are compared in the order in which they were sent", () => {

@@ -1,0 +1,204 @@
+/**
+ * What was done twice for a delivery, which fault explains it, and how much one fault may repeat.
+ *
+ * A delivery that a fault has split in two goes on twice, each on its own: what one of them does may
+ * repeat the other much later, and in another form. So a fault explains a repetition when anything
+ * that was done for the delivery before lies in its exposure, and what follows needs no other one.
+ *
+ *   a fault may repeat          because
+ *   what began before it        it takes what a program has in hand, and what is not committed yet
+ *   each step 4 times           a delivery is in the hands of two stages at most, the one that has
+ *                               passed it on and not committed, and the one that has it now; each
+ *                               of them does it again
+ *   of a partition's records,   deliver has no more of a partition in hand (`deliver/stage.ts`)
+ *   the attempts of 256
+ */
+
+import { isAccepted, type Recipient } from "../support/ledger.ts";
+import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
+import type { Exposure, Violation } from "./laws.ts";
+
+/** For each fault. */
+const TIMES_MAX = 4;
+const IN_HAND_MAX = 256;
+
+/** Something of a delivery that happened again. */
+export interface Repetition {
+  readonly what: string;
+  readonly firstAtMs: number;
+  readonly againAtMs: number;
+  /** When other things had been done for the delivery by then. */
+  readonly earlierMs: readonly number[];
+}
+
+type Pair = Omit<Repetition, "earlierMs">;
+
+/** In the order in which they happened again. */
+export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetition[] {
+  const requests = [...entry.requests].sort((a, b) => a.atMs - b.atMs);
+  const written = [...entry.written].sort((a, b) => a.atMs - b.atMs);
+  const steps = stepsOf({ requests, written });
+  const found = [
+    ...doneAgain(steps),
+    ...doneOtherwise(requests, written),
+    ...afterTheEnd(requests, written, deliver),
+  ];
+  const doneMs = steps.map(({ endAtMs }) => endAtMs);
+  // Of what is noted in the same millisecond, what goes back furthest is the cause.
+  return found
+    .sort((a, b) => a.againAtMs - b.againAtMs || a.firstAtMs - b.firstAtMs)
+    .map((pair) => ({ ...pair, earlierMs: doneMs.filter((ms) => ms < pair.againAtMs) }));
+}
+
+function stepsOf({ requests, written }: Pick<ChaosEntry, "requests" | "written">): Step[] {
+  return [
+    ...requests.map(({ attempt, path, atMs, endAtMs }) => ({
+      what: `attempt ${attempt} at ${path}`,
+      atMs,
+      endAtMs,
+    })),
+    ...written.map((record) => ({ what: nameOf(record), atMs: record.atMs, endAtMs: record.atMs })),
+  ];
+}
+
+function nameOf({ where, parked, endpoint }: Written): string {
+  const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
+  return `${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`;
+}
+
+interface Step {
+  readonly what: string;
+  readonly atMs: number;
+  readonly endAtMs: number;
+}
+
+function doneAgain(steps: readonly Step[]): Pair[] {
+  const firsts = new Map<string, number>();
+  return steps.flatMap(({ what, atMs, endAtMs }) => {
+    const firstAtMs = firsts.get(what);
+    if (firstAtMs !== undefined) return [{ what, firstAtMs, againAtMs: atMs }];
+    firsts.set(what, endAtMs);
+    return [];
+  });
+}
+
+/** A record that was attempted or parked before is now parked or given up as if it had not been. */
+function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Written[]): Pair[] {
+  return written.flatMap((record) => {
+    const { where, endpoint, attempt, parked, atMs } = record;
+    if (where === "delivery") return [];
+    const isOfSame = (each: { readonly endpoint: string | null }) =>
+      endpoint === null || each.endpoint === endpoint;
+    const attempted = requests.find(
+      (each) => each.attempt > attempt && each.endAtMs <= atMs && isOfSame(each),
+    );
+    // Only a delay record counts its own parking.
+    const waited = written.find(
+      (each) =>
+        where === "dead-letter" &&
+        each.where === "delay" &&
+        each.parked > parked &&
+        each.atMs <= atMs &&
+        isOfSame(each),
+    );
+    const firstAtMs = Math.min(attempted?.endAtMs ?? atMs + 1, waited?.atMs ?? atMs + 1);
+    if (firstAtMs > atMs) return [];
+    const what = `${nameOf(record)} after ${attempt} attempts and ${parked} times parked`;
+    return [{ what, firstAtMs, againAtMs: atMs }];
+  });
+}
+
+function afterTheEnd(
+  requests: readonly ChaosRequest[],
+  written: readonly Written[],
+  deliver: Recipient["deliver"],
+): Pair[] {
+  return requests.flatMap((request) => {
+    const { attempt, path, endpoint, atMs } = request;
+    const accepted = requests.find(
+      (each) =>
+        isAccepted(each) && attempt > each.attempt && (deliver === "any" || each.path === path),
+    );
+    const letter = written.find(
+      (record) =>
+        record.where === "dead-letter" &&
+        record.atMs < atMs &&
+        (record.endpoint === null || record.endpoint === endpoint),
+    );
+    const what = `attempt ${attempt} at ${path}, after `;
+    return [
+      ...(accepted === undefined
+        ? []
+        : [{ what: `${what}an acceptance`, firstAtMs: accepted.endAtMs, againAtMs: atMs }]),
+      ...(letter === undefined
+        ? []
+        : [{ what: `${what}it was given up`, firstAtMs: letter.atMs, againAtMs: atMs }]),
+    ];
+  });
+}
+
+/** The faults that explain a repetition: any one of them would do. */
+export function explanations(
+  { firstAtMs, againAtMs, earlierMs }: Repetition,
+  exposures: readonly Exposure[],
+): Exposure[] {
+  return exposures.filter(
+    ({ fromMs, toMs }) =>
+      againAtMs >= fromMs && [firstAtMs, ...earlierMs].some((ms) => ms >= fromMs && ms <= toMs),
+  );
+}
+
+/** What is wrong when no fault explains the first repetition; others follow from it. */
+export function unexplained(all: readonly Repetition[], exposures: readonly Exposure[]): string[] {
+  const [first] = all;
+  if (first === undefined || explanations(first, exposures).length > 0) return [];
+  const { what, firstAtMs, againAtMs } = first;
+  return [`${what} ${againAtMs - firstAtMs} ms after the first time, and no fault explains it`];
+}
+
+/** What is wrong when a step was done more often than the faults before it explain. */
+export function tooOften(entry: ChaosEntry, exposures: readonly Exposure[]): string[] {
+  const steps = stepsOf(entry);
+  const byName = Map.groupBy(steps, ({ what }) => what);
+  return [...byName].flatMap(([what, times]) => {
+    const lastMs = Math.max(...times.map(({ atMs }) => atMs));
+    const before = steps.filter(({ endAtMs }) => endAtMs < lastMs);
+    const isTouched = ({ fromMs, toMs }: Exposure) =>
+      lastMs >= fromMs && before.some(({ endAtMs }) => endAtMs >= fromMs && endAtMs <= toMs);
+    const faults = exposures.filter(isTouched).length;
+    if (faults === 0 || times.length <= TIMES_MAX ** faults) return [];
+    return [
+      `${what} came ${times.length} times, and ${faults} faults explain ${TIMES_MAX ** faults}`,
+    ];
+  });
+}
+
+/** What is wrong when a fault has repeated attempts of more records than a program has in hand. */
+export function tooMany(
+  deliveries: Iterable<readonly [entry: ChaosEntry, recipient: Recipient]>,
+  exposures: readonly Exposure[],
+): Violation[] {
+  const counts = new Map<Exposure, Map<string, number>>();
+  for (const [entry, recipient] of deliveries) {
+    const [first] = repetitions(entry, recipient);
+    const records = entry.written.filter(({ where }) => where === "delivery");
+    // What route and delay have written twice is attempted twice, and they have more in hand.
+    const isWrittenAgain = doneAgain(stepsOf({ requests: [], written: records })).length > 0;
+    if (first === undefined || isWrittenAgain) continue;
+    const [cause, other] = explanations(first, exposures);
+    const [record] = records;
+    // Of two faults nobody knows which one it was.
+    if (cause === undefined || other !== undefined || record === undefined) continue;
+    const ofFault = counts.get(cause) ?? new Map<string, number>();
+    counts.set(cause, ofFault);
+    const partition = record.place.slice(0, record.place.lastIndexOf("/"));
+    ofFault.set(partition, (ofFault.get(partition) ?? 0) + 1);
+  }
+  return [...counts].flatMap(([{ kind }, ofFault]) =>
+    [...ofFault].flatMap(([partition, count]) => {
+      if (count <= IN_HAND_MAX) return [];
+      const says = `a ${kind} has repeated attempts of ${count} records of ${partition}; at most ${IN_HAND_MAX} are in hand`;
+      return [{ law: "repeated" as const, says }];
+    }),
+  );
+}
