@@ -19,6 +19,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Client, Clients } from "./connection.ts";
 import { consumerTimes, fetchBytesMax } from "./consumer-config.ts";
 import { type ConsumerGroup, consumerGroupHooks, type FetchedBatch } from "./consumer-group.ts";
+import { FetchPace } from "./fetch-pace.ts";
 import { errorTypes } from "./kafka-error.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
 import { type Memory, Ownership } from "./ownership.ts";
@@ -57,6 +58,7 @@ export class ConsumerRun {
   readonly #wake = new Signal();
   /** Fired when fetches under way are not worth waiting for. */
   readonly #interrupt = new Signal();
+  readonly #pace = new FetchPace();
   #state: State = "joining";
   #group: ConsumerGroup | null = null;
   /** Changes with each assignment: what was fetched under an earlier one is dropped. */
@@ -150,7 +152,14 @@ export class ConsumerRun {
     if (this.#group !== group) {
       this.#group = group;
       const fetch = group.fetch.bind(group);
-      group.fetch = (nodeId) => this.#fetch(group, () => fetch(nodeId));
+      group.fetch = async (nodeId) => {
+        const waitMs = this.#pace.waitMs(nodeId, performance.now());
+        if (waitMs > 0) await this.#interrupt.wait(waitMs);
+        return this.#fetch(group, () => {
+          this.#pace.begins(nodeId, performance.now());
+          return fetch(nodeId);
+        });
+      };
       this.#lease.watch(group);
     }
     await this.#giveUp();

@@ -1,0 +1,27 @@
+// When a fetch loop may ask its broker again.
+
+import { expect, test } from "vitest";
+
+import { FetchPace } from "../../src/kafka/fetch-pace.ts";
+
+test("the first fetch waits for nothing", () => {
+  expect(new FetchPace().waitMs("1", 0)).toBe(0);
+});
+
+test.each([
+  [0, 10],
+  [4, 6],
+  [9.5, 0.5],
+  [10, 0],
+  [5_000, 0],
+])("%d ms after one began, the next waits for %d ms", (elapsedMs, expected) => {
+  const pace = new FetchPace();
+  pace.begins("1", 1_000);
+  expect(pace.waitMs("1", 1_000 + elapsedMs)).toBe(expected);
+});
+
+test("the loops of other brokers keep their own time", () => {
+  const pace = new FetchPace();
+  pace.begins("1", 1_000);
+  expect(pace.waitMs("2", 1_000)).toBe(0);
+});
