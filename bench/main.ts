@@ -91,9 +91,9 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   isolation: {
     says: "whether a sick destination moves the p99 of nine others",
-    minutes: 7,
+    minutes: 10,
     run: (brokers) =>
-      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 8, rounds: 5 }),
+      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 16, rounds: 5 }),
   },
   "isolation-1000": {
     says: "the same among 1,000 destinations",

@@ -32,6 +32,7 @@ import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import type { HttpPort } from "./attempt.ts";
 import { DestinationWork } from "./destination-work.ts";
+import { gatherWrites } from "./gather-writes.ts";
 import { type Replacement, smaller } from "./replacement.ts";
 import { createReport, type Report } from "./report.ts";
 
@@ -118,21 +119,23 @@ function startDestination(
   const { id } = destination;
   const { topics, groups, bytesMax, drainLimitMs } = config;
   const stopped = new AbortController();
+  const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
   const connections = deps.http.open(destination);
   const report = createReport(deps, destination);
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const work = new DestinationWork(destination, policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => {
-      clock.sleep(ms, stopped.signal).then(then, () => undefined);
+      sleep(ms).then(then, () => undefined);
     },
     connections,
-    write: (replacements) =>
+    write: gatherWrites(sleep, (replacements) =>
       write(deps, topics, replacements, report).catch((error: unknown) => {
         // The process is about to end; the records stay unfinished.
         if (!(error instanceof ClosedError)) consumer.fail(asError(error));
         throw error;
       }),
+    ),
     onStart: report.started,
     onAttempted: report.attempted,
     onRounded: report.rounded,

@@ -1,0 +1,36 @@
+/**
+ * Gathers what takes records' places, so that what comes within a moment shares requests to Kafka:
+ * whatever is parked waits for seconds anyway, and a broken endpoint has up to 1,000 a second parked.
+ *
+ *   a write comes           then
+ *   none is waiting         it waits 20 ms
+ *   others are waiting      it goes with them
+ *
+ * Records stay unfinished until theirs is written: a crash meanwhile repeats them.
+ */
+
+const GATHER_MS = 20;
+
+/**
+ * @param sleep when it ends, well or not, what is gathered goes.
+ * @param write what it rejects with, all who share it are told.
+ */
+export function gatherWrites<Item>(
+  sleep: (ms: number) => Promise<void>,
+  write: (items: readonly Item[]) => Promise<void>,
+): (items: readonly Item[]) => Promise<void> {
+  let gathered: Item[] = [];
+  let written: Promise<void> | null = null;
+
+  const go = () => {
+    const items = gathered;
+    gathered = [];
+    written = null;
+    return write(items);
+  };
+  return (items) => {
+    gathered.push(...items);
+    written ??= sleep(GATHER_MS).then(go, go);
+    return written;
+  };
+}

@@ -1,0 +1,63 @@
+// What takes records' places goes to Kafka together.
+
+import { expect, test } from "vitest";
+
+import { gatherWrites } from "../../src/deliver/gather-writes.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+function gathering(write: (items: readonly number[]) => Promise<void> = async () => undefined) {
+  const clock = new ManualClock();
+  const stopped = new AbortController();
+  const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
+  const writes: (readonly number[])[] = [];
+  const gather = gatherWrites<number>(sleep, (items) => {
+    writes.push(items);
+    return write(items);
+  });
+  return { clock, stopped, writes, gather };
+}
+
+test("what comes within 20 ms is written at once, and all are told", async () => {
+  const { clock, writes, gather } = gathering();
+  const first = gather([1, 2]);
+  await clock.advance(19);
+  const second = gather([3]);
+  expect(writes).toEqual([]);
+  await clock.advance(1);
+  await Promise.all([first, second]);
+  expect(writes).toEqual([[1, 2, 3]]);
+});
+
+test("what comes later is written by itself, even while the write before is under way", async () => {
+  const underWay = Promise.withResolvers<void>();
+  const { clock, writes, gather } = gathering(() => underWay.promise);
+  const first = gather([1]);
+  await clock.advance(20);
+  const second = gather([2]);
+  await clock.advance(20);
+  expect(writes).toEqual([[1], [2]]);
+  underWay.resolve();
+  await Promise.all([first, second]);
+});
+
+test("a failure is told to all who share it, and to nobody else", async () => {
+  let isBroken = true;
+  const { clock, gather } = gathering(async () => {
+    if (isBroken) throw new Error("no broker");
+  });
+  const failed = Promise.allSettled([gather([1]), gather([2])]);
+  await clock.advance(20);
+  expect((await failed).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  isBroken = false;
+  const next = gather([3]);
+  await clock.advance(20);
+  await expect(next).resolves.toBeUndefined();
+});
+
+test("when the stage stops, nothing waits any longer", async () => {
+  const { stopped, writes, gather } = gathering();
+  const written = gather([1]);
+  stopped.abort();
+  await written;
+  expect(writes).toEqual([[1]]);
+});
