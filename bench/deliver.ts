@@ -21,14 +21,16 @@ import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
 const IN_FLIGHT = 64;
+/**
+ * Answered at once whatever the receiver's delay: V8 still compiles after 20,000, and whoever has
+ * more code would pay for more of it. A process pays that once, and then runs for weeks.
+ */
+const WARM_UP = 60_000;
 
 export interface DeliverSetting {
   readonly destinations: number;
   readonly receiverDelayMs: number;
-  /**
-   * Requests in all, half of them for warming up: V8 still compiles after 20,000, and whoever has
-   * more code would pay for more of it.
-   */
+  /** Measured ones, after those for warming up. */
   readonly requests: number;
 }
 
@@ -71,16 +73,15 @@ async function measureSetting(
   await createTopics(kafka, [...indices.map(topicOf), `${prefix}delays.1s`], PARTITIONS);
   await createTopics(kafka, [`${prefix}dead-letters`], PARTITIONS);
   const producer = kafka.producer();
-  await fill(producer, requests, (number) =>
+  await fill(producer, WARM_UP + requests, (number) =>
     benchDelivery(topicOf(number % destinations), number % destinations, number),
   );
   await producer.close(10_000);
   await kafka.close();
 
-  using receiver = await startReceiver(receiverDelayMs);
+  using receiver = await startReceiver(receiverDelayMs, { atOnce: WARM_UP });
   const urls = indices.map((index) => `http://127.0.0.1:${receiver.port}/d${index + 1}`);
-  const warmUp = Math.floor(requests / 2);
-  const work = [`${IN_FLIGHT}`, `${requests - warmUp}`, `${warmUp}`];
+  const work = [`${IN_FLIGHT}`, `${requests}`, `${WARM_UP}`];
   const ours = (level: string): Contestant => ({
     name: `Switchyard, log level ${level}`,
     argv: ["bench/deliver-switchyard.ts", brokers, prefix, ...work, level, ...urls],
@@ -94,7 +95,10 @@ async function measureSetting(
     (index) => [`${prefix}deliver.d${index + 1}`, topicOf(index)] as const,
   );
   try {
-    const before = () => forgetGroups(brokers, groups);
+    const before = async () => {
+      await receiver.reset();
+      await forgetGroups(brokers, groups);
+    };
     const results = await measureInTurns(contestants, rounds, before);
     const profile = await profileTable(contestants.slice(0, 2), before);
     const summaries = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));

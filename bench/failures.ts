@@ -19,7 +19,8 @@ import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
 const CONCURRENCY = 64;
-const WARM_UP = 10_000;
+/** As in `bench deliver`. */
+const WARM_UP = 60_000;
 const FAIL_EVERY = 20;
 const STEP_MS = 10;
 const STALLED_MS = 60_000;

@@ -37,7 +37,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per request against undici alone; one destination",
     minutes: 1.5,
     run: (brokers, rounds) =>
-      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0, requests: 120_000 }], rounds),
+      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0, requests: 60_000 }], rounds),
   },
   latency: {
     says: "from a call's append to the receiver, in one process and in three",
@@ -78,7 +78,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
           destinations,
           receiverDelayMs,
           // One destination and 200 ms make 320 requests a second.
-          requests: destinations === 1 && receiverDelayMs === 200 ? 8_000 : 60_000,
+          requests: destinations === 1 && receiverDelayMs === 200 ? 5_000 : 60_000,
         })),
       );
       return benchDeliver(brokers, settings, rounds);
@@ -119,7 +119,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   failures: {
     says: "what it costs in throughput that 5 % of requests are answered 503",
     minutes: 2,
-    run: (brokers, rounds) => benchFailures(brokers, 20_000, rounds),
+    run: (brokers, rounds) => benchFailures(brokers, 100_000, rounds),
   },
   backlog: {
     says: "memory over a backlog of a million calls",

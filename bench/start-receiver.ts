@@ -10,6 +10,8 @@ export interface Receiver extends Disposable {
   count(): Promise<number>;
   /** Message id and instant of what has been accepted since the last time it was asked. */
   journal(): Promise<readonly (readonly [messageId: string, atMs: number])[]>;
+  /** Begins to count from 0, and to answer at once as it did at first. */
+  reset(): Promise<void>;
 }
 
 export interface ReceiverOptions {
@@ -17,16 +19,17 @@ export interface ReceiverOptions {
   readonly failEvery?: number;
   /** Whether it notes what it accepts: memory grows until it is asked for. */
   readonly journal?: boolean;
+  /** So many are answered without the delay, for warming up. */
+  readonly atOnce?: number;
 }
 
 export async function startReceiver(
   delayMs: number,
-  { failEvery = 0, journal = false }: ReceiverOptions = {},
+  { failEvery = 0, journal = false, atOnce = 0 }: ReceiverOptions = {},
 ): Promise<Receiver> {
   const file = join(import.meta.dirname, "receiver.ts");
-  const child = spawn(process.execPath, [file, `${delayMs}`, `${failEvery}`, `${journal}`], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const argv = [file, `${delayMs}`, `${failEvery}`, `${journal}`, `${atOnce}`];
+  const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const waiting: PromiseWithResolvers<string>[] = [];
   const next = () => {
     const answer = Promise.withResolvers<string>();
@@ -47,6 +50,9 @@ export async function startReceiver(
     port,
     count: async () => Number(await ask("count")),
     journal: async () => JSON.parse(await ask("journal")) as [string, number][],
+    reset: async () => {
+      await ask("reset");
+    },
     // Its standard input ends, and so does it.
     [Symbol.dispose]: () => child.stdin.end(),
   };

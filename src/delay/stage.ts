@@ -14,6 +14,7 @@
 
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
+import { untilTickMs } from "../domain/tick.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
 import type {
@@ -62,10 +63,10 @@ export interface DelayConfig {
 const PARTITION_RECORDS_MAX = 2_000;
 /** Records written back in one send. */
 const RETURN_RECORDS_MAX = 500;
-/** Shortest sleep: what is due within it goes back in one send, instead of each record in its own. */
-const SLEEP_MIN_MS = 20;
 /** Longest sleep at a time, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
+/** What has just been parked is not due for a while. */
+const FETCH_SPACING_MS = 100;
 const LOOK_UP_AGAIN_MS = 1_000;
 const LOG_LINES_PER_SECOND = 10;
 
@@ -128,6 +129,7 @@ function startTier(
     bytesMax,
     // One partition's head may be due long before another's.
     whenFull: "pause",
+    fetchSpacingMs: FETCH_SPACING_MS,
     drainLimitMs,
     onAssigned: (partition) =>
       waitOn(partition, {
@@ -174,7 +176,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       if (step.kind === "empty") break;
       if (step.kind === "due") send(step.due);
       else if (step.kind === "look-up") await lookUp.renew(draining.signal);
-      else await clock.sleep(sleepMs(step.waitMs), draining.signal);
+      else await sleepUntilTick(clock, step.waitMs, draining.signal);
     }
     // In the same turn as the last look at the queue, so that no `take` falls between.
     isRunning = false;
@@ -196,8 +198,9 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   };
 }
 
-function sleepMs(waitMs: number): number {
-  return Math.max(SLEEP_MIN_MS, Math.min(waitMs, SLEEP_MAX_MS));
+/** What is due within a tick goes back in one send with what is due in other partitions. */
+function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
+  return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
 }
 
 interface LookUp {

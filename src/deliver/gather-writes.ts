@@ -3,20 +3,20 @@
  * whatever is parked waits for seconds anyway, and a broken endpoint has up to 1,000 a second parked.
  *
  *   a write comes           then
- *   none is waiting         it waits 20 ms
+ *   none is waiting         it waits for the next tick (`tick.ts`), which all destinations share
  *   others are waiting      it goes with them
  *
  * Records stay unfinished until theirs is written: a crash meanwhile repeats them.
  */
 
-const GATHER_MS = 20;
+import { untilTickMs } from "../domain/tick.ts";
 
 /**
- * @param sleep when it ends, well or not, what is gathered goes.
+ * @param clock its sleep: when it ends, well or not, what is gathered goes.
  * @param write what it rejects with, all who share it are told.
  */
 export function gatherWrites<Item>(
-  sleep: (ms: number) => Promise<void>,
+  clock: { nowMs(): number; sleep(ms: number): Promise<void> },
   write: (items: readonly Item[]) => Promise<void>,
 ): (items: readonly Item[]) => Promise<void> {
   let gathered: Item[] = [];
@@ -30,7 +30,7 @@ export function gatherWrites<Item>(
   };
   return (items) => {
     gathered.push(...items);
-    written ??= sleep(GATHER_MS).then(go, go);
+    written ??= clock.sleep(untilTickMs(clock.nowMs(), 1)).then(go, go);
     return written;
   };
 }

@@ -129,7 +129,7 @@ function startDestination(
       sleep(ms).then(then, () => undefined);
     },
     connections,
-    write: gatherWrites(sleep, (replacements) =>
+    write: gatherWrites({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
       write(deps, topics, replacements, report).catch((error: unknown) => {
         // The process is about to end; the records stay unfinished.
         if (!(error instanceof ClosedError)) consumer.fail(asError(error));

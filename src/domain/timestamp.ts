@@ -38,21 +38,27 @@ export function readTimestamp(value: unknown): number | null {
   return inRange(Math.trunc(value));
 }
 
-/** The second written last, without its milliseconds: calls that follow each other often share it. */
-let lastSecond = Number.NaN;
-let lastText = "";
-
 /** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError for no instant. */
-export function isoTimestamp(atMs: number): string {
-  const wholeMs = Math.trunc(atMs);
-  const second = Math.floor(wholeMs / 1_000);
-  if (second !== lastSecond) {
-    lastText = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
-    lastSecond = second;
-  }
-  const ms = wholeMs - second * 1_000;
-  const zeros = ms < 10 ? "00" : ms < 100 ? "0" : "";
-  return `${lastText}${zeros}${ms}Z`;
+export const isoTimestamp = isoTimestamps();
+
+/**
+ * A writer that keeps the second it wrote last, without its milliseconds: instants that follow each
+ * other often share it. Who writes instants of another kind has one of their own.
+ */
+export function isoTimestamps(): (atMs: number) => string {
+  let lastSecond = Number.NaN;
+  let lastText = "";
+  return (atMs) => {
+    const wholeMs = Math.trunc(atMs);
+    const second = Math.floor(wholeMs / 1_000);
+    if (second !== lastSecond) {
+      lastText = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
+      lastSecond = second;
+    }
+    const ms = wholeMs - second * 1_000;
+    const zeros = ms < 10 ? "00" : ms < 100 ? "0" : "";
+    return `${lastText}${zeros}${ms}Z`;
+  };
 }
 
 /** Whether `isoTimestamp` writes it with a year of four digits. */

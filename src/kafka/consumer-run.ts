@@ -58,7 +58,7 @@ export class ConsumerRun {
   readonly #wake = new Signal();
   /** Fired when fetches under way are not worth waiting for. */
   readonly #interrupt = new Signal();
-  readonly #pace = new FetchPace();
+  readonly #pace: FetchPace;
   #state: State = "joining";
   #group: ConsumerGroup | null = null;
   /** Changes with each assignment: what was fetched under an earlier one is dropped. */
@@ -75,6 +75,7 @@ export class ConsumerRun {
     this.ended = ended.promise;
     this.#end = ended.resolve;
     this.#topics = consume.topics;
+    this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#onJoined = onJoined;
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
@@ -155,9 +156,11 @@ export class ConsumerRun {
       group.fetch = async (nodeId) => {
         const waitMs = this.#pace.waitMs(nodeId, performance.now());
         if (waitMs > 0) await this.#interrupt.wait(waitMs);
-        return this.#fetch(group, () => {
+        return this.#fetch(group, async () => {
           this.#pace.begins(nodeId, performance.now());
-          return fetch(nodeId);
+          const batches = await fetch(nodeId);
+          this.#pace.ended(nodeId, batches.some(isBehind));
+          return batches;
         });
       };
       this.#lease.watch(group);
@@ -233,4 +236,9 @@ export class ConsumerRun {
     await atMost(LEAVE_LIMIT_MS, disconnected);
     this.#end(error);
   }
+}
+
+/** Whether the partition has more than was fetched of it. */
+function isBehind(batch: FetchedBatch): boolean {
+  return Number(batch.lastOffset()) + 1 < Number(batch.highWatermark);
 }

@@ -9,7 +9,8 @@ const QUANTILES = [
   ["0.99", 99],
   ["1", 100],
 ] as const;
-const RESOLUTION_MS = 10;
+/** Each look wakes the process up. A stall as long as this is never missed. */
+const RESOLUTION_MS = 20;
 
 /** Measures until disposed. */
 export function watchEventLoop(metrics: Metrics): Disposable {

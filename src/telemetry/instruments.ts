@@ -50,7 +50,7 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const updates = new Set<() => void>();
-  collectDefaultMetrics({ register: registry });
+  collectOfProcess(registry);
   const instruments = Object.entries(METRICS).map(([key, spec]) => [
     key,
     createInstrument(spec, registry),
@@ -66,6 +66,18 @@ export function createMetrics(): Metrics {
       return registry.metrics();
     },
   };
+}
+
+/**
+ * The usual `process_*` and `nodejs_*`. prom-client measures the event loop's delay too, with a
+ * timer of 10 ms that wakes an idle process a hundred times a second. `event-loop.ts` measures it
+ * already, so prom-client's timer is made rare and the figures that come of it are left out.
+ */
+function collectOfProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 60_000 });
+  for (const figure of ["min", "max", "mean", "stddev", "p50", "p90", "p99"]) {
+    registry.removeSingleMetric(`nodejs_eventloop_lag_${figure}_seconds`);
+  }
 }
 
 interface Accumulator {

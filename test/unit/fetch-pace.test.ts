@@ -20,6 +20,18 @@ test.each([
   expect(pace.waitMs("1", 1_000 + elapsedMs)).toBe(expected);
 });
 
+test("where a longer spacing is asked for, it holds as long as nothing is left behind", () => {
+  const pace = new FetchPace(100);
+  pace.begins("1", 1_000);
+  pace.ended("1", false);
+  expect(pace.waitMs("1", 1_030)).toBe(70);
+  pace.ended("1", true);
+  expect(pace.waitMs("1", 1_004)).toBe(6);
+  expect(pace.waitMs("1", 1_030)).toBe(0);
+  pace.ended("1", false);
+  expect(pace.waitMs("1", 1_030)).toBe(70);
+});
+
 test("the loops of other brokers keep their own time", () => {
   const pace = new FetchPace();
   pace.begins("1", 1_000);

@@ -3,24 +3,27 @@
 import { expect, test } from "vitest";
 
 import { gatherWrites } from "../../src/deliver/gather-writes.ts";
+import { TICK_MS } from "../../src/domain/tick.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 function gathering(write: (items: readonly number[]) => Promise<void> = async () => undefined) {
   const clock = new ManualClock();
   const stopped = new AbortController();
-  const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
   const writes: (readonly number[])[] = [];
-  const gather = gatherWrites<number>(sleep, (items) => {
-    writes.push(items);
-    return write(items);
-  });
+  const gather = gatherWrites<number>(
+    { nowMs: () => clock.nowMs(), sleep: (ms) => clock.sleep(ms, stopped.signal) },
+    (items) => {
+      writes.push(items);
+      return write(items);
+    },
+  );
   return { clock, stopped, writes, gather };
 }
 
-test("what comes within 20 ms is written at once, and all are told", async () => {
+test("what comes within a tick is written at once, and all are told", async () => {
   const { clock, writes, gather } = gathering();
   const first = gather([1, 2]);
-  await clock.advance(19);
+  await clock.advance(TICK_MS - 1);
   const second = gather([3]);
   expect(writes).toEqual([]);
   await clock.advance(1);
@@ -32,9 +35,9 @@ test("what comes later is written by itself, even while the write before is unde
   const underWay = Promise.withResolvers<void>();
   const { clock, writes, gather } = gathering(() => underWay.promise);
   const first = gather([1]);
-  await clock.advance(20);
+  await clock.advance(TICK_MS);
   const second = gather([2]);
-  await clock.advance(20);
+  await clock.advance(TICK_MS);
   expect(writes).toEqual([[1], [2]]);
   underWay.resolve();
   await Promise.all([first, second]);
@@ -46,11 +49,11 @@ test("a failure is told to all who share it, and to nobody else", async () => {
     if (isBroken) throw new Error("no broker");
   });
   const failed = Promise.allSettled([gather([1]), gather([2])]);
-  await clock.advance(20);
+  await clock.advance(TICK_MS);
   expect((await failed).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   isBroken = false;
   const next = gather([3]);
-  await clock.advance(20);
+  await clock.advance(TICK_MS);
   await expect(next).resolves.toBeUndefined();
 });
 

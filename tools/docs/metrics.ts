@@ -11,7 +11,8 @@ export function renderMetrics(): string {
 
 Labels are bounded: destinations, stages, tiers, reasons, outcome classes. A URL, a user id or a
 message id is never a label. Gauges and lag speak of the partitions that this process owns, so add
-them up over processes. The usual \`process_*\` and \`nodejs_*\` metrics are there too.
+them up over processes. The usual \`process_*\` and \`nodejs_*\` metrics are there too;
+the event loop's delay is \`switchyard_event_loop_delay_seconds\`.
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|
