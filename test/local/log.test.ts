@@ -7,30 +7,55 @@ import { expect, test } from "vitest";
 
 const LOG = new URL("../../src/telemetry/log.ts", import.meta.url).href;
 /** More than a pipe holds. */
-const LINES = 2_000;
+const MANY = 2_000;
+/** Less than is worth a write. */
+const FEW = 3;
 
-test.each([
+const WAYS = [
   ["nothing left to do", "", 0],
   ["process.exit", "process.exit(3)", 3],
   ["an exception that nobody catches", "throw new Error('nobody catches it')", 1],
   ["a rejection that nobody handles", "void Promise.reject(new Error('nobody handles it'))", 1],
-])("a process that ends because of %s has written every line", async (_name, end, status) => {
+] as const;
+
+/** A program that writes so many lines at once, and then does something else. */
+function writing(lines: number, then: string) {
   const program = `
     import { createLog } from ${JSON.stringify(LOG)};
     const log = createLog("info");
-    for (let number = 1; number <= ${LINES}; number += 1) {
+    for (let number = 1; number <= ${lines}; number += 1) {
       log.warn({ number, text: "${"x".repeat(60)}" }, "a.line");
     }
-    ${end};
+    ${then};
   `;
   const argv = ["--input-type=module", "--eval", program];
-  const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "ignore"] });
-  const [ended, output] = await Promise.all([once(child, "exit"), text(child.stdout)]);
-  expect(ended).toEqual([status, null]);
-  const numbers = output
-    .trimEnd()
-    .split("\n")
-    .map((line) => (JSON.parse(line) as { readonly number: number }).number);
-  expect(numbers).toHaveLength(LINES);
-  expect(numbers.at(-1)).toBe(LINES);
+  return spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "ignore"] });
+}
+
+function numbersIn(output: string): readonly number[] {
+  const lines = output.trimEnd().split("\n");
+  return lines.map((line) => (JSON.parse(line) as { readonly number: number }).number);
+}
+
+test.each(
+  WAYS.flatMap(([name, end, status]) =>
+    [FEW, MANY].map((lines) => [lines, name, end, status] as const),
+  ),
+)(
+  "of %d lines, a process that ends because of %s has written each",
+  async (lines, _name, end, status) => {
+    const child = writing(lines, end);
+    const [ended, output] = await Promise.all([once(child, "exit"), text(child.stdout)]);
+    expect(ended).toEqual([status, null]);
+    const numbers = numbersIn(output);
+    expect(numbers).toHaveLength(lines);
+    expect(numbers.at(-1)).toBe(lines);
+  },
+);
+
+test("a few lines come out together while the process goes on", async () => {
+  const child = writing(FEW, "setInterval(() => undefined, 60_000)");
+  const [chunk] = (await once(child.stdout, "data")) as [Buffer];
+  child.kill("SIGKILL");
+  expect(numbersIn(`${chunk}`)).toHaveLength(FEW);
 });
