@@ -28,7 +28,8 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
 import { letterWriter } from "../kafka/letter-writer.ts";
-import type { AssignedPartition, Kafka, Producer } from "../kafka/port.ts";
+import type { AssignedPartition } from "../kafka/port.ts";
+import type { StageDeps } from "../kafka/stage-deps.ts";
 import { type TopicReader, topicReader } from "../kafka/topic-reader.ts";
 import { watchedWriter } from "../kafka/watched-writer.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -36,8 +37,6 @@ import type { RunningStage } from "../runtime/stage.ts";
 import { type OwnedStore, ownStore, type Stores } from "../store/owned-store.ts";
 import { audienceEvents, watchAudiences } from "../telemetry/audience-events.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
@@ -45,16 +44,8 @@ import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
 
-export interface AudienceDeps {
-  readonly kafka: Kafka;
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
+export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
-  readonly onFatal: (error: Error) => void;
 }
 
 export interface AudienceConfig extends AudienceConfiguration {

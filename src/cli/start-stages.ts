@@ -16,13 +16,12 @@ import type { StageName } from "../domain/dead-letter.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import { groupNames, tierDelayMs, tierName } from "../domain/topics.ts";
 import { startIngest } from "../ingest/stage.ts";
-import type { Kafka, Producer } from "../kafka/port.ts";
+import type { Kafka } from "../kafka/port.ts";
+import type { StageDeps } from "../kafka/stage-deps.ts";
 import { startRoute } from "../route/stage.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { levelStores } from "../store/owned-store.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
 import { configuredTopics } from "./connection.ts";
 
 export const RUNNABLE_STAGES = [
@@ -34,14 +33,6 @@ export const RUNNABLE_STAGES = [
   "audience",
 ] as const satisfies readonly StageName[];
 export type RunnableStage = (typeof RUNNABLE_STAGES)[number];
-
-export interface StageDeps {
-  readonly kafka: Kafka;
-  readonly producer: Producer;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly onFatal: (error: Error) => void;
-}
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
@@ -57,7 +48,7 @@ const DELIVER_SHARE_BYTES_MAX = 4 * 1_024 * 1_024;
 /** Yields each stage when it has started. The caller disposes them, also when a later one throws. */
 export async function* startStages(
   chosen: readonly RunnableStage[],
-  deps: StageDeps,
+  deps: Omit<StageDeps, "clock">,
   config: Config,
 ): AsyncGenerator<RunningStage> {
   const topics = configuredTopics(config);

@@ -17,35 +17,18 @@ import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/tick.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
-import type {
-  AssignedPartition,
-  Consumer,
-  Kafka,
-  PartitionHandler,
-  Producer,
-} from "../kafka/port.ts";
+import type { AssignedPartition, Consumer, PartitionHandler } from "../kafka/port.ts";
+import type { StageDeps } from "../kafka/stage-deps.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
-import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { deadLetterOf, type Letter, outgoingOf } from "./outgoing.ts";
 import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
 import { createTopicList } from "./places.ts";
-
-export interface DelayDeps {
-  readonly kafka: Kafka;
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
-  readonly onFatal: (error: Error) => void;
-}
 
 export interface DelayConfig {
   readonly topics: TopicNames;
@@ -71,7 +54,7 @@ const LOOK_UP_AGAIN_MS = 1_000;
 const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
-export function startDelay(deps: DelayDeps, config: DelayConfig): Promise<RunningStage> {
+export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
   const fail = failOnce(deps.onFatal);
   const lookUp = createLookUp(deps, config.destinations);
   const tiers = config.tiers.map((tier) => startTier(tier, deps, config, lookUp, fail));
@@ -113,7 +96,7 @@ function watchWaiting(metrics: Metrics, names: readonly string[], consumers: rea
 
 function startTier(
   tier: string,
-  deps: DelayDeps,
+  deps: StageDeps,
   config: DelayConfig,
   lookUp: LookUp,
   fail: (thrown: unknown) => void,
@@ -210,7 +193,7 @@ interface LookUp {
   readonly troubles: () => readonly string[];
 }
 
-function createLookUp({ kafka, clock }: DelayDeps, destinations: readonly DestinationId[]): LookUp {
+function createLookUp({ kafka, clock }: StageDeps, destinations: readonly DestinationId[]): LookUp {
   const list = createTopicList(destinations);
   let underWay: Promise<boolean> | null = null;
   let trouble: string | null = null;
@@ -245,7 +228,7 @@ function createLookUp({ kafka, clock }: DelayDeps, destinations: readonly Destin
 }
 
 /** Writes records back, or as dead letters, and counts them. */
-function createWriter(tier: string, deps: DelayDeps, deadLetterTopic: string) {
+function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   const { producer, clock, log, metrics } = deps;
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });

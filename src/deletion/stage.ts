@@ -27,30 +27,17 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
 import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
-import type { AssignedPartition, Kafka, PartitionHandler, Producer } from "../kafka/port.ts";
+import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
+import type { StageDeps } from "../kafka/stage-deps.ts";
 import { asError } from "../runtime/as-error.ts";
-import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { createWaits, type Waits } from "../runtime/waits.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
-import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { listenersBySource } from "./affected.ts";
 import { decideDeletion } from "./deletion.ts";
 import { nextPiece, type Piece, tooLargeLetters } from "./piece.ts";
-
-export interface DeletionDeps {
-  readonly kafka: Kafka;
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
-  readonly onFatal: (error: Error) => void;
-}
 
 export interface DeletionConfig {
   readonly topics: TopicNames;
@@ -73,7 +60,7 @@ const ASK_AGAIN_MS = 1_000;
 const SLOW_STEP_MS = 5_000;
 
 /** Starts the one consumer of `deletion-requests`. Topics must exist. */
-export function startDeletion(deps: DeletionDeps, config: DeletionConfig): Promise<RunningStage> {
+export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<RunningStage> {
   const { sources, destinations, topics } = config;
   const listeners = listenersBySource(sources, destinations, topics);
   const waits = createWaits(deps.clock, SLOW_STEP_MS);
@@ -160,7 +147,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 }
 
 function createPartitionCount(
-  { kafka, clock, log }: DeletionDeps,
+  { kafka, clock, log }: StageDeps,
   topic: string,
   waits: Waits,
 ): Work["countPartitions"] {
@@ -191,7 +178,7 @@ function createPartitionCount(
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes pieces, counts what was written, and tells of what was given up. */
-function createWriter(deps: DeletionDeps, topic: string): Writer {
+function createWriter(deps: StageDeps, topic: string): Writer {
   const { producer, clock, metrics } = deps;
   const recordsOut = metrics.recordsOut.bind({ stage });
   const writer = letterWriter(producer, clock, topic, (count) => recordsOut.inc(count));
@@ -214,7 +201,7 @@ function createReport({
   metrics,
   log,
   clock,
-}: DeletionDeps): (piece: Piece, refused: Refused) => void {
+}: StageDeps): (piece: Piece, refused: Refused) => void {
   const recordsIn = metrics.recordsIn.bind({ stage });
   const unheard = metrics.deletionsUnheard.bind({});
   const lines = lineLimit(LOG_LINES_PER_SECOND);

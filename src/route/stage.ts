@@ -28,27 +28,14 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
 import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
-import type { AssignedPartition, Kafka, PartitionHandler, Producer } from "../kafka/port.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
+import type { StageDeps } from "../kafka/stage-deps.ts";
 import type { RunningStage } from "../runtime/stage.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { tooLargeLetters } from "./dead-letters.ts";
 import { type Routed, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
-
-export interface RouteDeps {
-  readonly kafka: Kafka;
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** The stage cannot go on, and nobody else can do its work in this process. Called at most once. */
-  readonly onFatal: (error: Error) => void;
-}
 
 export interface RouteConfig {
   readonly topics: TopicNames;
@@ -68,7 +55,7 @@ const PARTITION_RECORDS_MAX = 4_000;
 const PIECE_RECORDS = 100;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
-export function startRoute(deps: RouteDeps, config: RouteConfig): Promise<RunningStage> {
+export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
   const { sources, defaultSource, destinations, topics } = config;
   const routing = createRouting(sources, defaultSource, destinations, topics);
   const writer = createWriter(deps, topics.deadLetters);
@@ -163,7 +150,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes batches, counts what was written, and tells of what was given up. */
-function createWriter(deps: RouteDeps, deadLetterTopic: string): Writer {
+function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
   const { producer, clock, metrics } = deps;
   const recordsOut = metrics.recordsOut.bind({ stage: "route" });
   const writer = letterWriter(producer, clock, deadLetterTopic, (count) => recordsOut.inc(count));
@@ -189,7 +176,7 @@ function createWriter(deps: RouteDeps, deadLetterTopic: string): Writer {
 }
 
 /** Counts a batch once it is written. */
-function createCount({ metrics }: RouteDeps): (batch: readonly Routed[], refused: Refused) => void {
+function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused: Refused) => void {
   const recordsIn = metrics.recordsIn.bind({ stage: "route" });
   return (batch, refused) => {
     recordsIn.inc(batch.length);
