@@ -1,24 +1,24 @@
 /** The audience stage with a Kafka and stores in memory around it, whose clock tests move. */
 
-import { setImmediate as otherWork } from "node:timers/promises";
-
 import { startAudience } from "../../src/audience/stage.ts";
 import type { AudienceOptions, ConfiguredAudience } from "../../src/domain/audience.ts";
 import type { SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Consumer, Kafka } from "../../src/kafka/port.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { valueBytes } from "./calls.ts";
+import { clockDriver } from "./clock-driver.ts";
+import { committedOffsets } from "./committed-offsets.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
 import { MemoryStores } from "./memory-stores.ts";
 import { createPrng } from "./prng.ts";
+import { closing, stageProcess } from "./stage-process.ts";
 
 export const topics = topicNames("sw.");
 export const groups = groupNames("sw.");
-const LIMIT_MS = 3_600_000;
-const TURNS = 100;
+/** The stage lets others run between pieces: it should not be overtaken by the clock. */
+const DRIVER = { limitMs: 3_600_000, turns: 100 };
 /** Longer than between commits. */
 const COMMIT_MS = 3_000;
 
@@ -43,6 +43,9 @@ export interface ToldCall {
 
 export class AudienceWorld {
   readonly clock = new ManualClock();
+  readonly #driver = clockDriver(this.clock, DRIVER);
+  readonly until = this.#driver.until;
+  readonly during = this.#driver.during;
   readonly cluster: MemoryCluster;
   readonly partitions: number;
   readonly #options: WorldOptions;
@@ -68,23 +71,12 @@ export class AudienceWorld {
 
   /** Starts the stage in a process of its own. */
   async start(stores = new MemoryStores()) {
-    const kafka = this.cluster.connect();
-    const lines: Record<string, unknown>[] = [];
-    const failures: Error[] = [];
-    const metrics = createMetrics();
-    const producer = kafka.producer();
+    const own = stageProcess(this.cluster, this.clock);
+    const { kafka } = own;
     const { audiences = [], defaults = {}, defaultSource = "web" } = this.#options;
     const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
     const stage = await startAudience(
-      {
-        kafka: this.#watched(kafka),
-        producer,
-        stores,
-        clock: this.clock,
-        log: createLog("debug", { write: (line) => lines.push(JSON.parse(line)) }),
-        metrics,
-        onFatal: (error) => failures.push(error),
-      },
+      { ...own.deps, kafka: this.#watched(kafka), stores },
       {
         topics,
         groups,
@@ -95,27 +87,25 @@ export class AudienceWorld {
         drainLimitMs: 10_000,
       },
     );
-    const close = async () => {
+    const close = () => {
       this.#processes.delete(kafka);
-      await this.during(Promise.resolve(stage[Symbol.asyncDispose]()));
-      await this.during(producer.close(1_000));
+      return closing(stage, own.producer, this);
     };
     const kill = () => {
       this.#processes.delete(kafka);
       kafka.kill();
       stores.release();
     };
-    return { stage, kafka, stores, lines, failures, metrics, close, kill };
+    return { ...own, stage, stores, close, kill };
   }
 
   /** @param key by default the audience's id, else the user's. */
   append(value: Readonly<Record<string, unknown>> | string, partition?: number): IncomingRecord {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
     const key = typeof value === "string" ? "" : String(value.audienceId ?? value.userId ?? "");
     const record = {
       topic: topics.audienceSyncs,
       key: Buffer.from(key),
-      value: Buffer.from(text),
+      value: valueBytes(value),
       headers: [],
     };
     return this.cluster.append(partition === undefined ? record : { ...record, partition });
@@ -152,32 +142,8 @@ export class AudienceWorld {
     });
   }
 
-  /** Moves the clock on until the condition holds. */
-  async until(holds: () => boolean): Promise<void> {
-    const untilMs = this.clock.nowMs() + LIMIT_MS;
-    while (!holds()) {
-      // The stage lets others run between pieces: it should not be overtaken by the clock.
-      for (let turn = 0; turn < TURNS && !holds(); turn += 1) await otherWork();
-      await this.clock.advanceToNext();
-      if (this.clock.nowMs() > untilMs) throw new Error("the condition never held");
-    }
-  }
-
-  /** Moves the clock on until the promise is settled. */
-  async during<Value>(promise: Promise<Value>): Promise<Value> {
-    let isOver = false;
-    const over = promise.finally(() => {
-      isOver = true;
-    });
-    over.catch(() => undefined);
-    await this.until(() => isOver);
-    return over;
-  }
-
-  async committed(): Promise<readonly number[]> {
-    const admin = this.cluster.connect().admin;
-    const offsets = await this.during(admin.committed(groups.audience, topics.audienceSyncs));
-    return offsets.map(({ offset }) => offset);
+  committed(): Promise<readonly number[]> {
+    return committedOffsets(this, groups.audience, topics.audienceSyncs);
   }
 
   /** Moves the clock on until everything appended so far was worked on, and committed if it may be. */

@@ -61,6 +61,11 @@ export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): Inc
   };
 }
 
+/** @param value JSON, or text as it is. */
+export function valueBytes(value: unknown): Buffer {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
+}
+
 interface Headed {
   readonly sharedHeaders?: IncomingRecord["headers"];
   readonly headers: IncomingRecord["headers"];

@@ -4,13 +4,13 @@ import { startDeletion } from "../../src/deletion/stage.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { Producer } from "../../src/kafka/port.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
-import { aSource, aTopicDestination, aWebhook, headerTexts } from "./calls.ts";
+import { aSource, aTopicDestination, aWebhook, headerTexts, valueBytes } from "./calls.ts";
+import { clockDriver } from "./clock-driver.ts";
+import { committedOffsets } from "./committed-offsets.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
 import { createPrng } from "./prng.ts";
+import { closing, stageProcess } from "./stage-process.ts";
 
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
@@ -26,10 +26,12 @@ const DESTINATIONS = [
   aTopicDestination("warehouse"),
 ];
 export const SYNC_PARTITIONS = 3;
-const LIMIT_MS = 600_000;
 
 export class DeletionWorld {
   readonly clock = new ManualClock();
+  readonly #driver = clockDriver(this.clock);
+  readonly until = this.#driver.until;
+  readonly during = this.#driver.during;
   readonly cluster: MemoryCluster;
   readonly #connections: MemoryKafka[] = [];
 
@@ -44,50 +46,24 @@ export class DeletionWorld {
 
   /** Starts the stage in a process of its own, with its sends counted. */
   async start() {
-    const kafka = this.cluster.connect();
-    this.#connections.push(kafka);
-    const lines: Record<string, unknown>[] = [];
-    const failures: Error[] = [];
-    const metrics = createMetrics();
-    const counts = { sends: 0 };
-    const inner = kafka.producer();
-    const producer: Producer = {
-      send: (records) => {
-        counts.sends += 1;
-        return inner.send(records);
-      },
-      close: (limitMs) => inner.close(limitMs),
-    };
-    const stage = await startDeletion(
-      {
-        kafka,
-        producer,
-        clock: this.clock,
-        log: createLog("debug", { write: (line) => lines.push(JSON.parse(line)) }),
-        metrics,
-        onFatal: (error) => failures.push(error),
-      },
-      {
-        topics,
-        groups,
-        sources: SOURCES,
-        destinations: DESTINATIONS,
-        bytesMax: 4_000_000,
-        drainLimitMs: 10_000,
-      },
-    );
-    const close = async () => {
-      await this.during(Promise.resolve(stage[Symbol.asyncDispose]()));
-      await this.during(producer.close(1_000));
-    };
-    return { stage, kafka, counts, lines, failures, metrics, producer, close };
+    const own = stageProcess(this.cluster, this.clock);
+    this.#connections.push(own.kafka);
+    const stage = await startDeletion(own.deps, {
+      topics,
+      groups,
+      sources: SOURCES,
+      destinations: DESTINATIONS,
+      bytesMax: 4_000_000,
+      drainLimitMs: 10_000,
+    });
+    const close = () => closing(stage, own.producer, this);
+    return { ...own, stage, close };
   }
 
   /** @param value JSON, or text as it is. */
   append(value: unknown, partition = 0): IncomingRecord {
-    const bytes = typeof value === "string" ? value : JSON.stringify(value);
     const record = { topic: topics.deletionRequests, key: null, headers: [], partition };
-    return this.cluster.append({ ...record, value: Buffer.from(bytes) });
+    return this.cluster.append({ ...record, value: valueBytes(value) });
   }
 
   /** Requests of the users `u<from>` and on, for every source. */
@@ -128,30 +104,9 @@ export class DeletionWorld {
     return this.cluster.records(topics.deadLetters);
   }
 
-  /** Moves the clock on until the condition holds. */
-  async until(holds: () => boolean): Promise<void> {
-    const untilMs = this.clock.nowMs() + LIMIT_MS;
-    while (!holds()) {
-      await this.clock.advanceToNext();
-      if (this.clock.nowMs() > untilMs) throw new Error("the condition never held");
-    }
-  }
-
-  /** Moves the clock on until the promise is settled. */
-  async during<Value>(promise: Promise<Value>): Promise<Value> {
-    let isOver = false;
-    const over = promise.finally(() => {
-      isOver = true;
-    });
-    over.catch(() => undefined);
-    await this.until(() => isOver);
-    return over;
-  }
-
   async committed(): Promise<number> {
-    const admin = this.cluster.connect().admin;
-    const offsets = await this.during(admin.committed(groups.deletion, topics.deletionRequests));
-    return offsets.reduce((sum, { offset }) => sum + offset, 0);
+    const offsets = await committedOffsets(this, groups.deletion, topics.deletionRequests);
+    return offsets.reduce((sum, offset) => sum + offset, 0);
   }
 
   kill(): void {

@@ -8,9 +8,9 @@ import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster, type MemoryKafka } from "./memory-kafka.ts";
+import { parsedLog } from "./parsed-log.ts";
 import { createPrng } from "./prng.ts";
 import { type Answer, ScriptedHttp, type Sent } from "./scripted-http.ts";
 import { deliveryOf } from "./webhook-destination.ts";
@@ -33,7 +33,8 @@ export class DeliverWorld {
   readonly clock = new ManualClock();
   readonly cluster: MemoryCluster;
   readonly http: ScriptedHttp;
-  readonly lines: Record<string, unknown>[] = [];
+  readonly #log = parsedLog();
+  readonly lines = this.#log.lines;
   readonly failures: Error[] = [];
   readonly metrics = createMetrics();
   readonly #options: WorldOptions;
@@ -58,7 +59,7 @@ export class DeliverWorld {
       kafka: this.kafka,
       producer: this.kafka.producer(),
       clock: this.clock,
-      log: createLog("debug", { write: (line) => this.lines.push(JSON.parse(line)) }),
+      log: this.#log.log,
       metrics: this.metrics,
     };
   }

@@ -10,10 +10,10 @@ import { SERVER_TIMES } from "../../src/ingest/server.ts";
 import { type IngestConfig, type RunningIngest, startIngest } from "../../src/ingest/stage.ts";
 import type { Producer } from "../../src/kafka/port.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { aSource } from "./calls.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster } from "./memory-kafka.ts";
+import { parsedLog } from "./parsed-log.ts";
 import { createPrng } from "./prng.ts";
 
 export const TOPIC = "sw.calls";
@@ -50,9 +50,8 @@ export async function ingestWorld(
   const cluster = new MemoryCluster({ clock, random, recordBytesMax: () => recordBytesMax });
   cluster.createTopic(TOPIC, 3);
   const producer = given ?? cluster.connect().producer();
-  const lines: Record<string, unknown>[] = [];
   const metrics = createMetrics();
-  const log = createLog("debug", { write: (line) => lines.push(JSON.parse(line)) });
+  const { log, lines } = parsedLog();
   const stage = await startIngest(
     { producer, clock, log, metrics },
     {

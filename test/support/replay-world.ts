@@ -13,6 +13,7 @@ import { type Delivery, deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { Destination } from "../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../src/domain/record.ts";
 import { topicNames } from "../../src/domain/topics.ts";
+import { clockDriver } from "./clock-driver.ts";
 import { headerTexts } from "./deliver-world.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster } from "./memory-kafka.ts";
@@ -57,6 +58,8 @@ export function letterRecord(delivery: Partial<Delivery>, given: LetterSpec = {}
 
 export class ReplayWorld {
   readonly clock = new ManualClock();
+  /** Moves the clock on until the promise is settled. */
+  readonly finish = clockDriver(this.clock).during;
   readonly cluster: MemoryCluster;
   readonly destinations: readonly Destination[];
   readonly refused: { readonly letter: Letter; readonly why: string }[] = [];
@@ -87,18 +90,6 @@ export class ReplayWorld {
       const key = `user-${number}`;
       this.cluster.append(letterRecord({ messageId }, { key, ...given }));
     }
-  }
-
-  /** Moves the clock until the promise is settled. */
-  async finish<Result>(promise: Promise<Result>): Promise<Result> {
-    let isSettled = false;
-    const note = () => {
-      isSettled = true;
-    };
-    promise.then(note, note);
-    // What settles may take some turns of promises, after the last that is scheduled.
-    while (!isSettled) await this.clock.advanceToNext();
-    return promise;
   }
 
   /** A process of its own, which works on a run when it is told to. */
