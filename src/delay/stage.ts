@@ -155,6 +155,8 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   };
   const run = async () => {
     while (!draining.signal.aborted) {
+      // After a long sleep, such as a frozen process's, others may have written it back already.
+      if (!(await partition.isOurs())) return;
       const step = takeDue(queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
       if (step.kind === "empty") break;
       if (step.kind === "due") send(step.due);

@@ -41,7 +41,7 @@ const LAYOUTS: readonly (readonly string[])[] = [
 ];
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
-const HISTORIES_MAX = 5;
+const HISTORIES_MAX = 3;
 /** Deliveries keep nothing on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
   (kind) => kind !== "lose-disk",
@@ -244,7 +244,10 @@ function judge(
       broken.push({ entry: null, violation: { law: "lost", says: `${key} is no dead letter` } });
     }
   }
-  const histories = broken.slice(0, HISTORIES_MAX).map((each) => history(each, injected));
+  const ofLaws = Map.groupBy(broken, ({ violation }) => violation.law).values();
+  const histories = [...ofLaws]
+    .flatMap((ofLaw) => ofLaw.slice(0, HISTORIES_MAX))
+    .map((each) => history(each, injected));
   const more = broken.length - histories.length;
   if (more > 0) histories.push(`... and ${more} more`);
   return { ledger: ledgerText({ journal, injected, exposures, broken }), broken: histories };

@@ -73,8 +73,13 @@ function returnedEarly({ written }: ChaosEntry): string[] {
   });
 }
 
-/** Judged where attempts were made once: of repeated ones nobody knows which follows from which. */
+/**
+ * Judged as long as nothing was done twice: of a delivery that goes on twice nobody knows which
+ * attempt follows from which, and what an endpoint asked of one of them the other was not told.
+ */
 function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: RetryPolicy): string[] {
+  const [again] = repetitions(entry, recipient);
+  const splitAtMs = again?.againAtMs ?? Number.POSITIVE_INFINITY;
   const beganMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
   const longestMs = Math.max(...policy.delaysMs);
   return entry.requests.flatMap((next) => {
@@ -83,11 +88,11 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
     const before = entry.requests.filter(
       (request) => request.attempt === next.attempt - 1 && isOfSame(request),
     );
-    const isOnce = new Set(before.map(({ endpoint }) => endpoint)).size === before.length;
     const asked = before.reduce((most, { retryAfterMs }) => Math.max(most, retryAfterMs), 0);
     const answeredMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
     const isCut = answeredMs + longestMs + CUT_MARGIN_MS > beganMs + policy.windowMs;
-    if (asked === 0 || !isOnce || isCut || next.atMs >= answeredMs + asked) return [];
+    if (asked === 0 || isCut || next.atMs >= answeredMs + asked) return [];
+    if (next.atMs >= splitAtMs) return [];
     return [`attempt ${next.attempt} came before the ${asked} ms that an endpoint had asked for`];
   });
 }
