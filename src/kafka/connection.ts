@@ -14,7 +14,6 @@ import type { ISocketFactory, KafkaConfig, SASLOptions } from "kafkajs";
 
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
-import { FetchStreams } from "./fetch-pace.ts";
 import { type BrokerPool, brokerPool } from "./internals.ts";
 import { Kafka, logLevel } from "./kafkajs.ts";
 import { tokenSource } from "./oauth-token.ts";
@@ -41,7 +40,6 @@ export interface Client {
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
-  readonly streams = new FetchStreams();
   readonly #log: Log;
   readonly #sasl: SASLOptions | undefined;
 

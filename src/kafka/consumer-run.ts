@@ -75,7 +75,7 @@ export class ConsumerRun {
     this.ended = ended.promise;
     this.#end = ended.resolve;
     this.#topics = consume.topics;
-    this.#pace = new FetchPace(clients.streams, consume.fetchSpacingMs);
+    this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#onJoined = onJoined;
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
@@ -159,8 +159,7 @@ export class ConsumerRun {
         return this.#fetch(group, async () => {
           this.#pace.begins(nodeId, performance.now());
           const batches = await fetch(nodeId);
-          const records = batches.reduce((sum, { rawMessages }) => sum + rawMessages.length, 0);
-          this.#pace.ended(nodeId, records, batches.some(isBehind), performance.now());
+          this.#pace.ended(nodeId, batches.some(isBehind));
           return batches;
         });
       };
@@ -228,7 +227,6 @@ export class ConsumerRun {
 
   async #close(error: Error | null): Promise<void> {
     this.#state = "over";
-    this.#pace.close();
     this.#ownership.fence();
     // kafkajs would join again if it heard of a rebalance now.
     if (this.#group !== null) this.#group.heartbeat = async () => undefined;
