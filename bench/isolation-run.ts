@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { Kafka } from "../src/kafka/port.ts";
-import { benchKafka, createTopics, deleteTopics, fill, newPrefix } from "./bench-kafka.ts";
+import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
 import { type Program, startProgram, type WebhookSetting } from "./program.ts";
 import { benchCall } from "./route-work.ts";
 import { type Sickness, startSickServer } from "./sick-server.ts";
@@ -21,6 +21,10 @@ const STEP_MS = 10;
 const STALLED_MS = 60_000;
 const READ_BYTES = 1_024 * 1_024;
 const WARM_UP_MS = 2_000;
+/** Calls that are posted and not delivered while the capacity is measured. */
+const UNDER_WAY_MAX = 200;
+/** Of all destinations, at most 64 of each: a burst should not be spent on opening connections. */
+const CONNECTIONS = 4_000;
 /** Each call goes to so many destinations, in turns over all of them. */
 const COPIES = 10;
 /** Short ones, so that what was refused comes back within the run. */
@@ -76,15 +80,28 @@ export class IsolationRuns implements AsyncDisposable {
     return runs;
   }
 
-  /** Calls a second that one process delivers when all are there at once. */
+  /**
+   * Calls a second that one process delivers while so many are under way. A backlog would be read
+   * in large pieces, and with 1,000 destinations nothing that runs steadily comes in such.
+   */
   capacity(calls: number): Promise<number> {
     return this.#withProgram("healthy", async ({ receiver, lastId }) => {
-      await fill(this.#kafka.producer(), calls, this.#maker(calls, lastId));
-      // Before that, code runs for the first time.
-      const startedAtMs = await untilCount(receiver, (calls * COPIES) / 4);
-      const before = await receiver.count();
-      const endedAtMs = await untilCount(receiver, calls * COPIES);
-      return ((calls - before / COPIES) * 1_000) / (endedAtMs - startedAtMs);
+      const make = this.#maker(calls, lastId);
+      const producer = this.#kafka.producer();
+      const sends: Promise<unknown>[] = [];
+      let from = { delivered: 0, atMs: 0 };
+      for (let posted = 0, delivered = 0; delivered < calls; ) {
+        delivered = (await receiver.count()) / COPIES;
+        // Before that, code runs for the first time.
+        if (from.atMs === 0 && delivered >= calls / 4) from = { delivered, atMs: Date.now() };
+        const room = Math.floor(Math.min(calls - posted, UNDER_WAY_MAX - (posted - delivered)));
+        const step = Array.from({ length: Math.max(0, room) }, (_, at) => make(posted + at));
+        if (step.length > 0) sends.push(producer.send(step));
+        posted += step.length;
+        await sleep(STEP_MS);
+      }
+      await Promise.all(sends);
+      return ((calls - from.delivered) * 1_000) / (Date.now() - from.atMs);
     });
   }
 
@@ -127,9 +144,10 @@ export class IsolationRuns implements AsyncDisposable {
     const last = this.#destinations - 1;
     const lastId = sick === null ? idOf(last) : `sick-${this.#runs}`;
     const healthyUrl = `http://127.0.0.1:${receiver.port}/`;
+    const concurrency = Math.min(64, Math.ceil(CONNECTIONS / this.#destinations));
     const destinations = Array.from({ length: this.#destinations }, (_, index): WebhookSetting => {
-      if (index === last) return { id: lastId, url: sick?.url ?? healthyUrl };
-      return { id: idOf(index), url: healthyUrl };
+      if (index === last) return { id: lastId, url: sick?.url ?? healthyUrl, concurrency };
+      return { id: idOf(index), url: healthyUrl, concurrency };
     });
     const program = await startProgram({
       ...{ brokers: this.#brokers, topicPrefix: this.#topicPrefix, destinations },

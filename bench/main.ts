@@ -97,7 +97,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "isolation-1000": {
     says: "the same among 1,000 destinations",
-    minutes: 40,
+    minutes: 15,
     run: (brokers) =>
       benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds: 5 }),
   },
