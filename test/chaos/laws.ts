@@ -86,7 +86,7 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
     const isOfSame = (request: ChaosRequest) =>
       recipient.deliver === "any" || request.endpoint === next.endpoint;
     const before = entry.requests.filter(
-      (request) => request.attempt === next.attempt - 1 && isOfSame(request),
+      (each) => each.attempt === next.attempt - 1 && each.atMs < next.atMs && isOfSame(each),
     );
     const asked = before.reduce((most, { retryAfterMs }) => Math.max(most, retryAfterMs), 0);
     const answeredMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
