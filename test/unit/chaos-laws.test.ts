@@ -57,6 +57,16 @@ function broken(
 const FAILED = { status: 503 } as const;
 const KILL: Exposure = { kind: "kill", fromMs: T - 1_000, toMs: T + 500 };
 
+test("what Retry-After asked of one copy of a delivery, the other was not told", () => {
+  const made = entry([
+    request(0, FAILED),
+    request(1_100, { attempt: 2 }),
+    request(1_200, { ...FAILED, retryAfterMs: 5_000 }),
+    request(2_400, { attempt: 2 }),
+  ]);
+  expect(broken(made, [KILL])).toEqual([]);
+});
+
 describe("a delivery that went as it should breaks no law", () => {
   test.each<[string, ChaosEntry, Recipient]>([
     ["accepted at once", entry([request(0)]), ONE],
