@@ -68,8 +68,8 @@ export interface ConsumeOptions {
    */
   readonly whenFull: "hold" | "pause";
   /**
-   * Least time between fetches of a broker as long as they bring little; by default 10 ms. More of
-   * it costs less CPU, for records that are in no hurry.
+   * Least time, in milliseconds, between fetches of a broker as long as they leave nothing behind;
+   * by default 10, which is also the least. More of it costs less CPU, for records in no hurry.
    */
   readonly fetchSpacingMs?: number;
   /** Longest wait for `drain()`. */
