@@ -79,7 +79,7 @@ async function measureSetting(
   await producer.close(10_000);
   await kafka.close();
 
-  using receiver = await startReceiver(receiverDelayMs, { atOnce: WARM_UP });
+  using receiver = await startReceiver(receiverDelayMs, { atOnce: WARM_UP / destinations });
   const urls = indices.map((index) => `http://127.0.0.1:${receiver.port}/d${index + 1}`);
   const work = [`${IN_FLIGHT}`, `${requests}`, `${WARM_UP}`];
   const ours = (level: string): Contestant => ({

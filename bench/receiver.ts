@@ -1,13 +1,14 @@
 /**
  * A receiver in a process of its own: keep-alive, answers every POST after `delayMs`, the first
- * ones at once. Prints its port. Then it answers each line on standard input with one line:
+ * ones of each path at once. Prints its port. Then it answers each line on standard input with one
+ * line:
  *
  *   count      the requests answered so far
  *   journal    what has been accepted since the last time: a list of message id and instant
  *   reset      begins to count again: 0
  *
  *   node bench/receiver.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
- *                          [so many are answered at once]
+ *                          [so many of each path are answered at once]
  */
 
 import { once } from "node:events";
@@ -20,6 +21,7 @@ const failEvery = Number(process.argv[3] ?? 0);
 const keepsJournal = process.argv[4] === "true";
 const atOnce = Number(process.argv[5] ?? 0);
 let answered = 0;
+const answeredOf = new Map<string, number>();
 let journal: [messageId: string, atMs: number][] = [];
 const server = createServer((request, response) => {
   request.resume();
@@ -29,7 +31,7 @@ const server = createServer((request, response) => {
     const messageId = request.headers["x-switchyard-message-id"];
     if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs()]);
     const answer = () => response.writeHead(status, { "content-length": 2 }).end("ok");
-    if (delayMs === 0 || answered <= atOnce) answer();
+    if (delayMs === 0 || isOneOfTheFirst(request.url ?? "")) answer();
     else setTimeout(answer, delayMs);
   });
 });
@@ -39,11 +41,20 @@ await once(server, "listening");
 process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
-  if (line === "reset") answered = 0;
+  if (line === "reset") {
+    answered = 0;
+    answeredOf.clear();
+  }
   process.stdout.write(line === "journal" ? `${JSON.stringify(journal)}\n` : `${answered}\n`);
   if (line === "journal") journal = [];
 });
 lines.on("close", () => process.exit(0));
+
+function isOneOfTheFirst(path: string): boolean {
+  const count = (answeredOf.get(path) ?? 0) + 1;
+  answeredOf.set(path, count);
+  return count <= atOnce;
+}
 
 /** Finer than Date.now(). */
 function nowMs(): number {

@@ -19,7 +19,7 @@ export interface ReceiverOptions {
   readonly failEvery?: number;
   /** Whether it notes what it accepts: memory grows until it is asked for. */
   readonly journal?: boolean;
-  /** So many are answered without the delay, for warming up. */
+  /** So many requests of each path are answered without the delay, for warming up. */
   readonly atOnce?: number;
 }
 
