@@ -12,7 +12,10 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 
 /** The image starts Node with these; everybody measured here gets them. */
-export const NODE_FLAGS: readonly string[] = ["--max-semi-space-size=16"];
+export const NODE_FLAGS: readonly string[] = [
+  "--max-semi-space-size=16",
+  "--initial-old-space-size=96",
+];
 
 export interface Measured {
   /** Units of work between the two marks: calls, requests, records. */
