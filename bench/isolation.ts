@@ -3,7 +3,7 @@
  * append to its receipt, at half of the measured capacity.
  *
  * Each round has a run with all destinations healthy and one for each way to be sick, so that a run
- * and the one it is compared with are close in time. The sick destination gets as many calls as the
+ * and the one it is compared with are close in time; another one is the first each time. The sick destination gets as many calls as the
  * others. Goal: the median of the rounds' p99 below 1.10 of that without.
  */
 
@@ -43,7 +43,8 @@ export async function benchIsolation(brokers: string, bench: IsolationBench): Pr
   process.stderr.write(`  capacity: ${capacity.toFixed(0)} calls a second\n`);
   const figures = new Map<Health, Figures[]>(STATES.map((state) => [state, []]));
   for (let round = 1; round <= rounds; round += 1) {
-    for (const health of STATES) {
+    for (const index of STATES.keys()) {
+      const health = STATES[(index + round) % STATES.length] ?? "healthy";
       const measured = await measureRun(runs, health, load);
       figures.get(health)?.push(measured);
       process.stderr.write(
