@@ -1,0 +1,63 @@
+// A process that is frozen for longer than its session, while its broker sends it records: the answer
+// to its fetch waits in its socket, and the records are another member's by the time it reads them.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { Bench, record, values } from "../support/kafka-contract-bench.ts";
+import { Taker } from "../support/taker.ts";
+
+const MEMBER = join(import.meta.dirname, "../support/frozen-member.ts");
+const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
+const bench = new Bench();
+
+beforeEach(() =>
+  bench.open({
+    connect: () => {
+      const connection = { brokers: BROKERS.split(","), clientId: "other", tls: null, sasl: null };
+      const limits = { sessionTimeoutMs: 6_000, recordBytesMax: () => 200_000 };
+      return createKafka({ ...connection, ...limits }, createLog("error"));
+    },
+    close: () => Promise.resolve(),
+  }),
+);
+afterEach(() => bench.close());
+
+test("a frozen member hands over nothing of what it was sent meanwhile, and goes on", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const producer = kafka.producer();
+  const child = spawn(process.execPath, [MEMBER, BROKERS, topic], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const printed: string[] = [];
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = async () => {
+      printed.push((await lines.next()).value ?? "ended");
+    };
+    await producer.send([record(topic, "before")]);
+    await next();
+    // By then it has asked for more.
+    const committed = () => kafka.admin.committed(topic, topic);
+    await expect.poll(committed, { timeout: 30_000 }).toMatchObject([{ offset: 1 }]);
+    child.kill("SIGSTOP");
+    await producer.send([record(topic, "meanwhile 1"), record(topic, "meanwhile 2")]);
+    const other = new Taker({ finishesAtOnce: true });
+    const consumer = bench.consume(kafka, other, { groupId: topic, topics: [topic] });
+    await other.untilTaken(2);
+    await consumer.stop();
+    child.kill("SIGCONT");
+    await producer.send([record(topic, "after")]);
+    await next();
+    expect(values(other.taken)).toEqual(["meanwhile 1", "meanwhile 2"]);
+    expect(printed).toEqual(["before", "after"]);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
