@@ -3,8 +3,9 @@
  * append to its receipt, at half of the measured capacity.
  *
  * Each round has a run with all destinations healthy and one for each way to be sick, so that a run
- * and the one it is compared with are close in time; another one is the first each time. The sick destination gets as many calls as the
- * others. Goal: the median of the rounds' p99 below 1.10 of that without.
+ * and the one it is compared with are close in time; another one is the first each time. The sick
+ * destination gets as many calls as the others. Goal: the median of the rounds' p99 below 1.10 of
+ * that without.
  */
 
 import { type Health, type IsolationLoad, IsolationRuns } from "./isolation-run.ts";
