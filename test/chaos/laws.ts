@@ -112,8 +112,10 @@ function late(
 }
 
 /**
- * Where no endpoint fails, calls of one user arrive one after the other, as they were sent. What a
- * fault made go on to a later attempt is left out: its first request was never seen.
+ * Where no endpoint fails, calls of one user arrive one after the other, as they were sent: none
+ * before one request of the call before it is over. There are several when a frozen process goes on
+ * with what another one has begun as well; that one waits for its own alone. What a fault made go on
+ * to a later attempt is left out: its first request was never seen.
  */
 export function outOfOrder(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
   const latest = new Map<string, ChaosEntry>();
@@ -122,9 +124,9 @@ export function outOfOrder(entries: Iterable<readonly [user: string, entry: Chao
     const first = firstRequest(entry);
     if (first?.attempt !== 1) continue;
     const before = latest.get(user);
-    const beforeEndMs = before === undefined ? 0 : (firstRequest(before)?.endAtMs ?? 0);
-    if (first.atMs < beforeEndMs) {
-      const says = `came ${beforeEndMs - first.atMs} ms before ${before?.messageId} of the same user was over`;
+    const beforeEndMs = Math.min(...(before?.requests ?? []).map(({ endAtMs }) => endAtMs));
+    if (before !== undefined && first.atMs < beforeEndMs) {
+      const says = `came ${beforeEndMs - first.atMs} ms before ${before.messageId} of the same user was over`;
       found.push({ entry, violation: { law: "order", says } });
     }
     latest.set(user, entry);

@@ -263,3 +263,14 @@ test("calls of one user are compared in the order in which they were sent", () =
   ]);
   expect(swapped.map(({ violation }) => violation.law)).toEqual(["order"]);
 });
+
+test("a call that was posted twice at once is over when one of its requests is", () => {
+  const twice = entry([request(100, { endAtMs: T + 200 }), request(102)]);
+  const follows = (atMs: number) =>
+    outOfOrder([
+      ["u", twice],
+      ["u", entry([request(atMs)])],
+    ]);
+  expect(follows(112)).toEqual([]);
+  expect(follows(111)).toHaveLength(1);
+});
