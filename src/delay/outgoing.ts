@@ -7,7 +7,7 @@
  */
 
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { forwarded, type IncomingRecord, type OutgoingRecord } from "../domain/record.ts";
 import type { Due } from "./partition-queue.ts";
 
 export interface Letter {
@@ -25,8 +25,7 @@ export function outgoingOf(
   if (verdict.kind === "dead-letter") {
     return deadLetterOf({ record, ...verdict }, deadLetterTopic, nowMs);
   }
-  const { key, value, headers } = record;
-  return { topic: verdict.topic, key, value, headers };
+  return forwarded(record, verdict.topic);
 }
 
 export function deadLetterOf(

@@ -234,7 +234,7 @@ export class DestinationWork {
     const { outputs } = decision;
     if (outputs.length === 0) {
       this.#schedule.end(item);
-      this.#finish(item);
+      this.#finish(item.owner, item.record.offset);
     } else {
       item.owner.underWay -= 1;
       this.#replace(
@@ -247,16 +247,19 @@ export class DestinationWork {
 
   /** Other records take the delivery's place. Its key goes on: it is out of the way. */
   #replace(item: Item, replacements: readonly Replacement[]): void {
-    item.owner.underWay += 1;
+    const { owner } = item;
+    // Kept for as long as the write takes, unlike the record.
+    const { offset } = item.record;
+    owner.underWay += 1;
     this.#schedule.end(item);
     this.#ports.write(replacements).then(
-      () => this.#finish(item),
-      () => this.#leave(item.owner),
+      () => this.#finish(owner, offset),
+      () => this.#leave(owner),
     );
   }
 
-  #finish({ owner, record }: Item): void {
-    owner.partition.finish(record.offset);
+  #finish(owner: Owner, offset: number): void {
+    owner.partition.finish(offset);
     this.#leave(owner);
   }
 

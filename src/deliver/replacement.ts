@@ -14,22 +14,28 @@
 
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type {
+  IncomingRecord,
+  OutgoingRecord,
+  RecordContent,
+  RecordPlace,
+} from "../domain/record.ts";
 import { type TopicNames, tierName } from "../domain/topics.ts";
 import type { Output } from "./plan.ts";
 
+/** Keeps no hold of the record whose place it takes. */
 export type Replacement =
   | {
       readonly kind: "park";
       readonly tier: string;
-      readonly record: IncomingRecord;
+      readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
     }
   | {
       readonly kind: "dead-letter";
       readonly reason: DeadLetterReason;
       readonly error: string;
-      readonly record: IncomingRecord;
+      readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
     };
 
@@ -56,11 +62,11 @@ export function replacement(
       ...foreignHeaders(record.headers),
     ],
   };
-  return { kind: "park", tier: tierName(delayMs), record, outgoing };
+  return { kind: "park", tier: tierName(delayMs), place: placeOf(record), outgoing };
 }
 
 export function letter(
-  record: IncomingRecord,
+  record: RecordPlace & RecordContent,
   reason: DeadLetterReason,
   error: string,
   topics: LetterTopics,
@@ -69,7 +75,7 @@ export function letter(
 ): Replacement {
   const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
   const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
-  return { kind: "dead-letter", reason, error, record, outgoing };
+  return { kind: "dead-letter", reason, error, place: placeOf(record), outgoing };
 }
 
 /** In place of one that the brokers refused because of its size. */
@@ -79,16 +85,20 @@ export function smaller(
   topics: LetterTopics,
   nowMs: number,
 ): Replacement {
-  const { record, outgoing } = refused;
+  const { place, outgoing } = refused;
+  const { key, value, headers } = outgoing;
   if (refused.kind === "park") {
     const sentence = `too large for ${outgoing.topic}: ${error}`;
-    return letter(record, "too-large", sentence, topics, nowMs, outgoing.headers);
+    return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
-  const bytes = record.value?.length ?? 0;
+  const bytes = value?.length ?? 0;
   const sentence = `${refused.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const bare = { ...record, key: null, value: null, headers: [] };
-  const own = new Set(foreignHeaders(outgoing.headers).map(([name]) => name));
-  const headers = outgoing.headers.filter(([name]) => !own.has(name));
-  const made = letter(bare, refused.reason, sentence, topics, nowMs, headers);
-  return { ...made, record };
+  const foreign = new Set(foreignHeaders(headers).map(([name]) => name));
+  const own = headers.filter(([name]) => !foreign.has(name));
+  const bare = { ...place, key: null, value: null, headers: own };
+  return letter(bare, refused.reason, sentence, topics, nowMs);
+}
+
+function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
+  return { topic, partition, offset };
 }

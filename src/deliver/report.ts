@@ -69,16 +69,12 @@ export function createReport(
       metrics.parked.bind({ destination, tier: replacement.tier }).inc();
       return;
     }
-    const { reason, error, record } = replacement;
+    const { reason, error, place } = replacement;
     metrics.deadLetters.bind({ stage, reason }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
     const leftOut = lines.admit(clock.nowMs());
     if (leftOut === null) return;
-    const { topic, partition, offset } = record;
-    log.warn(
-      { destination, reason, error, topic, partition, offset, leftOut },
-      "delivery.dead-lettered",
-    );
+    log.warn({ destination, reason, error, ...place, leftOut }, "delivery.dead-lettered");
   };
 
   const breaker = (endpoint: EndpointKey, state: BreakerState) => {

@@ -37,7 +37,7 @@ type Chains<Item> = Map<string, Item[] | null>;
 
 export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
   const partitions = new Map<object, Chains<Item>>();
-  let ready: Item[] = [];
+  let ready: (Item | undefined)[] = [];
   let head = 0;
   const chainsOf = (owner: object): Chains<Item> => {
     const known = partitions.get(owner);
@@ -66,6 +66,8 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
     next: () => {
       const item = ready[head];
       if (item === undefined) return undefined;
+      // Who keeps what is done makes each collection of garbage copy it.
+      ready[head] = undefined;
       head += 1;
       // Cutting the front off now and then keeps a queue from costing what it once held.
       if (head === ready.length || head >= 1_024) {
@@ -84,7 +86,7 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
     },
     drop: (owner) => {
       partitions.delete(owner);
-      ready = ready.slice(head).filter((item) => item.owner !== owner);
+      ready = ready.slice(head).filter((item) => item?.owner !== owner);
       head = 0;
     },
     hasNext: () => head < ready.length,

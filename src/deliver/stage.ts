@@ -22,6 +22,7 @@ import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import { type CommonBytes, commonBytes } from "../kafka/byte-budget.ts";
 import { keepConsuming } from "../kafka/keep-consuming.ts";
+import { packRecord } from "../kafka/pack-record.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -123,19 +124,20 @@ function startDestination(
   const connections = deps.http.open(destination);
   const report = createReport(deps, destination);
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
+  const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
+    write(deps, topics, replacements, report).catch((error: unknown) => {
+      // The process is about to end; the records stay unfinished.
+      if (!(error instanceof ClosedError)) consumer.fail(asError(error));
+      throw error;
+    }),
+  );
   const work = new DestinationWork(destination, policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => {
       sleep(ms).then(then, () => undefined);
     },
     connections,
-    write: gatherWrites({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
-      write(deps, topics, replacements, report).catch((error: unknown) => {
-        // The process is about to end; the records stay unfinished.
-        if (!(error instanceof ClosedError)) consumer.fail(asError(error));
-        throw error;
-      }),
-    ),
+    write: (replacements) => gather(replacements.map(packed)),
     onStart: report.started,
     onAttempted: report.attempted,
     onRounded: report.rounded,
@@ -186,6 +188,11 @@ function startDestination(
       await connections.close();
     },
   };
+}
+
+/** It waits for others, and should keep alive nothing but itself. */
+function packed(replacement: Replacement): Replacement {
+  return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }
 
 /** Writes what takes a record's place; what is too large is replaced by something smaller. */

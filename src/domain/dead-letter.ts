@@ -3,7 +3,7 @@
  * where from stands in headers (SPEC sections 2 and 11).
  */
 
-import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "./record.ts";
+import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
 
 /** Each reason with the sentence that `docs/delivery.md` prints. */
 export const DEAD_LETTER_REASONS = {
@@ -52,7 +52,7 @@ const ADDED: ReadonlySet<string> = new Set(Object.values(DEAD_LETTER_HEADER));
  */
 export function deadLetter(
   topic: string,
-  record: IncomingRecord,
+  record: RecordPlace & RecordContent,
   cause: DeadLetterCause,
   headers: RecordHeaders = record.headers,
 ): OutgoingRecord {

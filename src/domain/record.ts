@@ -4,31 +4,73 @@
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
 
-export interface IncomingRecord {
+/** Where a record stands. */
+export interface RecordPlace {
   readonly topic: string;
   readonly partition: number;
   /** Below 2^53. */
   readonly offset: number;
-  /** Milliseconds since the epoch: when the record was written, or what its producer said. */
-  readonly timestampMs: number;
+}
+
+/** What a record says. */
+export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: RecordHeaders;
+  /** All three of them as Kafka encodes them (record format version 2), where that is at hand. */
+  readonly encoded?: Buffer | undefined;
 }
 
-/** A record to write. Its timestamp is always the time of writing. */
-export interface OutgoingRecord {
+export interface IncomingRecord extends RecordPlace, RecordContent {
+  /** Milliseconds since the epoch: when the record was written, or what its producer said. */
+  readonly timestampMs: number;
+}
+
+/**
+ * A record to write. Its timestamp is always the time of writing. Where it is `encoded`, that is
+ * written, and its other fields need not be read.
+ */
+export interface OutgoingRecord extends RecordContent {
   readonly topic: string;
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
   /**
    * Headers that several records of one `send` share: pass the same array object and its bytes
    * are encoded once. Written before `headers`.
    */
   readonly sharedHeaders?: RecordHeaders;
-  readonly headers: RecordHeaders;
   /** Absent: the key's partition, placed as Java does (murmur2; a null key goes round robin). */
   readonly partition?: number;
+}
+
+/** A record as it came, to be written to another topic. */
+export function forwarded(record: RecordContent, topic: string): OutgoingRecord {
+  return new Forwarded(record, topic);
+}
+
+/** Asks the record only for what is asked of it: its headers are decoded each time. */
+class Forwarded implements OutgoingRecord {
+  readonly topic: string;
+  readonly #record: RecordContent;
+
+  constructor(record: RecordContent, topic: string) {
+    this.topic = topic;
+    this.#record = record;
+  }
+
+  get key(): Buffer | null {
+    return this.#record.key;
+  }
+
+  get value(): Buffer | null {
+    return this.#record.value;
+  }
+
+  get headers(): RecordHeaders {
+    return this.#record.headers;
+  }
+
+  get encoded(): Buffer | undefined {
+    return this.#record.encoded;
+  }
 }
 
 /** Bytes that a record holds in memory: key, value and headers. */

@@ -15,7 +15,7 @@ import { crc32c } from "@node-rs/crc32";
 
 import { DamagedBatchError } from "./damaged-batch.ts";
 import type { Codec } from "./encode-produce.ts";
-import { type EncodedHeaders, RecordReader } from "./record-reader.ts";
+import { type EncodedContent, RecordReader } from "./record-reader.ts";
 
 /** Base offset and length: what must be there to know where the batch ends. */
 export const BATCH_LENGTH_END = 12;
@@ -52,8 +52,8 @@ export interface DecodedMessage {
   readonly offset: string;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** Null for records that stand for removed ones. */
-  readonly headers: EncodedHeaders | null;
+  /** Where kafkajs has an object of them. Null for records that stand for removed ones. */
+  readonly headers: EncodedContent | null;
   readonly isControlRecord: boolean;
   readonly batchContext: BatchContext;
 }
@@ -156,7 +156,7 @@ function readRecords(
   const firstOffset = Number(batchContext.firstOffset);
   const firstTimestampMs = Number(batchContext.firstTimestamp);
   for (let index = 0; index < count; index += 1) {
-    const { timestampDelta, offsetDelta, key, value, headers } = reader.record();
+    const { timestampDelta, offsetDelta, key, value, encoded } = reader.record();
     messages.push({
       magicByte: 2,
       attributes: 0,
@@ -164,7 +164,7 @@ function readRecords(
       offset: `${firstOffset + offsetDelta}`,
       key,
       value,
-      headers,
+      headers: encoded,
       isControlRecord: isControlBatch,
       batchContext,
     });

@@ -9,14 +9,11 @@
 
 import type { Message } from "kafkajs";
 
-import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
+import type { RecordContent, RecordHeader, RecordHeaders } from "../domain/record.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "./varint.ts";
 
 /** What our producer hands to kafkajs. The replaced encoder takes kafkajs' own messages as well. */
-export interface OutgoingMessage {
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  readonly headers: RecordHeaders;
+export interface OutgoingMessage extends RecordContent {
   /** Written before `headers`; its bytes are encoded once for all records with the same array. */
   readonly sharedHeaders?: RecordHeaders;
   readonly partition?: number;
@@ -59,9 +56,7 @@ export function measureRecords(
       1 +
       varlongBytes(timestampOf(message, nowMs) - firstTimestampMs) +
       varintBytes(index) +
-      sizedBytes(bytesOf(message.key)) +
-      sizedBytes(bytesOf(message.value)) +
-      headersBytes(message, shared);
+      contentBytes(message, shared);
     recordBytes[index] = bytes;
     totalBytes += varintBytes(bytes) + bytes;
   }
@@ -82,11 +77,38 @@ export function writeRecords(
     target[at++] = 0;
     at = writeVarlong(target, at, timestampOf(message, nowMs) - firstTimestampMs);
     at = writeVarint(target, at, index);
-    at = writeSized(target, at, bytesOf(message.key));
-    at = writeSized(target, at, bytesOf(message.value));
-    at = writeHeaders(target, at, message, shared);
+    at = writeContent(target, at, message, shared);
   }
   return at;
+}
+
+/** Of key, value and headers. */
+export function contentBytes(message: EncodableMessage, shared: SharedHeaders): number {
+  const encoded = encodedOf(message);
+  if (encoded !== undefined) return encoded.length;
+  const { key, value } = message;
+  return sizedBytes(bytesOf(key)) + sizedBytes(bytesOf(value)) + headersBytes(message, shared);
+}
+
+/** Returns the position after it. */
+export function writeContent(
+  target: Buffer,
+  start: number,
+  message: EncodableMessage,
+  shared: SharedHeaders,
+): number {
+  const encoded = encodedOf(message);
+  if (encoded !== undefined) {
+    target.set(encoded, start);
+    return start + encoded.length;
+  }
+  let at = writeSized(target, start, bytesOf(message.key));
+  at = writeSized(target, at, bytesOf(message.value));
+  return writeHeaders(target, at, message, shared);
+}
+
+function encodedOf(message: EncodableMessage): Buffer | undefined {
+  return "encoded" in message ? message.encoded : undefined;
 }
 
 function timestampOf(message: EncodableMessage, nowMs: number): number {

@@ -3,7 +3,7 @@
 import type { KafkaMessage } from "kafkajs";
 
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
-import type { EncodedHeaders } from "./record-reader.ts";
+import type { EncodedContent } from "./record-reader.ts";
 
 const NO_HEADERS: RecordHeaders = [];
 
@@ -15,7 +15,7 @@ export class FetchedRecord implements IncomingRecord {
   readonly timestampMs: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly #headers: EncodedHeaders | null;
+  readonly #content: EncodedContent | null;
 
   constructor(topic: string, partition: number, message: KafkaMessage) {
     this.topic = topic;
@@ -24,27 +24,31 @@ export class FetchedRecord implements IncomingRecord {
     this.timestampMs = Number(message.timestamp);
     this.key = message.key;
     this.value = message.value;
-    this.#headers = encodedHeaders(message);
+    this.#content = contentOf(message);
   }
 
   get headers(): RecordHeaders {
-    return this.#headers?.read() ?? NO_HEADERS;
+    return this.#content?.headers() ?? NO_HEADERS;
+  }
+
+  get encoded(): Buffer | undefined {
+    return this.#content?.bytes;
   }
 
   /** What it holds in memory. */
   get bytes(): number {
     const { key, value } = this;
-    return (key?.length ?? 0) + (value?.length ?? 0) + (this.#headers?.bytes ?? 0) + 64;
+    return (this.#content?.length ?? (key?.length ?? 0) + (value?.length ?? 0)) + 64;
   }
 }
 
 /** The headers of a message that a consumer was handed. */
 export function headersOf(message: KafkaMessage): RecordHeaders {
-  return encodedHeaders(message)?.read() ?? NO_HEADERS;
+  return contentOf(message)?.headers() ?? NO_HEADERS;
 }
 
 /** Message sets of Kafka before 0.11 have none. */
-function encodedHeaders({ headers }: KafkaMessage): EncodedHeaders | null {
-  // The decoder of `decode-batch.ts` leaves them encoded, where kafkajs' types promise an object.
-  return (headers as unknown as EncodedHeaders | null | undefined) ?? null;
+function contentOf({ headers }: KafkaMessage): EncodedContent | null {
+  // The decoder of `decode-batch.ts` leaves it encoded, where kafkajs' types promise an object.
+  return (headers as unknown as EncodedContent | null | undefined) ?? null;
 }

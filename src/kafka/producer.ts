@@ -66,13 +66,15 @@ export class KafkaProducer implements Producer {
 
   #add(record: OutgoingRecord, call: SendCall): void {
     const topic = this.#rounds.topic(record.topic);
-    const payloadBytes = this.#payloadBytes(record);
+    const { encoded } = record;
+    const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
     if (payloadBytes > topic.recordBytesMax) {
       const error = `${payloadBytes} bytes are more than the ${topic.recordBytesMax} that ${topic.name} takes`;
       call.refused.push({ record, error });
       return;
     }
-    const headers = record.headers.length + (record.sharedHeaders?.length ?? 0);
+    const headers =
+      encoded === undefined ? record.headers.length + (record.sharedHeaders?.length ?? 0) : 0;
     const bytes = payloadBytes + RECORD_OVERHEAD_BYTES + headers * HEADER_OVERHEAD_BYTES;
     call.unacknowledged += 1;
     this.#rounds.add(topic, record, bytes, call);

@@ -8,29 +8,41 @@
 
 import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
 
-export interface BatchRecord {
+export interface BatchRecord extends BatchContent {
   readonly timestampDelta: number;
   readonly offsetDelta: number;
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  readonly headers: EncodedHeaders;
 }
 
-/** The headers of a record that lies whole in a reader's buffer. */
-export class EncodedHeaders {
-  /** As encoded. */
-  readonly bytes: number;
-  readonly #reader: RecordReader;
-  readonly #at: number;
+export interface BatchContent {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly encoded: EncodedContent;
+}
 
-  constructor(reader: RecordReader, at: number, bytes: number) {
-    this.bytes = bytes;
+/** Key, value and headers of a record, as they lie in a reader's buffer. */
+export class EncodedContent {
+  readonly #reader: RecordReader;
+  readonly #start: number;
+  readonly #headersAt: number;
+  readonly #end: number;
+
+  constructor(reader: RecordReader, start: number, headersAt: number, end: number) {
     this.#reader = reader;
-    this.#at = at;
+    this.#start = start;
+    this.#headersAt = headersAt;
+    this.#end = end;
   }
 
-  read(): RecordHeaders {
-    return this.#reader.headersAt(this.#at);
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  get bytes(): Buffer {
+    return this.#reader.bytesFrom(this.#start, this.#end);
+  }
+
+  headers(): RecordHeaders {
+    return this.#reader.headersAt(this.#headersAt);
   }
 }
 
@@ -59,16 +71,26 @@ export class RecordReader {
     const end = this.#at + length;
     if (length < 0 || end > this.#buffer.length) throw new RangeError(`a length of ${length}`);
     this.#at += 1; // attributes, unused
-    const record = {
-      timestampDelta: this.#varlong(),
-      offsetDelta: this.#varint(),
-      key: this.#bytes(end),
-      value: this.#bytes(end),
-      headers: this.#headers(end),
-    };
+    const timestampDelta = this.#varlong();
+    const offsetDelta = this.#varint();
+    const { key, value, encoded } = this.content(end);
     if (this.#at !== end)
       throw new RangeError(`a length of ${length}, which its fields do not fill`);
-    return record;
+    return { timestampDelta, offsetDelta, key, value, encoded };
+  }
+
+  /** @param end of the record's bytes, which it must not pass. */
+  content(end: number): BatchContent {
+    const start = this.#at;
+    const key = this.#bytes(end);
+    const value = this.#bytes(end);
+    const headersAt = this.#at;
+    this.#skipHeaders(end);
+    return { key, value, encoded: new EncodedContent(this, start, headersAt, this.#at) };
+  }
+
+  bytesFrom(start: number, end: number): Buffer {
+    return this.#buffer.subarray(start, end);
   }
 
   /** Headers that were looked over before, wherever this reader stands. */
@@ -84,8 +106,7 @@ export class RecordReader {
     return headers;
   }
 
-  #headers(end: number): EncodedHeaders {
-    const start = this.#at;
+  #skipHeaders(end: number): void {
     const count = this.#varint();
     // Each header takes two bytes at least.
     if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
@@ -96,7 +117,6 @@ export class RecordReader {
       this.#at += nameBytes;
       this.#skip(end);
     }
-    return new EncodedHeaders(this, start, this.#at - start);
   }
 
   #name(index: number): string {

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { forwarded } from "../../src/domain/record.ts";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
 import { murmur2 } from "../../src/kafka/murmur2.ts";
+import { packRecord } from "../../src/kafka/pack-record.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "../../src/kafka/varint.ts";
 import { costlyInputs } from "../support/generated-inputs.ts";
 import {
@@ -10,7 +12,7 @@ import {
   originalMurmur2,
   originalProduceRequest,
 } from "../support/original-kafkajs.ts";
-import { decode, encodeBatch } from "../support/record-batches.ts";
+import { decode, encodeBatch, fetched } from "../support/record-batches.ts";
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));
 const nullable = fc.option(bytes, { nil: null });
@@ -105,6 +107,52 @@ test.each([0, 1, 3, 4])(
     );
   },
 );
+
+const outgoing = fc.record(
+  {
+    topic: fc.constantFrom("t", "u"),
+    key: nullable,
+    value: nullable,
+    headers: anyHeaders,
+    sharedHeaders: anyHeaders,
+    partition: fc.nat(5),
+  },
+  { requiredKeys: ["topic", "key", "value", "headers"] },
+);
+
+test("a packed record says and becomes what the record itself does", async () => {
+  const largest = fc.uint8Array({ minLength: 60_000, maxLength: 70_000 });
+  const large = fc.tuple(outgoing, largest).map(([record, value]) => ({
+    ...record,
+    value: Buffer.from(value),
+  }));
+  const records = fc.array(fc.oneof({ weight: 20, arbitrary: outgoing }, large), { minLength: 1 });
+  await fc.assert(
+    fc.asyncProperty(records, async (written) => {
+      const packed = written.map(packRecord);
+      // All of them at the end: a record that is packed later must not touch an earlier one.
+      packed.forEach((each, index) => {
+        const { topic, partition, key, value, headers, sharedHeaders = [] } = written[index] ?? {};
+        expect([each.topic, each.partition]).toEqual([topic, partition]);
+        expect([each.key, each.value]).toEqual([key, value]);
+        expect(each.headers).toEqual([...sharedHeaders, ...(headers ?? [])]);
+      });
+      expect((await encodeBatch(packed)).equals(await encodeBatch(written))).toBe(true);
+    }),
+    { numRuns: costlyInputs(20, 1_000) },
+  );
+});
+
+test("a record that is forwarded is written as it came", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(outgoing, { minLength: 1 }), async (written) => {
+      const batch = await encodeBatch(written);
+      const forward = (await fetched(batch)).map((record) => forwarded(record, "elsewhere"));
+      expect((await encodeBatch(forward)).equals(batch)).toBe(true);
+    }),
+    { numRuns: costlyInputs(20, 1_000) },
+  );
+});
 
 test("murmur2 agrees with kafkajs' own on every key", () => {
   fc.assert(

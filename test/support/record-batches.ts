@@ -8,7 +8,7 @@ import type { DecodedMessage, LookupCodec } from "../../src/kafka/decode-batch.t
 import { decodeRecords } from "../../src/kafka/decode-fetch.ts";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { EncodableMessage } from "../../src/kafka/encode-records.ts";
-import { headersOf } from "../../src/kafka/message.ts";
+import { FetchedRecord, headersOf } from "../../src/kafka/message.ts";
 
 export const lookupCodec: LookupCodec = (type) =>
   type in CODECS ? CODECS[type as keyof typeof CODECS] : null;
@@ -43,10 +43,20 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
 export type ReadMessage = Omit<DecodedMessage, "headers"> & { readonly headers: RecordHeaders };
 
 export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
-  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
-  const messages = await decodeRecords(records, lookupCodec, unexpected);
-  return (messages as readonly DecodedMessage[]).map((message) => ({
+  return (await decodedMessages(records)).map((message) => ({
     ...message,
     headers: headersOf(message as never),
   }));
+}
+
+/** The records as a consumer hands them over. */
+export async function fetched(records: Buffer): Promise<readonly FetchedRecord[]> {
+  const messages = await decodedMessages(records);
+  return messages.map((message) => new FetchedRecord("t", 0, message as never));
+}
+
+async function decodedMessages(records: Buffer): Promise<readonly DecodedMessage[]> {
+  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
+  const messages = await decodeRecords(records, lookupCodec, unexpected);
+  return messages as readonly DecodedMessage[];
 }

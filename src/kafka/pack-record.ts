@@ -1,0 +1,56 @@
+/**
+ * A record to write that waits for others: a copy in bytes, one after the other in blocks that
+ * nothing else lies in. The record as made of objects would keep what it came with, a whole fetch
+ * and the blocks of small buffers, from being freed, and be copied by collections of garbage.
+ */
+
+import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import { contentBytes, writeContent } from "./encode-records.ts";
+import { type BatchContent, RecordReader } from "./record-reader.ts";
+
+/** Larger records have blocks of their own. */
+const BLOCK_BYTES = 64 * 1024;
+
+let block = Buffer.alloc(0);
+let used = 0;
+
+/** Sent like the record itself. Its fields are read from the bytes when they are asked for. */
+export function packRecord(record: OutgoingRecord): OutgoingRecord {
+  const shared = new Map();
+  const bytes = contentBytes(record, shared);
+  if (used + bytes > block.length) {
+    block = Buffer.allocUnsafeSlow(Math.max(bytes, BLOCK_BYTES));
+    used = 0;
+  }
+  const start = used;
+  used = writeContent(block, start, record, shared);
+  return new PackedRecord(record, block.subarray(start, used));
+}
+
+class PackedRecord implements OutgoingRecord {
+  readonly topic: string;
+  readonly partition?: number;
+  readonly encoded: Buffer;
+
+  constructor({ topic, partition }: OutgoingRecord, encoded: Buffer) {
+    this.topic = topic;
+    if (partition !== undefined) this.partition = partition;
+    this.encoded = encoded;
+  }
+
+  get key(): Buffer | null {
+    return this.#content().key;
+  }
+
+  get value(): Buffer | null {
+    return this.#content().value;
+  }
+
+  get headers(): RecordHeaders {
+    return this.#content().encoded.headers();
+  }
+
+  #content(): BatchContent {
+    return new RecordReader(this.encoded, 0).content(this.encoded.length);
+  }
+}
