@@ -5,6 +5,7 @@
  *
  *   count      the requests answered so far
  *   journal    what has been accepted since the last time: a list of message id and instant
+ *   instants   when every thousandth request was answered: a list
  *   reset      begins to count again: 0
  *
  *   node bench/receiver.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
@@ -23,10 +24,12 @@ const atOnce = Number(process.argv[5] ?? 0);
 let answered = 0;
 const answeredOf = new Map<string, number>();
 let journal: [messageId: string, atMs: number][] = [];
+let instants: number[] = [];
 const server = createServer((request, response) => {
   request.resume();
   request.on("end", () => {
     answered += 1;
+    if (answered % 1_000 === 0) instants.push(nowMs());
     const status = failEvery > 0 && answered % failEvery === 0 ? 503 : 200;
     const messageId = request.headers["x-switchyard-message-id"];
     if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs()]);
@@ -44,8 +47,10 @@ lines.on("line", (line) => {
   if (line === "reset") {
     answered = 0;
     answeredOf.clear();
+    instants = [];
   }
-  process.stdout.write(line === "journal" ? `${JSON.stringify(journal)}\n` : `${answered}\n`);
+  const said = line === "journal" ? journal : line === "instants" ? instants : answered;
+  process.stdout.write(`${JSON.stringify(said)}\n`);
   if (line === "journal") journal = [];
 });
 lines.on("close", () => process.exit(0));

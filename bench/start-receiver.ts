@@ -10,6 +10,8 @@ export interface Receiver extends Disposable {
   count(): Promise<number>;
   /** Message id and instant of what has been accepted since the last time it was asked. */
   journal(): Promise<readonly (readonly [messageId: string, atMs: number])[]>;
+  /** When every thousandth request was answered, in milliseconds since the epoch. */
+  instants(): Promise<readonly number[]>;
   /** Begins to count from 0, and to answer at once as it did at first. */
   reset(): Promise<void>;
 }
@@ -53,6 +55,7 @@ export async function startReceiver(
     port,
     count: async () => Number(await ask("count")),
     journal: async () => JSON.parse(await ask("journal")) as [string, number][],
+    instants: async () => JSON.parse(await ask("instants")) as number[],
     reset: async () => {
       await ask("reset");
     },
