@@ -15,6 +15,7 @@ import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 export const NODE_FLAGS: readonly string[] = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=96",
+  "--no-allocation-site-pretenuring",
 ];
 
 export interface Measured {

@@ -8,7 +8,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
 export const NODE_MAJOR = 24;
 /** Why: docs/decisions/0007-heap-generations.md */
-export const NODE_FLAGS = ["--max-semi-space-size=16", "--initial-old-space-size=96"];
+export const NODE_FLAGS = [
+  "--max-semi-space-size=16",
+  "--initial-old-space-size=96",
+  "--no-allocation-site-pretenuring",
+];
 /** The binary that the package `node` puts into the checkout. */
 export const OWN_NODE = join(
   ROOT,
