@@ -14,7 +14,7 @@ import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 /** The image starts Node with these; everybody measured here gets them. */
 export const NODE_FLAGS: readonly string[] = [
   "--max-semi-space-size=16",
-  "--initial-old-space-size=96",
+  "--initial-old-space-size=160",
   "--no-allocation-site-pretenuring",
 ];
 

@@ -10,7 +10,7 @@ export const NODE_MAJOR = 24;
 /** Why: docs/decisions/0007-heap-generations.md */
 export const NODE_FLAGS = [
   "--max-semi-space-size=16",
-  "--initial-old-space-size=96",
+  "--initial-old-space-size=160",
   "--no-allocation-site-pretenuring",
 ];
 /** The binary that the package `node` puts into the checkout. */
