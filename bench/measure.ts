@@ -16,6 +16,7 @@ export const NODE_FLAGS: readonly string[] = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
   "--no-allocation-site-pretenuring",
+  "--v8-pool-size=1",
 ];
 
 export interface Measured {

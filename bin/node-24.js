@@ -12,6 +12,7 @@ export const NODE_FLAGS = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
   "--no-allocation-site-pretenuring",
+  "--v8-pool-size=1",
 ];
 /** The binary that the package `node` puts into the checkout. */
 export const OWN_NODE = join(

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=16 --initial-old-space-size=160 --no-allocation-site-pretenuring
+#!/usr/bin/env -S node --max-semi-space-size=16 --initial-old-space-size=160 --no-allocation-site-pretenuring --v8-pool-size=1
 // Starts src/main.ts with Node 24 or newer, which runs TypeScript as it is: in this process when
 // it is one, else with the one that `npm ci` put into the checkout.
 
