@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
 export const NODE_MAJOR = 24;
-/** Why: docs/decisions/0007-heap-generations.md */
+/** Why: docs/decisions/0007-garbage-collection.md */
 export const NODE_FLAGS = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
