@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { environmentBrokers, noKafka } from "../../tools/kafka/choose.ts";
+import { clusterId } from "../../tools/kafka/java.ts";
 import { javaVersion } from "../../tools/kafka/java-home.ts";
 import { brokerSettings, imageEnvironment, propertiesText } from "../../tools/kafka/settings.ts";
 
@@ -48,4 +49,10 @@ describe("settings", () => {
     const environment = imageEnvironment({ "node.id": "1", "a-b_c.d": "x" });
     expect(environment).toEqual({ KAFKA_NODE_ID: "1", KAFKA_A___B_C_D: "x" });
   });
+});
+
+test("no cluster id looks like an option", () => {
+  const firstBytes = Array.from({ length: 256 }, (_, first) => first);
+  const ids = firstBytes.map((first) => clusterId(Buffer.alloc(16, first)));
+  expect(ids.filter((id) => !/^\w[\w-]{21}$/.test(id))).toEqual([]);
 });

@@ -149,15 +149,21 @@ async function exited(process: ChildProcess): Promise<string> {
   return await promise;
 }
 
+/** Never begins with "-", which the tool would take for an option; Kafka's own ids do not, either. */
+export function clusterId(random: Buffer): string {
+  const bytes = Buffer.from(random);
+  bytes[0] = (bytes[0] ?? 0) & 0x7f;
+  return bytes.toString("base64url");
+}
+
 async function format(broker: JavaBroker, signal: AbortSignal): Promise<void> {
   const log = openSync(logFile(broker.directory), "a");
-  const clusterId = randomBytes(16).toString("base64url");
   const process = spawn(
     broker.java,
     [
       ...["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
       ...javaArguments(broker, "kafka.tools.StorageTool"),
-      ...["format", "--standalone", "--cluster-id", clusterId],
+      ...["format", "--standalone", "--cluster-id", clusterId(randomBytes(16))],
       ...["--config", join(broker.directory, "server.properties")],
     ],
     { stdio: ["ignore", log, log] },
