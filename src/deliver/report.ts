@@ -42,8 +42,9 @@ export function createReport(
   const latency = metrics.deliveryLatency.bind({ destination });
   const rounded = metrics.numbersRounded.bind({ destination });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  const requests = byOutcome((outcome) => metrics.requests.bind({ destination, outcome }));
-  const attempts = byOutcome((outcome) => metrics.attempts.bind({ destination, outcome }));
+  const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
+  const attempts = byLabel((outcome) => metrics.attempts.bind({ destination, outcome }));
+  const parked = byLabel((tier) => metrics.parked.bind({ destination, tier }));
 
   const attempted = (attempt: Attempted) => {
     const { delivery, results, decision, endedAtMs } = attempt;
@@ -66,7 +67,7 @@ export function createReport(
   const written = (replacement: Replacement) => {
     recordsOut.inc();
     if (replacement.kind === "park") {
-      metrics.parked.bind({ destination, tier: replacement.tier }).inc();
+      parked(replacement.tier).inc();
       return;
     }
     const { reason, error, place } = replacement;
@@ -95,12 +96,15 @@ export function createReport(
   };
 }
 
-/** Binds each outcome's counter once: looking labels up for every request would be felt. */
-function byOutcome(bind: (outcome: string) => BoundCounter): (outcome: string) => BoundCounter {
+/** Binds each counter once: looking labels up for every request would be felt. */
+function byLabel(bind: (label: string) => BoundCounter): (label: string) => BoundCounter {
   const bound = new Map<string, BoundCounter>();
-  return (outcome) => {
-    const counter = bound.get(outcome) ?? bind(outcome);
-    bound.set(outcome, counter);
+  return (label) => {
+    let counter = bound.get(label);
+    if (counter === undefined) {
+      counter = bind(label);
+      bound.set(label, counter);
+    }
     return counter;
   };
 }

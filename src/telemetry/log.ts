@@ -2,10 +2,10 @@
  * Logs: JSON lines by pino on standard output. No secret, payload or user id at level info.
  * Core code never logs; shells are handed a `Log`.
  *
- * Lines that come within 50 ms go out in one write, or in one for each 8 KiB, while other work goes
- * on. Each by itself would cost 20 us to wake the thread that writes. `process.exit` and exceptions
- * that nobody catches write what is left; SIGKILL loses it. Writing without that thread would lose
- * nothing to SIGKILL, but a slow reader would hold up all other work.
+ * Lines that come within 50 ms go out in one write, or in one for each 8,192 characters, while other
+ * work goes on. Each by itself would cost 20 us to wake the thread that writes. `process.exit` and
+ * exceptions that nobody catches write what is left; SIGKILL loses it. Writing without that thread
+ * would lose nothing to SIGKILL, but a slow reader would hold up all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -30,7 +30,7 @@ interface Lines {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
-const GATHER_BYTES = 8_192;
+const GATHER_CHARS = 8_192;
 
 /** @param destination anything with `write`, by default standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
@@ -41,22 +41,28 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
 }
 
 function standardOutput(): Lines {
-  const output = pino.destination({
-    dest: process.stdout.fd,
-    sync: false,
-    minLength: GATHER_BYTES,
-  });
+  let gathered = "";
   let isWaiting = false;
-  const flush = () => {
+  const write = () => {
     isWaiting = false;
-    output.flush();
+    const lines = gathered;
+    gathered = "";
+    if (lines !== "") output.write(lines);
   };
+  // Before pino's own listeners, which see to it that what it was handed is written.
+  process.on("beforeExit", write);
+  process.on("exit", write);
+  // It could gather by itself, but measures all that it has for each line that comes.
+  const output = pino.destination({ dest: process.stdout.fd, sync: false });
   return {
     write: (line) => {
-      output.write(line);
-      if (isWaiting) return;
-      isWaiting = true;
-      setTimeout(flush, GATHER_MS).unref();
+      gathered += line;
+      if (gathered.length >= GATHER_CHARS) {
+        write();
+      } else if (!isWaiting) {
+        isWaiting = true;
+        setTimeout(write, GATHER_MS).unref();
+      }
     },
   };
 }
