@@ -2,7 +2,7 @@
  * Logs: JSON lines by pino on standard output. No secret, payload or user id at level info.
  * Core code never logs; shells are handed a `Log`.
  *
- * Lines that come within 50 ms go out in one write, or in one for each 8,192 characters, while other
+ * Lines that come within 50 ms go out in one write, or in one for each 65,536 characters, while other
  * work goes on. Each by itself would cost 20 us to wake the thread that writes. `process.exit` and
  * exceptions that nobody catches write what is left; SIGKILL loses it. Writing without that thread
  * would lose nothing to SIGKILL, but a slow reader would hold up all other work.
@@ -30,7 +30,7 @@ interface Lines {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
-const GATHER_CHARS = 8_192;
+const GATHER_CHARS = 65_536;
 
 /** @param destination anything with `write`, by default standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
