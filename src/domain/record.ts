@@ -12,7 +12,7 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-/** What a record says. */
+/** What a record says. To ask for a field may mean decoding it, each time. */
 export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
@@ -46,13 +46,15 @@ export function forwarded(record: RecordContent, topic: string): OutgoingRecord 
   return new Forwarded(record, topic);
 }
 
-/** Asks the record only for what is asked of it: its headers are decoded each time. */
+/** Asks the record only for what is asked of it. */
 class Forwarded implements OutgoingRecord {
   readonly topic: string;
+  readonly encoded: Buffer | undefined;
   readonly #record: RecordContent;
 
   constructor(record: RecordContent, topic: string) {
     this.topic = topic;
+    this.encoded = record.encoded;
     this.#record = record;
   }
 
@@ -66,10 +68,6 @@ class Forwarded implements OutgoingRecord {
 
   get headers(): RecordHeaders {
     return this.#record.headers;
-  }
-
-  get encoded(): Buffer | undefined {
-    return this.#record.encoded;
   }
 }
 

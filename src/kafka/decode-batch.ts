@@ -1,6 +1,6 @@
 /**
  * Decodes one record batch (magic 2) in one pass, as kafkajs' consumer wants its messages, but
- * with headers that are still encoded. Differs from kafkajs' own decoder also in that
+ * with what they say still encoded. Differs from kafkajs' own decoder also in that
  *
  *   the CRC-32C is checked               a wrong one is a `DamagedBatchError`
  *   lengths are checked                  likewise
@@ -45,17 +45,39 @@ interface BatchContext {
   readonly magicByte: 2;
 }
 
-export interface DecodedMessage {
-  readonly magicByte: 2;
-  readonly attributes: 0;
+/** Has the fields of kafkajs' messages. */
+export class DecodedMessage {
+  readonly magicByte = 2;
+  readonly attributes = 0;
   readonly timestamp: string;
   readonly offset: string;
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
   /** Where kafkajs has an object of them. Null for records that stand for removed ones. */
   readonly headers: EncodedContent | null;
-  readonly isControlRecord: boolean;
   readonly batchContext: BatchContext;
+
+  constructor(
+    offset: string,
+    timestamp: string,
+    content: EncodedContent | null,
+    batchContext: BatchContext,
+  ) {
+    this.timestamp = timestamp;
+    this.offset = offset;
+    this.headers = content;
+    this.batchContext = batchContext;
+  }
+
+  get key(): Buffer | null {
+    return this.headers?.key ?? null;
+  }
+
+  get value(): Buffer | null {
+    return this.headers?.value ?? null;
+  }
+
+  get isControlRecord(): boolean {
+    return this.headers === null || this.batchContext.isControlBatch;
+  }
 }
 
 export type LookupCodec = (type: number) => Codec | null;
@@ -152,37 +174,19 @@ function readRecords(
   batchContext: BatchContext,
   messages: DecodedMessage[],
 ): void {
-  const { isControlBatch, maxTimestamp, timestampType } = batchContext;
+  const { maxTimestamp, timestampType } = batchContext;
   const firstOffset = Number(batchContext.firstOffset);
   const firstTimestampMs = Number(batchContext.firstTimestamp);
   for (let index = 0; index < count; index += 1) {
-    const { timestampDelta, offsetDelta, key, value, encoded } = reader.record();
-    messages.push({
-      magicByte: 2,
-      attributes: 0,
-      timestamp: timestampType === 1 ? maxTimestamp : `${firstTimestampMs + timestampDelta}`,
-      offset: `${firstOffset + offsetDelta}`,
-      key,
-      value,
-      headers: encoded,
-      isControlRecord: isControlBatch,
-      batchContext,
-    });
+    const { timestampDelta, offsetDelta, content } = reader.record();
+    const offset = `${firstOffset + offsetDelta}`;
+    const timestamp = timestampType === 1 ? maxTimestamp : `${firstTimestampMs + timestampDelta}`;
+    messages.push(new DecodedMessage(offset, timestamp, content, batchContext));
   }
 }
 
 function removedRecords(offset: string, batchContext: BatchContext): DecodedMessage {
-  return {
-    magicByte: 2,
-    attributes: 0,
-    timestamp: batchContext.maxTimestamp,
-    offset,
-    key: null,
-    value: null,
-    headers: null,
-    isControlRecord: true,
-    batchContext,
-  };
+  return new DecodedMessage(offset, batchContext.maxTimestamp, null, batchContext);
 }
 
 /** Exact below 2^53. */

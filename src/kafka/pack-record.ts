@@ -6,7 +6,7 @@
 
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { contentBytes, writeContent } from "./encode-records.ts";
-import { type BatchContent, RecordReader } from "./record-reader.ts";
+import { type EncodedContent, RecordReader } from "./record-reader.ts";
 
 /** Larger records have blocks of their own. */
 const BLOCK_BYTES = 64 * 1024;
@@ -39,7 +39,7 @@ class PackedRecord implements OutgoingRecord {
   }
 
   get key(): Buffer | null {
-    return this.#content().key;
+    return new RecordReader(this.encoded, 0).keyAt(0);
   }
 
   get value(): Buffer | null {
@@ -47,10 +47,10 @@ class PackedRecord implements OutgoingRecord {
   }
 
   get headers(): RecordHeaders {
-    return this.#content().encoded.headers();
+    return this.#content().headers;
   }
 
-  #content(): BatchContent {
+  #content(): EncodedContent {
     return new RecordReader(this.encoded, 0).content(this.encoded.length);
   }
 }

@@ -82,7 +82,9 @@ export class ProduceTopic {
     const count = this.lanes.length;
     if (record.partition !== undefined) return this.lanes[record.partition] ?? null;
     if (count === 0) return null;
-    if (record.key !== null) return this.lanes[positiveHash(record.key) % count] ?? null;
+    // Asked for once: some records decode it each time.
+    const { key } = record;
+    if (key !== null) return this.lanes[positiveHash(key) % count] ?? null;
     this.#next = (this.#next + 1) % count;
     return this.lanes[this.#next] ?? null;
   }

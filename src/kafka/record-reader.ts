@@ -2,24 +2,22 @@
  * Reads the records of a batch one after the other. Key, value and header values are views of the
  * buffer, not copies.
  *
- * Headers are only looked over at first and read when they are asked for: most records of a fetch
+ * They are only looked over at first, and made when they are asked for: most records of a fetch
  * wait for their turn, and each collection of garbage would have to copy what was made of them.
  */
 
 import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
 
-export interface BatchRecord extends BatchContent {
+export interface BatchRecord {
   readonly timestampDelta: number;
   readonly offsetDelta: number;
+  readonly content: EncodedContent;
 }
 
-export interface BatchContent {
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  readonly encoded: EncodedContent;
-}
-
-/** Key, value and headers of a record, as they lie in a reader's buffer. */
+/**
+ * Key, value and headers of a record, as they lie in a reader's buffer. Each is made anew each time
+ * that it is asked for.
+ */
 export class EncodedContent {
   readonly #reader: RecordReader;
   readonly #start: number;
@@ -41,7 +39,15 @@ export class EncodedContent {
     return this.#reader.bytesFrom(this.#start, this.#end);
   }
 
-  headers(): RecordHeaders {
+  get key(): Buffer | null {
+    return this.#reader.keyAt(this.#start);
+  }
+
+  get value(): Buffer | null {
+    return this.#reader.valueAt(this.#start);
+  }
+
+  get headers(): RecordHeaders {
     return this.#reader.headersAt(this.#headersAt);
   }
 }
@@ -73,27 +79,44 @@ export class RecordReader {
     this.#at += 1; // attributes, unused
     const timestampDelta = this.#varlong();
     const offsetDelta = this.#varint();
-    const { key, value, encoded } = this.content(end);
+    const content = this.content(end);
     if (this.#at !== end)
       throw new RangeError(`a length of ${length}, which its fields do not fill`);
-    return { timestampDelta, offsetDelta, key, value, encoded };
+    return { timestampDelta, offsetDelta, content };
   }
 
   /** @param end of the record's bytes, which it must not pass. */
-  content(end: number): BatchContent {
+  content(end: number): EncodedContent {
     const start = this.#at;
-    const key = this.#bytes(end);
-    const value = this.#bytes(end);
+    this.#skip(end);
+    this.#skip(end);
     const headersAt = this.#at;
     this.#skipHeaders(end);
-    return { key, value, encoded: new EncodedContent(this, start, headersAt, this.#at) };
+    return new EncodedContent(this, start, headersAt, this.#at);
   }
 
   bytesFrom(start: number, end: number): Buffer {
     return this.#buffer.subarray(start, end);
   }
 
-  /** Headers that were looked over before, wherever this reader stands. */
+  /** Of a content that was looked over before, wherever this reader stands; likewise the others. */
+  keyAt(start: number): Buffer | null {
+    const resumeAt = this.#at;
+    this.#at = start;
+    const key = this.#bytes(this.#buffer.length);
+    this.#at = resumeAt;
+    return key;
+  }
+
+  valueAt(start: number): Buffer | null {
+    const resumeAt = this.#at;
+    this.#at = start;
+    this.#skip(this.#buffer.length);
+    const value = this.#bytes(this.#buffer.length);
+    this.#at = resumeAt;
+    return value;
+  }
+
   headersAt(start: number): RecordHeaders {
     const resumeAt = this.#at;
     this.#at = start;

@@ -43,6 +43,7 @@ export function copies(
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const key = Buffer.from(callKey(call));
+  const { value } = record;
   const messageId = Buffer.from(messageIdOf(call, record));
   const foreign = foreignHeaders(record.headers);
   const headersWith = (timestampMs: number): RecordHeaders => [
@@ -57,6 +58,6 @@ export function copies(
   const sharedAtReceipt = isShared ? shared : headersWith(times.receivedAtMs);
   return routes.map(({ topic, historical, headers }) => {
     const sharedHeaders = historical ? shared : sharedAtReceipt;
-    return { topic, key, value: record.value, sharedHeaders, headers };
+    return { topic, key, value, sharedHeaders, headers };
   });
 }

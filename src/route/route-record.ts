@@ -63,13 +63,14 @@ export function readCall(
   lookup: SourceLookup,
   nowMs: number,
 ): ReadCall | Refusal {
-  const decoded = decodeValue(record.value);
+  const { value } = record;
+  const decoded = decodeValue(value);
   if (decoded.kind === "refused") return decoded;
   const typed = parseCallType(decoded.json);
   if (typed.kind === "refused") return typed;
   const found = sourceOf(record.headers, typed.json, lookup);
   if (found.kind === "refused") return found;
-  const parsed = parseCallFields(typed, record.value?.length);
+  const parsed = parseCallFields(typed, value?.length);
   if (parsed.kind === "refused") return parsed;
   const { source, namedBy } = found;
   const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));

@@ -39,12 +39,15 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-/** A message with its headers decoded. */
+/** A message with what it says decoded. */
 export type ReadMessage = Omit<DecodedMessage, "headers"> & { readonly headers: RecordHeaders };
 
 export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
   return (await decodedMessages(records)).map((message) => ({
     ...message,
+    key: message.key,
+    value: message.value,
+    isControlRecord: message.isControlRecord,
     headers: headersOf(message as never),
   }));
 }
