@@ -3,9 +3,11 @@
  * deliveries goes to a receiver that accepts all of them, and to one that refuses 5 %; those are
  * parked, come back after a second and are delivered then.
  *
- * What counts is requests answered a second, first attempts and later ones: over as many as the
- * goal names, and over all of them, as the first take less than half a second. Those refused while
- * warming up return meanwhile. Goal: at most 10 % fewer with failures.
+ * What counts is requests answered a second, first attempts and later ones. 20,000, as the goal has
+ * it, take a third of a second: whether the one collection of the whole heap in five seconds falls
+ * into them would decide. So it is measured over ten spans of 20,000 in a row, and the median of
+ * the spans of all rounds counts. Those refused while warming up return meanwhile. Goal: at most
+ * 10 % fewer with failures.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,15 +25,17 @@ const CONCURRENCY = 64;
 /** So many that those refused, one in twenty, warm up their part of the code as well. */
 const WARM_UP = 200_000;
 const CPU_FROM = WARM_UP / 2;
-const GOAL_DELIVERIES = 20_000;
+const SPAN = 20_000;
 const FAIL_EVERY = 20;
 const STEP_MS = 10;
 const STALLED_MS = 60_000;
 
 interface Run {
-  /** Requests answered, over the first deliveries after warming up and over all of them. */
-  readonly perSecondFirst: number;
+  /** Requests answered, over all deliveries after warming up and over each span of them. */
   readonly perSecond: number;
+  readonly perSecondOfSpans: readonly number[];
+  /** Over the first span after the start, but for its first thousand. */
+  readonly perSecondAtStart: number;
   /** Of the process, for each 1,000 deliveries from half of the warm-up on, until the last one was accepted. */
   readonly cpuMsPerThousand: number;
   readonly secondsUntilAllAccepted: number;
@@ -49,38 +53,44 @@ export async function benchFailures(
       const run = await runOnce(brokers, deliveries, failEvery);
       const share = failEvery === 0 ? "none" : `1 in ${failEvery}`;
       process.stderr.write(
-        `  round ${round}/${rounds}: ${share} refused ... ${run.perSecondFirst.toFixed(0)} and ${run.perSecond.toFixed(0)} a second\n`,
+        `  round ${round}/${rounds}: ${share} refused ... ${median(run.perSecondOfSpans).toFixed(0)} a second, ${run.perSecond.toFixed(0)} over all\n`,
       );
       runs.push(run);
     }
   }
-  const of = (runs: readonly Run[], figure: keyof Run) => median(runs.map((run) => run[figure]));
+  const figures = (runs: readonly Run[]) => ({
+    ofSpans: median(runs.flatMap(({ perSecondOfSpans }) => perSecondOfSpans)),
+    ofAll: median(runs.map(({ perSecond }) => perSecond)),
+    atStart: median(runs.map(({ perSecondAtStart }) => perSecondAtStart)),
+    cpuMs: median(runs.map(({ cpuMsPerThousand }) => cpuMsPerThousand)),
+    seconds: median(runs.map(({ secondsUntilAllAccepted }) => secondsUntilAllAccepted)),
+  });
+  const base = figures(without);
   const row = (title: string, runs: readonly Run[]) => {
-    const speed = (figure: "perSecond" | "perSecondFirst") => {
-      const perSecond = of(runs, figure);
-      return [perSecond.toFixed(0), (perSecond / of(without, figure)).toFixed(2)];
-    };
+    const { ofSpans, ofAll, atStart, cpuMs, seconds } = figures(runs);
     return [
       title,
-      ...speed("perSecondFirst"),
-      ...speed("perSecond"),
-      of(runs, "cpuMsPerThousand").toFixed(1),
-      of(runs, "secondsUntilAllAccepted").toFixed(1),
+      ...[ofSpans.toFixed(0), (ofSpans / base.ofSpans).toFixed(2)],
+      ...[ofAll.toFixed(0), (ofAll / base.ofAll).toFixed(2)],
+      ...[atStart.toFixed(0), (atStart / base.atStart).toFixed(2)],
+      ...[cpuMs.toFixed(1), seconds.toFixed(1)],
     ];
   };
   const header = [
     "answered 503",
-    `requests / s over ${GOAL_DELIVERIES}`,
+    `requests / s over ${SPAN}`,
     "ratio",
     `over ${deliveries}`,
+    "ratio",
+    `first ${SPAN} after a start`,
     "ratio",
     "CPU ms / 1,000",
     "all accepted after s",
   ];
   return (
     `${markdown(header, [row("none", without), row("5 %", having)])}\n\n` +
-    `After ${WARM_UP} deliveries for warming up, medians of ${rounds} alternating runs; those ` +
-    "refused return after 1 s. Goal: a ratio of at least 0.90."
+    `After ${WARM_UP} deliveries for warming up; ${rounds} alternating runs, medians over their spans ` +
+    `of ${SPAN} and over the runs. Those refused return after 1 s. Goal: a ratio of at least 0.90.`
   );
 }
 
@@ -116,14 +126,16 @@ async function runOnce(brokers: string, deliveries: number, failEvery: number): 
     const cpuS = (await program.metric("process_cpu_seconds_total")) - cpuBefore;
     const instants = await receiver.instants();
     const answeredAtMs = (count: number) => instants[count / 1_000 - 1] ?? Number.NaN;
-    const startedAtMs = answeredAtMs(WARM_UP);
-    const perSecond = (count: number) =>
-      (count / (answeredAtMs(WARM_UP + count) - startedAtMs)) * 1_000;
+    const perSecond = (from: number, to: number) =>
+      ((to - from) / (answeredAtMs(to) - answeredAtMs(from))) * 1_000;
     return {
-      perSecondFirst: perSecond(GOAL_DELIVERIES),
-      perSecond: perSecond(deliveries),
+      perSecond: perSecond(WARM_UP, total),
+      perSecondAtStart: perSecond(1_000, SPAN),
+      perSecondOfSpans: Array.from({ length: deliveries / SPAN }, (_, index) =>
+        perSecond(WARM_UP + index * SPAN, WARM_UP + (index + 1) * SPAN),
+      ),
       cpuMsPerThousand: (cpuS / (total - CPU_FROM)) * 1e6,
-      secondsUntilAllAccepted: (acceptedAtMs - startedAtMs) / 1_000,
+      secondsUntilAllAccepted: (acceptedAtMs - answeredAtMs(WARM_UP)) / 1_000,
     };
   } finally {
     await program.stop();

@@ -113,8 +113,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   failures: {
     says: "what it costs in throughput that 5 % of requests are answered 503",
-    minutes: 2,
-    run: (brokers, rounds) => benchFailures(brokers, 100_000, rounds),
+    minutes: 4,
+    run: (brokers, rounds) => benchFailures(brokers, 200_000, rounds),
   },
   backlog: {
     says: "memory over a backlog of a million calls",
