@@ -11,7 +11,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 
-/** The image starts Node with these; everybody measured here gets them. */
+/** The image starts Node with these; so everybody measured here gets them, unless it says otherwise. */
 export const NODE_FLAGS: readonly string[] = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
@@ -33,6 +33,7 @@ export interface Contestant {
   readonly name: string;
   /** The program and its arguments, run by this Node. */
   readonly argv: readonly string[];
+  readonly nodeFlags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -59,8 +60,9 @@ export async function measureInTurns(
   return results;
 }
 
-export async function runOnce({ name, argv, env }: Contestant): Promise<Measured> {
-  const child = spawnGuarded(null, [process.execPath, ...NODE_FLAGS, ...argv], {
+export async function runOnce(contestant: Contestant): Promise<Measured> {
+  const { name, argv, nodeFlags = NODE_FLAGS, env } = contestant;
+  const child = spawnGuarded(null, [process.execPath, ...nodeFlags, ...argv], {
     output: ["pipe", "inherit"],
     env: { ...process.env, ...env },
   });

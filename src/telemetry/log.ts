@@ -42,12 +42,15 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
 
 function standardOutput(): Lines {
   let gathered = "";
-  let isWaiting = false;
+  let isTimed = false;
   const write = () => {
-    isWaiting = false;
     const lines = gathered;
     gathered = "";
     if (lines !== "") output.write(lines);
+  };
+  const writeInTime = () => {
+    isTimed = false;
+    write();
   };
   // Before pino's own listeners, which see to it that what it was handed is written.
   process.on("beforeExit", write);
@@ -57,12 +60,10 @@ function standardOutput(): Lines {
   return {
     write: (line) => {
       gathered += line;
-      if (gathered.length >= GATHER_CHARS) {
-        write();
-      } else if (!isWaiting) {
-        isWaiting = true;
-        setTimeout(write, GATHER_MS).unref();
-      }
+      if (gathered.length >= GATHER_CHARS) write();
+      if (isTimed) return;
+      isTimed = true;
+      setTimeout(writeInTime, GATHER_MS).unref();
     },
   };
 }
