@@ -33,7 +33,7 @@ const REQUESTS = 60_000;
 /**
  * A receiver that takes longer gets so many seconds at its own pace which are not measured either,
  * in which V8 clears away what full speed has left: 10 to 18 s later it collects the whole heap
- * once. For a receiver of 200 ms that would be a third of all CPU in the seconds that are measured.
+ * once, which a receiver of 200 ms has few requests to share.
  */
 const SETTLING_S = 25;
 const SETTLING_MAX = 100_000;
