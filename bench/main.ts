@@ -71,7 +71,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   "deliver-all": {
     says: "like deliver, with one and ten destinations and receivers of 0, 20 and 200 ms",
-    minutes: 20,
+    minutes: 30,
     run: (brokers, rounds) => {
       const settings = [1, 10].flatMap((destinations) =>
         [0, 20, 200].map((receiverDelayMs) => ({ destinations, receiverDelayMs })),
