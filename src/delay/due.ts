@@ -13,7 +13,7 @@
  * reconfigured while records wait in them. The record goes back as it came, headers included.
  */
 
-import { DELIVERY_HEADER, parseDelivery } from "../domain/delivery.ts";
+import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 
@@ -48,7 +48,7 @@ export function readWaiting(
   record: IncomingRecord,
   topicOf: (destination: DestinationId) => string,
 ): Waiting {
-  const parsed = parseDelivery(record.headers);
+  const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "invalid", record, error: parsed.error };
   const { dueAtMs, destination, returnTopic } = parsed.delivery;
   if (dueAtMs === null) {

@@ -14,7 +14,7 @@
 
 import assert from "node:assert/strict";
 
-import { type Delivery, parseDelivery } from "../domain/delivery.ts";
+import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
@@ -138,7 +138,7 @@ export class DestinationWork {
   #consider(item: Item): void {
     const { record } = item;
     const nowMs = this.#ports.nowMs();
-    const parsed = parseDelivery(record.headers);
+    const parsed = readDelivery(record);
     if (parsed.kind === "invalid") {
       this.#replace(item, [letter(record, "invalid-call", parsed.error, this.#topics, nowMs)]);
       return;

@@ -19,8 +19,9 @@
  *   switchyard-last-outcome       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  */
 
+import { HeaderFields } from "./header-fields.ts";
 import type { DestinationId, EndpointKey, MessageId, SourceId } from "./ids.ts";
-import type { RecordHeader, RecordHeaders } from "./record.ts";
+import type { RecordHeader, RecordHeaders, WithHeaders } from "./record.ts";
 
 export const DELIVERY_HEADER = {
   messageId: "switchyard-message-id",
@@ -70,29 +71,55 @@ export type ParsedDelivery =
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
 type Field = keyof typeof DELIVERY_HEADER;
-type Found = { -readonly [Name in Field]: Buffer | null };
 
-const FIELDS: ReadonlyMap<string, Field> = new Map(
-  Object.entries(DELIVERY_HEADER).map(([field, name]) => [name, field as Field]),
-);
-const NOTHING_FOUND: Found = {
-  messageId: null,
-  source: null,
-  destination: null,
-  timestamp: null,
-  receivedAt: null,
-  endpoint: null,
-  attempt: null,
-  firstAttemptAt: null,
-  parked: null,
-  dueAt: null,
-  notBefore: null,
-  returnTopic: null,
-  rejected: null,
-  lastOutcome: null,
-};
-const NEEDED = ["messageId", "source", "destination", "timestamp", "receivedAt"] as const;
-const NUMBERS = [
+const NAMES = Object.keys(DELIVERY_HEADER) as Field[];
+const AT = Object.fromEntries(NAMES.map((name, field) => [name, field])) as Record<Field, number>;
+const fields = new HeaderFields(Object.values(DELIVERY_HEADER));
+
+/** Reads a delivery from its record's headers; of a repeated header the last one counts. */
+export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
+  return readDelivery({ headers });
+}
+
+/** The same, from a record whose headers need not be made for it. */
+export function readDelivery(record: WithHeaders): ParsedDelivery {
+  fields.read(record);
+  const messageId = fields.text(AT.messageId);
+  const source = fields.fewTexts(AT.source);
+  const destination = fields.fewTexts(AT.destination);
+  const timestampMs = fields.whole(AT.timestamp);
+  const receivedAtMs = fields.whole(AT.receivedAt);
+  if (!messageId || !source || !destination) return whatIsWrong();
+  if (timestampMs === null || receivedAtMs === null) return whatIsWrong();
+  const attempt = fields.whole(AT.attempt) ?? 0;
+  const firstAttemptAtMs = fields.whole(AT.firstAttemptAt);
+  const parked = fields.whole(AT.parked) ?? 0;
+  const dueAtMs = fields.whole(AT.dueAt);
+  const notBeforeMs = fields.whole(AT.notBefore);
+  // One that is no number makes the sum none.
+  const times = timestampMs + receivedAtMs + (firstAttemptAtMs ?? 0) + (dueAtMs ?? 0);
+  if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + parked)) return whatIsWrong();
+  const delivery: Delivery = {
+    messageId: messageId as MessageId,
+    source: source as SourceId,
+    destination: destination as DestinationId,
+    timestampMs,
+    receivedAtMs,
+    endpoint: fields.fewTexts(AT.endpoint) as EndpointKey | null,
+    attempt,
+    firstAttemptAtMs,
+    parked,
+    dueAtMs,
+    notBeforeMs,
+    returnTopic: fields.fewTexts(AT.returnTopic),
+    rejected: endpointKeys(fields.text(AT.rejected)),
+    lastOutcome: fields.text(AT.lastOutcome),
+  };
+  return { kind: "delivery", delivery };
+}
+
+const NEEDED: readonly Field[] = ["messageId", "source", "destination", "timestamp", "receivedAt"];
+const NUMBERS: readonly Field[] = [
   "timestamp",
   "receivedAt",
   "attempt",
@@ -100,70 +127,19 @@ const NUMBERS = [
   "parked",
   "dueAt",
   "notBefore",
-] as const;
-/** So many digits stay below 2^53. */
-const DIGITS_MAX = 15;
-const MINUS = 0x2d;
-const DIGIT_0 = 0x30;
+];
 
-/** Reads a delivery from its record's headers; of a repeated header the last one counts. */
-export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
-  const found = { ...NOTHING_FOUND };
-  for (const [name, value] of headers) {
-    const field = FIELDS.get(name);
-    if (field !== undefined && value !== null) found[field] = value;
-  }
-  for (const field of NEEDED) {
-    if (found[field] === null || found[field].length === 0) return invalid(field, "is missing");
-  }
-  for (const field of NUMBERS) {
-    if (Number.isNaN(whole(found[field]))) return invalid(field, "is no whole number");
-  }
-  const delivery: Delivery = {
-    messageId: text(found.messageId) as MessageId,
-    source: text(found.source) as SourceId,
-    destination: text(found.destination) as DestinationId,
-    timestampMs: whole(found.timestamp) ?? 0,
-    receivedAtMs: whole(found.receivedAt) ?? 0,
-    endpoint: text(found.endpoint) as EndpointKey | null,
-    attempt: whole(found.attempt) ?? 0,
-    firstAttemptAtMs: whole(found.firstAttemptAt),
-    parked: whole(found.parked) ?? 0,
-    dueAtMs: whole(found.dueAt),
-    notBeforeMs: whole(found.notBefore),
-    returnTopic: text(found.returnTopic),
-    rejected: endpointKeys(text(found.rejected)),
-    lastOutcome: text(found.lastOutcome),
-  };
-  return { kind: "delivery", delivery };
+/** Of the record that is being read: names the first of its fields that is wrong. */
+function whatIsWrong(): ParsedDelivery {
+  const empty = NEEDED.find((name) => fields.isEmpty(AT[name]));
+  if (empty !== undefined) return invalid(empty, "is missing");
+  const odd = NUMBERS.find((name) => Number.isNaN(fields.whole(AT[name])));
+  return invalid(odd as Field, "is no whole number");
 }
 
 function invalid(field: Field, what: string): ParsedDelivery {
   const header = DELIVERY_HEADER[field];
   return { kind: "invalid", header, error: `the header ${header} ${what}` };
-}
-
-function text(value: Buffer | null): string | null {
-  return value === null ? null : value.toString();
-}
-
-/**
- * NaN for what is no whole number; a minus is for times before 1970. Read from the bytes: making a
- * text of each number would be felt.
- */
-function whole(value: Buffer | null): number | null {
-  if (value === null) return null;
-  const isNegative = value[0] === MINUS;
-  const start = isNegative ? 1 : 0;
-  const digits = value.length - start;
-  if (digits < 1 || digits > DIGITS_MAX) return Number.NaN;
-  let number = 0;
-  for (let at = start; at < value.length; at += 1) {
-    const digit = (value[at] ?? 0) - DIGIT_0;
-    if (digit < 0 || digit > 9) return Number.NaN;
-    number = number * 10 + digit;
-  }
-  return isNegative ? -number : number;
 }
 
 function endpointKeys(value: string | null): readonly EndpointKey[] {

@@ -19,7 +19,28 @@ export interface RecordContent {
   readonly headers: RecordHeaders;
   /** All three of them as Kafka encodes them (record format version 2), where that is at hand. */
   readonly encoded?: Buffer | undefined;
+  /** Tells of each header in turn, where that takes less than making `headers`. */
+  eachHeader?(tell: TellHeader): void;
 }
+
+/** A header's value lies in `bytes` from `start` to before `end`; `start` is -1 for Kafka's null. */
+export type TellHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
+
+export type WithHeaders = Pick<RecordContent, "headers" | "eachHeader">;
+
+/** Tells of each header of a record in turn. */
+export function eachHeader(record: WithHeaders, tell: TellHeader): void {
+  if (record.eachHeader !== undefined) {
+    record.eachHeader(tell);
+    return;
+  }
+  for (const [name, value] of record.headers) {
+    if (value === null) tell(name, NO_BYTES, -1, -1);
+    else tell(name, value, 0, value.length);
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
 
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or what its producer said. */

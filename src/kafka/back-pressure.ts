@@ -50,7 +50,7 @@ export class BackPressure {
   /** There may be room again. */
   finished(): void {
     if (this.#isScheduled) return;
-    if (this.#owned.some(({ hasBacklog, isPaused }) => hasBacklog || isPaused)) this.#soon();
+    if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
   }
 
   /** Hands over what there is room for, at most 1,000 records of each partition at once. */
@@ -61,7 +61,7 @@ export class BackPressure {
     }
     if (this.#options.whenFull === "pause") this.#pauseAndResume();
     if (hasMore) this.#soon();
-    else this.#options.wake.fire();
+    else if (!this.#standsStill()) this.#options.wake.fire();
   }
 
   /**
@@ -106,4 +106,14 @@ export class BackPressure {
     const isAnyPaused = this.#owned.some(({ isPaused }) => isPaused);
     group.maxWaitTime = isAnyPaused ? POLL_PAUSED_MS : this.#options.pollMs;
   }
+}
+
+/** To hand records over one by one as others are finished takes more than it takes to wait for some. */
+function isWorthALook({
+  hasBacklog,
+  isEighthFree,
+  isPaused,
+  isHalfEmpty,
+}: OwnedPartition): boolean {
+  return hasBacklog ? isEighthFree : isPaused && isHalfEmpty;
 }

@@ -15,7 +15,8 @@ import { crc32c } from "@node-rs/crc32";
 
 import { DamagedBatchError } from "./damaged-batch.ts";
 import type { Codec } from "./encode-produce.ts";
-import { type EncodedContent, RecordReader } from "./record-reader.ts";
+import { FetchedRecord, REMOVED, type RecordBatch } from "./message.ts";
+import { RecordReader } from "./record-reader.ts";
 
 /** Base offset and length: what must be there to know where the batch ends. */
 export const BATCH_LENGTH_END = 12;
@@ -28,57 +29,6 @@ const CODEC_MASK = 0x07;
 const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
-
-/** As kafkajs has it; numbers beyond 32 bits are text. */
-interface BatchContext {
-  readonly firstOffset: string;
-  readonly firstTimestamp: string;
-  readonly partitionLeaderEpoch: number;
-  readonly inTransaction: boolean;
-  readonly isControlBatch: boolean;
-  readonly lastOffsetDelta: number;
-  readonly producerId: string;
-  readonly producerEpoch: number;
-  readonly firstSequence: number;
-  readonly maxTimestamp: string;
-  readonly timestampType: 0 | 1;
-  readonly magicByte: 2;
-}
-
-/** Has the fields of kafkajs' messages. */
-export class DecodedMessage {
-  readonly magicByte = 2;
-  readonly attributes = 0;
-  readonly timestamp: string;
-  readonly offset: string;
-  /** Where kafkajs has an object of them. Null for records that stand for removed ones. */
-  readonly headers: EncodedContent | null;
-  readonly batchContext: BatchContext;
-
-  constructor(
-    offset: string,
-    timestamp: string,
-    content: EncodedContent | null,
-    batchContext: BatchContext,
-  ) {
-    this.timestamp = timestamp;
-    this.offset = offset;
-    this.headers = content;
-    this.batchContext = batchContext;
-  }
-
-  get key(): Buffer | null {
-    return this.headers?.key ?? null;
-  }
-
-  get value(): Buffer | null {
-    return this.headers?.value ?? null;
-  }
-
-  get isControlRecord(): boolean {
-    return this.headers === null || this.batchContext.isControlBatch;
-  }
-}
 
 export type LookupCodec = (type: number) => Codec | null;
 
@@ -97,7 +47,7 @@ export function magicAt(buffer: Buffer, start: number): number | null {
 export async function decodeBatch(
   batch: Buffer,
   lookupCodec: LookupCodec,
-  messages: DecodedMessage[],
+  messages: FetchedRecord[],
 ): Promise<void> {
   const baseOffset = int64(batch, 0);
   if (batch.length < RECORDS_AT) {
@@ -111,39 +61,38 @@ export async function decodeBatch(
       baseOffset,
     );
   }
-  const context = readContext(batch, baseOffset);
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   const { records, start } = await inflate(batch, attributes & CODEC_MASK, baseOffset, lookupCodec);
+  const read = readHeader(batch, baseOffset, new RecordReader(records, start));
   const count = batch.readInt32BE(57);
   const before = messages.length;
   try {
-    readRecords(new RecordReader(records, start), count, context, messages);
+    readRecords(read, count, messages);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const damage = `record ${messages.length - before + 1} of ${count} has ${error.message}`;
     throw new DamagedBatchError(damage, baseOffset);
   }
-  const lastOffset = `${baseOffset + context.lastOffsetDelta}`;
+  const { lastOffset } = read;
   if (messages.length === before || messages.at(-1)?.offset !== lastOffset) {
-    messages.push(removedRecords(lastOffset, context));
+    messages.push(new FetchedRecord(read, lastOffset, 0, REMOVED, REMOVED));
   }
 }
 
-function readContext(batch: Buffer, baseOffset: number): BatchContext {
+function readHeader(batch: Buffer, firstOffset: number, reader: RecordReader): RecordBatch {
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   return {
-    firstOffset: `${baseOffset}`,
-    firstTimestamp: `${int64(batch, 27)}`,
-    partitionLeaderEpoch: batch.readInt32BE(12),
+    reader,
+    firstOffset,
+    lastOffset: firstOffset + batch.readInt32BE(23),
+    firstTimestampMs: int64(batch, 27),
+    maxTimestampMs: int64(batch, 35),
+    isStamped: (attributes & LOG_APPEND_TIME) !== 0,
+    producerId: `${int64(batch, 43)}`,
     inTransaction: (attributes & TRANSACTIONAL) !== 0,
     isControlBatch: (attributes & CONTROL) !== 0,
-    lastOffsetDelta: batch.readInt32BE(23),
-    producerId: `${int64(batch, 43)}`,
-    producerEpoch: batch.readInt16BE(51),
-    firstSequence: batch.readInt32BE(53),
-    maxTimestamp: `${int64(batch, 35)}`,
-    timestampType: (attributes & LOG_APPEND_TIME) === 0 ? 0 : 1,
-    magicByte: 2,
+    topic: "",
+    partition: 0,
   };
 }
 
@@ -168,25 +117,13 @@ async function inflate(
   }
 }
 
-function readRecords(
-  reader: RecordReader,
-  count: number,
-  batchContext: BatchContext,
-  messages: DecodedMessage[],
-): void {
-  const { maxTimestamp, timestampType } = batchContext;
-  const firstOffset = Number(batchContext.firstOffset);
-  const firstTimestampMs = Number(batchContext.firstTimestamp);
+function readRecords(batch: RecordBatch, count: number, messages: FetchedRecord[]): void {
+  const { reader, firstOffset } = batch;
   for (let index = 0; index < count; index += 1) {
-    const { timestampDelta, offsetDelta, content } = reader.record();
-    const offset = `${firstOffset + offsetDelta}`;
-    const timestamp = timestampType === 1 ? maxTimestamp : `${firstTimestampMs + timestampDelta}`;
-    messages.push(new DecodedMessage(offset, timestamp, content, batchContext));
+    reader.next();
+    const { offsetDelta, timestampDelta, start, end } = reader;
+    messages.push(new FetchedRecord(batch, firstOffset + offsetDelta, timestampDelta, start, end));
   }
-}
-
-function removedRecords(offset: string, batchContext: BatchContext): DecodedMessage {
-  return new DecodedMessage(offset, batchContext.maxTimestamp, null, batchContext);
 }
 
 /** Exact below 2^53. */

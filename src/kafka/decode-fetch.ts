@@ -12,12 +12,12 @@ import { DamagedBatchError } from "./damaged-batch.ts";
 import {
   BATCH_LENGTH_END,
   batchBytes,
-  type DecodedMessage,
   decodeBatch,
   type LookupCodec,
   magicAt,
 } from "./decode-batch.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
+import type { FetchedRecord } from "./message.ts";
 
 /** The part of kafkajs' Decoder that is needed here. */
 interface Decoder {
@@ -53,7 +53,7 @@ export async function decodeRecords(
   decodeMessageSet: DecodeMessageSet,
 ): Promise<readonly unknown[]> {
   if (records.length === 0) return [];
-  const messages: DecodedMessage[] = [];
+  const messages: FetchedRecord[] = [];
   let start = 0;
   for (;;) {
     const bytes = batchBytes(records, start);

@@ -15,7 +15,7 @@
 import type { Replacement } from "./load-kafkajs.ts";
 
 interface FetchedMessage {
-  readonly offset: string;
+  readonly offset: string | number;
   readonly key: Buffer | null;
   readonly isControlRecord?: boolean;
   /** Absent in message sets, which know no transactions. */

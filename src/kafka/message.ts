@@ -1,73 +1,150 @@
-/** Records as kafkajs hands them over, with the replaced decoder. */
+/**
+ * Records as kafkajs hands them over, with the replaced decoder: one object is kafkajs' message and
+ * the record that the stages see. A fetch has thousands that wait for their turn.
+ */
 
 import type { KafkaMessage } from "kafkajs";
 
-import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
-import type { EncodedContent } from "./record-reader.ts";
+import type { IncomingRecord, RecordHeaders, TellHeader } from "../domain/record.ts";
+import type { RecordReader } from "./record-reader.ts";
 
-const NO_HEADERS: RecordHeaders = [];
+/** What the records of a batch share. */
+export interface RecordBatch {
+  /** Stands behind them, and reads what they hold. */
+  readonly reader: RecordReader;
+  readonly firstOffset: number;
+  readonly lastOffset: number;
+  /** What the records' timestamps are counted from. */
+  readonly firstTimestampMs: number;
+  readonly maxTimestampMs: number;
+  /** The broker has stamped them: all have the largest timestamp. */
+  readonly isStamped: boolean;
+  readonly producerId: string;
+  readonly inTransaction: boolean;
+  readonly isControlBatch: boolean;
+  /** Where it lies: the decoder does not know. */
+  topic: string;
+  partition: number;
+}
+
+/** Begins where a record would that stands for removed ones. */
+export const REMOVED = -1;
 
 /** What it says is decoded each time that it is asked for: little is asked for more than once. */
 export class FetchedRecord implements IncomingRecord {
+  readonly offset: number;
+  readonly #batch: RecordBatch;
+  readonly #timestampDelta: number;
+  /** Where its content lies in the batch. */
+  readonly #start: number;
+  readonly #end: number;
+
+  constructor(
+    batch: RecordBatch,
+    offset: number,
+    timestampDelta: number,
+    start: number,
+    end: number,
+  ) {
+    this.offset = offset;
+    this.#batch = batch;
+    this.#timestampDelta = timestampDelta;
+    this.#start = start;
+    this.#end = end;
+  }
+
+  get topic(): string {
+    return this.#batch.topic;
+  }
+
+  get partition(): number {
+    return this.#batch.partition;
+  }
+
+  get timestampMs(): number {
+    const { isStamped, firstTimestampMs, maxTimestampMs } = this.#batch;
+    return isStamped ? maxTimestampMs : firstTimestampMs + this.#timestampDelta;
+  }
+
+  get key(): Buffer | null {
+    return this.#start === REMOVED ? null : this.#batch.reader.keyAt(this.#start);
+  }
+
+  get value(): Buffer | null {
+    return this.#start === REMOVED ? null : this.#batch.reader.valueAt(this.#start);
+  }
+
+  get headers(): RecordHeaders {
+    return this.#start === REMOVED ? NO_HEADERS : this.#batch.reader.headersAt(this.#start);
+  }
+
+  eachHeader(tell: TellHeader): void {
+    if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, tell);
+  }
+
+  get encoded(): Buffer {
+    return this.#batch.reader.bytesFrom(this.#start, this.#end);
+  }
+
+  /** What it holds in memory. */
+  get bytes(): number {
+    return this.#end - this.#start + 64;
+  }
+
+  /** kafkajs asks for it, and keeps such records to itself. */
+  get isControlRecord(): boolean {
+    return this.#start === REMOVED || this.#batch.isControlBatch;
+  }
+
+  /** `filter-aborted.ts` asks for it. */
+  get batchContext(): RecordBatch {
+    return this.#batch;
+  }
+
+  /** Its topic and its partition are these, and those of all others of its batch. */
+  liesIn(topic: string, partition: number): void {
+    this.#batch.topic = topic;
+    this.#batch.partition = partition;
+  }
+}
+
+const NO_HEADERS: RecordHeaders = [];
+
+/** A message of a set of Kafka before 0.11, which knows no headers. */
+class OldRecord implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
   readonly timestampMs: number;
-  readonly #content: EncodedContent | OldContent;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers = NO_HEADERS;
 
   constructor(topic: string, partition: number, message: KafkaMessage) {
     this.topic = topic;
     this.partition = partition;
     this.offset = Number(message.offset);
     this.timestampMs = Number(message.timestamp);
-    this.#content = contentOf(message) ?? new OldContent(message);
+    this.key = message.key;
+    this.value = message.value;
   }
 
-  get key(): Buffer | null {
-    return this.#content.key;
-  }
-
-  get value(): Buffer | null {
-    return this.#content.value;
-  }
-
-  get headers(): RecordHeaders {
-    return this.#content.headers;
-  }
-
-  get encoded(): Buffer | undefined {
-    return this.#content.bytes;
-  }
-
-  /** What it holds in memory. */
   get bytes(): number {
-    return this.#content.length + 64;
+    return (this.key?.length ?? 0) + (this.value?.length ?? 0) + 64;
   }
 }
 
-/** Of a message set of Kafka before 0.11, which knows no headers. */
-class OldContent {
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  readonly headers = NO_HEADERS;
-  readonly bytes = undefined;
-
-  constructor({ key, value }: KafkaMessage) {
-    this.key = key;
-    this.value = value;
-  }
-
-  get length(): number {
-    return (this.key?.length ?? 0) + (this.value?.length ?? 0);
-  }
-}
-
-/** The headers of a message that a consumer was handed. */
-export function headersOf(message: KafkaMessage): RecordHeaders {
-  return contentOf(message)?.headers ?? NO_HEADERS;
-}
-
-function contentOf({ headers }: KafkaMessage): EncodedContent | null {
-  // The decoder of `decode-batch.ts` leaves it encoded, where kafkajs' types promise an object.
-  return (headers as unknown as EncodedContent | null | undefined) ?? null;
+/**
+ * The record that a message is. `decode-batch.ts` makes `FetchedRecord`s, where kafkajs' types
+ * promise messages.
+ */
+export function recordOf(
+  topic: string,
+  partition: number,
+  message: KafkaMessage,
+): FetchedRecord | OldRecord {
+  const record: unknown = message;
+  if (!(record instanceof FetchedRecord)) return new OldRecord(topic, partition, message);
+  record.liesIn(topic, partition);
+  return record;
 }

@@ -15,7 +15,7 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import type { FetchedBatch, FetchedOffset } from "./consumer-group.ts";
-import { FetchedRecord } from "./message.ts";
+import { recordOf } from "./message.ts";
 import type { PartitionHandler, PartitionProgress } from "./port.ts";
 
 const TAKE_MAX = 1_000;
@@ -92,6 +92,11 @@ export class OwnedPartition {
     return inHand <= this.#recordsMax / 2 && this.budget.inHand <= this.budget.max / 2;
   }
 
+  /** Whether an eighth of the records that are allowed is not in hand. */
+  get isEighthFree(): boolean {
+    return (this.#completion?.inHand ?? 0) * 8 <= this.#recordsMax * 7;
+  }
+
   /** Where the group stands: before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
     this.fetched = fetched;
@@ -161,7 +166,7 @@ export class OwnedPartition {
     for (; batch.next < messages.length && records.length < TAKE_MAX; batch.next += 1) {
       const message = messages[batch.next];
       if (message === undefined) break;
-      const record = new FetchedRecord(topic, partition, message);
+      const record = recordOf(topic, partition, message);
       const { bytes } = record;
       if (!this.budget.hasRoomFor(bytes)) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);

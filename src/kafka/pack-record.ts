@@ -6,7 +6,7 @@
 
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { contentBytes, writeContent } from "./encode-records.ts";
-import { type EncodedContent, RecordReader } from "./record-reader.ts";
+import { RecordReader } from "./record-reader.ts";
 
 /** Larger records have blocks of their own. */
 const BLOCK_BYTES = 64 * 1024;
@@ -43,14 +43,10 @@ class PackedRecord implements OutgoingRecord {
   }
 
   get value(): Buffer | null {
-    return this.#content().value;
+    return new RecordReader(this.encoded, 0).valueAt(0);
   }
 
   get headers(): RecordHeaders {
-    return this.#content().headers;
-  }
-
-  #content(): EncodedContent {
-    return new RecordReader(this.encoded, 0).content(this.encoded.length);
+    return new RecordReader(this.encoded, 0).headersAt(0);
   }
 }

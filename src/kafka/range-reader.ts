@@ -21,7 +21,7 @@ import { endOfBatches } from "./decode-fetch.ts";
 import { withoutAborted } from "./filter-aborted.ts";
 import { type Broker, protocolError, request } from "./internals.ts";
 import { errorTypes, troubleOf } from "./kafka-error.ts";
-import { FetchedRecord } from "./message.ts";
+import { recordOf } from "./message.ts";
 import { ClosedError, type ReadRange } from "./port.ts";
 import { retryDelayMs } from "./produce-outcome.ts";
 
@@ -123,7 +123,7 @@ export class RangeReader {
     }
     const { messages } = fetched;
     const records = visible(fetched)
-      .map((message) => new FetchedRecord(topic, partition, message))
+      .map((message) => recordOf(topic, partition, message))
       .filter(({ offset }) => offset >= position && offset < to);
     const last = messages.at(-1);
     const behind = endOfBatches(messages) ?? (last === undefined ? 0 : Number(last.offset) + 1);

@@ -4,55 +4,11 @@
  *
  * They are only looked over at first, and made when they are asked for: most records of a fetch
  * wait for their turn, and each collection of garbage would have to copy what was made of them.
+ *
+ * The content of a record is its key, its value and its headers, as the record format has them.
  */
 
-import type { RecordHeader, RecordHeaders } from "../domain/record.ts";
-
-export interface BatchRecord {
-  readonly timestampDelta: number;
-  readonly offsetDelta: number;
-  readonly content: EncodedContent;
-}
-
-/**
- * Key, value and headers of a record, as they lie in a reader's buffer. Each is made anew each time
- * that it is asked for.
- */
-export class EncodedContent {
-  readonly #reader: RecordReader;
-  readonly #start: number;
-  readonly #headersAt: number;
-  readonly #end: number;
-
-  constructor(reader: RecordReader, start: number, headersAt: number, end: number) {
-    this.#reader = reader;
-    this.#start = start;
-    this.#headersAt = headersAt;
-    this.#end = end;
-  }
-
-  get length(): number {
-    return this.#end - this.#start;
-  }
-
-  get bytes(): Buffer {
-    return this.#reader.bytesFrom(this.#start, this.#end);
-  }
-
-  get key(): Buffer | null {
-    return this.#reader.keyAt(this.#start);
-  }
-
-  get value(): Buffer | null {
-    return this.#reader.valueAt(this.#start);
-  }
-
-  get headers(): RecordHeaders {
-    return this.#reader.headersAt(this.#headersAt);
-  }
-}
-
-const NO_HEADERS: RecordHeaders = Object.freeze([]);
+import type { RecordHeader, RecordHeaders, TellHeader } from "../domain/record.ts";
 
 export class RecordReader {
   readonly #buffer: Buffer;
@@ -60,39 +16,35 @@ export class RecordReader {
   /** Names of the previous record's headers: most records of a batch have the same ones. */
   readonly #names: string[] = [];
   readonly #nameBytes: Buffer[] = [];
+  /** Of the record that was read last, where its content begins, and where it ends. */
+  start = 0;
+  end = 0;
+  offsetDelta = 0;
+  timestampDelta = 0;
 
   constructor(buffer: Buffer, at: number) {
     this.#buffer = buffer;
     this.#at = at;
   }
 
-  /** Where the next record begins. */
-  get position(): number {
-    return this.#at;
-  }
-
-  /** Throws a RangeError for a record that does not fit its length or the buffer. */
-  record(): BatchRecord {
+  /**
+   * Passes a record, and says what it is in fields of this object: a fetch has thousands. Throws a
+   * RangeError for one that does not fit its length or the buffer.
+   */
+  next(): void {
     const length = this.#varint();
     const end = this.#at + length;
     if (length < 0 || end > this.#buffer.length) throw new RangeError(`a length of ${length}`);
     this.#at += 1; // attributes, unused
-    const timestampDelta = this.#varlong();
-    const offsetDelta = this.#varint();
-    const content = this.content(end);
+    this.timestampDelta = this.#varlong();
+    this.offsetDelta = this.#varint();
+    this.start = this.#at;
+    this.end = end;
+    this.#skip(end);
+    this.#skip(end);
+    this.#skipHeaders(end);
     if (this.#at !== end)
       throw new RangeError(`a length of ${length}, which its fields do not fill`);
-    return { timestampDelta, offsetDelta, content };
-  }
-
-  /** @param end of the record's bytes, which it must not pass. */
-  content(end: number): EncodedContent {
-    const start = this.#at;
-    this.#skip(end);
-    this.#skip(end);
-    const headersAt = this.#at;
-    this.#skipHeaders(end);
-    return new EncodedContent(this, start, headersAt, this.#at);
   }
 
   bytesFrom(start: number, end: number): Buffer {
@@ -118,15 +70,26 @@ export class RecordReader {
   }
 
   headersAt(start: number): RecordHeaders {
+    const headers: RecordHeader[] = [];
+    this.eachHeaderAt(start, (name, bytes, valueStart, valueEnd) => {
+      headers.push([name, valueStart < 0 ? null : bytes.subarray(valueStart, valueEnd)]);
+    });
+    return headers;
+  }
+
+  /** A header costs far less this way: its value need not be a buffer of its own. */
+  eachHeaderAt(start: number, tell: TellHeader): void {
     const resumeAt = this.#at;
     this.#at = start;
+    this.#skip(this.#buffer.length);
+    this.#skip(this.#buffer.length);
     const count = this.#varint();
-    const headers = count === 0 ? NO_HEADERS : new Array<RecordHeader>(count);
     for (let index = 0; index < count; index += 1) {
-      (headers as RecordHeader[])[index] = [this.#name(index), this.#bytes(this.#buffer.length)];
+      const name = this.#name(index);
+      const valueStart = this.#skip(this.#buffer.length);
+      tell(name, this.#buffer, valueStart ?? -1, this.#at);
     }
     this.#at = resumeAt;
-    return headers;
   }
 
   #skipHeaders(end: number): void {

@@ -90,17 +90,17 @@ test.each([0, 1, 3, 4])(
       fc.asyncProperty(messages, fc.nat(2 ** 40), async (written, baseOffset) => {
         const read = await decode(await encodeBatch(written, { compression, baseOffset }));
         expect(
-          read.map(({ key, value, headers, timestamp: time }) => [key, value, headers, time]),
+          read.map(({ key, value, headers, timestampMs }) => [key, value, headers, timestampMs]),
         ).toEqual(
           written.map(({ key, value, headers, sharedHeaders, timestamp: time }) => [
             key,
             value,
             [...sharedHeaders, ...headers],
-            `${time}`,
+            time,
           ]),
         );
         expect(read.map(({ offset }) => offset)).toEqual(
-          written.map((_, index) => `${baseOffset + index}`),
+          written.map((_, index) => baseOffset + index),
         );
       }),
       { numRuns: costlyInputs(20, 1_000) },

@@ -2,13 +2,13 @@
 
 import { crc32c } from "@node-rs/crc32";
 
-import type { RecordHeaders } from "../../src/domain/record.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
 import { CODECS } from "../../src/kafka/codecs.ts";
-import type { DecodedMessage, LookupCodec } from "../../src/kafka/decode-batch.ts";
+import type { LookupCodec } from "../../src/kafka/decode-batch.ts";
 import { decodeRecords } from "../../src/kafka/decode-fetch.ts";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { EncodableMessage } from "../../src/kafka/encode-records.ts";
-import { FetchedRecord, headersOf } from "../../src/kafka/message.ts";
+import { type FetchedRecord, recordOf } from "../../src/kafka/message.ts";
 
 export const lookupCodec: LookupCodec = (type) =>
   type in CODECS ? CODECS[type as keyof typeof CODECS] : null;
@@ -39,27 +39,32 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-/** A message with what it says decoded. */
-export type ReadMessage = Omit<DecodedMessage, "headers"> & { readonly headers: RecordHeaders };
+/** A record with what it says decoded. */
+export type ReadMessage = Pick<
+  FetchedRecord,
+  "offset" | "timestampMs" | "key" | "value" | "headers" | "isControlRecord" | "batchContext"
+>;
 
 export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
-  return (await decodedMessages(records)).map((message) => ({
-    ...message,
-    key: message.key,
-    value: message.value,
-    isControlRecord: message.isControlRecord,
-    headers: headersOf(message as never),
+  return (await decodedRecords(records)).map((record) => ({
+    offset: record.offset,
+    timestampMs: record.timestampMs,
+    key: record.key,
+    value: record.value,
+    headers: record.headers,
+    isControlRecord: record.isControlRecord,
+    batchContext: record.batchContext,
   }));
 }
 
 /** The records as a consumer hands them over. */
-export async function fetched(records: Buffer): Promise<readonly FetchedRecord[]> {
-  const messages = await decodedMessages(records);
-  return messages.map((message) => new FetchedRecord("t", 0, message as never));
+export async function fetched(records: Buffer): Promise<readonly IncomingRecord[]> {
+  const messages = await decodedRecords(records);
+  return messages.map((message) => recordOf("t", 0, message as never));
 }
 
-async function decodedMessages(records: Buffer): Promise<readonly DecodedMessage[]> {
+async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {
   const unexpected = () => Promise.reject(new Error("taken for an old message set"));
   const messages = await decodeRecords(records, lookupCodec, unexpected);
-  return messages as readonly DecodedMessage[];
+  return messages as readonly FetchedRecord[];
 }

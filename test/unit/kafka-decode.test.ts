@@ -47,10 +47,10 @@ test("offsets removed from the end of a batch stand as one control record", asyn
   });
   const read = await decode(batch);
   expect(read.map(({ offset, isControlRecord }) => [offset, isControlRecord])).toEqual([
-    ["10", false],
-    ["11", false],
-    ["12", false],
-    ["19", true],
+    [10, false],
+    [11, false],
+    [12, false],
+    [19, true],
   ]);
 });
 
@@ -127,7 +127,7 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
     const batch = await encodeBatch(messages, { baseOffset: 41 });
     const whole = JSON.stringify(await response.decode(fetchResponse(version, batch)));
     expect(whole).toContain('"topicName":"second"');
-    expect(whole).toContain('"offset":"43"');
+    expect(whole).toContain('"offset":43');
     batch.writeUInt8(0, 17);
     await expect(response.decode(fetchResponse(version, batch))).rejects.toMatchObject({
       name: "DamagedBatchError",

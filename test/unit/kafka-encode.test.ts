@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { encodeProduce } from "../../src/kafka/encode-produce.ts";
 import type { EncodableMessage } from "../../src/kafka/encode-records.ts";
 import { frameRequest } from "../../src/kafka/frame-request.ts";
-import { headersOf } from "../../src/kafka/message.ts";
+import { recordOf } from "../../src/kafka/message.ts";
 import { decode, encodeBatch, lookupCodec } from "../support/record-batches.ts";
 
 const shared = [
@@ -45,7 +45,7 @@ test("kafkajs' own messages are taken: text, lists of header values, no headers"
   ];
   const [first, second] = await decode(await encodeBatch(messages));
   expect(first).toMatchObject({ key: Buffer.from("größe"), value: Buffer.from("wert") });
-  expect(first?.timestamp).toBe("5");
+  expect(first?.timestampMs).toBe(5);
   expect(first?.headers.map(([name, value]) => [name, `${value}`])).toEqual([
     ["a", "1"],
     ["a", "2"],
@@ -53,10 +53,10 @@ test("kafkajs' own messages are taken: text, lists of header values, no headers"
   ]);
   expect(second).toMatchObject({ key: null, value: null, headers: [] });
   // Those without a time get the time of encoding; the batch spans both.
-  expect(second?.timestamp).toBe("1700000000000");
+  expect(second?.timestampMs).toBe(1_700_000_000_000);
   expect(second?.batchContext).toMatchObject({
-    firstTimestamp: "5",
-    maxTimestamp: "1700000000000",
+    firstTimestampMs: 5,
+    maxTimestampMs: 1_700_000_000_000,
   });
 });
 
@@ -85,5 +85,12 @@ test("the frame counts everything behind its length", () => {
 });
 
 test("a message set of old has no headers", () => {
-  expect(headersOf({} as never)).toEqual([]);
+  const message = { offset: "7", timestamp: "5", key: null, value: Buffer.from("v") };
+  expect(recordOf("t", 1, message as never)).toMatchObject({
+    topic: "t",
+    partition: 1,
+    offset: 7,
+    timestampMs: 5,
+    headers: [],
+  });
 });

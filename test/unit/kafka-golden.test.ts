@@ -37,8 +37,8 @@ const text = (bytes: Buffer | null) => bytes?.toString() ?? null;
 
 async function read(name: string) {
   const messages = await decode(golden(name));
-  return messages.map(({ timestamp, key, value, headers }) => [
-    Number(timestamp),
+  return messages.map(({ timestampMs, key, value, headers }) => [
+    timestampMs,
     text(key),
     text(value),
     headers.map(([header, bytes]) => [header, text(bytes)]),
@@ -81,7 +81,7 @@ test("control records are marked as such, records with their key are not", async
 
 test("a batch that compaction has emptied moves the position behind it", async () => {
   const [only, ...others] = await decode(golden("java-empty"));
-  expect(only).toMatchObject({ offset: "109", isControlRecord: true, value: null });
+  expect(only).toMatchObject({ offset: 109, isControlRecord: true, value: null });
   expect(others).toEqual([]);
 });
 

@@ -1,0 +1,119 @@
+/**
+ * Reads fields from a record's headers where they lie: making a buffer and a pair of each header
+ * would be most of what a delivery's headers cost.
+ *
+ *   the header                        the field
+ *   is there once                     is its value
+ *   is repeated                       is the last one's value
+ *   has Kafka's null for a value      is as if the header were not there
+ */
+
+import { eachHeader, type WithHeaders } from "./record.ts";
+
+/** So many digits stay below 2^53. */
+const DIGITS_MAX = 15;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const ABSENT = -1;
+
+/** Fields are numbered as their names are given. Keeps the bytes of the last record, not more. */
+export class HeaderFields {
+  readonly #fieldOf: ReadonlyMap<string, number>;
+  readonly #bytes: Buffer[];
+  readonly #starts: number[];
+  readonly #ends: number[];
+  readonly #texts: string[];
+  /** Names of the last record's headers, and their fields: most records have the same ones. */
+  readonly #names: string[] = [];
+  readonly #fields: number[] = [];
+  #count = 0;
+
+  constructor(names: readonly string[]) {
+    this.#fieldOf = new Map(names.map((name, field) => [name, field]));
+    this.#bytes = names.map(() => NO_BYTES);
+    this.#starts = names.map(() => ABSENT);
+    this.#ends = names.map(() => ABSENT);
+    this.#texts = names.map(() => "");
+  }
+
+  /** From now on the fields are this record's. */
+  read(record: WithHeaders): void {
+    for (let field = 0; field < this.#starts.length; field += 1) this.#starts[field] = ABSENT;
+    this.#count = 0;
+    eachHeader(record, this.#tell);
+  }
+
+  readonly #tell = (name: string, bytes: Buffer, start: number, end: number): void => {
+    const field = this.#field(name);
+    if (field === ABSENT || start < 0) return;
+    this.#bytes[field] = bytes;
+    this.#starts[field] = start;
+    this.#ends[field] = end;
+  };
+
+  #field(name: string): number {
+    const index = this.#count++;
+    const isKnown = this.#names[index] === name;
+    // The name is kept anew each time: comparing a text with itself takes no time.
+    this.#names[index] = name;
+    if (!isKnown) this.#fields[index] = this.#fieldOf.get(name) ?? ABSENT;
+    return this.#fields[index] ?? ABSENT;
+  }
+
+  /** Whether there is no such header, or nothing in it. */
+  isEmpty(field: number): boolean {
+    return this.#length(field) <= 0;
+  }
+
+  /** Null where the header is absent; likewise the others. */
+  text(field: number): string | null {
+    const start = this.#starts[field] ?? ABSENT;
+    if (start < 0) return null;
+    return (this.#bytes[field] ?? NO_BYTES).toString("utf8", start, this.#ends[field]);
+  }
+
+  /** The same, for what has few values: the text that was made last serves again. */
+  fewTexts(field: number): string | null {
+    const known = this.#texts[field] ?? "";
+    if (this.#length(field) === known.length && this.#is(field, known)) return known;
+    const made = this.text(field);
+    this.#texts[field] = made ?? "";
+    return made;
+  }
+
+  /** NaN for what is no whole number; a minus is for times before 1970. */
+  whole(field: number): number | null {
+    const start = this.#starts[field] ?? ABSENT;
+    if (start < 0) return null;
+    const bytes = this.#bytes[field] ?? NO_BYTES;
+    const end = this.#ends[field] ?? ABSENT;
+    const isNegative = start < end && bytes[start] === MINUS;
+    const from = isNegative ? start + 1 : start;
+    if (end - from < 1 || end - from > DIGITS_MAX) return Number.NaN;
+    let number = 0;
+    for (let at = from; at < end; at += 1) {
+      const digit = (bytes[at] ?? 0) - DIGIT_0;
+      if (digit < 0 || digit > 9) return Number.NaN;
+      number = number * 10 + digit;
+    }
+    return isNegative ? -number : number;
+  }
+
+  #length(field: number): number {
+    const start = this.#starts[field] ?? ABSENT;
+    return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
+  }
+
+  /** Whether the field, which is as long, is this text. False for what is not ASCII. */
+  #is(field: number, text: string): boolean {
+    const bytes = this.#bytes[field] ?? NO_BYTES;
+    const start = this.#starts[field] ?? ABSENT;
+    for (let at = 0; at < text.length; at += 1) {
+      const byte = bytes[start + at] ?? 0;
+      if (byte > 0x7f || byte !== text.charCodeAt(at)) return false;
+    }
+    return true;
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
