@@ -40,7 +40,15 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
   return pino({ level, base: null, timestamp }, destination);
 }
 
+let shared: Lines | null = null;
+
+/** There is one, whatever writes to it. */
 function standardOutput(): Lines {
+  shared ??= gatheredOutput();
+  return shared;
+}
+
+function gatheredOutput(): Lines {
   let gathered = "";
   let isTimed = false;
   const write = () => {
