@@ -15,6 +15,8 @@ const DIGITS_MAX = 15;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const ABSENT = -1;
+/** Of the headers of a record: producers may send any number of them along. */
+const REMEMBERED_MAX = 32;
 
 /** Fields are numbered as their names are given. Keeps the bytes of the last record, not more. */
 export class HeaderFields {
@@ -38,7 +40,10 @@ export class HeaderFields {
 
   /** From now on the fields are this record's. */
   read(record: WithHeaders): void {
-    for (let field = 0; field < this.#starts.length; field += 1) this.#starts[field] = ABSENT;
+    for (let field = 0; field < this.#starts.length; field += 1) {
+      this.#starts[field] = ABSENT;
+      this.#bytes[field] = NO_BYTES;
+    }
     this.#count = 0;
     eachHeader(record, this.#tell);
   }
@@ -53,11 +58,12 @@ export class HeaderFields {
 
   #field(name: string): number {
     const index = this.#count++;
-    const isKnown = this.#names[index] === name;
+    const isSame = this.#names[index] === name;
+    const field = isSame ? this.#fields[index] : this.#fieldOf.get(name);
     // The name is kept anew each time: comparing a text with itself takes no time.
-    this.#names[index] = name;
-    if (!isKnown) this.#fields[index] = this.#fieldOf.get(name) ?? ABSENT;
-    return this.#fields[index] ?? ABSENT;
+    if (index < REMEMBERED_MAX) this.#names[index] = name;
+    if (index < REMEMBERED_MAX && !isSame) this.#fields[index] = field ?? ABSENT;
+    return field ?? ABSENT;
   }
 
   /** Whether there is no such header, or nothing in it. */

@@ -108,7 +108,10 @@ export class BackPressure {
   }
 }
 
-/** To hand records over one by one as others are finished takes more than it takes to wait for some. */
+/**
+ * To hand records over one by one as others are finished takes more than to wait for some: where
+ * none are handed over, an eighth of what is allowed has to be free.
+ */
 function isWorthALook({
   hasBacklog,
   isEighthFree,

@@ -1,10 +1,24 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import {
+  DELIVERY_HEADER,
+  deliveryHeaders,
+  parseDelivery,
+  readDelivery,
+} from "../../src/domain/delivery.ts";
+import { eachHeader, type RecordHeader } from "../../src/domain/record.ts";
 import { DamagedBatchError } from "../../src/kafka/damaged-batch.ts";
 import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
 import { costlyInputs } from "../support/generated-inputs.ts";
 import { OriginalDecoder, originalDecodeMessages } from "../support/original-kafkajs.ts";
-import { altered, decode, encodeBatch, type ReadMessage } from "../support/record-batches.ts";
+import {
+  altered,
+  decode,
+  encodeBatch,
+  fetched,
+  type ReadMessage,
+} from "../support/record-batches.ts";
+import { deliveryOf } from "../support/webhook-destination.ts";
 
 /** Each input is dozens of records. */
 const numRuns = costlyInputs(10, 5_000);
@@ -106,6 +120,48 @@ test("with a right checksum, no bytes make it do anything but read or report dam
         expect(Array.isArray(outcome) || outcome instanceof DamagedBatchError).toBe(true);
       },
     ),
+    { numRuns },
+  );
+});
+
+const headerName = fc.oneof(
+  fc.constantFrom(...Object.values(DELIVERY_HEADER)),
+  fc.string({ maxLength: 6 }),
+);
+const headerValue = fc.option(
+  fc.oneof(
+    bytes,
+    fc.constantFrom("d1", "größe", "", "-7", "1772357415250").map((text) => Buffer.from(text)),
+  ),
+  { nil: null },
+);
+
+test("a delivery read from a record is the one that its headers make", async () => {
+  const delivery = deliveryOf({});
+  const record = fc.record({
+    key: nullable,
+    value: nullable,
+    headers: fc.tuple(
+      fc.constantFrom([], deliveryHeaders(delivery)),
+      fc.array(fc.tuple(headerName, headerValue), { maxLength: 40 }),
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 5 }), async (written) => {
+      const messages = written.map(({ headers, ...rest }) => ({
+        ...rest,
+        headers: headers.flat() as RecordHeader[],
+      }));
+      for (const [index, read] of (await fetched(await encodeBatch(messages))).entries()) {
+        expect(read.headers).toEqual(messages[index]?.headers);
+        const told: RecordHeader[] = [];
+        eachHeader(read, (name, from, start, end) => {
+          told.push([name, start < 0 ? null : Buffer.from(from.subarray(start, end))]);
+        });
+        expect(told).toEqual(read.headers);
+        expect(readDelivery(read)).toEqual(parseDelivery(read.headers));
+      }
+    }),
     { numRuns },
   );
 });
