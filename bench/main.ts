@@ -79,6 +79,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       return benchDeliver(brokers, settings, rounds);
     },
   },
+  "deliver-slow": {
+    says: "like deliver, with a receiver of 200 ms: what little there is to do costs most",
+    minutes: 9,
+    run: (brokers, rounds) =>
+      benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 200 }], rounds),
+  },
   delay: {
     says: "how late delayed records return while deliveries run at full speed",
     minutes: 2.5,

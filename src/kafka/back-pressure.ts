@@ -13,8 +13,8 @@ import type { ConsumerGroup } from "./consumer-group.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
 import type { Signal } from "./signal.ts";
 
-/** Longest silence while fetching stands still. */
-const STEP_MS = 300;
+/** Between looks while fetching stands still and no heartbeat is due, or none can be sent. */
+const WAIT_MIN_MS = 100;
 
 export interface BackPressureOptions {
   readonly whenFull: "hold" | "pause";
@@ -70,9 +70,16 @@ export class BackPressure {
    */
   async room(group: ConsumerGroup): Promise<void> {
     while (this.#standsStill()) {
-      await this.#options.wake.wait(STEP_MS);
+      await this.#options.wake.wait(this.#untilHeartbeat(group));
       if (this.#standsStill()) await group.heartbeat({ interval: this.#options.heartbeatMs });
     }
+  }
+
+  /** Waking up before that would be for nothing: most consumers stand still most of the time. */
+  #untilHeartbeat({ lastRequest }: ConsumerGroup): number {
+    const { heartbeatMs } = this.#options;
+    const leftMs = lastRequest + heartbeatMs - Date.now();
+    return Math.min(heartbeatMs, Math.max(WAIT_MIN_MS, leftMs));
   }
 
   #standsStill(): boolean {
