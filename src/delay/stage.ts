@@ -22,6 +22,7 @@ import type { StageDeps } from "../kafka/stage-deps.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../runtime/stage.ts";
+import { UnderWay } from "../runtime/under-way.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
@@ -140,7 +141,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   const { clock, lookUp } = work;
   const queue: Waiting[] = [];
   const draining = new AbortController();
-  const sends = new Set<Promise<void>>();
+  const sends = new UnderWay();
   let isRunning = false;
 
   const send = (due: readonly Due[]) => {
@@ -149,8 +150,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       .then(() => {
         for (const { waiting } of due) partition.finish(waiting.record.offset);
       })
-      .catch(work.fail)
-      .finally(() => sends.delete(sent));
+      .catch(work.fail);
     sends.add(sent);
   };
   const run = async () => {
@@ -178,7 +178,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
     drain: async () => {
       draining.abort();
       queue.length = 0;
-      await Promise.all(sends);
+      await sends.ended();
     },
   };
 }

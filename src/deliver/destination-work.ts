@@ -46,6 +46,7 @@ interface Item {
   readonly owner: Owner;
   readonly key: string | null;
   readonly record: IncomingRecord;
+  behind: Item | null;
 }
 
 interface Attempt {
@@ -98,7 +99,8 @@ export class DestinationWork {
       take: (records) => {
         if (owner.isDraining) return;
         for (const record of records) {
-          this.#schedule.add({ owner, key: record.key?.toString("latin1") ?? null, record });
+          const key = record.key?.toString("latin1") ?? null;
+          this.#schedule.add({ owner, key, record, behind: null });
         }
         this.#pump();
       },

@@ -12,14 +12,16 @@
  * their caller, whose `end` then does nothing.
  */
 
-export interface Scheduled {
+export interface Scheduled<Item> {
   /** The partition as assigned this time: the same object for all its items. */
   readonly owner: object;
   /** Text that stands for the record's key; null: no key. */
   readonly key: string | null;
+  /** Kept by the schedule, null at first: the next item in the same line. */
+  behind: Item | null;
 }
 
-export interface Schedule<Item extends Scheduled> {
+export interface Schedule<Item> {
   /** Takes an item; those of a partition in offset order. */
   add(item: Item): void;
   /** The next item that may start, or undefined. It is under way from now on. */
@@ -32,36 +34,30 @@ export interface Schedule<Item extends Scheduled> {
   hasNext(): boolean;
 }
 
-/** Items of a key that wait for the one in hand; null while there are none. */
-type Chains<Item> = Map<string, Item[] | null>;
+/**
+ * Of a partition: what is in hand, in lines by a hash of the key. A `Map` of keys in hand takes more
+ * time, and a new table from the old generation whenever it has emptied or filled with deleted ones.
+ */
+type Lines<Item> = (Item | null)[];
 
-export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
-  const partitions = new Map<object, Chains<Item>>();
+/** A few hundred items of a partition are in hand at most. */
+const LINES = 128;
+
+export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
+  const partitions = new Map<object, Lines<Item>>();
   let ready: (Item | undefined)[] = [];
   let head = 0;
-  const chainsOf = (owner: object): Chains<Item> => {
+  const linesOf = (owner: object): Lines<Item> => {
     const known = partitions.get(owner);
     if (known !== undefined) return known;
-    const made: Chains<Item> = new Map();
+    const made = new Array<Item | null>(LINES).fill(null);
     partitions.set(owner, made);
     return made;
   };
   return {
     add: (item) => {
-      if (item.key === null) {
-        ready.push(item);
-        return;
-      }
-      const chains = chainsOf(item.owner);
-      const waiting = chains.get(item.key);
-      if (waiting === undefined) {
-        chains.set(item.key, null);
-        ready.push(item);
-      } else if (waiting === null) {
-        chains.set(item.key, [item]);
-      } else {
-        waiting.push(item);
-      }
+      const { key, owner } = item;
+      if (key === null || joinLine(linesOf(owner), key, item)) ready.push(item);
     },
     next: () => {
       const item = ready[head];
@@ -76,13 +72,12 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
       }
       return item;
     },
-    end: ({ owner, key }) => {
-      const chains = partitions.get(owner);
-      if (key === null || chains === undefined) return;
-      const waiting = chains.get(key);
-      const following = waiting?.shift();
-      if (following !== undefined) ready.push(following);
-      else chains.delete(key);
+    end: (item) => {
+      const { key, owner } = item;
+      const lines = partitions.get(owner);
+      if (key === null || lines === undefined) return;
+      const following = leaveLine(lines, key, item);
+      if (following !== null) ready.push(following);
     },
     drop: (owner) => {
       partitions.delete(owner);
@@ -91,4 +86,43 @@ export function createSchedule<Item extends Scheduled>(): Schedule<Item> {
     },
     hasNext: () => head < ready.length,
   };
+}
+
+/** Whether no other one of its key is in hand. */
+function joinLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
+  const at = lineOf(key);
+  let last = lines[at] ?? null;
+  if (last === null) {
+    lines[at] = item;
+    return true;
+  }
+  let isFirst = last.key !== key;
+  for (; last.behind !== null; isFirst &&= last.key !== key) last = last.behind;
+  last.behind = item;
+  return isFirst;
+}
+
+/** The next one of its key. */
+function leaveLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string, item: Item) {
+  const at = lineOf(key);
+  let before: Item | null = null;
+  let here = lines[at] ?? null;
+  while (here !== null && here !== item) {
+    before = here;
+    here = here.behind;
+  }
+  if (here === null) return null;
+  let following = item.behind;
+  if (before === null) lines[at] = following;
+  else before.behind = following;
+  // An item that is done and not yet collected should not keep those behind it alive.
+  item.behind = null;
+  while (following !== null && following.key !== key) following = following.behind;
+  return following;
+}
+
+function lineOf(key: string): number {
+  let hash = 0;
+  for (let at = 0; at < key.length; at += 1) hash = (Math.imul(hash, 31) + key.charCodeAt(at)) | 0;
+  return (hash ^ (hash >>> 15)) & (LINES - 1);
 }

@@ -14,11 +14,17 @@
 
 const SPACING_MIN_MS = 10;
 
+/** A broker's last fetch. */
+interface Last {
+  beganAtMs: number;
+  /** It left records behind. */
+  hasMore: boolean;
+}
+
 export class FetchPace {
   readonly #spacingMs: number;
-  readonly #beganAtMs = new Map<string, number>();
-  /** Brokers of which the last fetch left records behind. */
-  readonly #behind = new Set<string>();
+  /** By broker. */
+  readonly #last = new Map<string, Last>();
 
   /** @param spacingMs at least 10. */
   constructor(spacingMs: number = SPACING_MIN_MS) {
@@ -27,18 +33,26 @@ export class FetchPace {
 
   /** @param nowMs monotonic, milliseconds. */
   waitMs(nodeId: string, nowMs: number): number {
-    const beganAtMs = this.#beganAtMs.get(nodeId) ?? Number.NEGATIVE_INFINITY;
-    const spacingMs = this.#behind.has(nodeId) ? SPACING_MIN_MS : this.#spacingMs;
+    const { beganAtMs, hasMore } = this.#lastOf(nodeId);
+    const spacingMs = hasMore ? SPACING_MIN_MS : this.#spacingMs;
     return Math.max(0, beganAtMs + spacingMs - nowMs);
   }
 
   begins(nodeId: string, nowMs: number): void {
-    this.#beganAtMs.set(nodeId, nowMs);
+    this.#lastOf(nodeId).beganAtMs = nowMs;
   }
 
   /** @param hasMore whether the fetch left records behind. */
   ended(nodeId: string, hasMore: boolean): void {
-    if (hasMore) this.#behind.add(nodeId);
-    else this.#behind.delete(nodeId);
+    this.#lastOf(nodeId).hasMore = hasMore;
+  }
+
+  #lastOf(nodeId: string): Last {
+    let last = this.#last.get(nodeId);
+    if (last === undefined) {
+      last = { beganAtMs: Number.NEGATIVE_INFINITY, hasMore: false };
+      this.#last.set(nodeId, last);
+    }
+    return last;
   }
 }

@@ -12,7 +12,7 @@ import { produceEncoder } from "./encode-produce.ts";
 import { abortedFilter } from "./filter-aborted.ts";
 import { requestFrame } from "./frame-request.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
-import { idleTimer } from "./request-queue.ts";
+import { requestQueue } from "./request-queue.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
@@ -24,7 +24,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   fetchDecoder,
   ...fetchErrors,
   abortedFilter,
-  idleTimer,
+  requestQueue,
   commitMetadataHook,
   joinHook,
 ];

@@ -11,10 +11,11 @@
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
+import type { Bagged } from "../runtime/bag.ts";
 import type { RefusedRecord } from "./port.ts";
 
 /** One `send`. */
-export interface SendCall {
+export interface SendCall extends Bagged {
   /** Records that are not acknowledged yet. */
   unacknowledged: number;
   readonly refused: RefusedRecord[];
@@ -41,6 +42,8 @@ export class ProduceLane {
   /** Node that takes the records; null when nobody does at the moment. */
   leader: number | null = null;
   state: "idle" | "under-way" | "waiting" = "idle";
+  /** In the line of those that are to be sent. */
+  isInLine = false;
   #records: OutgoingRecord[] = [];
   #bytes: number[] = [];
   #calls: SendCall[] = [];

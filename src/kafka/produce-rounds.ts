@@ -42,10 +42,11 @@ export class ProduceRounds {
   readonly #outages: OutageLog;
   readonly #topics: ProduceTopics;
   readonly #ids: ProducerIds;
-  /** Idle lanes with records. */
-  readonly #ready = new Set<ProduceLane>();
-  /** Nodes with a request under way. */
-  readonly #busy = new Set<number>();
+  /** Idle lanes with records, in the order in which they came. */
+  #line: ProduceLane[] = [];
+  /** Nodes that were asked, and whether a request is under way. */
+  readonly #isBusy = new Map<number, boolean>();
+  #busy = 0;
   readonly #timers = new Set<NodeJS.Timeout>();
   #isScheduled = false;
   #isClosed = false;
@@ -59,7 +60,7 @@ export class ProduceRounds {
       outages: clients.outages,
       recordBytesMax: clients.connection.recordBytesMax,
       onLeaders: (lanes) => {
-        for (const lane of lanes) if (lane.state === "idle") this.#ready.add(lane);
+        for (const lane of lanes) if (lane.state === "idle") this.#queue(lane);
         this.soon();
       },
     });
@@ -75,7 +76,7 @@ export class ProduceRounds {
   add(topic: ProduceTopic, record: OutgoingRecord, bytes: number, call: SendCall): void {
     const lane = topic.add(record, bytes, call);
     if (lane === null) this.#topics.lookUp(topic);
-    else if (lane.state === "idle") this.#ready.add(lane);
+    else if (lane.state === "idle") this.#queue(lane);
   }
 
   /** Sends after what runs now, so that callers of the same moment share requests. */
@@ -96,16 +97,26 @@ export class ProduceRounds {
     this.#client.destroy();
   }
 
+  #queue(lane: ProduceLane): void {
+    if (lane.isInLine) return;
+    lane.isInLine = true;
+    this.#line.push(lane);
+  }
+
   #go(): void {
-    if (this.#busy.size > 0 && this.#busy.size === this.#brokers.count) return;
+    if (this.#busy > 0 && this.#busy === this.#brokers.count) return;
     this.#topics.refresh(Date.now());
     const requests = new Map<number, ProduceLane[]>();
-    for (const lane of this.#ready) {
+    const line = this.#line;
+    this.#line = [];
+    for (const lane of line) {
       const { leader } = lane;
       if (leader === null) {
-        this.#ready.delete(lane);
+        lane.isInLine = false;
         this.#topics.lookUp(this.topic(lane.topic.name));
-      } else if (!this.#busy.has(leader)) {
+      } else if (this.#isBusy.get(leader) === true) {
+        this.#line.push(lane);
+      } else {
         const lanes = requests.get(leader);
         if (lanes === undefined) requests.set(leader, [lane]);
         else lanes.push(lane);
@@ -116,23 +127,28 @@ export class ProduceRounds {
 
   /** One request to one broker. */
   async #round(nodeId: number, lanes: readonly ProduceLane[]): Promise<void> {
-    this.#busy.add(nodeId);
+    this.#isBusy.set(nodeId, true);
+    this.#busy += 1;
     const batches = new Map<ProduceLane, readonly OutgoingRecord[]>();
     let bytes = 0;
     for (const lane of lanes) {
-      if (bytes >= REQUEST_BYTES_MAX) break;
+      if (bytes >= REQUEST_BYTES_MAX) {
+        this.#line.push(lane);
+        continue;
+      }
       const batch = lane.cut();
       bytes += batch.bytes;
       batches.set(lane, batch.records);
       lane.state = "under-way";
-      this.#ready.delete(lane);
+      lane.isInLine = false;
     }
     try {
       this.#answered(await this.#produce(nodeId, batches), batches);
     } catch (error) {
       if (!this.#isClosed) this.#unanswered(nodeId, error as Error, [...batches.keys()]);
     }
-    this.#busy.delete(nodeId);
+    this.#isBusy.set(nodeId, false);
+    this.#busy -= 1;
     this.soon();
   }
 
@@ -154,23 +170,24 @@ export class ProduceRounds {
   }
 
   #answered({ topics }: ProduceResponse, batches: Batches): void {
-    const left = new Set(batches.keys());
     const failed: ProduceLane[] = [];
     for (const { topicName, partitions } of topics) {
       for (const { partition, errorCode } of partitions) {
         const lane = this.topic(topicName).lanes[partition];
-        if (lane === undefined || !left.delete(lane)) continue;
-        if (!this.#judge(lane, errorCode)) {
-          failed.push(lane);
-          continue;
-        }
-        lane.state = "idle";
-        if (!lane.isEmpty) this.#ready.add(lane);
+        if (lane?.state !== "under-way" || !batches.has(lane)) continue;
+        const isDone = this.#judge(lane, errorCode);
+        lane.state = isDone ? "idle" : "waiting";
+        if (!isDone) failed.push(lane);
+        else if (!lane.isEmpty) this.#queue(lane);
       }
     }
     // No broker leaves one out, but a lane that nobody ends would wait forever.
-    for (const lane of left) lane.failed(true);
-    this.#retry([...failed, ...left]);
+    for (const lane of batches.keys()) {
+      if (lane.state !== "under-way") continue;
+      lane.failed(true);
+      failed.push(lane);
+    }
+    this.#retry(failed);
   }
 
   /** False when the lane has to wait before it is tried again. */
@@ -227,7 +244,7 @@ export class ProduceRounds {
       this.#timers.delete(timer);
       for (const lane of lanes) {
         lane.state = "idle";
-        this.#ready.add(lane);
+        this.#queue(lane);
       }
       this.soon();
     }, delayMs);

@@ -8,6 +8,7 @@
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import { Bag } from "../runtime/bag.ts";
 import type { Clients } from "./connection.ts";
 import { ClosedError, type Producer, type RefusedRecord } from "./port.ts";
 import type { SendCall } from "./produce-lane.ts";
@@ -20,7 +21,7 @@ const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements Producer {
   readonly #rounds: ProduceRounds;
-  readonly #calls = new Set<SendCall>();
+  readonly #calls = new Bag<SendCall>();
   readonly #callEnded = new Signal();
   #isClosed = false;
   #sharedHeaders: RecordHeaders | null = null;
@@ -34,6 +35,7 @@ export class KafkaProducer implements Producer {
     if (this.#isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
       const call: SendCall = {
+        place: -1,
         unacknowledged: 0,
         refused: [],
         resolve: (refused) => {
@@ -60,8 +62,10 @@ export class KafkaProducer implements Producer {
       await this.#callEnded.wait(leftMs);
     }
     this.#rounds.close();
-    for (const call of this.#calls) call.reject(closed());
-    this.#calls.clear();
+    for (const call of this.#calls.all()) {
+      this.#calls.delete(call);
+      call.reject(closed());
+    }
   }
 
   #add(record: OutgoingRecord, call: SendCall): void {

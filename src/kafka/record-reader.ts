@@ -9,13 +9,11 @@
  */
 
 import type { RecordHeader, RecordHeaders, TellHeader } from "../domain/record.ts";
+import { headerName } from "./header-names.ts";
 
 export class RecordReader {
   readonly #buffer: Buffer;
   #at: number;
-  /** Names of the previous record's headers: most records of a batch have the same ones. */
-  readonly #names: string[] = [];
-  readonly #nameBytes: Buffer[] = [];
   /** Of the record that was read last, where its content begins, and where it ends. */
   start = 0;
   end = 0;
@@ -85,7 +83,7 @@ export class RecordReader {
     this.#skip(this.#buffer.length);
     const count = this.#varint();
     for (let index = 0; index < count; index += 1) {
-      const name = this.#name(index);
+      const name = this.#name();
       const valueStart = this.#skip(this.#buffer.length);
       tell(name, this.#buffer, valueStart ?? -1, this.#at);
     }
@@ -105,23 +103,11 @@ export class RecordReader {
     }
   }
 
-  #name(index: number): string {
+  #name(): string {
     const length = this.#varint();
     const start = this.#at;
     this.#at = start + length;
-    const known = this.#names[index];
-    if (known !== undefined && this.#isSame(this.#nameBytes[index], start, length)) return known;
-    const name = this.#buffer.toString("utf8", start, start + length);
-    this.#names[index] = name;
-    this.#nameBytes[index] = this.#buffer.subarray(start, start + length);
-    return name;
-  }
-
-  #isSame(bytes: Buffer | undefined, start: number, length: number): boolean {
-    if (bytes?.length !== length) return false;
-    const buffer = this.#buffer;
-    for (let at = 0; at < length; at += 1) if (bytes[at] !== buffer[start + at]) return false;
-    return true;
+    return headerName(this.#buffer, start, length);
   }
 
   #bytes(end: number): Buffer | null {

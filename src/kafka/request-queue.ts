@@ -1,5 +1,6 @@
 /**
- * Two timers of kafkajs' request queue, one queue for each connection.
+ * Two timers of kafkajs' request queue, one queue for each connection, and what it keeps its
+ * requests in until they are answered.
  *
  *   timer                      kafkajs                       here
  *   check of pending requests  always running, each          only while requests are pending: until
@@ -18,7 +19,7 @@ const OVERLOADED_CHECK_MS = 10;
 /** The part of kafkajs' RequestQueue that the timers need. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
-  readonly inflight: ReadonlyMap<number, SocketRequest>;
+  inflight: RequestsInFlight;
   readonly throttledUntil: number;
   throttleCheckTimeoutId: NodeJS.Timeout | null;
   readonly enforceRequestTimeout: boolean;
@@ -30,6 +31,8 @@ interface RequestQueue {
   scheduleRequestTimeoutCheck(): void;
   destroy(): void;
 }
+
+type RequestQueueClass = new (options: unknown) => RequestQueue;
 
 interface SocketRequest {
   readonly sentAt: number;
@@ -66,13 +69,59 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
   }, timeoutCheckMs(this.requestTimeout));
 }
 
-export const idleTimer: Replacement = {
-  name: "idle-timers",
+/**
+ * What the queue uses of a `Map`, for the handful of requests that a connection has in flight: V8
+ * gives a map a new table whenever it has emptied (`bag.ts`), here with each answer.
+ */
+class RequestsInFlight {
+  readonly #ids: number[] = [];
+  readonly #requests: SocketRequest[] = [];
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  has(id: number): boolean {
+    return this.#ids.includes(id);
+  }
+
+  get(id: number): SocketRequest | undefined {
+    const at = this.#ids.indexOf(id);
+    return at === -1 ? undefined : this.#requests[at];
+  }
+
+  set(id: number, request: SocketRequest): void {
+    this.#ids.push(id);
+    this.#requests.push(request);
+  }
+
+  delete(id: number): void {
+    const at = this.#ids.indexOf(id);
+    if (at === -1) return;
+    this.#ids.splice(at, 1);
+    this.#requests.splice(at, 1);
+  }
+
+  /** A copy: some leave while they are walked through. */
+  values(): readonly SocketRequest[] {
+    return this.#requests.slice();
+  }
+
+  clear(): void {
+    this.#ids.length = 0;
+    this.#requests.length = 0;
+  }
+}
+
+export const requestQueue: Replacement = {
+  name: "request-queue",
   module: "src/network/requestQueue/index.js",
   replace: (load) => {
-    const queue = load("src/network/requestQueue/index.js") as { prototype: RequestQueue };
-    queue.prototype.scheduleCheckPendingRequests = scheduleCheckPendingRequests;
-    queue.prototype.scheduleRequestTimeoutCheck = scheduleRequestTimeoutCheck;
-    return queue;
+    const Original = load("src/network/requestQueue/index.js") as RequestQueueClass;
+    return class extends Original {
+      override inflight = new RequestsInFlight();
+      override scheduleCheckPendingRequests = scheduleCheckPendingRequests;
+      override scheduleRequestTimeoutCheck = scheduleRequestTimeoutCheck;
+    };
   },
 };

@@ -1,9 +1,15 @@
+import { Bag, type Bagged } from "../runtime/bag.ts";
+
+interface Waiting extends Bagged {
+  readonly wake: () => void;
+}
+
 /** Wakes those who wait; each of them waits a limited time. Leaves nothing behind. */
 export class Signal {
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Bag<Waiting>();
 
   fire(): void {
-    for (const wake of [...this.#waiting]) wake();
+    for (const { wake } of this.#waiting.all()) wake();
   }
 
   /** Resolves with the next `fire()`, at the latest after `limitMs`. */
@@ -11,11 +17,12 @@ export class Signal {
     return new Promise((resolve) => {
       const wake = (): void => {
         clearTimeout(limit);
-        this.#waiting.delete(wake);
+        this.#waiting.delete(waiting);
         resolve();
       };
       const limit = setTimeout(wake, limitMs);
-      this.#waiting.add(wake);
+      const waiting: Waiting = { place: -1, wake };
+      this.#waiting.add(waiting);
     });
   }
 
@@ -23,11 +30,12 @@ export class Signal {
   orElse<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       const wake = (): void => {
-        this.#waiting.delete(wake);
+        this.#waiting.delete(waiting);
         resolve(otherwise);
       };
-      this.#waiting.add(wake);
-      work.then(resolve, reject).finally(() => this.#waiting.delete(wake));
+      const waiting: Waiting = { place: -1, wake };
+      this.#waiting.add(waiting);
+      work.then(resolve, reject).finally(() => this.#waiting.delete(waiting));
     });
   }
 }

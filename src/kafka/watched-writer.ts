@@ -1,6 +1,7 @@
 /** A producer's `send`, counted, and with a sentence for when it takes long. */
 
 import type { OutgoingRecord } from "../domain/record.ts";
+import { Bag, type Bagged } from "../runtime/bag.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Producer, RefusedRecord } from "./port.ts";
 
@@ -18,10 +19,10 @@ export function watchedWriter(
   clock: Clock,
   onAcknowledged: (records: number) => void,
 ): WatchedWriter {
-  const underWay = new Set<{ readonly sentAtMs: number }>();
+  const underWay = new Bag<Bagged & { readonly sentAtMs: number }>();
   return {
     send: async (records) => {
-      const send = { sentAtMs: clock.nowMs() };
+      const send = { place: -1, sentAtMs: clock.nowMs() };
       underWay.add(send);
       try {
         const refused = await producer.send(records);
@@ -32,9 +33,8 @@ export function watchedWriter(
       }
     },
     troubles: () => {
-      // A set keeps its order, so the first one has waited longest.
-      const [longest] = underWay;
-      const waitedMs = longest === undefined ? 0 : clock.nowMs() - longest.sentAtMs;
+      const nowMs = clock.nowMs();
+      const waitedMs = Math.max(0, ...underWay.all().map(({ sentAtMs }) => nowMs - sentAtMs));
       if (waitedMs < SLOW_MS) return [];
       return [`the brokers have not acknowledged a write for ${Math.round(waitedMs / 1_000)} s`];
     },

@@ -31,6 +31,7 @@ import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { StageDeps } from "../kafka/stage-deps.ts";
 import type { RunningStage } from "../runtime/stage.ts";
+import { UnderWay } from "../runtime/under-way.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { tooLargeLetters } from "./dead-letters.ts";
@@ -103,7 +104,7 @@ interface Work {
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
   const waiting: (readonly IncomingRecord[])[] = [];
-  const writes = new Set<Promise<void>>();
+  const writes = new UnderWay();
   let routing = Promise.resolve();
   let isRouting = false;
   let isDraining = false;
@@ -122,14 +123,13 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     isRouting = false;
   };
   const begin = (batch: readonly Routed[]) => {
-    const write = work
+    const written = work
       .write(batch)
       .then(() => {
         for (const { record } of batch) assigned.finish(record.offset);
       })
-      .catch((error: unknown) => work.fail(error))
-      .finally(() => writes.delete(write));
-    writes.add(write);
+      .catch((error: unknown) => work.fail(error));
+    writes.add(written);
   };
   return {
     take: (records) => {
@@ -142,7 +142,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       isDraining = true;
       waiting.length = 0;
       await routing;
-      await Promise.all(writes);
+      await writes.ended();
     },
   };
 }

@@ -26,6 +26,7 @@ interface Sent extends SendCall {
 
 function send(lane: ProduceLane, values: readonly string[], bytes = 10): Sent {
   const call: Sent = {
+    place: -1,
     unacknowledged: values.length,
     refused: [],
     result: null,

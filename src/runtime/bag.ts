@@ -1,0 +1,42 @@
+/**
+ * Things that are under way, in no order. A `Set` would do, but V8 gives it a new table whenever it
+ * has emptied, and all tables of a set that has lived for a while lie in the old generation: some
+ * 40 bytes for each thing that comes and goes, freed only when the whole heap is collected, and
+ * until then whatever they still point to lives on as well (decision 0007).
+ */
+
+/** Made with `place: -1`; the bag keeps there where it is. In one bag at a time. */
+export interface Bagged {
+  place: number;
+}
+
+export class Bag<Item extends Bagged> {
+  readonly #items: Item[] = [];
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Does nothing when it is there already. */
+  add(item: Item): void {
+    if (item.place !== -1) return;
+    item.place = this.#items.length;
+    this.#items.push(item);
+  }
+
+  /** Does nothing when it is not there. */
+  delete(item: Item): void {
+    const { place } = item;
+    if (place === -1) return;
+    item.place = -1;
+    const last = this.#items.pop();
+    if (last === undefined || last === item) return;
+    this.#items[place] = last;
+    last.place = place;
+  }
+
+  /** A copy: items may come and go while it is walked through. */
+  all(): readonly Item[] {
+    return this.#items.slice();
+  }
+}

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
+import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
+import { headerName, headerSlot } from "../../src/kafka/header-names.ts";
+import { costlyInputs } from "../support/generated-inputs.ts";
+
+test("a name is what its bytes are in UTF-8, whatever was read before", () => {
+  // Few bytes, so that names share slots, lengths and beginnings; some of them are no UTF-8.
+  const byte = fc.constantFrom(0x61, 0x62, 0xc3, 0xa9, 0xff, 0x00);
+  const name = fc.oneof(
+    fc.uint8Array({ maxLength: 3 }),
+    fc.array(byte, { maxLength: 3 }),
+    fc.array(byte, { minLength: 63, maxLength: 66 }),
+    fc.string({ unit: "binary", maxLength: 4 }).map((text) => Buffer.from(text)),
+  );
+  fc.assert(
+    fc.property(fc.array(name), fc.nat(3), (names, before) => {
+      for (const bytes of [...names, ...names]) {
+        const buffer = Buffer.concat([Buffer.alloc(before, 0x61), Buffer.from(bytes)]);
+        expect(headerName(buffer, before, bytes.length)).toBe(buffer.toString("utf8", before));
+      }
+    }),
+    { numRuns: costlyInputs(4) },
+  );
+});
+
+test("names of ours do not take each other's slots", () => {
+  const names = [...Object.values(DELIVERY_HEADER), ...Object.values(DEAD_LETTER_HEADER)];
+  const slots = names.map((name) => headerSlot(Buffer.from(name), 0, name.length));
+  expect(new Set(slots).size).toBe(names.length);
+});
