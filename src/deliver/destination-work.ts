@@ -47,6 +47,7 @@ interface Item {
   readonly key: string | null;
   readonly record: IncomingRecord;
   behind: Item | null;
+  after: Item | null;
 }
 
 interface Attempt {
@@ -100,7 +101,7 @@ export class DestinationWork {
         if (owner.isDraining) return;
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
-          this.#schedule.add({ owner, key, record, behind: null });
+          this.#schedule.add({ owner, key, record, behind: null, after: null });
         }
         this.#pump();
       },

@@ -17,8 +17,9 @@ export interface Scheduled<Item> {
   readonly owner: object;
   /** Text that stands for the record's key; null: no key. */
   readonly key: string | null;
-  /** Kept by the schedule, null at first: the next item in the same line. */
+  /** Kept by the schedule, null at first: the next item in the same line, and of those that may start. */
   behind: Item | null;
+  after: Item | null;
 }
 
 export interface Schedule<Item> {
@@ -45,8 +46,13 @@ const LINES = 128;
 
 export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   const partitions = new Map<object, Lines<Item>>();
-  let ready: (Item | undefined)[] = [];
-  let head = 0;
+  let first: Item | null = null;
+  let last: Item | null = null;
+  const mayStart = (item: Item) => {
+    if (last === null) first = item;
+    else last.after = item;
+    last = item;
+  };
   const linesOf = (owner: object): Lines<Item> => {
     const known = partitions.get(owner);
     if (known !== undefined) return known;
@@ -57,19 +63,15 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
   return {
     add: (item) => {
       const { key, owner } = item;
-      if (key === null || joinLine(linesOf(owner), key, item)) ready.push(item);
+      if (key === null || joinLine(linesOf(owner), key, item)) mayStart(item);
     },
     next: () => {
-      const item = ready[head];
-      if (item === undefined) return undefined;
-      // Who keeps what is done makes each collection of garbage copy it.
-      ready[head] = undefined;
-      head += 1;
-      // Cutting the front off now and then keeps a queue from costing what it once held.
-      if (head === ready.length || head >= 1_024) {
-        ready = ready.slice(head);
-        head = 0;
-      }
+      const item = first;
+      if (item === null) return undefined;
+      first = item.after;
+      if (first === null) last = null;
+      // What is done and not yet collected should not keep alive what came later.
+      item.after = null;
       return item;
     },
     end: (item) => {
@@ -77,14 +79,21 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       const lines = partitions.get(owner);
       if (key === null || lines === undefined) return;
       const following = leaveLine(lines, key, item);
-      if (following !== null) ready.push(following);
+      if (following !== null) mayStart(following);
     },
     drop: (owner) => {
       partitions.delete(owner);
-      ready = ready.slice(head).filter((item) => item?.owner !== owner);
-      head = 0;
+      let item = first;
+      first = null;
+      last = null;
+      while (item !== null) {
+        const { after }: Item = item;
+        item.after = null;
+        if (item.owner !== owner) mayStart(item);
+        item = after;
+      }
     },
-    hasNext: () => head < ready.length,
+    hasNext: () => first !== null,
   };
 }
 
@@ -115,7 +124,6 @@ function leaveLine<Item extends Scheduled<Item>>(lines: Lines<Item>, key: string
   let following = item.behind;
   if (before === null) lines[at] = following;
   else before.behind = following;
-  // An item that is done and not yet collected should not keep those behind it alive.
   item.behind = null;
   while (following !== null && following.key !== key) following = following.behind;
   return following;

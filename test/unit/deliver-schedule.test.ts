@@ -15,7 +15,7 @@ interface Item extends Scheduled<Item> {
 }
 
 const item = (owner: object, key: string | null, name = key): Item => ({
-  ...{ owner, key, name, behind: null },
+  ...{ owner, key, name, behind: null, after: null },
 });
 
 function startable(schedule: ReturnType<typeof createSchedule<Item>>) {
