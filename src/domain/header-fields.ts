@@ -21,10 +21,13 @@ const REMEMBERED_MAX = 32;
 /** Fields are numbered as their names are given. Keeps the bytes of the last record, not more. */
 export class HeaderFields {
   readonly #fieldOf: ReadonlyMap<string, number>;
-  readonly #bytes: Buffer[];
-  readonly #starts: number[];
-  readonly #ends: number[];
+  readonly #starts: Int32Array;
+  readonly #ends: Int32Array;
   readonly #texts: string[];
+  /** In which the first field lies, and mostly all of them. */
+  #bytes: Buffer = NO_BYTES;
+  /** By field, for what lies elsewhere. */
+  #others: Buffer[] = [];
   /** Names of the last record's headers, and their fields: most records have the same ones. */
   readonly #names: string[] = [];
   readonly #fields: number[] = [];
@@ -32,18 +35,16 @@ export class HeaderFields {
 
   constructor(names: readonly string[]) {
     this.#fieldOf = new Map(names.map((name, field) => [name, field]));
-    this.#bytes = names.map(() => NO_BYTES);
-    this.#starts = names.map(() => ABSENT);
-    this.#ends = names.map(() => ABSENT);
+    this.#starts = new Int32Array(names.length);
+    this.#ends = new Int32Array(names.length);
     this.#texts = names.map(() => "");
   }
 
   /** From now on the fields are this record's. */
   read(record: WithHeaders): void {
-    for (let field = 0; field < this.#starts.length; field += 1) {
-      this.#starts[field] = ABSENT;
-      this.#bytes[field] = NO_BYTES;
-    }
+    this.#starts.fill(ABSENT);
+    this.#bytes = NO_BYTES;
+    if (this.#others.length > 0) this.#others = [];
     this.#count = 0;
     eachHeader(record, this.#tell);
   }
@@ -51,7 +52,8 @@ export class HeaderFields {
   readonly #tell = (name: string, bytes: Buffer, start: number, end: number): void => {
     const field = this.#field(name);
     if (field === ABSENT || start < 0) return;
-    this.#bytes[field] = bytes;
+    if (this.#bytes === NO_BYTES) this.#bytes = bytes;
+    if (bytes !== this.#bytes || this.#others.length > 0) this.#others[field] = bytes;
     this.#starts[field] = start;
     this.#ends[field] = end;
   };
@@ -75,7 +77,7 @@ export class HeaderFields {
   text(field: number): string | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
-    return (this.#bytes[field] ?? NO_BYTES).toString("utf8", start, this.#ends[field]);
+    return this.#bytesOf(field).toString("utf8", start, this.#ends[field]);
   }
 
   /** The same, for what has few values: the text that was made last serves again. */
@@ -91,7 +93,7 @@ export class HeaderFields {
   whole(field: number): number | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
-    const bytes = this.#bytes[field] ?? NO_BYTES;
+    const bytes = this.#bytesOf(field);
     const end = this.#ends[field] ?? ABSENT;
     const isNegative = start < end && bytes[start] === MINUS;
     const from = isNegative ? start + 1 : start;
@@ -105,6 +107,10 @@ export class HeaderFields {
     return isNegative ? -number : number;
   }
 
+  #bytesOf(field: number): Buffer {
+    return this.#others[field] ?? this.#bytes;
+  }
+
   #length(field: number): number {
     const start = this.#starts[field] ?? ABSENT;
     return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
@@ -112,7 +118,7 @@ export class HeaderFields {
 
   /** Whether the field, which is as long, is this text. False for what is not ASCII. */
   #is(field: number, text: string): boolean {
-    const bytes = this.#bytes[field] ?? NO_BYTES;
+    const bytes = this.#bytesOf(field);
     const start = this.#starts[field] ?? ABSENT;
     for (let at = 0; at < text.length; at += 1) {
       const byte = bytes[start + at] ?? 0;

@@ -13,6 +13,7 @@ import { headerName } from "./header-names.ts";
 
 export class RecordReader {
   readonly #buffer: Buffer;
+  readonly #view: DataView;
   #at: number;
   /** Of the record that was read last, where its content begins, and where it ends. */
   start = 0;
@@ -22,6 +23,7 @@ export class RecordReader {
 
   constructor(buffer: Buffer, at: number) {
     this.#buffer = buffer;
+    this.#view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
     this.#at = at;
   }
 
@@ -107,7 +109,7 @@ export class RecordReader {
     const length = this.#varint();
     const start = this.#at;
     this.#at = start + length;
-    return headerName(this.#buffer, start, length);
+    return headerName(this.#view, start, length);
   }
 
   #bytes(end: number): Buffer | null {
