@@ -255,10 +255,10 @@ export class DestinationWork {
     const { offset } = item.record;
     owner.underWay += 1;
     this.#schedule.end(item);
-    this.#ports.write(replacements).then(
-      () => this.#finish(owner, offset),
-      () => this.#leave(owner),
-    );
+    this.#ports.write(replacements, (isWritten) => {
+      if (isWritten) this.#finish(owner, offset);
+      else this.#leave(owner);
+    });
   }
 
   #finish(owner: Owner, offset: number): void {

@@ -11,26 +11,37 @@
 
 import { untilTickMs } from "../domain/tick.ts";
 
+/** Called when all is written, or can't be any more. */
+export type Ended = (isWritten: boolean) => void;
+
 /**
  * @param clock its sleep: when it ends, well or not, what is gathered goes.
- * @param write what it rejects with, all who share it are told.
+ * @param write rejects when nothing more can be written.
  */
 export function gatherWrites<Item>(
   clock: { nowMs(): number; sleep(ms: number): Promise<void> },
   write: (items: readonly Item[]) => Promise<void>,
-): (items: readonly Item[]) => Promise<void> {
+): (items: readonly Item[], ended: Ended) => void {
   let gathered: Item[] = [];
-  let written: Promise<void> | null = null;
+  // A promise for each would wait along with it, and be copied by collections of garbage.
+  let waiting: Ended[] = [];
 
   const go = () => {
     const items = gathered;
+    const sharing = waiting;
     gathered = [];
-    written = null;
-    return write(items);
+    waiting = [];
+    const tell = (isWritten: boolean) => {
+      for (const ended of sharing) ended(isWritten);
+    };
+    void write(items).then(
+      () => tell(true),
+      () => tell(false),
+    );
   };
-  return (items) => {
+  return (items, ended) => {
     gathered.push(...items);
-    written ??= clock.sleep(untilTickMs(clock.nowMs(), 1)).then(go, go);
-    return written;
+    waiting.push(ended);
+    if (waiting.length === 1) clock.sleep(untilTickMs(clock.nowMs(), 1)).then(go, go);
   };
 }

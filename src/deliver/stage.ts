@@ -137,7 +137,7 @@ function startDestination(
       sleep(ms).then(then, () => undefined);
     },
     connections,
-    write: (replacements) => gather(replacements.map(packed)),
+    write: (replacements, ended) => gather(replacements.map(packed), ended),
     onStart: report.started,
     onAttempted: report.attempted,
     onRounded: report.rounded,

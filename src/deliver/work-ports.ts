@@ -21,8 +21,11 @@ export interface WorkPorts {
   /** Calls back after so many milliseconds, unless the work is over. */
   readonly after: (ms: number, then: () => void) => void;
   readonly connections: EndpointConnections;
-  /** Resolves when all are acknowledged; rejects when that cannot happen any more. */
-  readonly write: (replacements: readonly Replacement[]) => Promise<void>;
+  /** Calls back when all are acknowledged, or when that cannot happen any more; not at once. */
+  readonly write: (
+    replacements: readonly Replacement[],
+    ended: (isWritten: boolean) => void,
+  ) => void;
   /** Partitions of the destination's topic, whoever owns them. */
   readonly partitions: number;
   readonly onStart: () => void;

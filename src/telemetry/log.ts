@@ -2,7 +2,7 @@
  * Logs: JSON lines by pino on standard output. No secret, payload or user id at level info.
  * Core code never logs; shells are handed a `Log`.
  *
- * Lines that come within 50 ms go out in one write, or in one for each 65,536 characters, while other
+ * Lines that come within 50 ms go out in one write, or in one for each 65,536 bytes, while other
  * work goes on. Each by itself would cost 20 us to wake the thread that writes. `process.exit` and
  * exceptions that nobody catches write what is left; SIGKILL loses it. Writing without that thread
  * would lose nothing to SIGKILL, but a slow reader would hold up all other work.
@@ -30,7 +30,9 @@ interface Lines {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
-const GATHER_CHARS = 65_536;
+const GATHER_BYTES = 65_536;
+/** Of a code unit. */
+const UTF8_BYTES_MAX = 3;
 
 /** @param destination anything with `write`, by default standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
@@ -48,13 +50,16 @@ function standardOutput(): Lines {
   return shared;
 }
 
+/** As bytes, since a line comes as a text of many pieces, all of which would be kept. */
 function gatheredOutput(): Lines {
-  let gathered = "";
+  let block = Buffer.allocUnsafeSlow(GATHER_BYTES);
+  let used = 0;
   let isTimed = false;
   const write = () => {
-    const lines = gathered;
-    gathered = "";
-    if (lines !== "") output.write(lines);
+    if (used === 0) return;
+    output.write(block.subarray(0, used));
+    block = Buffer.allocUnsafeSlow(GATHER_BYTES);
+    used = 0;
   };
   const writeInTime = () => {
     isTimed = false;
@@ -64,11 +69,18 @@ function gatheredOutput(): Lines {
   process.on("beforeExit", write);
   process.on("exit", write);
   // It could gather by itself, but measures all that it has for each line that comes.
-  const output = pino.destination({ dest: process.stdout.fd, sync: false });
+  const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
+  // Its types know only texts.
+  const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
   return {
     write: (line) => {
-      gathered += line;
-      if (gathered.length >= GATHER_CHARS) write();
+      const bytesMax = line.length * UTF8_BYTES_MAX;
+      if (used + bytesMax > GATHER_BYTES) write();
+      if (bytesMax > GATHER_BYTES) {
+        output.write(Buffer.from(line));
+        return;
+      }
+      used += block.write(line, used);
       if (isTimed) return;
       isTimed = true;
       setTimeout(writeInTime, GATHER_MS).unref();

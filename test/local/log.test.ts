@@ -53,6 +53,17 @@ test.each(
   },
 );
 
+test("a line of any length comes whole and in its place", async () => {
+  const then = `
+    log.warn({ number: 2, text: "\u20ac".repeat(60_000) }, "a.line");
+    log.warn({ number: 3, text: "\u20ac".repeat(20_000) }, "a.line");
+    log.warn({ number: 4 }, "a.line")`;
+  const child = writing(1, then);
+  const output = await text(child.stdout);
+  expect(numbersIn(output)).toEqual([1, 2, 3, 4]);
+  expect(output.match(/\u20ac/g)).toHaveLength(80_000);
+});
+
 test("a few lines come out together while the process goes on", async () => {
   const child = writing(FEW, "setInterval(() => undefined, 60_000)");
   const [chunk] = (await once(child.stdout, "data")) as [Buffer];
