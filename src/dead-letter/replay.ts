@@ -61,7 +61,7 @@ export function replayOf(letter: Letter, targets: ReplayTargets): Replay {
         : `it came from ${topic}, which is no topic of this configuration`,
     );
   }
-  return write(letter, topic, foreignHeaders(record.headers));
+  return write(letter, topic, foreignHeaders(record));
 }
 
 function toDestination(letter: Letter, { topics, destinations }: ReplayTargets): Replay {
@@ -78,7 +78,7 @@ function toDestination(letter: Letter, { topics, destinations }: ReplayTargets):
     [DELIVERY_HEADER.destination, [DELIVERY_HEADER.destination, Buffer.from(id)]],
   ]);
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
-  const headers = [...kept.values(), ...foreignHeaders(record.headers)];
+  const headers = [...kept.values(), ...foreignHeaders(record)];
   return write(letter, topics.deliveries(destination.id), headers);
 }
 

@@ -94,7 +94,7 @@ function notifications(
   nowMs: number,
 ): readonly Notification[] {
   const key = Buffer.from(userId);
-  const foreign = foreignHeaders(record.headers);
+  const foreign = foreignHeaders(record);
   const receivedAtMs = usableRecordTime(record.timestampMs, nowMs);
   return sources.flatMap(({ source, listeners }) => {
     // As it stands in the record, even if it is no time: it is the same when it is read again.

@@ -49,7 +49,7 @@ export function replacement(
 ): Replacement {
   if (output.kind === "dead-letter") {
     const { reason, error, delivery } = output;
-    const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record.headers)];
+    const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
     return letter(record, reason, error, topics, nowMs, headers);
   }
   const { delayMs, delivery } = output;
@@ -59,7 +59,7 @@ export function replacement(
     value: record.value,
     headers: [
       ...deliveryHeaders({ ...delivery, returnTopic: record.topic }),
-      ...foreignHeaders(record.headers),
+      ...foreignHeaders(record),
     ],
   };
   return { kind: "park", tier: tierName(delayMs), place: placeOf(record), outgoing };
@@ -93,7 +93,7 @@ export function smaller(
   }
   const bytes = value?.length ?? 0;
   const sentence = `${refused.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const foreign = new Set(foreignHeaders(headers).map(([name]) => name));
+  const foreign = new Set(foreignHeaders({ headers }).map(([name]) => name));
   const own = headers.filter(([name]) => !foreign.has(name));
   const bare = { ...place, key: null, value: null, headers: own };
   return letter(bare, refused.reason, sentence, topics, nowMs);

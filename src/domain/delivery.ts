@@ -21,7 +21,7 @@
 
 import { HeaderFields } from "./header-fields.ts";
 import type { DestinationId, EndpointKey, MessageId, SourceId } from "./ids.ts";
-import type { RecordHeader, RecordHeaders, WithHeaders } from "./record.ts";
+import { eachHeader, type RecordHeader, type RecordHeaders, type WithHeaders } from "./record.ts";
 
 export const DELIVERY_HEADER = {
   messageId: "switchyard-message-id",
@@ -171,6 +171,11 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
 }
 
 /** A record's headers without those of a delivery: what producers sent along. */
-export function foreignHeaders(headers: RecordHeaders): RecordHeaders {
-  return headers.filter(([name]) => !name.startsWith(OWN_HEADER_PREFIX));
+export function foreignHeaders(record: WithHeaders): RecordHeaders {
+  const foreign: RecordHeader[] = [];
+  eachHeader(record, (name, bytes, start, end) => {
+    if (name.startsWith(OWN_HEADER_PREFIX)) return;
+    foreign.push([name, start < 0 ? null : bytes.subarray(start, end)]);
+  });
+  return foreign;
 }

@@ -37,7 +37,7 @@ export function deadLetterOf(
   nowMs: number,
 ): DeadLetter {
   const cause = { stage, reason, error, failedAtMs: nowMs };
-  const outgoing = deadLetter(topic, record, cause, foreignHeaders(record.headers));
+  const outgoing = deadLetter(topic, record, cause, foreignHeaders(record));
   return { stage, record, reason, error, outgoing };
 }
 

@@ -45,7 +45,7 @@ export function copies(
   const key = Buffer.from(callKey(call));
   const { value } = record;
   const messageId = Buffer.from(messageIdOf(call, record));
-  const foreign = foreignHeaders(record.headers);
+  const foreign = foreignHeaders(record);
   const headersWith = (timestampMs: number): RecordHeaders => [
     ...foreign,
     [DELIVERY_HEADER.messageId, messageId],

@@ -33,17 +33,18 @@ function createQueue(options: object = {}) {
 
 function push(queue: Queue, correlationId: number) {
   const sendRequest = vi.fn<() => void>();
+  const resolve = vi.fn<(response: object) => void>();
   const reject = vi.fn<(error: Error) => void>();
   const entry = {
     correlationId,
     apiName: "Fetch",
     apiKey: 1,
     apiVersion: 11,
-    resolve: vi.fn(),
+    resolve,
     reject,
   };
   queue.push({ entry, expectResponse: true, sendRequest });
-  return { sendRequest, reject };
+  return { sendRequest, resolve, reject };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -88,6 +89,20 @@ test("with too many in flight a request is sent as soon as one is answered, in o
   expect(second.sendRequest).toHaveBeenCalledOnce();
   expect(third.sendRequest).not.toHaveBeenCalled();
   queue.destroy();
+});
+
+test("answers reach their own requests, in whatever order they come", () => {
+  const queue = createQueue();
+  const requests = [1, 2, 3].map((id) => push(queue, id));
+  for (const id of [2, 3, 1]) {
+    queue.fulfillRequest({ correlationId: id, payload: `answer ${id}`, size: 8 });
+    // A second one is nobody's.
+    queue.fulfillRequest({ correlationId: id, payload: "again", size: 5 });
+  }
+  const payloads = requests.map(({ resolve }) => resolve.mock.calls);
+  expect(payloads).toEqual(
+    [1, 2, 3].map((id) => [[expect.objectContaining({ payload: `answer ${id}` })]]),
+  );
 });
 
 test("a request without an answer times out, and the next one is sent", () => {
