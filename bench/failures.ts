@@ -23,8 +23,8 @@ import { startReceiver } from "./start-receiver.ts";
 const PARTITIONS = 3;
 const CONCURRENCY = 64;
 /**
- * So many that those refused, one in twenty, warm up their part of the code as well: after 200,000
- * V8 still compiled for it, almost three times as long as after 800,000.
+ * So many that those refused, one in twenty, warm up their part of the code as well: after 150,000
+ * V8 still compiled for it, three times as much for each request as after 800,000.
  */
 const WARM_UP = 600_000;
 const CPU_FROM = WARM_UP / 2;

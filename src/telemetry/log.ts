@@ -52,13 +52,12 @@ function standardOutput(): Lines {
 
 /** As bytes, since a line comes as a text of many pieces, all of which would be kept. */
 function gatheredOutput(): Lines {
-  let block = Buffer.allocUnsafeSlow(GATHER_BYTES);
+  const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
   let isTimed = false;
   const write = () => {
     if (used === 0) return;
-    output.write(block.subarray(0, used));
-    block = Buffer.allocUnsafeSlow(GATHER_BYTES);
+    output.write(Buffer.from(block.subarray(0, used)));
     used = 0;
   };
   const writeInTime = () => {
