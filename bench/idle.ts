@@ -7,7 +7,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { freePort } from "../tools/kafka/probe.ts";
+import { freePort } from "../tools/kafka/free-port.ts";
 import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
 import { markdown } from "./measure.ts";
 import { startProgram } from "./program.ts";

@@ -8,9 +8,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
+import { freePort } from "../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
-import { freePort } from "../tools/kafka/probe.ts";
 import { NODE_FLAGS } from "./measure.ts";
 
 const READY_LIMIT_MS = 120_000;

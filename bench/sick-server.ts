@@ -11,7 +11,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import { freePort } from "../tools/kafka/probe.ts";
+import { freePort } from "../tools/kafka/free-port.ts";
 
 export const SICKNESSES = ["refuses", "hangs", "drips", "fails"] as const;
 export type Sickness = (typeof SICKNESSES)[number];

@@ -5,7 +5,7 @@ import { createWriteStream, mkdirSync, rmSync, type WriteStream, writeFileSync }
 import { join } from "node:path";
 
 import { type Program, startProgram } from "../../tools/demo/program.ts";
-import { freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 import type { BrokerProxy } from "./proxy.ts";
 
 /** Stages that are not told to stop by then are counted as hanging; the program allows itself 30 s. */

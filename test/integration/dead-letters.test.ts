@@ -14,7 +14,7 @@ import { afterAll, expect, test } from "vitest";
 import type { StatusReport } from "../../src/cli/status-report.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/prefix.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");

@@ -5,7 +5,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as timer } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { callsTopic, KEY } from "../support/ingest-on-kafka.ts";
 import { ingestProcess } from "../support/ingest-process.ts";

@@ -4,7 +4,7 @@ import { Agent, request } from "node:http";
 import { Socket } from "node:net";
 import { Analytics } from "@segment/analytics-node";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 import { headerTexts } from "../support/calls.ts";
 import { type CallsTopic, callsTopic, ingestOn, KEY } from "../support/ingest-on-kafka.ts";
 import { ingestProcess } from "../support/ingest-process.ts";

@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/prefix.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

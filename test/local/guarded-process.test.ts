@@ -6,9 +6,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-
+import { freePort } from "../../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
-import { freePort } from "../../tools/kafka/probe.ts";
 import { isAlive } from "../../tools/kafka/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);

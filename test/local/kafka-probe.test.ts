@@ -3,7 +3,8 @@
 import { createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 
-import { answers, freePort } from "../../tools/kafka/probe.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { answers } from "../../tools/kafka/probe.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 
 afterEach(() => vi.unstubAllEnvs());

@@ -8,7 +8,7 @@ import { topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { freePort } from "../kafka/probe.ts";
+import { freePort } from "../kafka/free-port.ts";
 import type { LocalKafka } from "../kafka/start.ts";
 import { closing, next } from "./closing.ts";
 import { demoConfig, FLAKY, HEALTHY, SOURCE, WAREHOUSE } from "./config.ts";

@@ -2,7 +2,8 @@
 
 import type { StartedTestContainer } from "testcontainers";
 
-import { freePort, untilAnswers } from "./probe.ts";
+import { freePort } from "./free-port.ts";
+import { untilAnswers } from "./probe.ts";
 import { brokerSettings, imageEnvironment, KAFKA_VERSION } from "./settings.ts";
 
 export const KAFKA_IMAGE = `apache/kafka:${KAFKA_VERSION}`;

@@ -10,9 +10,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-
+import { freePort } from "./free-port.ts";
 import { spawnGuarded } from "./guarded-process.ts";
-import { freePort, untilAnswers } from "./probe.ts";
+import { untilAnswers } from "./probe.ts";
 import { brokerSettings, propertiesText } from "./settings.ts";
 
 const READY_LIMIT_MS = 60_000;

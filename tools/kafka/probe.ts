@@ -1,6 +1,6 @@
 /** Asks an address whether a Kafka broker answers there: one ApiVersions request, by hand. */
 
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const API_VERSIONS = 18;
@@ -31,22 +31,6 @@ export async function answers(address: string, limitMs = 2_000): Promise<boolean
 /** Resolves when a broker answers; rejects with the signal's reason when it aborts first. */
 export async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
   while (!(await answers(address))) await sleep(INTERVAL_MS, undefined, { signal });
-}
-
-/** A port of 127.0.0.1 that is free now: `preferred` if that is, else any. */
-export async function freePort(preferred = 0): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.on("error", (error) => {
-    if (preferred === 0) reject(error);
-    else resolve(freePort());
-  });
-  server.listen(preferred, "127.0.0.1", () => {
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    server.close(() => resolve(port));
-  });
-  return await promise;
 }
 
 function open(address: string): Socket {
