@@ -14,9 +14,11 @@ function testUrl(given: string): Tested<string> {
     return wrong("begin with https:// or http:// and the host");
   if (!URL.canParse(given)) return wrong("check the host and the port");
   const url = new URL(given);
-  if (url.username !== "" || url.password !== "") {
+  // Of an empty user name nothing is left in the URL.
+  if (/^\w+:\/\/[^/?#\\]*@/.test(given)) {
     return wrong("take out the user name and password; a static header can carry them");
   }
+  if (url.port === "0") return wrong("name a port that can be connected to");
   if (url.hash !== "" || given.endsWith("#"))
     return wrong("take out `#` and what follows, it is never sent");
   return value(given);

@@ -43,7 +43,7 @@ import {
   takeLane,
 } from "../http/lane.ts";
 import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
-import { secureContext } from "../http/tls.ts";
+import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type {
   Cause,
@@ -66,20 +66,25 @@ export interface HttpOptions {
   readonly ca: string | null;
 }
 
+/** A name's first address may be dead: time for another, and enough for one at the world's end. */
+const ADDRESS_PATIENCE = 0.4;
+
 /** @param resolve finds the addresses of names; tests say what they are. */
 export function createHttp(
   options: HttpOptions,
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
 ): HttpPort {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
+  const contextOf = sharedContexts();
   const shared = {
     allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
     resolve,
-    secureContext: once(() => secureContext({ ca: options.ca, cert: null, key: null })),
+    addressPatienceMs: options.timeoutMs * ADDRESS_PATIENCE,
+    secureContext: contextOf({ ca: options.ca, cert: null, key: null }),
   };
   return {
     open: (destination) => {
-      const socketOptions = socketOptionsOf(destination, options.ca, shared);
+      const socketOptions = socketOptionsOf(destination, options.ca, shared, contextOf);
       const origins = new Map<string, Origin>();
       return {
         send: (endpoint, request, done) => {
@@ -94,24 +99,17 @@ export function createHttp(
   };
 }
 
-/** Most destinations have no TLS files of their own and share what is made of the others. */
+/** Most destinations have no TLS files of their own. */
 function socketOptionsOf(
   { tls }: WebhookDestination,
   ca: string | null,
   shared: SocketOptions,
+  contextOf: (files: TlsFiles) => () => SecureContext,
 ): SocketOptions {
   if (tls === null) return shared;
   const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
   const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };
-  return { ...shared, secureContext: once(() => secureContext(files)) };
-}
-
-function once(make: () => SecureContext): () => SecureContext {
-  let made: SecureContext | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
+  return { ...shared, secureContext: contextOf(files) };
 }
 
 interface Target {
@@ -206,10 +204,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    if (status < 200) {
-      this.#lane.start.awaits = true;
-      return;
-    }
+    // An interim one, of a head too long to be taken out before.
+    if (status < 200) return;
     this.#status = status;
     const retryAfter = headers["retry-after"];
     if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat()[0] ?? null;

@@ -17,6 +17,8 @@ export interface SocketOptions {
   /** Whether requests may go to an IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
+  /** Of a name with several addresses, how long each but the last is given to connect. */
+  readonly addressPatienceMs: number;
   /** Called per TLS connection; throws when the configured files are unusable. */
   readonly secureContext: () => SecureContext;
 }
@@ -69,6 +71,8 @@ export function openSocket(
     host,
     port,
     lookup: checkedLookup(options),
+    // Node's own 250 ms would give up every endpoint that is further away than that.
+    autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
     noDelay: true,
     keepAlive: true,
     onread: { buffer: READ_BUFFER, callback: (bytes: number) => passOn(socket, bytes) },
@@ -101,6 +105,8 @@ function connectSecure(
     stored.last !== null && stored.last.validUntilMs > Date.now() ? stored.last : null;
   const socket = connectTls({
     ...common,
+    // A server that is many hosts is told by this which certificate to show (RFC 6066, 3).
+    ...(isIP(common.host) === 0 ? { servername: common.host.replace(/\.$/, "") } : {}),
     secureContext: secureContext(),
     ...(offered === null ? {} : { session: offered.bytes }),
     ALPNProtocols: ["http/1.1"],

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 
 import { openSocket, type SocketOptions, type TlsSession } from "./connect.ts";
-import { type ResponseStart, skipContinue } from "./skip-continue.ts";
+import { type ResponseStart, skipInterim } from "./skip-interim.ts";
 
 /** A connection, or the place for one: the client connects when it has a request. */
 export interface Lane {
@@ -52,7 +52,7 @@ export function makeLane(origin: Origin): Lane {
         if (error === null) callback(null, socket);
         else callback(error, null);
       });
-      skipContinue(socket, lane.start);
+      skipInterim(socket, lane.start);
       lane.socket = socket;
     },
   });

@@ -1,22 +1,23 @@
 /**
  * Looks names up without letting one of them hold up the others. `getaddrinfo` keeps one of
- * Node's four worker threads until it returns, which takes 10 s and more when the name server is
+ * Node's worker threads until it returns, which takes 10 s and more when the name server is
  * dead; files and codecs need these threads too. (Node's own resolver needs none, but knows
  * neither /etc/hosts nor search domains.)
  *
  *   asked for a name                                 answer
  *   it was found within the last 10 s                the same addresses
- *   it is being looked up                            what that look-up finds
+ *   it is being looked up, or waits for its turn     what that look-up finds
  *   else                                             what a new look-up finds
- *     it takes over 1 s, or fails only for now,
+ *     this takes over 1 s from asking on, waiting
+ *     for its turn included, or fails only for now,
  *     and the name was found within the last hour    the addresses of then
  *
  *   look-ups under way                               at most
- *   of all names                                     3
- *   of names that were not found the last time       1
+ *   of all names                                     a quarter less than there are threads
+ *   of names that were not found the last time       a quarter of the threads
  *
- * Those that wait for their turn go in the order of asking, names that were not found last.
- * Whether an address may be requested is judged by the caller, for each connection anew.
+ * Those that wait for their turn go in the order of asking, names that were not found last, and of
+ * these the ones that never were. Whether an address may be requested is judged by the caller, for each connection anew.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -35,8 +36,8 @@ export const systemResolve: Resolve = (name, found) => {
 const FRESH_MS = 10_000;
 const PATIENCE_MS = 1_000;
 const KEPT_MS = 3_600_000;
-const UNDER_WAY_MAX = 3;
-const UNDER_WAY_FAILING_MAX = 1;
+/** How many libuv has when nobody says another number. */
+const WORKER_THREADS = 4;
 
 interface Name {
   readonly name: string;
@@ -44,55 +45,66 @@ interface Name {
   foundAtMs: number;
   askedAtMs: number;
   isFailing: boolean;
-  state: "idle" | "queued" | "under-way" | "overdue";
+  /** Its look-up waits for its turn or is under way. */
+  isBusy: boolean;
+  /** And does so for longer than who asks is kept waiting. */
+  isOverdue: boolean;
   waiting: Found[];
 }
 
-/** @returns `resolve` within these bounds; its `found` may get the same array several times. */
-export function boundedResolve(resolve: Resolve, clock: Clock): Resolve {
+interface Asked {
+  readonly entry: Name;
+  /** Aborted when it is over. */
+  readonly ended: AbortController;
+}
+
+/**
+ * @returns `resolve` within these bounds; its `found` may get the same array several times.
+ * @param threads that Node's work is spread over
+ */
+export function boundedResolve(
+  resolve: Resolve,
+  clock: Clock,
+  threads = Number(process.env.UV_THREADPOOL_SIZE ?? WORKER_THREADS),
+): Resolve {
+  const underWayMax = Math.max(1, Math.floor((threads * 3) / 4));
+  const underWayFailingMax = Math.max(1, Math.floor(threads / 4));
   const names = new Map<string, Name>();
-  const queue: Name[] = [];
+  const queue: Asked[] = [];
   let underWay = 0;
   let underWayFailing = 0;
 
   function startNext(): void {
-    while (underWay < UNDER_WAY_MAX) {
-      const entry = takeNext();
-      if (entry === undefined) return;
-      start(entry);
+    while (underWay < underWayMax) {
+      const asked = takeNext();
+      if (asked === undefined) return;
+      start(asked);
     }
   }
 
-  function takeNext(): Name | undefined {
-    const found = queue.findIndex(({ isFailing }) => !isFailing);
-    if (found >= 0) return queue.splice(found, 1)[0];
-    return underWayFailing < UNDER_WAY_FAILING_MAX ? queue.shift() : undefined;
+  function takeNext(): Asked | undefined {
+    const healthy = queue.findIndex(({ entry }) => !entry.isFailing);
+    if (healthy >= 0) return queue.splice(healthy, 1)[0];
+    if (underWayFailing >= underWayFailingMax) return undefined;
+    const known = queue.findIndex(({ entry }) => isKept(entry));
+    return queue.splice(Math.max(0, known), 1)[0];
   }
 
-  function start(entry: Name): void {
+  function start({ entry, ended }: Asked): void {
     const wasFailing = entry.isFailing;
     underWay += 1;
     if (wasFailing) underWayFailing += 1;
-    entry.state = "under-way";
-    const ended = new AbortController();
-    const patience = clock.sleep(PATIENCE_MS, ended.signal).then(
-      () => {
-        entry.state = "overdue";
-        if (isKept(entry)) answer(entry, null);
-      },
-      () => undefined,
-    );
     resolve(entry.name, (error, addresses) => {
       ended.abort();
       underWay -= 1;
       if (wasFailing) underWayFailing -= 1;
-      // The look-up that was too late has to be over before its name is asked for again.
-      void patience.then(() => end(entry, error, addresses));
+      end(entry, error, addresses);
     });
   }
 
   function end(entry: Name, error: Error | null, addresses: readonly LookupAddress[]): void {
-    entry.state = "idle";
+    entry.isBusy = false;
+    entry.isOverdue = false;
     entry.isFailing = error !== null;
     if (error === null) {
       entry.addresses = addresses;
@@ -100,6 +112,18 @@ export function boundedResolve(resolve: Resolve, clock: Clock): Resolve {
     }
     answer(entry, isTemporary(error) && isKept(entry) ? null : error);
     startNext();
+  }
+
+  /** What is kept serves when the new look-up takes too long, wherever it stands. */
+  async function losePatience({ entry, ended: { signal } }: Asked): Promise<void> {
+    try {
+      await clock.sleep(PATIENCE_MS, signal);
+    } catch {
+      return;
+    }
+    if (signal.aborted) return;
+    entry.isOverdue = true;
+    if (isKept(entry)) answer(entry, null);
   }
 
   function isKept({ addresses, foundAtMs }: Name): boolean {
@@ -110,11 +134,11 @@ export function boundedResolve(resolve: Resolve, clock: Clock): Resolve {
     const known = names.get(name);
     if (known !== undefined) return known;
     const nowMs = clock.nowMs();
-    for (const { name: old, state, askedAtMs } of names.values()) {
-      if (state === "idle" && nowMs - askedAtMs > KEPT_MS) names.delete(old);
+    for (const { name: old, isBusy, askedAtMs } of names.values()) {
+      if (!isBusy && nowMs - askedAtMs > KEPT_MS) names.delete(old);
     }
     const never = { addresses: [], foundAtMs: 0, askedAtMs: nowMs, isFailing: false };
-    const entry: Name = { name, ...never, state: "idle", waiting: [] };
+    const entry: Name = { name, ...never, isBusy: false, isOverdue: false, waiting: [] };
     names.set(name, entry);
     return entry;
   }
@@ -123,14 +147,16 @@ export function boundedResolve(resolve: Resolve, clock: Clock): Resolve {
     const entry = entryOf(name);
     entry.askedAtMs = clock.nowMs();
     const isFresh = !entry.isFailing && entry.askedAtMs - entry.foundAtMs < FRESH_MS;
-    if ((isFresh || entry.state === "overdue") && isKept(entry)) {
+    if ((isFresh || entry.isOverdue) && isKept(entry)) {
       process.nextTick(found, null, entry.addresses);
       return;
     }
     entry.waiting.push(found);
-    if (entry.state !== "idle") return;
-    entry.state = "queued";
-    queue.push(entry);
+    if (entry.isBusy) return;
+    entry.isBusy = true;
+    const asked = { entry, ended: new AbortController() };
+    void losePatience(asked);
+    queue.push(asked);
     startNext();
   };
 }

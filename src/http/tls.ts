@@ -9,7 +9,7 @@
  *   TLS 1.1 or older                                         refused by OpenSSL
  */
 
-import type { X509Certificate } from "node:crypto";
+import { createHash, type X509Certificate } from "node:crypto";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 export interface TlsFiles {
@@ -19,13 +19,26 @@ export interface TlsFiles {
   readonly key: string | null;
 }
 
-/** Reads well over a hundred roots where there is a private CA: made once, not per connection. */
+/** Where there is a private CA it holds all public roots, 1.2 MB: see {@link sharedContexts}. */
 export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   return createSecureContext({
     ...(ca === null ? {} : { ca: [...getCACertificates("default"), ca] }),
     ...(cert === null || key === null ? {} : { cert, key }),
     minVersion: "TLSv1.2",
   });
+}
+
+/** Makes one context for all that name the same files, when it is first asked for. */
+export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
+  const made = new Map<string, SecureContext>();
+  return (files) => {
+    const id = createHash("sha256").update(JSON.stringify(files)).digest("base64");
+    return () => {
+      const context = made.get(id) ?? secureContext(files);
+      made.set(id, context);
+      return context;
+    };
+  };
 }
 
 export class SelfSignedError extends Error {

@@ -6,7 +6,8 @@ import { expect, test } from "vitest";
 
 import type { Resolve } from "../../src/http/lookup.ts";
 import { httpClient, outcome } from "../support/http-client.ts";
-import { type RawServer, rawServer } from "../support/raw-server.ts";
+import { lateServer } from "../support/late-server.ts";
+import { rawServer } from "../support/raw-server.ts";
 import { endpointOf } from "../support/webhook-destination.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -27,7 +28,7 @@ function names(...answers: readonly (readonly string[])[]) {
   return { resolve, asked };
 }
 
-function at(server: RawServer, host: string) {
+function at(server: { readonly url: string }, host: string) {
   return endpointOf(`http://${host}:${new URL(server.url).port}/`);
 }
 
@@ -94,6 +95,15 @@ test("of several addresses only those that may be requested are tried", async ()
   const { resolve } = names(["10.0.0.1", "169.254.169.254", "127.0.0.1"]);
   await using http = httpClient({ resolve, allow: ["127.0.0.1"] });
   expect(outcome(await http.post(at(server, "hook.example.com")))).toBe(200);
+});
+
+test("the first of several addresses is given time to answer", async () => {
+  await using server = await lateServer();
+  const { resolve } = names(["127.0.0.1", "::1"]);
+  await using http = httpClient({ resolve });
+  const result = await http.post(at(server, "far.example.com"));
+  expect(outcome(result)).toBe(200);
+  expect(result.durationMs).toBeGreaterThan(500);
 });
 
 test("the address that was judged is the one connected to: nobody asks again", async () => {

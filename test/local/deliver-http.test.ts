@@ -67,9 +67,19 @@ test.each([
   ["100 Continue first", `HTTP/1.1 100 Continue\r\n\r\n${OK}`, 200],
   ["100 Continue twice", `HTTP/1.1 100 C\r\nA: b\r\n\r\nHTTP/1.1 100 C\r\n\r\n${OK}`, 200],
   ["early hints first", `HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${OK}`, 200],
+  ["both", `HTTP/1.1 103 E\r\n\r\nHTTP/1.1 100 C\r\n\r\nHTTP/1.1 102 P\r\n\r\n${OK}`, 200],
 ])("%s", async (_name, answer, status) => {
   const result = await answered(says(answer));
   expect(result).toMatchObject({ kind: "response", status });
+});
+
+test("a body that begins like a response, after hints in the same piece, is a body", async () => {
+  const result = await answered((socket) => {
+    socket.write("HTTP/1.1 103 E\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    setTimeout(() => socket.write("H"), 20);
+    setTimeout(() => socket.write("T"), 40);
+  });
+  expect(result).toMatchObject({ kind: "response", status: 200 });
 });
 
 test("a 100 Continue in pieces is skipped", async () => {
@@ -98,11 +108,18 @@ test("Retry-After is handed on as it came", async () => {
   expect(result).toMatchObject({ status: 503, retryAfter: "120" });
 });
 
-test("64 KiB of body are read to the end, and one byte more drops the connection", async () => {
-  const body = (bytes: number) =>
-    says(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`);
-  expect(await answered(body(RESPONSE_BODY_BYTES_MAX))).toMatchObject({ status: 200 });
-  expect(await answered(body(RESPONSE_BODY_BYTES_MAX + 1))).toMatchObject({ status: 200 });
+test.each([
+  ["64 KiB of body are read to the end, and the connection serves again", 0, 1],
+  ["one byte more drops the connection", 1, 2],
+])("%s", async (_name, more, connections) => {
+  const bytes = RESPONSE_BODY_BYTES_MAX + more;
+  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`;
+  await using server = await rawServer(says(answer));
+  await using http = httpClient();
+  const endpoint = endpointOf(`${server.url}/hook`);
+  expect(await http.post(endpoint)).toMatchObject({ status: 200 });
+  expect(await http.post(endpoint)).toMatchObject({ status: 200 });
+  expect(server.connections()).toBe(connections);
 });
 
 test.each([

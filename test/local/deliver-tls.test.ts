@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TlsOptions } from "node:tls";
+import { createSecureContext, type TlsOptions } from "node:tls";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
@@ -12,7 +12,7 @@ import { isTlsCause } from "../../src/deliver/cause.ts";
 import { judge } from "../../src/deliver/outcome.ts";
 import { openSocket, type SocketOptions, type TlsSession } from "../../src/http/connect.ts";
 import { systemResolve } from "../../src/http/lookup.ts";
-import { secureContext } from "../../src/http/tls.ts";
+import { secureContext, sharedContexts } from "../../src/http/tls.ts";
 import { type Certificate, issue } from "../support/certificates.ts";
 import { type ClientOptions, httpClient, outcome } from "../support/http-client.ts";
 import { rawServer } from "../support/raw-server.ts";
@@ -52,6 +52,33 @@ test.each(["localhost", "127.0.0.1"])(
     expect(server.received()).toContain("POST /hook HTTP/1.1");
   },
 );
+
+test("of a server that is many hosts, the certificate of the endpoint's own is asked for", async () => {
+  const other = issue({ name: "other host", hosts: ["other.example.com"], by: ca });
+  const byName: Record<string, Certificate> = { localhost: good };
+  await using server = await answers(other, {
+    SNICallback: (name, done) => done(null, createSecureContext(byName[name] ?? other)),
+  });
+  expect(outcome(await post(server, {}))).toBe(200);
+});
+
+test.each([
+  ["localhost", "localhost"],
+  ["127.0.0.1", null],
+])("TLS to %s says the name %j", async (host, serverName) => {
+  await using server = await answers(good);
+  expect(outcome(await post(server, {}, host))).toBe(200);
+  expect(server.handshakes).toMatchObject([{ serverName }]);
+});
+
+test("destinations that name the same files share what is made of them", () => {
+  const contextOf = sharedContexts();
+  const files = { ca: ca.cert, cert: good.cert, key: good.key };
+  const first = contextOf(files);
+  const same = contextOf({ ...files });
+  expect(same()).toBe(first());
+  expect(contextOf({ ...files, cert: null, key: null })()).not.toBe(first());
+});
 
 test("a chain with an intermediate that the endpoint sends along is good", async () => {
   const leaf = issue({ name: "leaf", hosts: HOSTS, by: intermediate });
@@ -163,6 +190,7 @@ test("a session is not resumed once the certificate it was made with has run out
   const options: SocketOptions = {
     allowAddress: () => true,
     resolve: systemResolve,
+    addressPatienceMs: 2_000,
     secureContext: () => secureContext({ ca: ca.cert, cert: null, key: null }),
   };
   const session: TlsSession = { last: null };

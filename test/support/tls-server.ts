@@ -4,14 +4,20 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 
+export interface Handshake {
+  readonly subject: string | undefined;
+  readonly serverName: string | null;
+  readonly isResumed: boolean;
+}
+
 export interface TlsServer extends AsyncDisposable {
   readonly port: number;
   /** Decrypted bytes of all connections: where it is empty, no request byte has arrived. */
   readonly received: () => string;
   /** TCP connections so far: a refused certificate has been looked at, so there is one. */
   readonly connections: () => number;
-  /** The subjects of clients' certificates, and whether the session was resumed, per handshake. */
-  readonly handshakes: { readonly subject: string | undefined; readonly isResumed: boolean }[];
+  /** Per handshake: the client's certificate, the name it asked for, whether it was resumed. */
+  readonly handshakes: readonly Handshake[];
   /** Connections that are open now. */
   readonly open: () => number;
 }
@@ -20,13 +26,15 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /** Answers each chunk with 200. */
 export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
-  const handshakes: { subject: string | undefined; isResumed: boolean }[] = [];
+  const handshakes: Handshake[] = [];
   const tcp = new Set<{ destroy(): void }>();
   let received = "";
   let connections = 0;
   const server = createServer(options, (socket: TLSSocket) => {
     const subject = socket.getPeerX509Certificate()?.subject;
-    handshakes.push({ subject, isResumed: socket.isSessionReused() });
+    // It is false when the client says none.
+    const serverName = (socket.servername as string | false | null) || null;
+    handshakes.push({ subject, serverName, isResumed: socket.isSessionReused() });
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
       received += chunk.toString("latin1");

@@ -8,19 +8,23 @@ import { ManualClock } from "../support/manual-clock.ts";
 const HOUR_MS = 3_600_000;
 
 /** What askers got, as the first address or the error's code, in the order of answering. */
-function world() {
+function world(threads = 4) {
   const clock = new ManualClock();
   const underWay = new Map<string, (answer: string) => void>();
   const asked: string[] = [];
   const got: string[] = [];
-  const resolve = boundedResolve((name, found) => {
-    asked.push(name);
-    underWay.set(name, (answer) => {
-      underWay.delete(name);
-      if (answer.includes(".")) found(null, [{ address: answer, family: 4 }]);
-      else found(Object.assign(new Error(answer), { code: answer }), []);
-    });
-  }, clock);
+  const resolve = boundedResolve(
+    (name, found) => {
+      asked.push(name);
+      underWay.set(name, (answer) => {
+        underWay.delete(name);
+        if (answer.includes(".")) found(null, [{ address: answer, family: 4 }]);
+        else found(Object.assign(new Error(answer), { code: answer }), []);
+      });
+    },
+    clock,
+    threads,
+  );
   return {
     clock,
     asked,
@@ -69,6 +73,42 @@ test("an answer is never given before asking has returned", async () => {
   await answer("a", "1.1.1.1");
   ask("a");
   expect(got).toHaveLength(1);
+});
+
+test("a name that waits for its turn for 1 s is answered as before, however long the turn takes", async () => {
+  const { ask, answer, asked, got, clock } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  await clock.advance(60_000);
+  for (const silent of ["b", "c", "d"]) ask(silent);
+  ask("a");
+  await clock.advance(999);
+  expect(got).toEqual(["a 1.1.1.1"]);
+  await clock.advance(1);
+  ask("a");
+  await clock.advance(0);
+  expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1", "a 1.1.1.1"]);
+  expect(asked).toEqual(["a", "b", "c", "d"]);
+  await answer("b", "EAI_AGAIN");
+  await answer("a", "2.2.2.2");
+  ask("a");
+  await clock.advance(0);
+  expect(got.slice(3)).toEqual(["b EAI_AGAIN", "a 2.2.2.2"]);
+});
+
+test("of names that failed the last time, those that were found before go first", async () => {
+  const { ask, answer, asked, clock } = world();
+  ask("known");
+  await answer("known", "1.1.1.1");
+  await clock.advance(60_000);
+  for (const name of ["a", "b", "known"]) {
+    ask(name);
+    await answer(name, "EAI_AGAIN");
+  }
+  asked.length = 0;
+  for (const name of ["a", "b", "known"]) ask(name);
+  await answer("a", "EAI_AGAIN");
+  expect(asked).toEqual(["a", "known"]);
 });
 
 test("a name server that says nothing for 1 s is overruled by the answer of before", async () => {
@@ -124,6 +164,23 @@ test("a failure is not remembered as an answer", async () => {
   expect(asked).toEqual(["a", "a"]);
   expect(got).toEqual(["a ENOTFOUND", "a 1.1.1.1"]);
 });
+
+test.each([
+  [1, 1, 1],
+  [4, 3, 1],
+  [12, 9, 3],
+])(
+  "%i threads: %i look-ups at most, %i of names that were not found",
+  async (threads, all, failing) => {
+    const { ask, answer, underWay } = world(threads);
+    const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+    for (const name of names) ask(name);
+    expect(underWay.size).toBe(all);
+    for (const name of names) await answer(name, "ENOTFOUND");
+    for (const name of names) ask(name);
+    expect(underWay.size).toBe(failing);
+  },
+);
 
 test("three look-ups are under way at most, the others in the order of asking", async () => {
   const { ask, answer, underWay } = world();

@@ -14,7 +14,7 @@ const LOWEST = 20_000;
 const END = 32_768;
 const TRIES = 100;
 
-const handedOut = new Set<number>();
+const looked = new Set<number>();
 
 /**
  * A port of 127.0.0.1 that is free now: `preferred` if that is, else one that this process has not
@@ -24,9 +24,10 @@ export async function freePort(preferred = 0): Promise<number> {
   if (preferred !== 0 && (await isFree(preferred))) return preferred;
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(LOWEST, END);
-    if (handedOut.has(port) || !(await isFree(port))) continue;
-    handedOut.add(port);
-    return port;
+    if (looked.has(port)) continue;
+    // Before looking: who asks meanwhile may draw the same.
+    looked.add(port);
+    if (await isFree(port)) return port;
   }
   throw new Error(`no free port between ${LOWEST} and ${END} on 127.0.0.1 in ${TRIES} tries`);
 }
