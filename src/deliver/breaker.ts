@@ -2,26 +2,31 @@
  * The circuit breaker of one endpoint: spaces attempts at an endpoint that keeps failing, so that
  * its deliveries wait in delay topics instead of in line.
  *
- *   state      leaves it                                         for
- *   closed     20 failures in a row, the first one 1 s ago       open, 5 s
- *   open       its time is over, and a delivery comes            probing
- *   probing    the probe is accepted or rejected                 ramping, 2 at a time
- *   probing    the probe fails                                   open, twice as long, at most 60 s
- *   ramping    another request succeeds                          ramping, one more at a time
- *   ramping    as many at a time as the destination allows       closed
- *   ramping    a request fails                                   ramping, with half the places
- *   ramping    five requests fail in a row                       open, 5 s
- *   any        an answer to a request from before it opened      the same state
+ *   state      leaves it                                          for
+ *   closed     20 failures in a row, the first one 1 s ago        open, 5 s
+ *   open       its time is over, and a delivery comes             probing
+ *   open       a delivery that went out all the same succeeds     ramping, 2 at a time
+ *   probing    the probe is accepted or rejected                  ramping, 2 at a time
+ *   probing    the probe fails                                    open, twice as long, at most 60 s
+ *   ramping    another request succeeds                           ramping, one more at a time
+ *   ramping    one fails that was sent since places were halved   ramping, with half the places
+ *   ramping    so many succeeded as may be under way at a time    closed
+ *   ramping    eight requests fail in a row                       open, 5 s
+ *   any        an answer to a request from before it opened       the same state
  *
  *   a delivery meets   is
  *   closed             sent
- *   open               kept away until the time is over: parked, without using up an attempt
+ *   open               kept away until the time is over: parked, without using up an attempt; sent
+ *                      all the same if it was kept away often enough
  *   probing            waiting for the probe's answer
  *   ramping            sent while there is room, else waiting for an answer
+ *   any of these       sent, if it is its last attempt
  *
  * A failure is what is tried again (5xx, 408, 425, 429, no response). An endpoint that rejects a
- * call is alive. Doubling the pause and adding one place for each success are the schedules of TCP's
- * retransmission and slow start: both find a load that the other side bears without knowing it.
+ * call is alive. Doubling the pause, adding one place for each success and halving them once for
+ * what was lost together are the schedules of TCP's retransmission and congestion control: they find
+ * a load that the other side bears without knowing it. But failures need not come of load: one that
+ * fails now and then, whatever the load, is closed again by what succeeds, as it was before.
  *
  * Core: the caller gives the time and counts nothing itself. `admit` and `settle` go in pairs.
  */
@@ -34,9 +39,17 @@ const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
 /** An endpoint that is back may still fail now and then: that alone does not shut it out again. */
-const RAMP_FAILURES_TO_OPEN = 5;
+const RAMP_FAILURES_TO_OPEN = 8;
 
 export type BreakerState = "closed" | "open" | "probing" | "ramping";
+
+/**
+ * How much a delivery's time presses:
+ *   no         it can be parked, and was not kept away often
+ *   kept-away  it was kept away often enough (`isKeptAwayLongEnough`)
+ *   last       what is left of its window has room for this attempt alone
+ */
+export type Urgency = "no" | "kept-away" | "last";
 
 export type Admission =
   /** Send it, and give the ticket back to `settle`. */
@@ -46,105 +59,145 @@ export type Admission =
   /** Ask again after the next `settle`. */
   | { readonly kind: "wait" };
 
-/** Tells answers to requests of before an opening from those after it. */
+/** Tells answers to requests of before an opening, or a halving, from those after it. */
 export type Ticket = number;
 
-export interface Breaker {
-  /** @param isForced sends it whatever the state: the delivery has been kept away often enough. */
-  admit(nowMs: number, isForced: boolean): Admission;
-  /** Each admitted request once. Returns the state it changed to, or null. */
-  settle(ticket: Ticket, isSuccess: boolean, nowMs: number): BreakerState | null;
-  /** Until when the endpoint is to be left alone; 0 when it need not be. */
-  awayUntilMs(nowMs: number): number;
-  /** Whether `admit` would say `wait` to a delivery that is not forced. */
-  mustWait(): boolean;
-  state(): BreakerState;
-}
+export class Breaker {
+  /** Requests that the destination allows at the same time. */
+  readonly #placesMax: number;
+  #state: BreakerState = "closed";
+  #failures = 0;
+  #failingSinceMs = 0;
+  #openMs = 0;
+  #untilMs = 0;
+  #places = RAMP_FIRST;
+  #underWay = 0;
+  #succeededAgain = 0;
+  /** Rises when it opens and when places are halved. Tickets are its value, or `~value` uncounted. */
+  #mark = 0;
+  #openedAt = 0;
+  #halvedAt = 0;
 
-/** @param placesMax requests that the destination allows at the same time. At least 1. */
-export function createBreaker(placesMax: number): Breaker {
-  assert(placesMax >= 1);
-  let state: BreakerState = "closed";
-  let failures = 0;
-  let failingSinceMs = 0;
-  let openMs = 0;
-  let untilMs = 0;
-  let places = placesMax;
-  let underWay = 0;
-  let epoch = 0;
+  /** @param placesMax at least 1. */
+  constructor(placesMax: number) {
+    assert(placesMax >= 1);
+    this.#placesMax = placesMax;
+  }
 
-  const open = (nowMs: number): BreakerState => {
-    state = "open";
-    openMs = openMs === 0 ? OPEN_FIRST_MS : Math.min(openMs * 2, OPEN_MAX_MS);
-    untilMs = nowMs + openMs;
-    failures = 0;
-    epoch += 1;
-    underWay = 0;
-    return state;
-  };
-  const close = (): BreakerState => {
-    state = "closed";
-    failures = 0;
-    openMs = 0;
-    return state;
-  };
-  const go = (): Admission => {
-    underWay += 1;
-    return { kind: "go", ticket: epoch };
-  };
-  const failed = (nowMs: number): BreakerState | null => {
-    if (state === "probing") return open(nowMs);
-    if (failures === 0) failingSinceMs = nowMs;
-    failures += 1;
-    if (state === "ramping") {
-      places = Math.max(RAMP_FIRST, Math.floor(places / 2));
-      return failures >= RAMP_FAILURES_TO_OPEN ? open(nowMs) : null;
-    }
-    const isLong = nowMs - failingSinceMs >= FAILING_FOR_MS;
-    return failures >= FAILURES_TO_OPEN && isLong ? open(nowMs) : null;
-  };
-  const succeeded = (): BreakerState | null => {
-    failures = 0;
-    if (state === "closed") return null;
-    const before = state;
-    places = state === "probing" ? RAMP_FIRST : places + 1;
-    openMs = 0;
-    if (places >= placesMax) return close();
-    state = "ramping";
-    return before === "probing" ? state : null;
-  };
-  const mustWait = () => state === "probing" || (state === "ramping" && underWay >= places);
-  return {
-    admit: (nowMs, isForced) => {
-      if (state === "closed") return go();
-      // Outside the count: its answer says nothing that the probe does not say.
-      if (isForced) return { kind: "go", ticket: -1 };
-      if (state === "open") {
-        if (nowMs < untilMs) return { kind: "away", untilMs };
-        state = "probing";
-        return go();
+  get state(): BreakerState {
+    return this.#state;
+  }
+
+  admit(nowMs: number, urgency: Urgency): Admission {
+    if (this.#state === "open") {
+      if (this.#isAway(nowMs)) {
+        return urgency === "no" ? { kind: "away", untilMs: this.#untilMs } : this.#goUncounted();
       }
-      return mustWait() ? { kind: "wait" } : go();
-    },
-    settle: (ticket, isSuccess, nowMs) => {
-      if (ticket !== epoch) return null;
-      underWay -= 1;
-      return isSuccess ? succeeded() : failed(nowMs);
-    },
-    awayUntilMs: (nowMs) => (state === "open" && nowMs < untilMs ? untilMs : 0),
-    mustWait,
-    state: () => state,
-  };
+      this.#state = "probing";
+    } else if (this.mustWait()) {
+      return urgency === "last" ? this.#goUncounted() : { kind: "wait" };
+    }
+    this.#underWay += 1;
+    return { kind: "go", ticket: this.#mark };
+  }
+
+  /** Each admitted request once. Returns the state it changed to, or null. */
+  settle(ticket: Ticket, isSuccess: boolean, nowMs: number): BreakerState | null {
+    if (ticket < 0) {
+      const isNews = this.#state === "open" && isSuccess && ~ticket >= this.#openedAt;
+      return isNews ? this.#ramp() : null;
+    }
+    if (ticket < this.#openedAt) return null;
+    this.#underWay -= 1;
+    return isSuccess ? this.#succeeded() : this.#failed(ticket, nowMs);
+  }
+
+  /** Until when the endpoint is to be left alone; 0 when it need not be. */
+  awayUntilMs(nowMs: number): number {
+    return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
+  }
+
+  /** Whether `admit` would say `wait` to a delivery whose last attempt it is not. */
+  mustWait(): boolean {
+    if (this.#state === "ramping") return this.#underWay >= this.#places;
+    return this.#state === "probing";
+  }
+
+  /** Beside the probe, and beyond the places of a ramp. */
+  #goUncounted(): Admission {
+    return { kind: "go", ticket: ~this.#mark };
+  }
+
+  /** Never for longer than it once said: the clock may have been set back. */
+  #isAway(nowMs: number): boolean {
+    return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
+  }
+
+  #succeeded(): BreakerState | null {
+    if (this.#state === "probing") return this.#ramp();
+    this.#failures = 0;
+    if (this.#state === "closed") return null;
+    this.#succeededAgain += 1;
+    this.#places += 1;
+    return this.#succeededAgain >= this.#placesMax ? this.#close() : null;
+  }
+
+  #failed(ticket: Ticket, nowMs: number): BreakerState | null {
+    if (this.#state === "probing") return this.#open(nowMs);
+    if (this.#failures === 0 || nowMs < this.#failingSinceMs) this.#failingSinceMs = nowMs;
+    this.#failures += 1;
+    if (this.#state === "ramping") {
+      if (ticket >= this.#halvedAt) this.#halve();
+      return this.#failures >= RAMP_FAILURES_TO_OPEN ? this.#open(nowMs) : null;
+    }
+    const isLong = nowMs - this.#failingSinceMs >= FAILING_FOR_MS;
+    return this.#failures >= FAILURES_TO_OPEN && isLong ? this.#open(nowMs) : null;
+  }
+
+  #halve(): void {
+    this.#places = Math.max(RAMP_FIRST, Math.floor(this.#places / 2));
+    this.#mark += 1;
+    this.#halvedAt = this.#mark;
+  }
+
+  #open(nowMs: number): BreakerState {
+    this.#openMs = this.#openMs === 0 ? OPEN_FIRST_MS : Math.min(this.#openMs * 2, OPEN_MAX_MS);
+    this.#untilMs = nowMs + this.#openMs;
+    this.#failures = 0;
+    this.#underWay = 0;
+    this.#mark += 1;
+    this.#openedAt = this.#mark;
+    this.#state = "open";
+    return this.#state;
+  }
+
+  #ramp(): BreakerState {
+    this.#failures = 0;
+    this.#openMs = 0;
+    this.#places = RAMP_FIRST;
+    this.#succeededAgain = 1;
+    this.#state = "ramping";
+    return this.#succeededAgain >= this.#placesMax ? this.#close() : this.#state;
+  }
+
+  #close(): BreakerState {
+    this.#failures = 0;
+    this.#openMs = 0;
+    this.#state = "closed";
+    return this.#state;
+  }
 }
 
 /**
  * Whether a delivery goes out although its endpoint's breaker is open. A breaker only spaces
- * attempts: at most two parkings without an attempt come between two attempts, so that every delivery
- * is requested several times in its window.
+ * attempts, so that every delivery is requested several times in its window: at most two parkings
+ * without an attempt come between two attempts, and at most a quarter of the window, which counts
+ * where a parked delivery comes back behind a long backlog.
  *
  * @param parked times parked, with and without an attempt
  * @param attempts attempts made
+ * @param ageShare how much of its window is over, 0 to 1
  */
-export function isKeptAwayLongEnough(parked: number, attempts: number): boolean {
-  return parked - attempts >= 2 * (attempts + 1);
+export function isKeptAwayLongEnough(parked: number, attempts: number, ageShare: number): boolean {
+  return parked - attempts >= 2 * (attempts + 1) || ageShare * 4 >= attempts + 1;
 }

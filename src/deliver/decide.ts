@@ -20,7 +20,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
 import { judge, type Outcome } from "./outcome.ts";
-import { delayAfterAttempt, delayWithoutAttempt, type RetryPolicy } from "./park.ts";
+import { delayAfterAttempt, delayWithin, delayWithoutAttempt, type RetryPolicy } from "./park.ts";
 import { allRejected, expired, type Output, parked } from "./plan.ts";
 
 export interface EndpointResult {
@@ -78,9 +78,11 @@ export function decide(
       return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
     }
     const waitMs = result.untilMs - nowMs;
-    const delayMs = delayWithoutAttempt(policy, waitMs, nowMs, endOf(delivery, policy, nowMs));
-    const own = { ...delivery, endpoint };
-    return delayMs === null ? expired(own, policy) : parked(own, delayMs, result.untilMs, nowMs);
+    const endAtMs = endOf(delivery, policy, nowMs);
+    const delayMs =
+      delayWithoutAttempt(policy, waitMs, nowMs, endAtMs) ??
+      delayWithin(policy, waitMs, nowMs, endAtMs);
+    return parked({ ...delivery, endpoint }, delayMs, result.untilMs, nowMs);
   });
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }

@@ -33,6 +33,8 @@ import type { OwnedPartition, PartitionWork, WorkPorts } from "./work-ports.ts";
 
 /** Most deliveries parked without an attempt; SPEC section 8.6. */
 const PARKED_PER_SECOND = 1_000;
+/** Far below what is kept free of the window for a last attempt (`park.ts`). */
+const RELEASE_EVERY_MS = 500;
 
 interface Owner {
   readonly partition: OwnedPartition;
@@ -74,6 +76,7 @@ export class DestinationWork {
   /** Next in turn, but a rate makes it wait. */
   #limited: Item | undefined;
   #isWaiting = false;
+  #isReleasing = false;
 
   constructor(
     destination: WebhookDestination,
@@ -156,14 +159,26 @@ export class DestinationWork {
   }
 
   #considerAttempt(item: Item, planned: PlannedAttempt, nowMs: number): void {
-    const { endpoints, isForced } = planned;
+    const { endpoints, urgency } = planned;
     const mustWait = ({ key }: Endpoint) => this.#gates.mustWait(key);
     const [first] = endpoints;
-    if (!isForced && first !== undefined && endpoints.every(mustWait)) {
-      this.#gates.wait(first.key, item);
+    if (urgency !== "last" && first !== undefined && endpoints.every(mustWait)) {
+      this.#gates.wait(first.key, item, planned.lastAfterMs);
+      this.#releaseInTime();
     } else if (this.#goes(item, this.#requestRate, endpoints.length, nowMs)) {
       this.#start(item, planned, nowMs);
     }
+  }
+
+  /** Looks after those that wait at gates, for as long as there are any. */
+  #releaseInTime(): void {
+    if (this.#isReleasing) return;
+    this.#isReleasing = true;
+    this.#ports.after(RELEASE_EVERY_MS, () => {
+      this.#isReleasing = false;
+      if (this.#gates.release(this.#ports.nowMs())) this.#releaseInTime();
+      this.#pump();
+    });
   }
 
   /** Whether a rate lets an item go now; else it waits, and all others with it. */
@@ -188,7 +203,7 @@ export class DestinationWork {
       this.#replace(item, [replacement(output, record, this.#topics, nowMs)]);
       return;
     }
-    const { delivery, endpoints, held, isForced } = planned;
+    const { delivery, endpoints, held, urgency } = planned;
     if (delivery.attempt === 0 && roundsIntegers(parsed.text)) this.#ports.onRounded();
     this.#inFlight += 1;
     item.owner.underWay += 1;
@@ -200,7 +215,7 @@ export class DestinationWork {
     const attempt: Attempt = { item, delivery, results: held.map(leftAlone), pending: 0 };
     const shared = sharedRequest(this.#destination, parsed.webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
-      const ticket = this.#gates.admit(endpoint.key, nowMs, isForced);
+      const ticket = this.#gates.admit(endpoint.key, nowMs, urgency);
       if (ticket === null) {
         attempt.results.push(leftAlone(endpoint));
         continue;

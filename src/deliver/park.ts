@@ -58,6 +58,24 @@ export function delayWithoutAttempt(
   return reach(policy, askedMs, nowMs, endAtMs);
 }
 
+/** From then on no tier ends within the window: what goes out now is the last attempt that fits. */
+export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
+  return endAtMs - cutMarginMs(policy) - tierDelay(policy, 0);
+}
+
+/** The longest tier up to `wantedMs` that ends within the window, else the shortest. */
+export function delayWithin(
+  policy: RetryPolicy,
+  wantedMs: number,
+  nowMs: number,
+  endAtMs: number,
+): number {
+  const fitting = policy.delaysMs.filter(
+    (delayMs) => delayMs <= wantedMs && nowMs + delayMs <= endAtMs,
+  );
+  return fitting.at(-1) ?? tierDelay(policy, 0);
+}
+
 /** The tier of a delivery that was parked that many times. */
 export function tierDelay(policy: RetryPolicy, parked: number): number {
   const { delaysMs } = policy;

@@ -5,25 +5,36 @@
  *   state                                                   plan
  *   its own endpoint is gone from the configuration         dead letter, unknown-destination
  *   the window has ended                                    dead letter, expired
- *   the destination is disabled, a tier ends in the window  park by its tier
- *   the destination is disabled                             dead letter, expired
+ *   the destination is disabled                             park by its tier, or one that ends in
+ *                                                           the window, or the shortest
  *   every endpoint has rejected it                          dead letter, rejected
- *   not-before is in the future, or every endpoint is away  park, if a tier ends in the window
- *   some endpoints are away, and a tier ends in the window  attempt at the others
+ *   no tier ends in the window any more                     attempt at all, the last one
+ *   not-before is in the future, or every endpoint is away  park
+ *   some endpoints are away                                 attempt at the others
  *   anything else                                           attempt at all
  *
  * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
  * An endpoint is away while it asks by `Retry-After` to be left alone, or while its breaker is open,
  * unless the delivery was kept away by breakers often enough (`breaker.ts`). The last attempt that
- * fits the window is made nevertheless.
+ * fits the window is made nevertheless. With `every`, what is left alone during an attempt is parked
+ * after it, so there the last attempt is one that is the last when it has ended.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import { isKeptAwayLongEnough } from "./breaker.ts";
-import { delayWithoutAttempt, type RetryPolicy, tierDelay } from "./park.ts";
+import { isKeptAwayLongEnough, type Urgency } from "./breaker.ts";
+import {
+  delayWithin,
+  delayWithoutAttempt,
+  lastAfterMs,
+  type RetryPolicy,
+  tierDelay,
+} from "./park.ts";
+
+/** The longest that an attempt takes; SPEC section 8.2. */
+const ATTEMPT_MS_MAX = 5_000;
 
 /** A record to write in place of the one in hand. */
 export type Output =
@@ -44,8 +55,9 @@ export type Plan =
       readonly endpoints: readonly Endpoint[];
       /** To leave alone for now. */
       readonly held: readonly Endpoint[];
-      /** Goes out whatever the breakers say. */
-      readonly isForced: boolean;
+      readonly urgency: Urgency;
+      /** Its urgency is `last` from then on. */
+      readonly lastAfterMs: number;
       readonly delivery: Delivery;
     }
   | Output;
@@ -77,39 +89,37 @@ export function plan(
   }
   if (nowMs > endAtMs) return expired(delivery, policy);
   if (!destination.enabled) {
-    const delayMs = tierDelay(policy, delivery.parked);
-    if (nowMs + delayMs > endAtMs) return expired(delivery, policy);
+    const delayMs = delayWithin(policy, tierDelay(policy, delivery.parked), nowMs, endAtMs);
     return parked(delivery, delayMs, delivery.notBeforeMs, nowMs);
   }
   const { rejected } = delivery;
   const open =
     rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
   if (open.length === 0) return allRejected(delivery);
-  const isForced = isKeptAwayLongEnough(delivery.parked, delivery.attempt);
+  const isSplit = destination.deliver === "every" && delivery.endpoint === null;
+  const lastMs = lastAfterMs(policy, endAtMs) - (isSplit ? ATTEMPT_MS_MAX : 0);
+  const attempt = (endpoints: readonly Endpoint[], held: readonly Endpoint[], urgency: Urgency) =>
+    ({ kind: "attempt", delivery, endpoints, held, urgency, lastAfterMs: lastMs }) as const;
+  if (nowMs > lastMs) return attempt(open, [], "last");
+  const ageShare = 1 - (endAtMs - nowMs) / policy.windowMs;
+  const isPressing = isKeptAwayLongEnough(delivery.parked, delivery.attempt, ageShare);
+  const urgency = isPressing ? "kept-away" : "no";
   const notBeforeMs = delivery.notBeforeMs ?? 0;
-  const openUntilMs = ({ key }: Endpoint) => (isForced ? 0 : gates.openUntilMs(key));
+  const openUntilMs = ({ key }: Endpoint) => (isPressing ? 0 : gates.openUntilMs(key));
+  const heldUntilMs = ({ key }: Endpoint) => Math.max(notBeforeMs, gates.heldUntilMs(key));
   const awayUntilMs = (endpoint: Endpoint) =>
-    Math.max(notBeforeMs, gates.heldUntilMs(endpoint.key), openUntilMs(endpoint));
+    Math.max(heldUntilMs(endpoint), openUntilMs(endpoint));
   const isAway = (endpoint: Endpoint) => awayUntilMs(endpoint) > nowMs;
-  if (!open.some(isAway)) return attempt(delivery, open, [], isForced);
+  if (!open.some(isAway)) return attempt(open, [], urgency);
   const endpoints = open.filter((endpoint) => !isAway(endpoint));
+  if (endpoints.length > 0) return attempt(endpoints, open.filter(isAway), urgency);
   const askedMs = Math.min(...open.map(awayUntilMs)) - nowMs;
   // A breaker asks for no time in particular: the tiers space what it keeps away.
   const isBreaker = open.some((endpoint) => openUntilMs(endpoint) > nowMs);
   const waitMs = isBreaker ? Math.max(askedMs, tierDelay(policy, delivery.parked)) : askedMs;
   const delayMs = delayWithoutAttempt(policy, waitMs, nowMs, endAtMs);
-  if (delayMs === null) return attempt(delivery, open, [], true);
-  if (endpoints.length > 0) return attempt(delivery, endpoints, open.filter(isAway), isForced);
-  return parked(delivery, delayMs, nowMs + askedMs, nowMs);
-}
-
-function attempt(
-  delivery: Delivery,
-  endpoints: readonly Endpoint[],
-  held: readonly Endpoint[],
-  isForced: boolean,
-): Plan {
-  return { kind: "attempt", delivery, endpoints, held, isForced };
+  if (delayMs === null) return attempt(open, [], "last");
+  return parked(delivery, delayMs, Math.min(...open.map(heldUntilMs)), nowMs);
 }
 
 function endpointsOf(delivery: Delivery, destination: WebhookDestination): readonly Endpoint[] {

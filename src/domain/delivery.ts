@@ -99,6 +99,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   // One that is no number makes the sum none.
   const times = timestampMs + receivedAtMs + (firstAttemptAtMs ?? 0) + (dueAtMs ?? 0);
   if (Number.isNaN(times + (notBeforeMs ?? 0) + attempt + parked)) return whatIsWrong();
+  if (attempt < 0 || parked < 0) return invalid(attempt < 0 ? "attempt" : "parked", "is below 0");
   const delivery: Delivery = {
     messageId: messageId as MessageId,
     source: source as SourceId,

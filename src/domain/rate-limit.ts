@@ -6,10 +6,11 @@
  *   spacing   one every 1/rate seconds. What a late timer missed is caught up, for at most 50 ms,
  *             so that coarse timers cost no throughput.
  *   window    within any second at most `rate`, however late timers were: the time of the event
- *             that was `rate` events ago has to be a second past.
+ *             that was `rate` events ago has to be a second past. A fraction is rounded up, and the
+ *             second made longer with it: 5 a second in three processes are 2 in 1.2 s in each.
  *
  * The window keeps one number for each event of a second, from the first event on: most of a
- * thousand destinations never need theirs. Rates below one have spacing alone.
+ * thousand destinations never need theirs.
  */
 
 export interface RateLimiter {
@@ -28,20 +29,23 @@ const SECOND_MS = 1_000;
 /** @param perSecond above 0; fractions are fine. */
 export function createRateLimiter(perSecond: number): RateLimiter {
   let spacingMs = SECOND_MS / perSecond;
-  let windowPerSecond = perSecond;
+  let windowSize = Math.ceil(perSecond);
+  let windowMs = (windowSize * SECOND_MS) / perSecond;
   let kept: Float64Array | null = null;
   let at = 0;
   let nextAtMs = Number.NEGATIVE_INFINITY;
+  let lastAtMs = Number.NEGATIVE_INFINITY;
   return {
     take: (nowMs, count = 1) => {
-      kept ??= emptyWindow(windowPerSecond);
+      kept ??= emptyWindow(windowSize);
       const times = kept;
-      const last = times[(at + Math.min(count, times.length) - 1) % times.length];
-      const earliestMs = Math.max(nextAtMs, (last ?? Number.NEGATIVE_INFINITY) + SECOND_MS);
-      // A clock that was set back by more than a second would hold everything until it is there again.
-      if (nowMs < earliestMs && earliestMs - nowMs <= Math.max(SECOND_MS, spacingMs * count)) {
-        return earliestMs - nowMs;
-      }
+      const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
+      const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + windowMs);
+      // A clock that was set back would hold everything until it is there again.
+      const isSetBack = nowMs < lastAtMs - SECOND_MS;
+      if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
+      else if (nowMs < earliestMs) return earliestMs - nowMs;
+      lastAtMs = nowMs;
       for (let counted = 0; counted < count; counted += 1) {
         times[at] = nowMs;
         at = (at + 1) % times.length;
@@ -52,9 +56,10 @@ export function createRateLimiter(perSecond: number): RateLimiter {
     },
     setRate: (rate) => {
       spacingMs = SECOND_MS / rate;
-      windowPerSecond = rate;
+      windowSize = Math.ceil(rate);
+      windowMs = (windowSize * SECOND_MS) / rate;
       if (kept === null) return;
-      const times = emptyWindow(rate);
+      const times = emptyWindow(windowSize);
       const recent = inOrder(kept, at).slice(-times.length);
       times.set(recent, times.length - recent.length);
       kept = times;
@@ -63,8 +68,8 @@ export function createRateLimiter(perSecond: number): RateLimiter {
   };
 }
 
-function emptyWindow(perSecond: number): Float64Array {
-  return new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY);
+function emptyWindow(size: number): Float64Array {
+  return new Float64Array(size).fill(Number.NEGATIVE_INFINITY);
 }
 
 function inOrder(times: Float64Array, at: number): Float64Array {

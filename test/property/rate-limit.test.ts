@@ -44,6 +44,46 @@ test("no second holds more than the rate, however late the timers are", () => {
   );
 });
 
+/** How long it takes until 300 takes, of these sizes in turn, have gone. */
+function timeOf(perSecond: number, counts: readonly number[]) {
+  const limiter = createRateLimiter(perSecond);
+  let nowMs = 0;
+  let events = 0;
+  for (let take = 0; take < 300; take += 1) {
+    const count = counts[take % counts.length] ?? 1;
+    for (let waitMs = limiter.take(nowMs, count); waitMs > 0; ) {
+      nowMs += waitMs;
+      waitMs = limiter.take(nowMs, count);
+    }
+    events += count;
+  }
+  return { expectedMs: (events * 1_000) / perSecond, nowMs };
+}
+
+const anyRate = fc.double({ min: 0.1, max: 20, noNaN: true });
+
+test("over a long time a rate is reached, whatever its fraction", () => {
+  fc.assert(
+    fc.property(anyRate, (perSecond) => {
+      const { nowMs, expectedMs } = timeOf(perSecond, [1]);
+      expect(nowMs).toBeLessThanOrEqual(expectedMs + ROUNDING_MS);
+    }),
+    { numRuns },
+  );
+});
+
+test("over a long time it is not exceeded, however many go together", () => {
+  const together = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 10 });
+  fc.assert(
+    fc.property(anyRate, together, (perSecond, counts) => {
+      const { nowMs, expectedMs } = timeOf(perSecond, counts);
+      // The time that the last ones take up is not over yet.
+      expect(nowMs).toBeGreaterThanOrEqual(expectedMs - 5_000 / perSecond - ROUNDING_MS);
+    }),
+    { numRuns },
+  );
+});
+
 test("events are spread: no two closer than the spacing, but for what late timers missed", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 200 }), (perSecond) => {
@@ -85,4 +125,7 @@ test("a clock that is set back holds nothing up for longer than a second", () =>
   const limiter = createRateLimiter(10);
   expect(limiter.take(1_000_000)).toBe(0);
   expect(limiter.take(500_000)).toBe(0);
+  for (let count = 0; count < 20; count += 1) {
+    expect(limiter.take(500_100 + count * 100)).toBe(0);
+  }
 });

@@ -5,7 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
-import { DeliverWorld, HOUR_MS } from "../support/deliver-world.ts";
+import { DeliverWorld, HOUR_MS, type WorldOptions } from "../support/deliver-world.ts";
+import { createPrng } from "../support/prng.ts";
 import type { Answer, Sent } from "../support/scripted-http.ts";
 import { webhookDestination } from "../support/webhook-destination.ts";
 
@@ -16,19 +17,21 @@ const B = "https://b.example.com/hook";
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
   answer: (sent: Sent, earlier: number) => Answer,
+  more: Partial<WorldOptions> = {},
 ) {
   const destination = webhookDestination({ concurrency: 8, ...given });
-  const world = new DeliverWorld({ destinations: [destination], answer });
+  const world = new DeliverWorld({ destinations: [destination], answer, ...more });
   const stages = [await world.startDeliver(), await world.startDelay()];
   onTestFinished(async () => {
     const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
     await world.clock.advance(60_000);
     await stopped;
   });
+  let appended = 0;
   const append = (count: number, delivery: Partial<Delivery> = {}) => {
-    for (let number = 0; number < count; number += 1) {
-      const messageId = `m-${number}` as MessageId;
-      const key = Buffer.from(`u-${number}`);
+    for (const last = appended + count; appended < last; appended += 1) {
+      const messageId = `m-${appended}` as MessageId;
+      const key = Buffer.from(`u-${appended}`);
       world.append({ destination: destination.id, messageId, ...delivery }, { key });
     }
   };
@@ -88,6 +91,124 @@ test("when the endpoint is back, a probe finds out and the load rises step by st
   expect(world.deadLetters()).toEqual([]);
   const accepted = world.attempts().filter(({ decision }) => decision === "accepted");
   expect(new Set(accepted.map(({ messageId }) => messageId)).size).toBe(600);
+});
+
+test("an endpoint that fails now and then gets after an outage what it got before", async () => {
+  const random = createPrng(5);
+  const requests = async (outageS: number) => {
+    let fromMs = 0;
+    const { world, append } = await worldOf({ urls: [A], concurrency: 32 }, ({ atMs }) => {
+      const isOut = atMs > fromMs + 5_000 && atMs < fromMs + 5_000 + outageS * 1_000;
+      return { status: isOut || random.fraction() < 0.3 ? 503 : 200, afterMs: 100 };
+    });
+    fromMs = world.clock.nowMs();
+    for (let second = 0; second < 60; second += 1) {
+      append(100);
+      await world.clock.advance(1_000);
+    }
+    return world.http.sent.filter(({ atMs }) => atMs >= fromMs + 30_000).length;
+  };
+  const undisturbed = await requests(0);
+  expect(await requests(3)).toBeGreaterThan(undisturbed * 0.8);
+});
+
+test("those kept away often enough do not flood an endpoint that is back", async () => {
+  let backAtMs = Number.POSITIVE_INFINITY;
+  const { world, append } = await worldOf({ urls: [A], concurrency: 64 }, ({ atMs }) => ({
+    status: atMs >= backAtMs ? 200 : 503,
+    afterMs: atMs >= backAtMs ? 2_000 : 50,
+  }));
+  for (let second = 0; second < 180; second += 1) {
+    append(50);
+    await world.clock.advance(1_000);
+  }
+  backAtMs = world.clock.nowMs();
+  for (let second = 0; second < 120; second += 1) {
+    append(50);
+    await world.clock.advance(1_000);
+  }
+  const toldAtMs = (world.http.sent.find(({ atMs }) => atMs >= backAtMs)?.atMs ?? 0) + 2_000;
+  const next = world.http.sent.filter(({ atMs }) => atMs >= toldAtMs && atMs < toldAtMs + 2_000);
+  // Before that nobody knows. From then on two at a time, however many were kept away.
+  expect(next).toHaveLength(2);
+  expect(world.lines.findLast(({ msg }) => msg === "delivery.breaker")?.state).toBe("closed");
+});
+
+test("a backlog that takes longer than the parked ones wait is requested nevertheless", async () => {
+  // The windows and delays of SPEC 8.6, a thousandth of them; a thousand parked in a second.
+  const { world, append } = await worldOf(
+    { urls: [A], concurrency: 64 },
+    () => ({ status: 503, afterMs: 50 }),
+    { windowMs: 14_400, delaysMs: [10, 30, 120, 300, 900, 1_800, 3_600] },
+  );
+  append(10_000);
+  await world.clock.advance(120_000);
+  const letters = world.deadLetters();
+  expect(letters).toHaveLength(10_000);
+  const without = letters.filter((letter) => Number(letter["switchyard-attempt"] ?? 0) === 0);
+  expect(without).toEqual([]);
+});
+
+test("every: one whose window ends is requested, although its endpoint is being probed", async () => {
+  let isProbed = false;
+  const { world, append } = await worldOf({ urls: [A, B], deliver: "every" }, ({ url }) => {
+    if (url === B) return 200;
+    return isProbed ? { status: 200, afterMs: 4_900 } : { status: 503, afterMs: 100 };
+  });
+  append(100);
+  await world.clock.advance(8_000);
+  isProbed = true;
+  const before = world.http.sent.length;
+  append(1);
+  await world.clock.advance(100);
+  append(1, { firstAttemptAtMs: world.clock.nowMs() - 4 * HOUR_MS + 25_000, parked: 3 });
+  await world.clock.advance(100);
+  expect(world.http.sent.slice(before).map(({ url }) => url)).toEqual([A, B, A, B]);
+});
+
+test("one that waits for a probe is requested before its window has ended", async () => {
+  let isProbed = false;
+  const { world, append } = await worldOf(
+    { urls: [A] },
+    () => (isProbed ? { status: 503, afterMs: 4_900 } : { status: 503, afterMs: 100 }),
+    { windowMs: 60_000 },
+  );
+  append(100);
+  await world.clock.advance(8_000);
+  isProbed = true;
+  append(1);
+  await world.clock.advance(100);
+  // 14 s are left: one of 10 s fits, with its margin of 3 s.
+  append(1, { firstAttemptAtMs: world.clock.nowMs() - 46_000, parked: 1, attempt: 1 });
+  const before = world.http.sent.length;
+  await world.clock.advance(900);
+  expect(world.http.sent).toHaveLength(before);
+  await world.clock.advance(700);
+  expect(world.http.sent).toHaveLength(before + 1);
+});
+
+test("a delivery whose count is below 0 is a dead letter, and holds up no other", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => 503);
+  append(1, { parked: -1 });
+  append(1, { attempt: -1 });
+  append(3);
+  await world.clock.advance(5_000);
+  expect(world.deadLetters().map((letter) => letter["switchyard-error"])).toEqual([
+    "the header switchyard-parked is below 0",
+    "the header switchyard-attempt is below 0",
+  ]);
+  expect(world.cluster.records("sw.delays.10s")).toHaveLength(3);
+});
+
+test("a disabled destination's deliveries wait until the window has ended, not less", async () => {
+  const { world, append } = await worldOf({ urls: [A], enabled: false }, () => 200);
+  append(1);
+  await world.clock.advance(4 * HOUR_MS + 60_000);
+  const [letter] = world.deadLetters();
+  const waitedMs =
+    Number(letter?.["switchyard-failed-at"]) - Number(letter?.["switchyard-first-attempt-at"]);
+  expect(waitedMs).toBeGreaterThan(4 * HOUR_MS);
+  expect(waitedMs).toBeLessThan(4 * HOUR_MS + 15_000);
 });
 
 test("with several endpoints an open one counts as failed, and the other one gets everything", async () => {

@@ -205,15 +205,20 @@ test("a delivery for one endpoint is attempted there alone", () => {
   });
 });
 
-test("a disabled destination parks by tier, and expires when none ends in the window", () => {
+test("a disabled destination parks by tier until the window has ended", () => {
   const disabled = webhookDestination({ enabled: false });
   expect(plan(deliveryOf({ parked: 2 }), disabled, POLICY, NOW_MS, free)).toMatchObject({
     kind: "park",
     delayMs: 120_000,
     delivery: { attempt: 0, parked: 3, firstAttemptAtMs: NOW_MS, dueAtMs: NOW_MS + 120_000 },
   });
-  const late = deliveryOf({ parked: 9, firstAttemptAtMs: NOW_MS - 3.5 * HOUR_MS });
-  expect(plan(late, disabled, POLICY, NOW_MS, free)).toMatchObject({ reason: "expired" });
+  const after = (ms: number) => {
+    const late = deliveryOf({ parked: 9, firstAttemptAtMs: NOW_MS - ms });
+    return plan(late, disabled, POLICY, NOW_MS, free);
+  };
+  expect(after(3.5 * HOUR_MS)).toMatchObject({ kind: "park", delayMs: HOUR_MS / 2 });
+  expect(after(4 * HOUR_MS - 1)).toMatchObject({ kind: "park", delayMs: 10_000 });
+  expect(after(4 * HOUR_MS + 1)).toMatchObject({ reason: "expired" });
 });
 
 test("not-before in the future parks it again without an attempt", () => {
@@ -386,7 +391,7 @@ test("a delivery that breakers kept away twice goes out all the same", () => {
   const open = { heldUntilMs: () => 0, openUntilMs: () => NOW_MS + 5_000 };
   expect(plan(deliveryOf({ parked: 2 }), both, POLICY, NOW_MS, open)).toMatchObject({
     kind: "attempt",
-    isForced: true,
+    urgency: "kept-away",
     held: [],
   });
 });
@@ -396,5 +401,39 @@ test("the last attempt that fits the window ignores breakers", () => {
   const firstAttemptAtMs = NOW_MS - POLICY.windowMs + 5_000;
   expect(
     plan(deliveryOf({ parked: 1, firstAttemptAtMs }), both, POLICY, NOW_MS, open),
-  ).toMatchObject({ kind: "attempt", isForced: true });
+  ).toMatchObject({ kind: "attempt", urgency: "last" });
+});
+
+test("so it does while nothing is away, for what may be by the time that it starts", () => {
+  const leftMs = (left: number, deliver: "any" | "every") => {
+    const firstAttemptAtMs = NOW_MS - POLICY.windowMs + left;
+    const destination = { ...both, deliver };
+    const delivery = deliveryOf({ parked: 9, attempt: 9, firstAttemptAtMs });
+    return plan(delivery, destination, POLICY, NOW_MS, free);
+  };
+  const lastMs = 10_000 + cutMarginMs(POLICY);
+  expect(leftMs(lastMs, "any")).toMatchObject({ urgency: "no" });
+  expect(leftMs(lastMs - 1, "any")).toMatchObject({ urgency: "last" });
+  // An attempt takes up to 5 s, and what was held has to be parked after it.
+  expect(leftMs(lastMs + 5_000, "every")).toMatchObject({ urgency: "no" });
+  expect(leftMs(lastMs + 4_999, "every")).toMatchObject({ urgency: "last" });
+});
+
+test("a delivery that is pressed for time goes out although it was parked only once", () => {
+  const open = { heldUntilMs: () => 0, openUntilMs: () => NOW_MS + 5_000 };
+  const delivery = deliveryOf({ parked: 1, firstAttemptAtMs: NOW_MS - HOUR_MS });
+  expect(plan(delivery, both, POLICY, NOW_MS, open)).toMatchObject({ urgency: "kept-away" });
+});
+
+test("every: what was held is parked as long as the window is open", () => {
+  const held = { kind: "held", untilMs: NOW_MS + 60_000 } as const;
+  const results = [
+    { endpoint: A, result: refused },
+    { endpoint: B, result: held },
+  ];
+  const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.windowMs + 12_000 };
+  expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "park", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
+    { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },
+  ]);
 });
