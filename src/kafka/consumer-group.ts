@@ -70,6 +70,11 @@ export interface ConsumerGroup {
   maxWaitTime: number;
   /** When the last heartbeat was answered, in epoch milliseconds. */
   readonly lastRequest: number;
+  /** A new one for each join. */
+  readonly offsetManager: {
+    /** Where the next fetch of the partition begins: a `Long`. */
+    nextOffset(topic: string, partition: number): { toString(): string };
+  };
   joinAndSync(): Promise<void>;
   /** Batches of the node's partitions, an empty one for each without records. */
   fetch(nodeId: string): Promise<FetchedBatch[]>;

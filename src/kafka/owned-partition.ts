@@ -7,6 +7,8 @@
  *   above (retention was faster)    the records between are gone: pass them
  *   below (the log was cut off)     the partition starts anew, with a new handler
  *
+ * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
+ *
  * Everything fetched is kept until it is handed over, so that nothing is fetched twice; the fetch
  * stands still meanwhile, so it is one fetch at most for each broker.
  */

@@ -92,12 +92,16 @@ export class Ownership {
     return this.#backPressure.room(group);
   }
 
-  /** Takes over what was fetched, and hands over what there is room for. */
+  /**
+   * Takes over what was fetched, and hands over what there is room for. A batch counts only where
+   * reading goes on now: while a partition moves to another leader two fetch loops ask for it, and
+   * the former leader's answer, or one from before a reset, comes late.
+   */
   offer(group: ConsumerGroup, batches: readonly FetchedBatch[]): void {
     for (const batch of batches) {
       const { topic, partition } = batch;
       const owned = this.#find(topic, partition);
-      if (owned === undefined) continue;
+      if (owned === undefined || batch.fetchedOffset !== positionOf(group, owned)) continue;
       const remembered = this.#options.memory.get(keyOf(owned)) ?? null;
       if (!owned.offer(batch, remembered)) this.#startAnew(owned).offer(batch, null);
       if (batch.rawMessages.length > 0) {
@@ -208,6 +212,11 @@ export class Ownership {
   #find(topic: string, partition: number): OwnedPartition | undefined {
     return this.#owned.find((owned) => owned.topic === topic && owned.partition === partition);
   }
+}
+
+/** Where the partition's next fetch begins. kafkajs moves it back by itself when it resets an offset. */
+function positionOf(group: ConsumerGroup, { topic, partition }: OwnedPartition): string {
+  return group.offsetManager.nextOffset(topic, partition).toString();
 }
 
 function keyOf({ topic, partition }: OwnedPartition): string {
