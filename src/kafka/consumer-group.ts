@@ -69,7 +69,7 @@ export interface ConsumerGroup {
   /** Read anew for each fetch. */
   maxWaitTime: number;
   /** When the last heartbeat was answered, in epoch milliseconds. */
-  readonly lastRequest: number;
+  lastRequest: number;
   /** A new one for each join. */
   readonly offsetManager: {
     /** Where the next fetch of the partition begins: a `Long`. */

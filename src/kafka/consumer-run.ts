@@ -122,10 +122,10 @@ export class ConsumerRun {
   /** Drains, commits, leaves the group, closes the connections. Never rejects. */
   async stop(): Promise<void> {
     // kafkajs hangs when it is stopped before it has joined.
-    const untilMs = Date.now() + LEAVE_LIMIT_MS;
+    const untilMs = performance.now() + LEAVE_LIMIT_MS;
     for (let leftMs = LEAVE_LIMIT_MS; this.#state === "joining" && leftMs > 0; ) {
       await this.#wake.wait(leftMs);
-      leftMs = untilMs - Date.now();
+      leftMs = untilMs - performance.now();
     }
     await this.#giveUp();
     await this.#close(null);
@@ -167,13 +167,14 @@ export class ConsumerRun {
     }
     await this.#giveUp();
     if (this.#state === "leaving") this.#state = "joining";
+    // Not when the answer is read: a process may have been frozen before that.
+    this.#lease.begin();
   }
 
   #assigned(assignment: Readonly<Record<string, readonly number[]>>): void {
     const group = this.#group;
     if (group === null || this.#state !== "joining") return;
     this.#epoch += 1;
-    this.#lease.begin();
     this.#ownership.assign(group, assignment);
     this.#state = "taking";
     this.#wake.fire();
@@ -191,8 +192,8 @@ export class ConsumerRun {
       const batches = await this.#interrupt.orElse(fetch(), []);
       // A process that was frozen finds what brokers have sent to it long ago. Others have that by
       // now: the heartbeat says so, and throws.
-      if (!this.#lease.isCertain()) await group.heartbeat({ interval: 0 });
-      if (this.#epoch === epoch && this.#state === "taking") {
+      const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(group));
+      if (isCertain && this.#epoch === epoch && this.#state === "taking") {
         this.#ownership.offer(group, batches);
       }
       this.#unknownTopic = 0;

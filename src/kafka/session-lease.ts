@@ -7,6 +7,9 @@
  *   answered that the group is rebalancing      the same: the partitions are still its own
  *   answered that the member is not known       not any more
  *   not answered                                nobody can say
+ *
+ * The time is the time of day: unlike a monotonic clock it goes on while a machine sleeps. So it may
+ * be set back: what seems to lie ahead says nothing then.
  */
 
 import type { ConsumerGroup } from "./consumer-group.ts";
@@ -14,6 +17,8 @@ import { errorTypes } from "./kafka-error.ts";
 
 /** What is begun in certainty still needs a moment. */
 const CERTAIN_SHARE = 0.9;
+/** The first heartbeat may be one that is under way for too long; the next one is new. */
+const HEARTBEATS_MAX = 2;
 
 export class SessionLease {
   readonly #certainMs: number;
@@ -22,13 +27,13 @@ export class SessionLease {
   #askedAtMs: number | null = null;
   #knownAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @param nowMs time of day: unlike a monotonic clock it goes on while a machine sleeps. */
+  /** @param nowMs time of day. */
   constructor(sessionTimeoutMs: number, nowMs: () => number) {
     this.#certainMs = sessionTimeoutMs * CERTAIN_SHARE;
     this.#nowMs = nowMs;
   }
 
-  /** The group has just taken this member in. */
+  /** The group is about to take this member in, no sooner than now. */
   begin(): void {
     this.#knownAtMs = this.#nowMs();
   }
@@ -39,13 +44,15 @@ export class SessionLease {
     group.heartbeat = async (request) => {
       this.#askedAtMs ??= this.#nowMs();
       const askedAtMs = this.#askedAtMs;
+      // kafkajs would send none until the clock is there again.
+      if (group.lastRequest > this.#nowMs()) group.lastRequest = 0;
       const before = group.lastRequest;
       try {
         await heartbeat(request);
         // None is sent when the last one is not long ago.
-        if (group.lastRequest !== before) this.#knownAtMs = Math.max(this.#knownAtMs, askedAtMs);
+        if (group.lastRequest !== before) this.#knownAtMs = askedAtMs;
       } catch (error) {
-        if (isRebalancing(error)) this.#knownAtMs = Math.max(this.#knownAtMs, askedAtMs);
+        if (isRebalancing(error)) this.#knownAtMs = askedAtMs;
         throw error;
       } finally {
         this.#askedAtMs = null;
@@ -55,7 +62,16 @@ export class SessionLease {
 
   /** Whether it is certain that the coordinator has not given this member up. */
   isCertain(): boolean {
-    return this.#nowMs() - this.#knownAtMs < this.#certainMs;
+    const agoMs = this.#nowMs() - this.#knownAtMs;
+    return agoMs >= 0 && agoMs < this.#certainMs;
+  }
+
+  /** Asks the coordinator if need be. Throws what a heartbeat throws. */
+  async makeCertain(group: ConsumerGroup): Promise<boolean> {
+    for (let sent = 0; !this.isCertain() && sent < HEARTBEATS_MAX; sent += 1) {
+      await group.heartbeat({ interval: 0 });
+    }
+    return this.isCertain();
   }
 }
 

@@ -1,9 +1,10 @@
 // How long a member can be certain that the group's coordinator has not given it up.
 
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { ConsumerGroup } from "../../src/kafka/consumer-group.ts";
 import { SessionLease } from "../../src/kafka/session-lease.ts";
+import { GroupWorld } from "../support/kafkajs-group.ts";
 
 /** A group whose heartbeats the test answers. */
 function world() {
@@ -17,9 +18,11 @@ function world() {
     },
   };
   const lease = new SessionLease(10_000, () => nowMs);
-  lease.watch(group as unknown as ConsumerGroup);
+  const watched = group as unknown as ConsumerGroup;
+  lease.watch(watched);
   return {
     lease,
+    makeCertain: () => lease.makeCertain(watched),
     pass: (ms: number) => {
       nowMs += ms;
     },
@@ -91,4 +94,56 @@ test.each([
   refuse(type);
   await expect(asked).rejects.toThrow("refused");
   expect(lease.isCertain()).toBe(isCertain);
+});
+
+test("a heartbeat that was under way during a freeze does not do: another one is sent", async () => {
+  const { lease, pass, ask, accept, makeCertain } = world();
+  lease.begin();
+  const underWay = ask();
+  pass(20_000);
+  const certain = makeCertain();
+  accept();
+  await underWay;
+  expect(lease.isCertain()).toBe(false);
+  await new Promise(setImmediate);
+  pass(1);
+  accept();
+  expect([await certain, lease.isCertain()]).toEqual([true, true]);
+});
+
+test("who cannot become certain is told so, not kept waiting", async () => {
+  const { pass, lease, passOver, makeCertain } = world();
+  lease.begin();
+  pass(20_000);
+  const certain = makeCertain();
+  for (let heartbeat = 0; heartbeat < 3; heartbeat += 1) {
+    passOver();
+    await new Promise(setImmediate);
+  }
+  expect(await certain).toBe(false);
+});
+
+describe("a clock that is set back", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("stops no heartbeat of kafkajs, and what is known is asked again", async () => {
+    const hooks = { beforeJoin: async () => undefined, offsetsFetched: () => undefined };
+    const { group, coordinator } = new GroupWorld(hooks);
+    const lease = new SessionLease(10_000, Date.now);
+    lease.watch(group);
+    lease.begin();
+    vi.setSystemTime(Date.now() - 600_000);
+    expect(lease.isCertain()).toBe(false);
+    for (let second = 0; second < 10; second += 1) {
+      vi.setSystemTime(Date.now() + 1_000);
+      await group.heartbeat({ interval: 2_500 });
+    }
+    expect(coordinator.heartbeats).toBe(4);
+    expect(lease.isCertain()).toBe(true);
+  });
 });
