@@ -7,6 +7,9 @@
  *   leaving    wait                        drain; then commit; then fence
  *   over       end                         stop, crash
  *
+ * What stays until somebody acts (a damaged batch, a right that is missing) is left like a stop: a
+ * run that began where this one did would deliver the same again, and so would the next.
+ *
  * Records come in where kafkajs fetches: our wrapper around `ConsumerGroup.fetch` takes the batches
  * and gives kafkajs none, so that nothing waits in its queues when a rebalance comes. A fetch loop
  * is held by not returning from there, heartbeating meanwhile; an error of the heartbeat goes on to
@@ -20,7 +23,7 @@ import type { Client, Clients } from "./connection.ts";
 import { consumerTimes, fetchBytesMax } from "./consumer-config.ts";
 import { type ConsumerGroup, consumerGroupHooks, type FetchedBatch } from "./consumer-group.ts";
 import { FetchPace } from "./fetch-pace.ts";
-import { errorTypes } from "./kafka-error.ts";
+import { errorTypes, troubleOf } from "./kafka-error.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
 import { type Memory, Ownership } from "./ownership.ts";
 import type { ConsumeOptions, PartitionProgress } from "./port.ts";
@@ -201,12 +204,19 @@ export class ConsumerRun {
     } catch (error) {
       // The other brokers' fetch loops must end before kafkajs does anything about it.
       this.#interrupt.fire();
-      if (errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION")) {
-        this.#unknownTopic += 1;
-        if (this.#unknownTopic >= UNKNOWN_TOPIC_MAX) this.#fail(error as Error);
+      if (this.#isFinal(error)) {
+        // As the member that it still is: kafkajs leaves the group before it calls this a crash.
+        await this.#giveUp();
+        this.#fail(error as Error);
       }
       throw error;
     }
+  }
+
+  #isFinal(error: unknown): boolean {
+    if (!errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION")) return troubleOf(error) === "fatal";
+    this.#unknownTopic += 1;
+    return this.#unknownTopic >= UNKNOWN_TOPIC_MAX;
   }
 
   /** Drains, commits, fences. Joins the one under way. */

@@ -1,34 +1,19 @@
 /**
- * kafkajs' own `ConsumerGroup` with one partition, as it is after a join. Brokers answer a fetch
- * when the test says so, so that an answer can come late.
+ * kafkajs' own `ConsumerGroup` with one partition. Brokers answer a fetch when the test says so, so
+ * that an answer can come late.
  */
 
-import type { Assigner, Cluster, Logger } from "kafkajs";
+import type { Cluster, ConsumerConfig, Logger } from "kafkajs";
 
-import {
-  type ConsumerGroup,
-  type ConsumerGroupHooks,
-  consumerGroupHooks,
-} from "../../src/kafka/consumer-group.ts";
-import { loadInternal } from "../../src/kafka/kafkajs.ts";
+import type { ConsumerGroup } from "../../src/kafka/consumer-group.ts";
+import { AssignerProtocol, loadInternal } from "../../src/kafka/kafkajs.ts";
 
 export const TOPIC = "t";
 export const PARTITION = 0;
 
-export type KafkajsGroup = ConsumerGroup & {
-  subscriptionState: { assign(assignment: readonly object[]): void };
-  offsetManager: ConsumerGroup["offsetManager"];
-  lastRequest: number;
-  memberId: string;
-  coordinator: object;
-};
-
 const Group = loadInternal("src/consumer/consumerGroup.js") as new (
   options: object,
-) => KafkajsGroup;
-const OffsetManager = loadInternal("src/consumer/offsetManager/index.js") as new (
-  options: object,
-) => ConsumerGroup["offsetManager"];
+) => ConsumerGroup;
 
 interface CommitRequest {
   readonly topics: readonly { readonly partitions: readonly { readonly offset: string }[] }[];
@@ -39,13 +24,30 @@ class Coordinator {
   readonly commits: number[] = [];
   readonly versions = {};
   heartbeats = 0;
+  /** Called before it answers. */
+  onSync: () => void = () => undefined;
+  onHeartbeat: () => void = () => undefined;
+  onCommit: () => Promise<void> = async () => undefined;
 
   isConnected(): boolean {
     return true;
   }
 
+  async joinGroup(): Promise<object> {
+    return { generationId: 1, leaderId: "another", memberId: "m", members: [] };
+  }
+
+  async syncGroup(): Promise<object> {
+    this.onSync();
+    const assignment = { [TOPIC]: [PARTITION] };
+    const { MemberAssignment } = AssignerProtocol;
+    const userData = Buffer.alloc(0);
+    return { memberAssignment: MemberAssignment.encode({ version: 0, assignment, userData }) };
+  }
+
   async heartbeat(): Promise<void> {
     this.heartbeats += 1;
+    this.onHeartbeat();
   }
 
   async offsetFetch(): Promise<object> {
@@ -53,6 +55,7 @@ class Coordinator {
   }
 
   async offsetCommit({ topics }: CommitRequest): Promise<void> {
+    await this.onCommit();
     this.commits.push(Number(topics[0]?.partitions[0]?.offset));
   }
 }
@@ -64,15 +67,21 @@ interface Asked {
 }
 
 export class GroupWorld {
-  readonly group: KafkajsGroup;
+  readonly group: ConsumerGroup;
   readonly coordinator = new Coordinator();
   leader = "1";
   readonly #asked = new Map<string, (asked: Asked) => void>();
 
-  constructor(hooks: ConsumerGroupHooks) {
+  /** @param emit is told of events such as `consumer.group_join`. */
+  constructor(
+    { partitionAssigners = [] }: Pick<ConsumerConfig, "partitionAssigners">,
+    emit: (event: string, payload: unknown) => void = () => undefined,
+  ) {
     const offsets = {};
     const cluster = {
+      refreshMetadata: async () => undefined,
       refreshMetadataIfNecessary: async () => undefined,
+      findGroupCoordinator: async () => this.coordinator,
       findTopicPartitionMetadata: () => [{ partitionId: PARTITION, leader: this.leader }],
       committedOffsets: () => offsets,
       defaultOffset: () => -2,
@@ -82,27 +91,21 @@ export class GroupWorld {
           new Promise<object>((answer, refuse) => this.#asked.get(nodeId)?.({ answer, refuse })),
       }),
     } as unknown as Cluster;
-    const { partitionAssigners } = consumerGroupHooks(() => ({}) as Assigner, hooks);
-    for (const hook of partitionAssigners) hook({ cluster, groupId: "g", logger: {} as Logger });
-
+    const assigners = partitionAssigners.map((create) =>
+      create({ cluster, groupId: "g", logger: {} as Logger }),
+    );
     const silent = () => undefined;
     const logger: object = { namespace: () => logger, debug: silent, info: silent, error: silent };
-    const options = {
+    this.group = new Group({
       cluster,
       groupId: "g",
       topics: [TOPIC],
       topicConfigurations: { [TOPIC]: {} },
-      instrumentationEmitter: { emit: silent },
+      assigners,
+      instrumentationEmitter: { emit },
       logger,
-      coordinator: this.coordinator,
-      memberAssignment: { [TOPIC]: [PARTITION] },
       maxWaitTimeInMs: 10,
-    };
-    this.group = new Group(options);
-    this.group.memberId = "m";
-    this.group.coordinator = this.coordinator;
-    this.group.subscriptionState.assign([{ topic: TOPIC, partitions: [PARTITION] }]);
-    this.group.offsetManager = new OffsetManager(options);
+    });
   }
 
   /** A fetch loop asks its broker; each of the two gives what kafkajs makes of the answer. */
@@ -126,6 +129,10 @@ export class GroupWorld {
       outOfRange: () => {
         const where = { topic: TOPIC, partition: PARTITION };
         refuse(Object.assign(new Error("gone"), { name: "KafkaJSOffsetOutOfRange", ...where }));
+        return fetched;
+      },
+      failed: (error: Error) => {
+        refuse(error);
         return fetched;
       },
     };

@@ -3,6 +3,8 @@
 
 import { expect, test } from "vitest";
 
+import { consumerGroupHooks } from "../../src/kafka/consumer-group.ts";
+import { PartitionAssigners } from "../../src/kafka/kafkajs.ts";
 import { Ownership } from "../../src/kafka/ownership.ts";
 import { SessionLease } from "../../src/kafka/session-lease.ts";
 import { Signal } from "../../src/kafka/signal.ts";
@@ -15,7 +17,7 @@ function range(from: number, to: number): number[] {
 }
 
 /** A member that owns one partition and has committed nothing. */
-function world() {
+async function world() {
   const lines = new LogLines();
   const taker = new Taker();
   let resets = 0;
@@ -39,11 +41,14 @@ function world() {
     },
     log: lines.log,
   });
-  const kafka = new GroupWorld({
-    beforeJoin: async () => undefined,
-    offsetsFetched: (fetched) => ownership.offsetsFetched(fetched),
-  });
+  const kafka = new GroupWorld(
+    consumerGroupHooks(PartitionAssigners.roundRobin, {
+      beforeJoin: async () => undefined,
+      offsetsFetched: (fetched) => ownership.offsetsFetched(fetched),
+    }),
+  );
   const { group } = kafka;
+  await group.joinAndSync();
   ownership.assign(group, { [TOPIC]: [PARTITION] });
   const fetch = async (nodeId: string) => {
     const { answered, outOfRange } = await kafka.fetch(nodeId);
@@ -62,7 +67,7 @@ test.each([
   ["an empty answer", []],
   ["an answer with records", range(100, 120)],
 ])("%s that comes late from a former leader changes nothing", async (_name, late) => {
-  const { kafka, taker, offsets, ownership, commits, fetch, lines } = world();
+  const { kafka, taker, offsets, ownership, commits, fetch, lines } = await world();
   await (await fetch("1")).answers(range(0, 100));
   const fromFormer = await fetch("1");
   kafka.leader = "2";
@@ -79,7 +84,7 @@ test.each([
 });
 
 test("a log that was cut off is read anew from its beginning, with a new handler", async () => {
-  const { taker, offsets, ownership, commits, fetch, lines, resets } = world();
+  const { taker, offsets, ownership, commits, fetch, lines, resets } = await world();
   await (await fetch("1")).answers(range(0, 100));
   for (const taken of taker.taken.slice(0, 50)) taker.finish(taken);
   await (await fetch("1")).isOutOfRange();
@@ -97,7 +102,7 @@ test("a log that was cut off is read anew from its beginning, with a new handler
 });
 
 test("an answer from before a reset passes nothing that is read after it", async () => {
-  const { kafka, taker, offsets, ownership, commits, fetch } = world();
+  const { kafka, taker, offsets, ownership, commits, fetch } = await world();
   await (await fetch("1")).answers(range(0, 100));
   const fromFormer = await fetch("1");
   kafka.leader = "2";

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { ConsumerGroup } from "../../src/kafka/consumer-group.ts";
+import { PartitionAssigners } from "../../src/kafka/kafkajs.ts";
 import { SessionLease } from "../../src/kafka/session-lease.ts";
 import { GroupWorld } from "../support/kafkajs-group.ts";
 
@@ -132,8 +133,10 @@ describe("a clock that is set back", () => {
   });
 
   test("stops no heartbeat of kafkajs, and what is known is asked again", async () => {
-    const hooks = { beforeJoin: async () => undefined, offsetsFetched: () => undefined };
-    const { group, coordinator } = new GroupWorld(hooks);
+    const { group, coordinator } = new GroupWorld({
+      partitionAssigners: [PartitionAssigners.roundRobin],
+    });
+    await group.joinAndSync();
     const lease = new SessionLease(10_000, Date.now);
     lease.watch(group);
     lease.begin();

@@ -1,0 +1,115 @@
+// One run of a consumer, with kafkajs' own group: what it leaves behind when it ends, and what it
+// makes sure of before it hands records over.
+
+import type { ConsumerConfig } from "kafkajs";
+import { afterEach, expect, test, vi } from "vitest";
+
+import type { Clients } from "../../src/kafka/connection.ts";
+import { ConsumerRun } from "../../src/kafka/consumer-run.ts";
+import { DamagedBatchError } from "../../src/kafka/damaged-batch.ts";
+import { GroupWorld, TOPIC } from "../support/kafkajs-group.ts";
+import { LogLines } from "../support/log-lines.ts";
+import { Taker } from "../support/taker.ts";
+
+const JOINED = "consumer.group_join";
+const DAMAGED = new DamagedBatchError("its length is 0", 10);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A run that has not joined yet; the test is its fetch loop. */
+function world() {
+  const listeners = new Map<string, (event: { readonly payload: unknown }) => void>();
+  const started = Promise.withResolvers<GroupWorld>();
+  const consumer = (config: ConsumerConfig) => ({
+    events: { GROUP_JOIN: JOINED, CRASH: "consumer.crash" },
+    on: (event: string, listener: (event: { readonly payload: unknown }) => void) =>
+      listeners.set(event, listener),
+    connect: async () => undefined,
+    subscribe: async () => undefined,
+    run: async () =>
+      started.resolve(
+        new GroupWorld(config, (event, payload) => listeners.get(event)?.({ payload })),
+      ),
+    stop: async () => undefined,
+    disconnect: async () => undefined,
+  });
+  const clients = {
+    connection: { sessionTimeoutMs: 10_000 },
+    create: () => ({ kafka: { consumer }, destroy: () => undefined }),
+  };
+  const taker = new Taker();
+  const run = new ConsumerRun(clients as unknown as Clients, {
+    consume: {
+      groupId: "g",
+      topics: [TOPIC],
+      whenFull: "hold",
+      partitionRecordsMax: 1_000,
+      bytesMax: 1_000_000,
+      drainLimitMs: 0,
+      onAssigned: taker.onAssigned,
+      onCrash: () => undefined,
+    },
+    memory: new Map(),
+    onJoined: () => undefined,
+    onOffsetReset: () => undefined,
+    log: new LogLines().log,
+  });
+  void run.start();
+  return { run, taker, started: started.promise };
+}
+
+/** Ten records are in hand, and the first five of them finished. */
+async function halfDone() {
+  const { run, taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  await (await kafka.fetch("1")).answered([...Array(10).keys()]);
+  for (const taken of taker.taken.slice(0, 5)) taker.finish(taken);
+  return { run, taker, kafka };
+}
+
+test("what was finished is committed before kafkajs hears of a damaged batch", async () => {
+  const { run, kafka } = await halfDone();
+  await expect((await kafka.fetch("1")).failed(DAMAGED)).rejects.toBe(DAMAGED);
+  expect(kafka.coordinator.commits).toEqual([5]);
+  expect(await run.ended).toBe(DAMAGED);
+});
+
+test("a coordinator that does not answer holds up no end", async () => {
+  const { run, kafka } = await halfDone();
+  kafka.coordinator.onCommit = () => new Promise(() => undefined);
+  const fetch = await kafka.fetch("1");
+  vi.useFakeTimers();
+  const ended = expect(fetch.failed(DAMAGED)).rejects.toBe(DAMAGED);
+  await vi.runAllTimersAsync();
+  await ended;
+  expect(await run.ended).toBe(DAMAGED);
+});
+
+test("what may go away gives no partition up", async () => {
+  const { taker, kafka } = await halfDone();
+  const outage = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
+  await expect((await kafka.fetch("1")).failed(outage)).rejects.toBe(outage);
+  await (await kafka.fetch("1")).answered([10, 11]);
+  expect(taker.taken).toHaveLength(12);
+  expect(kafka.coordinator.commits).toEqual([]);
+});
+
+test("a member that was frozen while it joined asks before it hands anything over", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { taker, started } = world();
+  const kafka = await started;
+  const { group, coordinator } = kafka;
+  coordinator.onSync = () => {
+    vi.setSystemTime(Date.now() + 60_000);
+  };
+  await group.joinAndSync();
+  const refused = Object.assign(new Error("who?"), { type: "UNKNOWN_MEMBER_ID" });
+  coordinator.onHeartbeat = () => {
+    throw refused;
+  };
+  await expect((await kafka.fetch("1")).answered([0, 1])).rejects.toBe(refused);
+  expect(taker.taken).toEqual([]);
+});
