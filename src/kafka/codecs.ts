@@ -9,7 +9,9 @@
  *   zstd     zstd frames, with or without the content's size
  *
  * A batch of the size that topics take can hold a thousand times as much: what is inflated is
- * bounded, so that one batch cannot take the process's memory.
+ * bounded, so that one batch cannot take the process's memory. Kafka itself knows no such bound:
+ * `message.max.bytes` and Java's `batch.size` count compressed bytes. Above ours a consumer stops for
+ * good, so it is far from what anybody writes: LZ4's highest ratio for a batch of a mebibyte.
  */
 
 import { promisify } from "node:util";

@@ -43,12 +43,15 @@ export function magicAt(buffer: Buffer, start: number): number | null {
   return buffer[start + MAGIC_AT] ?? null;
 }
 
-/** @param batch exactly one batch. Its messages are added to `messages`. */
+/**
+ * @param batch exactly one batch. Its messages are added to `messages`.
+ * @returns the bytes that it was inflated to, 0 when it was not compressed: the messages keep them.
+ */
 export async function decodeBatch(
   batch: Buffer,
   lookupCodec: LookupCodec,
   messages: FetchedRecord[],
-): Promise<void> {
+): Promise<number> {
   const baseOffset = int64(batch, 0);
   if (batch.length < RECORDS_AT) {
     throw new DamagedBatchError(`it has ${batch.length} bytes, fewer than its header`, baseOffset);
@@ -77,6 +80,7 @@ export async function decodeBatch(
   if (messages.length === before || messages.at(-1)?.offset !== lastOffset) {
     messages.push(new FetchedRecord(read, lastOffset, 0, REMOVED, REMOVED));
   }
+  return records === batch ? 0 : records.length;
 }
 
 function readHeader(batch: Buffer, firstOffset: number, reader: RecordReader): RecordBatch {

@@ -3,7 +3,10 @@
  *
  * Stands in for kafkajs' `decodeMessages`, which adds a batch's records to the others as arguments
  * of one call and so runs out of stack at about 100,000. A batch at the end that the broker has
- * cut off is left for the next fetch; the first one is always whole (KIP-74). Topic and partition
+ * cut off is left for the next fetch; the first one is always whole (KIP-74). So is what comes after
+ * compressed batches that hold very much, over all partitions of the response: what a fetch may return
+ * is counted compressed, and a kilobyte can hold megabytes. kafkajs asks for the partitions in another
+ * order each time, so that each comes to be the first. Topic and partition
  * are read before the records and not handed on, so an error about a batch gets them here: the
  * response is walked once more, up to the partition that the error came from.
  */
@@ -28,6 +31,16 @@ interface Decoder {
 /** Of the difference between a batch's first offset and its last. */
 const LAST_DELTA_AT = 23;
 
+/** What the batches of one response were inflated to; the last of them may go above it. */
+export const INFLATED_FETCH_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Of one response. */
+interface Inflated {
+  bytes: number;
+}
+
+const inflatedOf = new WeakMap<Buffer, Inflated>();
+
 type DecodeMessages = (decoder: Decoder) => Promise<readonly unknown[]>;
 type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 
@@ -46,16 +59,21 @@ export function endOfBatches(messages: readonly unknown[]): number | null {
   return endOf.get(messages) ?? null;
 }
 
-/** @param records all that the response has of one partition */
+/**
+ * @param records all that the response has of one partition
+ * @param inflated what those of its other partitions were, before and after
+ */
 export async function decodeRecords(
   records: Buffer,
   lookupCodec: LookupCodec,
   decodeMessageSet: DecodeMessageSet,
+  inflated: Inflated = { bytes: 0 },
 ): Promise<readonly unknown[]> {
   if (records.length === 0) return [];
   const messages: FetchedRecord[] = [];
   let start = 0;
   for (;;) {
+    if (inflated.bytes > INFLATED_FETCH_BYTES_MAX) return messages;
     const bytes = batchBytes(records, start);
     if (bytes !== null && bytes < BATCH_LENGTH_END) {
       throw new DamagedBatchError(
@@ -73,7 +91,8 @@ export async function decodeRecords(
       const damage = `it announces ${bytes} bytes and has ${records.length}`;
       throw new DamagedBatchError(damage, offsetAt(records, start));
     }
-    await decodeBatch(records.subarray(start, start + bytes), lookupCodec, messages);
+    const batch = records.subarray(start, start + bytes);
+    inflated.bytes += await decodeBatch(batch, lookupCodec, messages);
     endOf.set(messages, offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1);
     start += bytes;
     if (start === records.length) return messages;
@@ -103,8 +122,11 @@ export const fetchDecoder: Replacement = {
       const bytes = Math.max(0, decoder.buffer.readInt32BE(position));
       decoder.offset += 4 + bytes;
       const records = decoder.buffer.subarray(position + 4, position + 4 + bytes);
+      const inflated = inflatedOf.get(decoder.buffer) ?? { bytes: 0 };
       try {
-        return await decodeRecords(records, lookupCodec, messageSet);
+        const messages = await decodeRecords(records, lookupCodec, messageSet, inflated);
+        if (inflated.bytes > 0) inflatedOf.set(decoder.buffer, inflated);
+        return messages;
       } catch (error) {
         if (error instanceof DamagedBatchError) positionOf.set(error, position);
         throw error;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { DamagedBatchError } from "../../src/kafka/damaged-batch.ts";
-import { decodeRecords } from "../../src/kafka/decode-fetch.ts";
+import { decodeRecords, INFLATED_FETCH_BYTES_MAX } from "../../src/kafka/decode-fetch.ts";
 import { loadInternal } from "../../src/kafka/kafkajs.ts";
 import { altered, decode, encodeBatch } from "../support/record-batches.ts";
 
@@ -84,11 +84,18 @@ test("message sets of Kafka before 0.11 are left to kafkajs", async () => {
 });
 
 interface FetchResponse {
-  decode(payload: Buffer): Promise<unknown>;
+  decode(payload: Buffer): Promise<{
+    readonly responses: readonly {
+      readonly partitions: readonly { readonly messages: readonly { readonly offset: number }[] }[];
+    }[];
+  }>;
 }
 
-/** A Fetch response with two topics of two partitions each; the last partition has the records. */
-function fetchResponse(version: number, records: Buffer): Buffer {
+/**
+ * A Fetch response with two topics of two partitions each; the last partition has the records, and
+ * the second topic's first one others.
+ */
+function fetchResponse(version: number, records: Buffer, others = Buffer.alloc(0)): Buffer {
   const int = (bytes: number, value: number) => {
     const buffer = Buffer.alloc(bytes);
     if (value !== 0) buffer.writeIntBE(value, 0, bytes);
@@ -103,18 +110,18 @@ function fetchResponse(version: number, records: Buffer): Buffer {
     int(4, content.length),
     content,
   ];
-  const topic = (name: string, content: Buffer) => [
+  const topic = (name: string, of5: Buffer, of6: Buffer) => [
     int(2, name.length),
     Buffer.from(name),
     int(4, 2),
-    ...partition(5, Buffer.alloc(0)),
-    ...partition(6, content),
+    ...partition(5, of5),
+    ...partition(6, of6),
   ];
   return Buffer.concat([
     Buffer.alloc(version < 7 ? 4 : 10),
     int(4, 2),
-    ...topic("first", Buffer.alloc(0)),
-    ...topic("second", records),
+    ...topic("first", Buffer.alloc(0), Buffer.alloc(0)),
+    ...topic("second", others, records),
   ]);
 }
 
@@ -139,3 +146,28 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
     });
   },
 );
+
+test("of batches that hold very much only the first are read, over all partitions", async () => {
+  const response = loadInternal("src/protocol/requests/fetch/v11/response.js") as FetchResponse;
+  const value = Buffer.alloc(0.4 * INFLATED_FETCH_BYTES_MAX);
+  const batches = [0, 1, 2, 3].map((baseOffset) =>
+    encodeBatch([{ key: null, value, headers: [] }], { baseOffset, compression: 4 }),
+  );
+  const records = Buffer.concat(await Promise.all(batches));
+  const offsets = async (payload: Buffer) => {
+    const { responses } = await response.decode(payload);
+    const partitions = responses.flatMap((topic) => topic.partitions).slice(2);
+    return partitions.map(({ messages: read }) => read.map(({ offset }) => offset));
+  };
+  const one = records.subarray(0, (await batches[0])?.length);
+  const small = await encodeBatch(messages, { compression: 4 });
+  expect(await offsets(fetchResponse(11, small, records))).toEqual([[0, 1, 2], []]);
+  expect(await offsets(fetchResponse(11, records, one))).toEqual([[0], [0, 1]]);
+  expect(await offsets(fetchResponse(11, small, one))).toEqual([[0], [0, 1, 2]]);
+});
+
+test("one batch is read whatever it holds", async () => {
+  const value = Buffer.alloc(INFLATED_FETCH_BYTES_MAX);
+  const batch = await encodeBatch([{ key: null, value, headers: [] }], { compression: 4 });
+  expect(await decode(Buffer.concat([batch, batch]))).toHaveLength(1);
+});
