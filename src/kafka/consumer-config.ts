@@ -10,6 +10,8 @@
  *                         take longer
  *   bytes of a fetch      a quarter of `bytesMax`, between      they are in memory before they are counted
  *                         64 KiB and 1 MiB
+ *   those of one          with `pause` its share of             each that pauses keeps what was fetched
+ *   partition             `bytesMax`, at least 64 KiB           of it; a larger batch comes whole (KIP-74)
  */
 
 import type { ConsumeOptions } from "./port.ts";
@@ -40,4 +42,14 @@ export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): C
 
 export function fetchBytesMax({ bytesMax }: Pick<ConsumeOptions, "bytesMax">): number {
   return Math.floor(Math.min(FETCH_BYTES_MAX, Math.max(FETCH_BYTES_MIN, bytesMax / 4)));
+}
+
+/** Of one partition of so many. */
+export function partitionFetchBytesMax(
+  { bytesMax, whenFull }: Pick<ConsumeOptions, "bytesMax" | "whenFull">,
+  partitions: number,
+): number {
+  const fetchMax = fetchBytesMax({ bytesMax });
+  if (whenFull === "hold") return fetchMax;
+  return Math.floor(Math.min(fetchMax, Math.max(FETCH_BYTES_MIN, bytesMax / partitions)));
 }

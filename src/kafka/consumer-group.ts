@@ -68,6 +68,8 @@ export interface ConsumerGroup {
   readonly cluster: Cluster;
   /** Read anew for each fetch. */
   maxWaitTime: number;
+  /** Likewise. */
+  maxBytesPerPartition: number;
   /** When the last heartbeat was answered, in epoch milliseconds. */
   lastRequest: number;
   /** A new one for each join. */

@@ -10,7 +10,8 @@
  * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
  *
  * Everything fetched is kept until it is handed over, so that nothing is fetched twice; the fetch
- * stands still meanwhile, so it is one fetch at most for each broker.
+ * stands still meanwhile, so it is one fetch at most for each broker, or with `pause` one for each
+ * partition, which is smaller for that.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";

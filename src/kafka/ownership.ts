@@ -7,7 +7,7 @@ import type { Log } from "../telemetry/log.ts";
 import { BackPressure } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { Committer } from "./committer.ts";
-import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-config.ts";
+import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchBytesMax } from "./consumer-config.ts";
 import type { ConsumerGroup, FetchedBatch, FetchedOffset } from "./consumer-group.ts";
 import { errorTypes } from "./kafka-error.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
@@ -61,6 +61,7 @@ export class Ownership {
     const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
+    group.maxBytesPerPartition = partitionFetchBytesMax(this.#options.consume, all.length);
     const shared = new ByteBudget(bytesMax, bytesCommon);
     this.#own(
       all.map(({ topic, partition }) => {

@@ -133,6 +133,20 @@ test("whenFull pause: bytes that wait in one partition leave the others their sh
   await consumer.stop();
 });
 
+test("whenFull pause: batches larger than a partition's share come in from all of them", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 4);
+  const large = (partition: number) => record(topic, "x".repeat(300_000), partition);
+  const producer = kafka.producer();
+  for (let round = 0; round < 3; round += 1) await producer.send([0, 1, 2, 3].map(large));
+  const taker = new Taker({ finishesAtOnce: true });
+  const limits = { bytesMax: 256 * 1024, whenFull: "pause" } as const;
+  const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+  await taker.untilTaken(12);
+  expect(new Set(taker.taken.map(keyOf)).size).toBe(12);
+  await consumer.stop();
+});
+
 test("200,000 tiny records in one batch are handed over, at most 1,000 at once", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);

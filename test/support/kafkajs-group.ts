@@ -60,8 +60,13 @@ class Coordinator {
   }
 }
 
+interface FetchRequest {
+  readonly topics: readonly { readonly partitions: readonly { readonly maxBytes: number }[] }[];
+}
+
 /** A fetch that its broker has not answered. */
 interface Asked {
+  readonly request: FetchRequest;
   readonly answer: (response: object) => void;
   readonly refuse: (error: Error) => void;
 }
@@ -87,8 +92,10 @@ export class GroupWorld {
       defaultOffset: () => -2,
       fetchTopicsOffset: async () => [{ topic: TOPIC, partitions: [at(0)] }],
       findBroker: async ({ nodeId }: { readonly nodeId: string }) => ({
-        fetch: () =>
-          new Promise<object>((answer, refuse) => this.#asked.get(nodeId)?.({ answer, refuse })),
+        fetch: (request: FetchRequest) =>
+          new Promise<object>((answer, refuse) =>
+            this.#asked.get(nodeId)?.({ request, answer, refuse }),
+          ),
       }),
     } as unknown as Cluster;
     const assigners = partitionAssigners.map((create) =>
@@ -108,12 +115,13 @@ export class GroupWorld {
     });
   }
 
-  /** A fetch loop asks its broker; each of the two gives what kafkajs makes of the answer. */
+  /** A fetch loop asks its broker; each of the three gives what kafkajs makes of the answer. */
   async fetch(nodeId: string) {
     const asked = new Promise<Asked>((resolve) => this.#asked.set(nodeId, resolve));
     const fetched = this.group.fetch(nodeId);
-    const { answer, refuse } = await asked;
+    const { request, answer, refuse } = await asked;
     return {
+      asked: request,
       answered: (offsets: readonly number[], end = 1_000) => {
         const partitions = [
           {

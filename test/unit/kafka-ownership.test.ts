@@ -17,7 +17,7 @@ function range(from: number, to: number): number[] {
 }
 
 /** A member that owns one partition and has committed nothing. */
-async function world() {
+async function world(whenFull: "hold" | "pause" = "hold") {
   const lines = new LogLines();
   const taker = new Taker();
   let resets = 0;
@@ -25,7 +25,7 @@ async function world() {
     consume: {
       groupId: "g",
       topics: [TOPIC],
-      whenFull: "hold",
+      whenFull,
       partitionRecordsMax: 1_000,
       bytesMax: 1_000_000,
       drainLimitMs: 0,
@@ -114,4 +114,11 @@ test("an answer from before a reset passes nothing that is read after it", async
   for (const taken of taker.taken) taker.finish(taken);
   await ownership.giveUp();
   expect(commits).toEqual([-2, 60]);
+});
+
+test("where partitions pause, what is fetched of each is its share", async () => {
+  const { ownership, kafka } = await world("pause");
+  ownership.assign(kafka.group, { [TOPIC]: range(0, 8) });
+  const { asked } = await kafka.fetch("1");
+  expect(asked.topics[0]?.partitions[0]?.maxBytes).toBe(125_000);
 });
