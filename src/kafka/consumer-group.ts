@@ -38,6 +38,8 @@ export interface ConsumerGroupHooks {
    * Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => void;
+  /** Called when joining has failed; resolves with whether to try once more. */
+  readonly joinsAgain: (error: unknown) => Promise<boolean>;
 }
 
 const hooksOf = new WeakMap<object, ConsumerGroupHooks>();
@@ -150,8 +152,16 @@ export const joinHook: Replacement = {
       if (underWay !== undefined) return underWay;
       const joined = (async () => {
         try {
-          await hooksOf.get(this.cluster)?.beforeJoin(this);
-          await join.call(this);
+          const hooks = hooksOf.get(this.cluster);
+          for (let isIn = false; !isIn; ) {
+            await hooks?.beforeJoin(this);
+            try {
+              await join.call(this);
+              isIn = true;
+            } catch (error) {
+              if (hooks === undefined || !(await hooks.joinsAgain(error))) throw error;
+            }
+          }
         } finally {
           joining.delete(this);
         }

@@ -68,7 +68,7 @@ export class ConsumerRun {
   #epoch = 0;
   readonly #lease: SessionLease;
   #givingUp: Promise<void> | null = null;
-  /** Fetches in a row that met an unknown topic. */
+  /** Fetches and joins in a row that met an unknown topic. */
   #unknownTopic = 0;
 
   constructor(clients: Clients, options: RunOptions) {
@@ -100,6 +100,7 @@ export class ConsumerRun {
       ...consumerGroupHooks(PartitionAssigners.roundRobin, {
         beforeJoin: (group) => this.#beforeJoin(group),
         offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
+        joinsAgain: (error) => this.#joinsAgain(error),
       }),
     });
     const { GROUP_JOIN, CRASH } = this.#consumer.events;
@@ -144,8 +145,8 @@ export class ConsumerRun {
         await this.#consumer.subscribe({ topics: [...this.#topics], fromBeginning: true });
         return;
       } catch (error) {
-        const isUnknown = errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
-        if (!isUnknown || attempt === UNKNOWN_TOPIC_MAX || this.#state === "over") throw error;
+        const isLast = attempt === UNKNOWN_TOPIC_MAX || this.#state === "over";
+        if (!isUnknownTopic(error) || isLast) throw error;
         await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
       }
     }
@@ -172,6 +173,13 @@ export class ConsumerRun {
     if (this.#state === "leaving") this.#state = "joining";
     // Not when the answer is read: a process may have been frozen before that.
     this.#lease.begin();
+  }
+
+  /** With several brokers, some of them know a topic later than the one that was subscribed at. */
+  async #joinsAgain(error: unknown): Promise<boolean> {
+    if (!isUnknownTopic(error) || this.#isFinal(error)) return false;
+    await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
+    return this.#state !== "over";
   }
 
   #assigned(assignment: Readonly<Record<string, readonly number[]>>): void {
@@ -214,7 +222,7 @@ export class ConsumerRun {
   }
 
   #isFinal(error: unknown): boolean {
-    if (!errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION")) return troubleOf(error) === "fatal";
+    if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
     this.#unknownTopic += 1;
     return this.#unknownTopic >= UNKNOWN_TOPIC_MAX;
   }
@@ -255,4 +263,8 @@ export class ConsumerRun {
 /** Whether the partition has more than was fetched of it. */
 function isBehind(batch: FetchedBatch): boolean {
   return Number(batch.lastOffset()) + 1 < Number(batch.highWatermark);
+}
+
+function isUnknownTopic(error: unknown): boolean {
+  return errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
 }

@@ -66,6 +66,8 @@ export class OwnedPartition {
   isPaused = false;
   /** As the group's coordinator told it. */
   fetched: FetchedOffset | null = null;
+  /** Whether a fetch was answered since then. */
+  hasReadSince = false;
 
   constructor(options: PartitionOptions) {
     this.topic = options.topic;
@@ -103,6 +105,7 @@ export class OwnedPartition {
   /** Where the group stands: before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
     this.fetched = fetched;
+    this.hasReadSince = false;
     this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
   }
 
@@ -112,6 +115,7 @@ export class OwnedPartition {
    */
   offer(batch: FetchedBatch, remembered: Remembered | null): boolean {
     const start = Number(batch.fetchedOffset);
+    this.hasReadSince = true;
     this.#end = Number(batch.highWatermark);
     if (this.#completion === null) this.#begin(start, remembered);
     else if (start < this.#fetchNext) return false;

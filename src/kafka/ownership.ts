@@ -78,8 +78,7 @@ export class Ownership {
     for (const each of fetched) {
       const { topic, partition, offset } = each;
       const owned = this.#find(topic, partition);
-      // At the first look it is what an earlier owner has left, who has counted it.
-      if (offset === OUT_OF_RANGE && owned !== undefined && owned.fetched !== null) {
+      if (offset === OUT_OF_RANGE && owned?.fetched != null && isNews(owned, owned.fetched)) {
         const committed = owned.fetched.offset;
         this.#options.log.warn({ group, topic, partition, committed }, "kafka.offset.out-of-range");
         this.#options.onOffsetReset();
@@ -213,6 +212,14 @@ export class Ownership {
   #find(topic: string, partition: number): OwnedPartition | undefined {
     return this.#owned.find((owned) => owned.topic === topic && owned.partition === partition);
   }
+}
+
+/**
+ * At the first look it is what an earlier owner has left, who has counted it. And the fetch loops of
+ * several brokers look at the same time.
+ */
+function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
+  return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
 }
 
 /** Where the partition's next fetch begins. kafkajs moves it back by itself when it resets an offset. */

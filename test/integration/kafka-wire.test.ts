@@ -259,6 +259,7 @@ test("a consumer's hooks get commits with their metadata, and a re-created topic
     const config = consumerGroupHooks(PartitionAssigners.roundRobin, {
       beforeJoin: async () => void joins.push("join"),
       offsetsFetched: (all) => void fetched.push(...all),
+      joinsAgain: async () => false,
     });
     const { consumer, messages } = await consume(topic, 1, { config });
     await consumer.commitOffsets([{ topic, partition: 0, offset: "1", metadata: "1-3,5" }]);

@@ -31,8 +31,10 @@ export function testConsumer(bench: Bench): void {
       await taker.until(() => other().length >= count);
       for (const one of taker.unfinished()) if (one.partition === 1) taker.finish(one);
     }
+    // Brokers are several, perhaps: the other one may be slower.
+    await taker.until(() => taker.unfinished().length === 5);
     const stuck = taker.unfinished();
-    expect(stuck).toHaveLength(5);
+    expect(new Set(stuck.map(({ partition }) => partition))).toEqual(new Set([0]));
     for (const one of stuck) taker.finish(one);
     await taker.untilTaken(30);
     await consumer.stop();

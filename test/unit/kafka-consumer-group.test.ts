@@ -19,6 +19,7 @@ function consumer(hooks: Partial<ConsumerGroupHooks>): Cluster {
   const { partitionAssigners } = consumerGroupHooks(assigner, {
     beforeJoin: async () => undefined,
     offsetsFetched: () => undefined,
+    joinsAgain: async () => false,
     ...hooks,
   });
   for (const create of partitionAssigners) create({ cluster, groupId: "g", logger: {} as Logger });
@@ -68,6 +69,28 @@ test("a failed hook fails the join, and the next join starts afresh", async () =
   await expect(group.joinAndSync()).rejects.toThrow("no");
   await group.joinAndSync();
   expect(events).toEqual(["join"]);
+});
+
+test("a failed join is tried again, from the beginning, for as long as the hook says so", async () => {
+  const { Group, events } = hookedGroup();
+  class Unknown extends Group {
+    override async joinAndSync(): Promise<void> {
+      events.push("join");
+      if (events.length < 4) throw new Error(`unknown topic ${events.length}`);
+    }
+  }
+  joinHook.replace(() => Unknown);
+  const beforeJoin = vi.fn(async () => undefined);
+  const joinsAgain = vi.fn(async () => true);
+  await new Unknown(consumer({ beforeJoin, joinsAgain })).joinAndSync();
+  expect(events).toHaveLength(4);
+  expect(beforeJoin).toHaveBeenCalledTimes(4);
+  expect(joinsAgain).toHaveBeenCalledTimes(3);
+  events.length = 0;
+  joinsAgain.mockResolvedValueOnce(true).mockResolvedValueOnce(false);
+  await expect(new Unknown(consumer({ beforeJoin, joinsAgain })).joinAndSync()).rejects.toThrow(
+    "unknown topic 2",
+  );
 });
 
 test("a consumer without hooks joins as it always did", async () => {

@@ -45,6 +45,7 @@ async function world(whenFull: "hold" | "pause" = "hold") {
     consumerGroupHooks(PartitionAssigners.roundRobin, {
       beforeJoin: async () => undefined,
       offsetsFetched: (fetched) => ownership.offsetsFetched(fetched),
+      joinsAgain: async () => false,
     }),
   );
   const { group } = kafka;
@@ -114,6 +115,24 @@ test("an answer from before a reset passes nothing that is read after it", async
   for (const taken of taker.taken) taker.finish(taken);
   await ownership.giveUp();
   expect(commits).toEqual([-2, 60]);
+});
+
+test("a reset is counted once, though the fetch loops of several brokers see it, and the next one again", async () => {
+  const { ownership, fetch, resets } = await world();
+  const topicId = null;
+  const seen = (offset: number) =>
+    ownership.offsetsFetched([
+      { topic: TOPIC, topicId, partition: PARTITION, offset, metadata: "" },
+    ]);
+  // What an earlier owner has left.
+  for (let loop = 0; loop < 3; loop += 1) seen(-2);
+  expect(resets()).toBe(0);
+  await (await fetch("1")).answers(range(0, 10));
+  for (let loop = 0; loop < 3; loop += 1) seen(-2);
+  expect(resets()).toBe(1);
+  await (await fetch("1")).answers(range(10, 20));
+  seen(-2);
+  expect(resets()).toBe(2);
 });
 
 test("where partitions pause, what is fetched of each is its share", async () => {
