@@ -44,6 +44,9 @@ interface ProduceArguments {
 interface PartitionData {
   readonly partition: number;
   readonly messages: readonly EncodableMessage[];
+  /** The batch's own, by default those of the request. */
+  readonly producerId?: { toString(): string };
+  readonly producerEpoch?: number;
   readonly firstSequence?: number;
 }
 
@@ -130,8 +133,8 @@ function writeBatch(
   target.writeInt32BE(count - 1, start + 23);
   target.writeBigInt64BE(BigInt(measured.firstTimestampMs), start + 27);
   target.writeBigInt64BE(BigInt(measured.maxTimestampMs), start + 35);
-  target.writeBigInt64BE(BigInt(`${produce.producerId ?? -1}`), start + 43);
-  target.writeInt16BE(produce.producerEpoch ?? 0, start + 51);
+  target.writeBigInt64BE(BigInt(`${data.producerId ?? produce.producerId ?? -1}`), start + 43);
+  target.writeInt16BE(data.producerEpoch ?? produce.producerEpoch ?? 0, start + 51);
   target.writeInt32BE(data.firstSequence ?? 0, start + 53);
   target.writeInt32BE(count, start + 57);
   let end = start + BATCH_HEADER_BYTES;

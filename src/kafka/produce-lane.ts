@@ -8,11 +8,16 @@
  *
  * One batch is under way at a time: that keeps the order whatever is retried. Its records stay in
  * the queue until it is acknowledged, so that retrying or splitting is a matter of counting.
+ *
+ * A broker takes a batch for one that it has when producer id and sequences are the same, and says
+ * that it is written. So they must never stand for two batches: the lane keeps both together, and
+ * begins at 0 only with an id that it has never had.
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Bagged } from "../runtime/bag.ts";
 import type { RefusedRecord } from "./port.ts";
+import type { ProducerId } from "./producer-id.ts";
 
 /** One `send`. */
 export interface SendCall extends Bagged {
@@ -48,6 +53,8 @@ export class ProduceLane {
   #bytes: number[] = [];
   #calls: SendCall[] = [];
   #head = 0;
+  /** `#sequence` counts under this one. */
+  #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
   /** Records and bytes of the batch that was cut last. */
@@ -65,7 +72,17 @@ export class ProduceLane {
     return this.#head === this.#records.length;
   }
 
-  /** Of the next batch's first record, for idempotence. */
+  /** The batch cut last may have been written. */
+  get mayBeWritten(): boolean {
+    return this.#mayBeWritten;
+  }
+
+  /** The producer id that the last batch was sent with. */
+  get id(): ProducerId | null {
+    return this.#id;
+  }
+
+  /** Of the next batch's first record, under `id`. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -101,12 +118,23 @@ export class ProduceLane {
     };
   }
 
+  /**
+   * The producer id for the batch that was cut last: the current one, unless it may be written
+   * under another already.
+   */
+  idFor(current: ProducerId): ProducerId {
+    if (this.#id !== null && (this.#id === current || this.#mayBeWritten)) return this.#id;
+    this.#id = current;
+    this.#sequence = 0;
+    return current;
+  }
+
   acknowledged(): void {
     this.#sequence = (this.#sequence + this.#count) % SEQUENCE_MODULUS;
     this.#leave(this.#count);
   }
 
-  /** The next batch is smaller; a single record is refused. */
+  /** The next batch is smaller; a single record is refused. If it may be written, under a new id. */
   tooLarge(error: string): void {
     if (this.#count > 1) {
       this.topic.batchWasTooLarge(this.#batchBytes);
@@ -123,9 +151,9 @@ export class ProduceLane {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** With a new producer id sequences begin anew, and nothing counts as written. */
-  resetSequence(): void {
-    this.#sequence = 0;
+  /** The broker accepts nothing more under the lane's id, which has been dropped. */
+  idRefused(): void {
+    this.#failures += 1;
     this.#mayBeWritten = false;
   }
 

@@ -4,8 +4,8 @@
  *   error                                             outcome
  *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged (the latter: by an earlier try)
  *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or refuse a single record
- *   the broker leads the partition no more, or        retry, with fresh metadata
- *   never heard of it
+ *   the broker leads the partition no more, or        retry, with fresh metadata; it may be written:
+ *   never heard of it                                 a broker that waits for replicas says so too
  *   our producer id or sequence is not accepted       retry, with a new producer id
  *   written here, but not replicated in time          retry the very same batch: it may be written
  *   anything else                                     retry

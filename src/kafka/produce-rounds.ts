@@ -64,9 +64,7 @@ export class ProduceRounds {
         this.soon();
       },
     });
-    this.#ids = new ProducerIds(this.#brokers, clients.outages, () => {
-      for (const { lanes } of this.#topics.all()) for (const lane of lanes) lane.resetSequence();
-    });
+    this.#ids = new ProducerIds(this.#brokers, clients.outages);
   }
 
   topic(name: string): ProduceTopic {
@@ -153,19 +151,19 @@ export class ProduceRounds {
   }
 
   async #produce(nodeId: number, batches: Batches): Promise<ProduceResponse> {
-    const id = await this.#ids.current();
     const broker = await this.#brokers.leader(nodeId);
+    const current = await this.#ids.current();
     const topicData = [...Map.groupBy(batches, ([{ topic }]) => topic.name)].map(
       ([topic, ofTopic]) => ({
         topic,
-        partitions: ofTopic.map(([{ partition, sequence }, messages]) => ({
-          partition,
-          firstSequence: id === NO_ID ? -1 : sequence,
-          messages,
-        })),
+        partitions: ofTopic.map(([lane, messages]) => {
+          const { producerId, producerEpoch } = lane.idFor(current);
+          const firstSequence = lane.id === NO_ID ? -1 : lane.sequence;
+          return { partition: lane.partition, producerId, producerEpoch, firstSequence, messages };
+        }),
       }),
     );
-    const options = { acks: ALL_IN_SYNC, timeout: ACKNOWLEDGE_LIMIT_MS, topicData, ...id };
+    const options = { acks: ALL_IN_SYNC, timeout: ACKNOWLEDGE_LIMIT_MS, topicData };
     return await request(broker, "Produce", options);
   }
 
@@ -199,15 +197,17 @@ export class ProduceRounds {
         lane.acknowledged();
         return true;
       case "too-large":
+        // Others will stand where it may be written: they need other sequences.
+        if (lane.mayBeWritten) this.#ids.drop(lane.id);
         lane.tooLarge(`${topic} does not take it: ${errorText(errorCode)}`);
         return true;
       case "retry-with-new-id":
-        this.#ids.drop();
-        lane.failed(false);
+        this.#ids.drop(lane.id);
+        lane.idRefused();
         break;
       case "retry-with-metadata":
         this.#topics.lookUp(this.topic(topic));
-        lane.failed(false);
+        lane.failed(true);
         break;
       case "retry-as-it-was":
         lane.failed(true);

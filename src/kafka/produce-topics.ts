@@ -47,10 +47,6 @@ export class ProduceTopics {
     return topic;
   }
 
-  all(): Iterable<ProduceTopic> {
-    return this.#topics.values();
-  }
-
   /** Asks for the topic's leaders, once all that runs now has asked for its own. */
   lookUp(topic: ProduceTopic): void {
     if (this.#isClosed) return;

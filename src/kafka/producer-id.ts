@@ -15,27 +15,34 @@ export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
 export class ProducerIds {
   readonly #brokers: Brokers;
   readonly #outages: OutageLog;
-  /** Called before a new id is used: sequences begin anew. */
-  readonly #onNew: () => void;
   #current: Promise<ProducerId> | null = null;
+  /** What `#current` resolved with. */
+  #id: ProducerId | null = null;
 
-  constructor(brokers: Brokers, outages: OutageLog, onNew: () => void) {
+  constructor(brokers: Brokers, outages: OutageLog) {
     this.#brokers = brokers;
     this.#outages = outages;
-    this.#onNew = onNew;
   }
 
-  /** Throws when no broker gives one. */
+  /** Never one that was current before another. Throws when no broker gives one. */
   current(): Promise<ProducerId> {
-    this.#current ??= this.#ask().catch((error: unknown) => {
-      this.#current = null;
-      throw error;
-    });
+    this.#current ??= this.#ask().then(
+      (id) => {
+        this.#id = id;
+        return id;
+      },
+      (error: unknown) => {
+        this.#current = null;
+        throw error;
+      },
+    );
     return this.#current;
   }
 
-  /** The brokers do not accept the current one any more. */
-  drop(): void {
+  /** The brokers do not accept it any more. A newer one stays. */
+  drop(id: ProducerId | null): void {
+    if (id === null || id !== this.#id) return;
+    this.#id = null;
     this.#current = null;
   }
 
@@ -48,7 +55,6 @@ export class ProducerIds {
       return NO_ID;
     }
     if (errorCode !== 0) throw new Error(`InitProducerId: ${errorText(errorCode)}`);
-    this.#onNew();
     return { producerId, producerEpoch };
   }
 }

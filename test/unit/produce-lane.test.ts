@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import type { RefusedRecord } from "../../src/kafka/port.ts";
 import { type LaneTopic, ProduceLane, type SendCall } from "../../src/kafka/produce-lane.ts";
+import type { ProducerId } from "../../src/kafka/producer-id.ts";
 import { costlyInputs } from "../support/generated-inputs.ts";
 
 function outgoing(value: string): OutgoingRecord {
@@ -42,6 +43,9 @@ function send(lane: ProduceLane, values: readonly string[], bytes = 10): Sent {
 function texts(records: readonly OutgoingRecord[]): (string | undefined)[] {
   return records.map(({ value }) => value?.toString());
 }
+
+const firstId: ProducerId = { producerId: 1, producerEpoch: 0 };
+const secondId: ProducerId = { producerId: 2, producerEpoch: 0 };
 
 describe("a lane", () => {
   test("cuts what fits, and at least one record", () => {
@@ -100,14 +104,35 @@ describe("a lane", () => {
     expect(lane.failures).toBe(0);
   });
 
-  test("begins to number anew with a new producer id", () => {
-    const lane = new ProduceLane(laneTopic(1_000), 0);
-    send(lane, ["a"]);
-    lane.cut();
+  test("begins to number anew with another producer id, but not in the midst of a batch", () => {
+    const lane = new ProduceLane(laneTopic(25), 0);
+    const cut = (current: ProducerId) => {
+      lane.cut();
+      return [lane.idFor(current), lane.sequence];
+    };
+    send(lane, ["a", "b", "c", "d", "e"]);
+    expect(cut(firstId)).toEqual([firstId, 0]);
     lane.acknowledged();
-    lane.resetSequence();
-    expect(lane.sequence).toBe(0);
+    expect(cut(firstId)).toEqual([firstId, 2]);
+    lane.failed(true);
+    expect(cut(secondId)).toEqual([firstId, 2]);
+    lane.acknowledged();
+    expect(cut(secondId)).toEqual([secondId, 0]);
   });
+});
+
+test("a lane whose id is refused takes the next one, whatever may be written", () => {
+  const lane = new ProduceLane(laneTopic(25), 0);
+  send(lane, ["a", "b", "c"]);
+  lane.cut();
+  lane.idFor(firstId);
+  lane.acknowledged();
+  lane.cut();
+  lane.idFor(firstId);
+  lane.failed(true);
+  lane.idRefused();
+  lane.cut();
+  expect([lane.idFor(secondId), lane.sequence, lane.failures]).toEqual([secondId, 0, 2]);
 });
 
 test("whatever the broker takes: exactly the records above it are refused, the rest in order", () => {
