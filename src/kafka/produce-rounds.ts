@@ -73,7 +73,7 @@ export class ProduceRounds {
 
   add(topic: ProduceTopic, record: OutgoingRecord, bytes: number, call: SendCall): void {
     const lane = topic.add(record, bytes, call);
-    if (lane === null) this.#topics.lookUp(topic);
+    if (lane === null) this.#topics.lookUpInTurn(topic);
     else if (lane.state === "idle") this.#queue(lane);
   }
 
@@ -111,7 +111,7 @@ export class ProduceRounds {
       const { leader } = lane;
       if (leader === null) {
         lane.isInLine = false;
-        this.#topics.lookUp(this.topic(lane.topic.name));
+        this.#topics.lookUpInTurn(this.topic(lane.topic.name));
       } else if (this.#isBusy.get(leader) === true) {
         this.#line.push(lane);
       } else {

@@ -20,6 +20,8 @@ export class ProduceTopic {
   /** By partition number; empty until the topic is known. */
   readonly lanes: ProduceLane[] = [];
   isReportedMissing = false;
+  /** It lacks something, and a timer asks for it again. */
+  isAskedAgain = false;
   #batchBytesMax: number;
   #unplaced: Unplaced[] = [];
   #next = 0;
@@ -56,7 +58,7 @@ export class ProduceTopic {
     return lane;
   }
 
-  /** Takes over partitions and leaders; returns the lanes that have records. */
+  /** Takes over partitions and leaders; returns the lanes with records that somebody takes. */
   update({ partitionMetadata }: TopicMetadata): ProduceLane[] {
     for (const { partitionId, leader } of partitionMetadata) {
       this.lanes[partitionId] ??= new ProduceLane(this, partitionId);
@@ -66,7 +68,7 @@ export class ProduceTopic {
     const unplaced = this.#unplaced;
     this.#unplaced = [];
     for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
-    return this.lanes.filter((lane) => !lane.isEmpty);
+    return this.lanes.filter((lane) => lane.leader !== null && !lane.isEmpty);
   }
 
   /**

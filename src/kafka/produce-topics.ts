@@ -3,7 +3,8 @@
  *
  *   a topic                                  is asked for
  *   is new, or a leader has changed          at once, together with others of the same moment
- *   is missing, or a partition is leaderless again and again, 50 ms to 2 s apart; logged once
+ *   is missing, or a partition is leaderless again and again, 50 ms to 2 s apart, as long as records
+ *                                            wait and however many come; logged once
  *   is known                                 again after five minutes: it may have more partitions
  */
 
@@ -21,7 +22,7 @@ export interface ProduceTopicsOptions {
   readonly brokers: Brokers;
   readonly outages: OutageLog;
   readonly recordBytesMax: (topic: string) => number;
-  /** Called with lanes that have records, whenever their leaders have been looked up. */
+  /** Called with lanes that have records and a leader, whenever leaders have been looked up. */
   readonly onLeaders: (lanes: readonly ProduceLane[]) => void;
 }
 
@@ -30,7 +31,8 @@ export class ProduceTopics {
   readonly #topics = new Map<string, ProduceTopic>();
   readonly #wanted = new Set<ProduceTopic>();
   #isAsking = false;
-  #timer: NodeJS.Timeout | undefined;
+  /** Pending while something was asked for in vain. */
+  #timer: NodeJS.Timeout | null = null;
   #failures = 0;
   #askedAllAtMs = Date.now();
   #isClosed = false;
@@ -55,6 +57,11 @@ export class ProduceTopics {
     if (isFirst && !this.#isAsking) setImmediate(() => void this.#ask());
   }
 
+  /** The same for records that nobody takes yet, unless the topic is going to be asked for again. */
+  lookUpInTurn(topic: ProduceTopic): void {
+    if (!topic.isAskedAgain) this.lookUp(topic);
+  }
+
   /** Looks all of them up when that was long ago. */
   refresh(nowMs: number): void {
     if (nowMs - this.#askedAllAtMs < AGE_MAX_MS) return;
@@ -64,7 +71,7 @@ export class ProduceTopics {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
   async #ask(): Promise<void> {
@@ -109,16 +116,23 @@ export class ProduceTopics {
 
   #askAgain(topics: readonly ProduceTopic[]): void {
     if (this.#isClosed) return;
-    this.#failures = topics.length === 0 ? 0 : this.#failures + 1;
-    if (topics.length > 0) {
-      clearTimeout(this.#timer);
-      // A list per timer would grow; whoever still lacks something is found again here.
-      this.#timer = setTimeout(() => {
-        for (const topic of this.#topics.values()) {
-          if (topic.isWaiting || (topic.hasRecords && !topic.hasLeaders)) this.lookUp(topic);
-        }
-      }, retryDelayMs(this.#failures));
+    for (const topic of topics) topic.isAskedAgain = true;
+    if (topics.length === 0) {
+      this.#failures = 0;
+    } else if (this.#timer === null) {
+      // Whoever comes later does not put off those who wait.
+      this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
+      this.#failures += 1;
     }
     if (this.#wanted.size > 0) void this.#ask();
+  }
+
+  /** A list of them would grow; whoever still lacks something is found here. */
+  #inTurn(): void {
+    this.#timer = null;
+    for (const topic of this.#topics.values()) {
+      topic.isAskedAgain = false;
+      if (topic.isWaiting || (topic.hasRecords && !topic.hasLeaders)) this.lookUp(topic);
+    }
   }
 }

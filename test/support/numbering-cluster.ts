@@ -10,6 +10,7 @@ import { KafkaProducer } from "../../src/kafka/producer.ts";
 export const NODES = [1, 2] as const;
 const KNOWN_BATCHES = 5;
 const OUT_OF_ORDER = 45;
+const UNKNOWN_TOPIC = 3;
 const API = { produce: 0, metadata: 3, initProducerId: 22 };
 
 /** What a node does with a partition's batch. */
@@ -52,6 +53,7 @@ interface Request {
 export class NumberingCluster {
   /** By partition; -1 for none. */
   readonly leaders: number[] = [...NODES];
+  isTopicMissing = false;
   /** By node, for its next Produce requests; beyond that all goes well. */
   readonly fates = new Map<number, Fate[]>();
   /** By node: connecting waits for it. */
@@ -140,8 +142,8 @@ export class NumberingCluster {
       brokers: NODES.map((nodeId) => ({ nodeId, host: `node-${nodeId}`, port: 9092 })),
       topicMetadata: topics.map((topic) => ({
         topic,
-        topicErrorCode: 0,
-        partitionMetadata: this.leaders.map((leader, partitionId) => ({
+        topicErrorCode: this.isTopicMissing ? UNKNOWN_TOPIC : 0,
+        partitionMetadata: (this.isTopicMissing ? [] : this.leaders).map((leader, partitionId) => ({
           ...{ partitionId, leader, replicas: [] },
         })),
       })),
