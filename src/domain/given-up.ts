@@ -61,10 +61,11 @@ export function tooLarge(
 }
 
 /** In place of a dead letter that is itself too large. */
-export function bareLetter(letter: DeadLetter, topic: string, nowMs: number): DeadLetter {
+export function bareLetter(letter: DeadLetter, letterTopic: string, nowMs: number): DeadLetter {
   const { stage, record, reason, error } = letter;
+  const { topic, partition, offset, timestampMs } = record;
   const bytes = record.value?.length ?? 0;
   const sentence = `${error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const bare = { ...record, key: null, value: null, headers: [] };
-  return deadLetterOf(stage, { record: bare, reason, error: sentence }, topic, nowMs);
+  const bare = { topic, partition, offset, timestampMs, key: null, value: null, headers: [] };
+  return deadLetterOf(stage, { record: bare, reason, error: sentence }, letterTopic, nowMs);
 }

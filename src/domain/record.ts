@@ -42,6 +42,7 @@ export function eachHeader(record: WithHeaders, tell: TellHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
+/** Name the fields that a copy shall have: those of a fetched record are no properties of its own. */
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or what its producer said. */
   readonly timestampMs: number;

@@ -4,6 +4,7 @@ import type { TopicDestination, WebhookDestination } from "../../src/domain/dest
 import { endpointKey, type Source } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
+import { StoredRecord } from "./stored-record.ts";
 
 export function aSource(id: string, destinations: readonly string[], more: Partial<Source> = {}) {
   return {
@@ -49,7 +50,7 @@ export function aWebhook(id: string, more: Partial<WebhookDestination> = {}): We
 /** @param value JSON, or bytes as they are. */
 export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): IncomingRecord {
   const isBytes = value === null || Buffer.isBuffer(value);
-  return {
+  return new StoredRecord({
     topic: "calls",
     partition: 3,
     offset: 42,
@@ -58,7 +59,7 @@ export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): Inc
     value: isBytes ? value : Buffer.from(JSON.stringify(value)),
     headers: [],
     ...more,
-  };
+  });
 }
 
 /** @param value JSON, or text as it is. */

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../src/domain/record.ts";
 import { partitionOfKey } from "../../src/kafka/murmur2.ts";
 import type { TopicSpec } from "../../src/kafka/port.ts";
+import { StoredRecord } from "./stored-record.ts";
 
 export class MemoryPartition {
   /** By rising offset. There are gaps where a test made them. */
@@ -67,7 +68,7 @@ export class MemoryTopic {
   append(record: OutgoingRecord, partitionIndex: number, timestampMs: number): IncomingRecord {
     const partition = this.partition(partitionIndex);
     const { key, value } = record;
-    const appended: IncomingRecord = {
+    const appended = new StoredRecord({
       topic: this.name,
       partition: partitionIndex,
       offset: partition.end,
@@ -75,7 +76,7 @@ export class MemoryTopic {
       key,
       value,
       headers: allHeaders(record),
-    };
+    });
     partition.records.push(appended);
     partition.end += 1;
     for (const notify of partition.onAppend) notify();

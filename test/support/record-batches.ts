@@ -58,9 +58,22 @@ export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
 }
 
 /** The records as a consumer hands them over. */
-export async function fetched(records: Buffer): Promise<readonly IncomingRecord[]> {
+export async function fetched(
+  records: Buffer,
+  topic = "t",
+  partition = 0,
+): Promise<readonly IncomingRecord[]> {
   const messages = await decodedRecords(records);
-  return messages.map((message) => recordOf("t", 0, message as never));
+  return messages.map((message) => recordOf(topic, partition, message as never));
+}
+
+/** The same record as a consumer would hand it over. */
+export async function asFetched(record: IncomingRecord): Promise<IncomingRecord> {
+  const { topic, partition, offset, key, value, headers } = record;
+  const batch = await encodeBatch([{ key, value, headers }], { baseOffset: offset });
+  const [one] = await fetched(batch, topic, partition);
+  if (one === undefined) throw new Error("a batch of one record has none");
+  return one;
 }
 
 async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {

@@ -8,6 +8,7 @@ import { tooLargeLetters } from "../../src/route/dead-letters.ts";
 import { routeRecord } from "../../src/route/route-record.ts";
 import { createRouting } from "../../src/route/routing.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../support/calls.ts";
+import { asFetched } from "../support/record-batches.ts";
 
 const TOPIC = "sw.dead-letters";
 const routing = createRouting(
@@ -17,14 +18,16 @@ const routing = createRouting(
   topicNames("sw."),
 );
 
-test("a dead letter is the record, its own headers and why", () => {
-  const record = aRecord(Buffer.from("broken"), {
-    key: Buffer.from("k"),
-    headers: [
-      ["trace", Buffer.from("1")],
-      ["switchyard-destination", Buffer.from("forged")],
-    ],
-  });
+test("a dead letter is the record, its own headers and why", async () => {
+  const record = await asFetched(
+    aRecord(Buffer.from("broken"), {
+      key: Buffer.from("k"),
+      headers: [
+        ["trace", Buffer.from("1")],
+        ["switchyard-destination", Buffer.from("forged")],
+      ],
+    }),
+  );
   const letter = deadLetterOf("route", { record, reason: "undecodable", error: "why" }, TOPIC, 17);
   expect(letter.outgoing).toMatchObject({ topic: TOPIC, key: record.key, value: record.value });
   expect(headerTexts(letter.outgoing)).toEqual({
@@ -56,11 +59,13 @@ test("a call of which copies are refused becomes one dead letter that names the 
   });
 });
 
-test("a dead letter that is itself too large keeps where the record stands", () => {
-  const record = aRecord(Buffer.alloc(500), {
-    key: Buffer.alloc(100),
-    headers: [["big", Buffer.alloc(1_000)]],
-  });
+test("a dead letter that is itself too large keeps where the record stands", async () => {
+  const record = await asFetched(
+    aRecord(Buffer.alloc(500), {
+      key: Buffer.alloc(100),
+      headers: [["big", Buffer.alloc(1_000)]],
+    }),
+  );
   const letter = deadLetterOf(
     "route",
     { record, reason: "unknown-schema", error: "why" },
@@ -72,6 +77,8 @@ test("a dead letter that is itself too large keeps where the record stands", () 
   expect(headerTexts(bare.outgoing)).toMatchObject({
     "switchyard-reason": "unknown-schema",
     "switchyard-error": "why; its 500 bytes are too large for this topic and not kept here",
+    "switchyard-topic": "calls",
+    "switchyard-partition": "3",
     "switchyard-offset": "42",
   });
   expect(headerTexts(bare.outgoing)).not.toHaveProperty("big");
