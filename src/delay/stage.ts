@@ -6,17 +6,20 @@
  *   1  the head of a partition is due           it is read and found due again
  *   2  all that is due is written back, or as   the records are written again: a repeated attempt
  *      dead letters, in one send
- *   3  they are acknowledged and finished       the same, until the consumer commits
- *   4  the consumer commits, now and then       nothing is repeated
+ *   3  dead letters of what was refused         the same
+ *   4  they are acknowledged and finished       the same, until the consumer commits
+ *   5  the consumer commits, now and then       nothing is repeated
  *
  * A drain waits for the sends under way; what still waits stays in its topic.
  */
 
+import type { DeadLetter } from "../domain/given-up.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/tick.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
 import { failOnce } from "../kafka/fail-once.ts";
+import { letterWriter } from "../kafka/letter-writer.ts";
 import type { AssignedPartition, Consumer, PartitionHandler } from "../kafka/port.ts";
 import type { StageDeps } from "../kafka/stage-deps.ts";
 import { asError } from "../runtime/as-error.ts";
@@ -27,7 +30,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { readWaiting, type Waiting } from "./due.ts";
-import { deadLetterOf, type Letter, outgoingOf } from "./outgoing.ts";
+import { outgoingOf, tooLargeLetters } from "./outgoing.ts";
 import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
 import { createTopicList } from "./places.ts";
 
@@ -238,7 +241,9 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   const lateness = metrics.delayLateness.bind({ tier });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
 
-  const given = ({ record, reason, error }: Letter) => {
+  const writer = letterWriter(producer, clock, deadLetterTopic, (count) => recordsOut.inc(count));
+
+  const given = ({ record, reason, error }: DeadLetter) => {
     metrics.deadLetters.bind({ stage, reason }).inc();
     if (reason === "invalid-call") metrics.recordsRefused.bind({ stage, reason }).inc();
     const leftOut = lines.admit(clock.nowMs());
@@ -248,34 +253,16 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);
-    const outgoing = due.map((each) => outgoingOf(each, deadLetterTopic, clock.nowMs()));
-    const refused = await producer.send(outgoing);
-    const errors = new Map(refused.map(({ record, error }) => [record, error]));
-    const nowMs = clock.nowMs();
-    const letters: Letter[] = [];
-    due.forEach((each, index) => {
-      const { waiting, verdict } = each;
-      const record = outgoing[index];
-      const error = record === undefined ? undefined : errors.get(record);
-      if (error !== undefined) {
-        letters.push({ record: waiting.record, reason: "too-large", error });
-      } else if (verdict.kind === "return") {
-        lateness.observe((nowMs - verdict.dueAtMs) / 1_000);
-      } else {
-        given({ record: waiting.record, ...verdict });
-      }
-    });
-    recordsOut.inc(outgoing.length - refused.length);
-    if (letters.length === 0) return;
-    const refusedAgain = await producer.send(
-      letters.map((letter) => deadLetterOf(letter, deadLetterTopic, nowMs)),
+    const { returned, letters } = outgoingOf(due, deadLetterTopic, clock.nowMs());
+    const written = await writer.write(
+      returned.map(({ outgoing }) => outgoing),
+      letters,
+      (refused) => tooLargeLetters(returned, refused, deadLetterTopic, clock.nowMs()),
     );
-    if (refusedAgain.length > 0) {
-      throw new Error(
-        `The topic ${deadLetterTopic} takes no dead letters (${refusedAgain[0]?.error}). Raise its max.message.bytes.`,
-      );
+    const nowMs = clock.nowMs();
+    for (const { outgoing, dueAtMs } of returned) {
+      if (!written.refused.has(outgoing)) lateness.observe((nowMs - dueAtMs) / 1_000);
     }
-    recordsOut.inc(letters.length);
-    for (const letter of letters) given(letter);
+    for (const letter of written.letters) given(letter);
   };
 }

@@ -1,18 +1,20 @@
 /**
- * The dead letters of stages that read what others write: route, deletion and audience.
+ * The dead letters of stages that read what others write: route, deletion and audience; and what is
+ * left of one that is too large, of these and of delay.
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason
  *   the brokers refuse some of what it becomes    the same, reason too-large; the sentence names the
  *                                                 topics. The rest was written.
- *   they refuse a dead letter                     no key, value or own headers: the reason, and where
- *                                                 the record stood, from where it can still be read
+ *   they refuse a dead letter                     no key, value or headers of producers: the reason,
+ *                                                 what our own say, and where the record stood, from
+ *                                                 where it can still be read
  *
  * A producer's `switchyard-*` headers are not kept: they would say what only a stage may say.
  */
 
 import { type DeadLetterReason, deadLetter, type StageName } from "./dead-letter.ts";
-import { foreignHeaders } from "./delivery.ts";
+import { foreignHeaders, OWN_HEADER_PREFIX } from "./delivery.ts";
 import type { IncomingRecord, OutgoingRecord } from "./record.ts";
 
 /** A record and why a stage gives it up. */
@@ -63,9 +65,11 @@ export function tooLarge(
 /** In place of a dead letter that is itself too large. */
 export function bareLetter(letter: DeadLetter, letterTopic: string, nowMs: number): DeadLetter {
   const { stage, record, reason, error } = letter;
-  const { topic, partition, offset, timestampMs } = record;
+  const { topic, partition, offset } = record;
   const bytes = record.value?.length ?? 0;
   const sentence = `${error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const bare = { topic, partition, offset, timestampMs, key: null, value: null, headers: [] };
-  return deadLetterOf(stage, { record: bare, reason, error: sentence }, letterTopic, nowMs);
+  const headers = letter.outgoing.headers.filter(([name]) => name.startsWith(OWN_HEADER_PREFIX));
+  const bare = { topic, partition, offset, key: null, value: null, headers };
+  const cause = { stage, reason, error: sentence, failedAtMs: nowMs };
+  return { ...letter, error: sentence, outgoing: deadLetter(letterTopic, bare, cause) };
 }

@@ -1,0 +1,69 @@
+/** The delay stage with one tier on a Kafka in memory, and a destination that is there. */
+
+import { startDelay } from "../../src/delay/stage.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import { deliveryHeaders } from "../../src/domain/delivery.ts";
+import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { MemoryCluster } from "./memory-kafka.ts";
+import { createPrng } from "./prng.ts";
+import { stageProcess } from "./stage-process.ts";
+import { deliveryOf } from "./webhook-destination.ts";
+
+export const topics = topicNames("sw.");
+export const destination = "d1" as DestinationId;
+export const TIER_MS = 1_000;
+
+interface Parked {
+  readonly delivery?: Partial<Delivery>;
+  readonly value?: Buffer;
+  readonly headers?: readonly (readonly [string, Buffer])[];
+}
+
+/** @param recordBytesMax of a topic, by default 1 MiB. */
+export async function delaying(recordBytesMax: (topic: string) => number = () => 1_048_576) {
+  const clock = new ManualClock();
+  const cluster = new MemoryCluster({ clock, random: createPrng(7), recordBytesMax });
+  for (const name of [topics.delays(TIER_MS), topics.deliveries(destination), topics.deadLetters]) {
+    cluster.createTopic(name, 1);
+  }
+  /** The process's partitions are its own as long as this says so. */
+  const lease = { isOurs: true };
+  const { deps, failures, lines, metrics } = stageProcess(cluster, clock);
+  const kafka: Kafka = {
+    ...deps.kafka,
+    consume: (options) =>
+      deps.kafka.consume({
+        ...options,
+        onAssigned: (assigned) =>
+          options.onAssigned({ ...assigned, isOurs: async () => lease.isOurs }),
+      }),
+  };
+  await startDelay(
+    { ...deps, kafka },
+    {
+      ...{ topics, groups: groupNames("sw."), tiers: ["1s"], destinations: [destination] },
+      ...{ bytesMax: 1_000_000, drainLimitMs: 1_000 },
+    },
+  );
+  const park = (messageId: string, { delivery, value, headers = [] }: Parked = {}) => {
+    const nowMs = clock.nowMs();
+    const parked = deliveryOf({
+      ...{ messageId: messageId as MessageId, destination, dueAtMs: nowMs + TIER_MS },
+      ...delivery,
+    });
+    cluster.append({
+      topic: topics.delays(TIER_MS),
+      key: null,
+      value: value ?? Buffer.from("{}"),
+      headers: [...deliveryHeaders(parked), ...headers],
+    });
+  };
+  return {
+    ...{ clock, lease, park, failures, lines, metrics },
+    returned: () => cluster.records(topics.deliveries(destination)),
+    letters: () => cluster.records(topics.deadLetters),
+  };
+}

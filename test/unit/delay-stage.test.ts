@@ -1,0 +1,82 @@
+// What the delay stage does with what the brokers do not take.
+
+import { expect, test } from "vitest";
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { headerTexts } from "../support/calls.ts";
+import { delaying, destination, TIER_MS, topics } from "../support/delay-world.ts";
+
+const gone = { destination: "gone" as DestinationId };
+const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_000)]] as const };
+/** Bytes that `dead-letters` takes, in these tests. */
+const LETTER_BYTES = 1_000;
+
+function small(...names: readonly string[]) {
+  return (topic: string) => (names.includes(topic) ? LETTER_BYTES : 1_048_576);
+}
+
+test("a dead letter the brokers refuse is written without its value, and the tier goes on", async () => {
+  const world = await delaying(small(topics.deadLetters));
+  world.park("m1", { delivery: gone, ...large });
+  world.park("m2", { delivery: gone });
+  world.park("m3");
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  expect(world.returned()).toHaveLength(1);
+  const [kept, bare] = world.letters();
+  expect(kept).toMatchObject({ value: Buffer.from("{}") });
+  expect(bare).toMatchObject({ key: null, value: null });
+  const headers = headerTexts(bare ?? { headers: [] });
+  expect(headers).toMatchObject({
+    "switchyard-stage": "delay",
+    "switchyard-reason": "unknown-destination",
+    "switchyard-error": expect.stringContaining("its 2000 bytes are too large for this topic"),
+    "switchyard-topic": topics.delays(TIER_MS),
+    "switchyard-partition": "0",
+    "switchyard-offset": "0",
+    "switchyard-destination": "gone",
+    "switchyard-message-id": "m1",
+  });
+  expect(headers).not.toHaveProperty("trace");
+  expect(await world.metrics.text()).toContain(
+    'switchyard_dead_letters_total{stage="delay",reason="unknown-destination"} 2',
+  );
+});
+
+test("what its own topic does not take is a dead letter with its value", async () => {
+  const world = await delaying(small(topics.deliveries(destination)));
+  world.park("m1", large);
+  world.park("m2");
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  expect(world.returned()).toHaveLength(1);
+  const [letter] = world.letters();
+  expect(letter).toMatchObject({ value: large.value });
+  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+    "switchyard-reason": "too-large",
+    "switchyard-error": expect.stringMatching(/^too large for sw\.deliveries\.d1: /),
+    "switchyard-message-id": "m1",
+  });
+});
+
+test("what neither of them takes is a dead letter without its value", async () => {
+  const world = await delaying(small(topics.deliveries(destination), topics.deadLetters));
+  world.park("m1", large);
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  const [letter] = world.letters();
+  expect(letter).toMatchObject({ value: null });
+  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+    "switchyard-reason": "too-large",
+    "switchyard-offset": "0",
+  });
+});
+
+test("a topic of dead letters that takes nothing at all ends the stage", async () => {
+  const world = await delaying((topic) => (topic === topics.deadLetters ? 10 : 1_048_576));
+  world.park("m1", { delivery: gone });
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures.map(({ message }) => message)).toEqual([
+    expect.stringContaining("Raise its max.message.bytes"),
+  ]);
+});
