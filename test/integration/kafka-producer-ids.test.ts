@@ -1,0 +1,93 @@
+// What our producer relies on when the partitions of a request are written under different ids.
+
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+
+import { Brokers } from "../../src/kafka/brokers.ts";
+import { Clients } from "../../src/kafka/connection.ts";
+import { request } from "../../src/kafka/internals.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { KafkaConnection } from "../../src/kafka/port.ts";
+import type { ProducerId } from "../../src/kafka/producer-id.ts";
+import { Bench } from "../support/kafka-contract-bench.ts";
+import { LogLines } from "../support/log-lines.ts";
+
+const OUT_OF_ORDER = 45;
+const connection: KafkaConnection = {
+  brokers: (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(","),
+  clientId: "producer-ids",
+  tls: null,
+  sasl: null,
+  sessionTimeoutMs: 6_000,
+  recordBytesMax: () => 900_000,
+};
+const { log } = new LogLines();
+const bench = new Bench();
+const client = new Clients(connection, log).create();
+const brokers = new Brokers(client);
+
+beforeAll(() => {
+  bench.open({
+    connect: () => createKafka(connection, log),
+    close: () => Promise.resolve(),
+  });
+});
+afterAll(async () => {
+  brokers.close();
+  client.destroy();
+  await bench.close();
+});
+
+interface Batch {
+  readonly id: ProducerId;
+  readonly firstSequence: number;
+}
+
+interface Produced {
+  readonly topics: readonly {
+    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
+  }[];
+}
+
+/** A broker, and two partitions that it leads. */
+async function twoOfOneLeader(topic: string) {
+  const { topicMetadata } = await brokers.metadata([topic]);
+  const all = topicMetadata[0]?.partitionMetadata ?? [];
+  const nodeId = all[0]?.leader ?? 0;
+  const led = all.filter(({ leader }) => leader === nodeId).map(({ partitionId }) => partitionId);
+  return { leader: await brokers.leader(nodeId), partitions: led.slice(0, 2) };
+}
+
+test("batches of one request have ids and sequences of their own", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 12);
+  const { leader, partitions } = await twoOfOneLeader(topic);
+  const messages = [{ key: null, value: Buffer.from("v"), headers: [] }];
+  /** One record each; the answers in the same order. */
+  const produce = async (...batches: readonly Batch[]) => {
+    const data = batches.map(({ id: { producerId, producerEpoch }, firstSequence }, index) => ({
+      ...{ partition: partitions[index], producerId, producerEpoch, firstSequence, messages },
+    }));
+    const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
+    const { topics } = await request<Produced>(leader, "Produce", options);
+    const answers = topics[0]?.partitions ?? [];
+    const codes = new Map(answers.map(({ partition, errorCode }) => [partition, errorCode]));
+    return partitions.map((partition) => codes.get(partition));
+  };
+  const one = await brokers.initProducerId();
+  const other = await brokers.initProducerId();
+  const under = (id: ProducerId, firstSequence: number): Batch => ({ id, firstSequence });
+  // A broker is told a little late that it leads.
+  const begun = async () => {
+    expect(await produce(under(one, 0), under(other, 0))).toEqual([0, 0]);
+  };
+  await vi.waitFor(begun, { timeout: 30_000, interval: 50 });
+  // The second one is a repeat.
+  expect(await produce(under(one, 1), under(other, 0))).toEqual([0, 0]);
+  expect(await produce(under(one, 5), under(other, 1))).toEqual([OUT_OF_ORDER, 0]);
+  // An id is new to a partition that has not seen it.
+  expect(await produce(under(other, 0), under(one, 0))).toEqual([0, 0]);
+  const ends = new Map(
+    (await kafka.admin.offsets(topic)).map(({ partition, end }) => [partition, end]),
+  );
+  expect(partitions.map((partition) => ends.get(partition))).toEqual([3, 3]);
+});
