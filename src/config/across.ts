@@ -25,6 +25,7 @@ import { showUrl } from "./endpoint-url.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
 import { privateAddress } from "./private-addresses.ts";
 import { describe, type Path, type Problem, pathText } from "./problem.ts";
+import { listFromText } from "./scalars.ts";
 
 /** Topics whose names `kafka.topics` may replace. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
@@ -85,7 +86,9 @@ interface Entry {
 
 /** The entries of a list below a node; none when something else stands there. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
-  const list = at(root, path);
+  const given = at(root, path);
+  // Variables hold lists as texts. One that the file states so is its decoder's to refuse.
+  const list = typeof given === "string" ? listFromText(given) : given;
   if (!Array.isArray(list)) return [];
   return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
 }

@@ -12,7 +12,7 @@ import type { Config } from "./config.ts";
 import { override, unknownVariables, variables } from "./environment.ts";
 import { type Environment, fill } from "./fill.ts";
 import { type FileText, INVALID, type Origin, type PlaceContext, placeAt } from "./place.ts";
-import { type Problem, pathText } from "./problem.ts";
+import { type Path, type Problem, pathText } from "./problem.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** The settings as given, with where they came from; for `config print`. */
@@ -42,22 +42,24 @@ export function parseConfig(
   const { tree } = overridden;
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // A setting that the environment overrides needs no variable of the file.
-  const isOverridden = ({ path }: Problem) => overridden.origins.has(pathText(path));
-  const missing = filled.problems.filter((problem) => !isOverridden(problem));
+  const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
+  // A value that lacks its variable is wrong for that reason alone, with whatever it would hold.
+  const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
   const context: PlaceContext = { problems: found, origins, readFile };
   const config = SETTINGS.decode(tree, placeAt(context, []));
   const problems = [...found, ...problemsAcross(tree)];
-  const all = [...missing, ...problems.filter((problem) => !concerns(missing, problem))];
+  const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all };
   const warnings = [...unknownVariables(known, env), ...questionable(config)];
   return { kind: "config", config, given: { tree, origins }, warnings };
 }
 
-/** A value that lacks its variable is wrong for that reason alone. */
-function concerns(missing: readonly Problem[], { path }: Problem): boolean {
-  return missing.some((problem) => pathText(problem.path) === pathText(path));
+/** Whether one of these path texts is that of the path, or of something around it. */
+function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path): boolean {
+  const outer = path.map((_, length) => path.slice(0, length));
+  return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
 /** What is allowed and still most likely a mistake. */

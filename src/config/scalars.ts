@@ -118,6 +118,10 @@ export function listOf<Value, U extends Unit>(
     }
     return allValid(values);
   };
-  const fromText = (given: string) => given.split(",").map((entry) => entry.trim());
-  return { expected, unit: item.unit, show, fromText, decode };
+  return { expected, unit: item.unit, show, fromText: listFromText, decode };
+}
+
+/** A list as the environment states it: with commas. */
+export function listFromText(given: string): readonly string[] {
+  return given.split(",").map((entry) => entry.trim());
 }

@@ -192,9 +192,41 @@ test("an override takes the place of a missing variable", () => {
   expect(config(yaml, { SWITCHYARD_KAFKA_BROKERS: "a:1" }).kafka.brokers).toEqual(["a:1"]);
 });
 
+test("an override takes the place of a list that lacks a variable", () => {
+  const yaml = `${SMALL}delivery: { delays: ["\${NOWHERE}"] }`;
+  const { delaysMs } = config(yaml, { SWITCHYARD_DELIVERY_DELAYS: "1s,2s" }).delivery;
+  expect(delaysMs).toEqual([1_000, 2_000]);
+});
+
 test("a wrong variable is named, a secret one without its value", () => {
   const [problem] = problems(SMALL, { SWITCHYARD_KAFKA_PARTITIONS: "many" });
   expect(problem).toMatchObject({ found: '"many" in SWITCHYARD_KAFKA_PARTITIONS' });
+});
+
+// A variable holds a list as a text with commas; what is checked across settings sees into it.
+test.each([
+  ["delivery: { delays: '${LIST}' }", { LIST: "60s, 10s" }, "delivery.delays[1]"],
+  ["", { SWITCHYARD_DELIVERY_DELAYS: "60s,10s" }, "delivery.delays[1]"],
+  ["sources: [{ id: a, destinations: '${LIST}' }]", { LIST: "crm" }, "sources[0].destinations[0]"],
+  [
+    "sources: [{ id: a, writeKeys: '${LIST}' }, { id: b, writeKey: k }]",
+    { LIST: "j,k" },
+    "sources[1].writeKey",
+  ],
+  ["sources: [{ id: a, destinations: '${LIST}' }]", {}, "sources[0].destinations"],
+])("%s with %j has one problem", (more, env, path) => {
+  const reported = problems(`kafka: { brokers: [a:1] }\n${more}`, env);
+  expect(reported.map((problem) => pathText(problem.path))).toEqual([path]);
+});
+
+test("networks of a variable open private addresses to endpoints", () => {
+  const yaml = SMALL.replace("https://a.example.com/", "http://127.0.0.1/");
+  const opened = { SWITCHYARD_DELIVERY_ALLOW_NETWORKS: "10.0.0.0/8, 127.0.0.0/8" };
+  expect(problems(yaml)).toHaveLength(1);
+  expect(problems(yaml, opened)).toEqual([]);
+  expect(
+    problems(`${yaml}delivery: { allowNetworks: "\${NETS}" }`, { NETS: "::1,127.0.0.0/8" }),
+  ).toEqual([]);
 });
 
 test("an unknown SWITCHYARD_ variable is a warning, known ones are not", () => {
