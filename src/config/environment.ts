@@ -61,23 +61,37 @@ export interface Overridden {
 /** Puts the values of variables into the tree of the file. */
 export function override(tree: unknown, known: readonly Variable[], env: Environment): Overridden {
   const origins = new Map<string, Origin>();
+  const flags = new Set(
+    known.filter(({ setting }) => setting === null).map(({ path }) => pathText(path)),
+  );
   let result = tree;
   for (const { name, path, setting } of known) {
     const given = env[name];
     if (given === undefined || given === "") continue;
     // A setting's own decoder reads its text; a section's flag has none.
     const raw = setting === null ? flagFromText(given) : given;
-    result = put(result, path, raw);
+    result = put(result, path, raw, flags);
     origins.set(pathText(path), { kind: "environment", name });
   }
   return { tree: result, origins };
 }
 
-function put(tree: unknown, path: readonly string[], raw: unknown): unknown {
-  const [key, ...rest] = path;
+/** @param flags path texts of sections that may stand as `true` or `false` and be maps all the same. */
+function put(
+  tree: unknown,
+  path: readonly string[],
+  raw: unknown,
+  flags: ReadonlySet<string>,
+  depth = 0,
+): unknown {
+  const key = path[depth];
   if (key === undefined) return raw;
-  const map = isMap(tree) ? tree : {};
-  return { ...map, [key]: put(Object.hasOwn(map, key) ? map[key] : undefined, rest, raw) };
+  const isFlag = typeof tree === "boolean" && flags.has(pathText(path.slice(0, depth)));
+  const map = isFlag ? {} : (tree ?? {});
+  // Left as it is: the decoder refuses it, and nothing of the file is lost unsaid.
+  if (!isMap(map)) return tree;
+  const inner = Object.hasOwn(map, key) ? map[key] : undefined;
+  return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };
 }
 
 /** One sentence for each variable that looks like a setting and is none. */

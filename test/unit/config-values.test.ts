@@ -198,6 +198,27 @@ test("an override takes the place of a list that lacks a variable", () => {
   expect(delaysMs).toEqual([1_000, 2_000]);
 });
 
+test.each([
+  ["- kafka", { SWITCHYARD_KAFKA_BROKERS: "a:1" }, "(file)"],
+  [`${SMALL}delivery: [{ window: 1h }]`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
+  [`${SMALL}delivery: true`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
+  ["kafka: { brokers: [a:1], tls: on }", { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" }, "kafka.tls"],
+])("a variable takes no place inside what is no map: %s", (yaml, env, path) => {
+  expect(problems(yaml, env).map((problem) => pathText(problem.path))).toEqual([path]);
+});
+
+test.each(["", "delivery:", "delivery: {}"])("a variable sets inside a section: %j", (more) => {
+  const env = { SWITCHYARD_DELIVERY_TIMEOUT: "4s" };
+  expect(config(`${SMALL}${more}`, env).delivery.timeoutMs).toBe(4_000);
+});
+
+test("a variable sets inside a section that is a flag", () => {
+  const env = { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" };
+  const reported = problems("kafka: { brokers: [a:1], tls: true }", env);
+  // It is looked for, and there are no files here.
+  expect(reported.map((problem) => pathText(problem.path))).toEqual(["kafka.tls.ca"]);
+});
+
 test("a wrong variable is named, a secret one without its value", () => {
   const [problem] = problems(SMALL, { SWITCHYARD_KAFKA_PARTITIONS: "many" });
   expect(problem).toMatchObject({ found: '"many" in SWITCHYARD_KAFKA_PARTITIONS' });
