@@ -6,6 +6,7 @@
  *   ${NAME}              its value     empty            a problem
  *   ${NAME:-default}     its value     default          default
  *   $${NAME}             ${NAME}, as it stands
+ *   ${NAME:-a${b}        a problem: the default would end at the first brace
  *   ${other}, ${         a problem
  */
 
@@ -52,6 +53,9 @@ function fillText(
       const expected = `\${NAME} or \${NAME:-default}`;
       const hint = `write $\${ for \${ itself`;
       report({ found: `\${ without a variable's name`, expected, hint });
+    } else if (fallback?.includes("${")) {
+      const found = `\${ in the default of \${${name}}`;
+      report({ found, expected: "a default without variables", hint: null });
     } else if (fallback !== undefined) {
       return found === undefined || found === "" ? fallback : found;
     } else if (found === undefined) {

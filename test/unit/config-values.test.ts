@@ -139,6 +139,8 @@ test.each([
   ["${9X}", "without a variable's name", "${NAME:-default}"],
   ["${NAME-default}", "without a variable's name", "${NAME:-default}"],
   ["secret${", "without a variable's name", "${NAME:-default}"],
+  ["${NAME:-${secret}}", "${ in the default of ${NAME}", "a default without variables"],
+  ["${NAME:-x$${secret}}", "${ in the default of ${NAME}", "a default without variables"],
 ])("%s is a problem", (written, found, expected) => {
   const reported = problems(`${SMALL}\ndefaultSource: ${JSON.stringify(written)}`);
   expect(reported.map(({ path }) => pathText(path))).toEqual(["defaultSource"]);

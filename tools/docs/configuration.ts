@@ -34,7 +34,8 @@ declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
 
 \`\${NAME}\` inside a text is replaced by the environment variable \`NAME\` as it was at process start, and
 \`\${NAME:-default}\` by \`default\` where the variable is not set or empty. A variable that is not set and has no
-default is a problem. The file is read as YAML first, so that a variable's value never becomes structure.
+default is a problem, and so is a variable inside a default. The file is read as YAML first, so that a
+variable's value never becomes structure.
 \`$\${NAME}\` stands for \`\${NAME}\` itself. YAML's anchors and aliases work, merge keys (\`<<\`) do not.
 
 ## Environment
