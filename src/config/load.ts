@@ -1,5 +1,6 @@
 /** Reads the configuration file and the files it names. The only part of this folder that does. */
 
+import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -36,13 +37,15 @@ export interface LoadOptions {
 
 /** Never throws for what is wrong with the configuration, nor for files that cannot be read. */
 export function loadConfig({ file, env }: LoadOptions): Loaded {
-  const source = readText(file);
+  const source = readBytes(file);
   if (source.kind === "unreadable") {
     const expected = "a configuration file that can be read";
     const found = `${file}, which cannot be read: ${source.why}`;
     return { kind: "invalid", problems: [{ path: [], found, expected, hint: null, line: null }] };
   }
-  const yaml = readYaml(source.text);
+  // Decoded all the same, a secret would become another one.
+  if (!isUtf8(source.bytes)) return { kind: "invalid", problems: [notUtf8(source.bytes)] };
+  const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return yaml;
   const folder = dirname(resolve(file));
   const parsed = parseConfig(yaml.tree, env, (path) => readText(resolve(folder, path)));
@@ -56,9 +59,27 @@ export function loadConfig({ file, env }: LoadOptions): Loaded {
   return parsed;
 }
 
+function notUtf8(bytes: Buffer): LocatedProblem {
+  const decoded = Buffer.from(bytes.toString());
+  const at = decoded.findIndex((byte, index) => byte !== bytes[index]);
+  const line = bytes.subarray(0, at).toString("latin1").split("\n").length;
+  const hint = "save the file as UTF-8";
+  return { path: [], found: "bytes that are no UTF-8", expected: "text in UTF-8", hint, line };
+}
+
+/** Files of certificates may have comments in any encoding; what counts in them is ASCII. */
 function readText(path: string): FileText {
+  const file = readBytes(path);
+  return file.kind === "bytes" ? { kind: "text", text: file.bytes.toString() } : file;
+}
+
+type FileBytes =
+  | { readonly kind: "bytes"; readonly bytes: Buffer }
+  | Extract<FileText, { kind: "unreadable" }>;
+
+function readBytes(path: string): FileBytes {
   try {
-    return { kind: "text", text: readFileSync(path, "utf8") };
+    return { kind: "bytes", bytes: readFileSync(path) };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
     return { kind: "unreadable", why: WHY[String(code)] ?? String(code ?? error) };

@@ -13,9 +13,11 @@ import { SMALL } from "../support/config-source.ts";
 
 const TLS = join(import.meta.dirname, "../golden/tls");
 const folder = mkdtempSync(join(tmpdir(), "switchyard-config-"));
+const CERT = readFileSync(join(TLS, "cert.pem"), "utf8");
+const KEY = readFileSync(join(TLS, "key.pem"), "utf8");
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function load(yaml: string, env: Record<string, string> = {}): Loaded {
+function load(yaml: string | Buffer, env: Record<string, string> = {}): Loaded {
   const file = join(folder, "switchyard.yaml");
   writeFileSync(file, yaml);
   return loadConfig({ file, env });
@@ -66,13 +68,29 @@ test("problems have the line of the value, in the order of the file", () => {
   });
 });
 
+test.each([
+  [`# é\n${SMALL}`, "latin1", 1],
+  [SMALL.replace("k1", "clé"), "latin1", 4],
+  [`${SMALL}# é`, "utf8", null],
+  [SMALL, "utf8", null],
+  [`\ufeff${SMALL}`, "utf8", null],
+  [`\ufeff${SMALL}`, "utf16le", 1],
+] as const)("%j in %s has its first problem in line %j", (text, encoding, line) => {
+  const loaded = load(Buffer.from(text, encoding));
+  if (line === null) expect(loaded.kind).toBe("config");
+  else expect(loaded).toMatchObject({ problems: [{ path: [], line, expected: "text in UTF-8" }] });
+});
+
+test("a file of certificates may have comments in another encoding", () => {
+  writeFileSync(join(folder, "latin1.pem"), Buffer.from(`# é\n${CERT}`, "latin1"));
+  const loaded = load("kafka: { brokers: [a:1] }\ndelivery: { ca: latin1.pem }");
+  expect(everything(loaded)).toContain("ca: latin1.pem");
+});
+
 test("a file that is not there is a problem", () => {
   const loaded = loadConfig({ file: join(folder, "none.yaml"), env: {} });
   expect(everything(loaded)).toContain("none.yaml, which cannot be read: there is no such file");
 });
-
-const CERT = readFileSync(join(TLS, "cert.pem"), "utf8");
-const KEY = readFileSync(join(TLS, "key.pem"), "utf8");
 
 test("PEM files are read relative to the configuration's folder", () => {
   writeFileSync(join(folder, "cert.pem"), CERT);

@@ -15,7 +15,7 @@ export function renderConfiguration(): string {
   const sections = Object.entries(fields).filter(([, node]) => node.kind !== "setting");
   return `# Configuration
 
-One YAML file, given as \`--config FILE\` or in \`SWITCHYARD_CONFIG\`. This page is generated from the
+One YAML file in UTF-8, given as \`--config FILE\` or in \`SWITCHYARD_CONFIG\`. This page is generated from the
 declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
 
 - \`switchyard config check\` says whether a file can be used, and every problem with it at once: its
