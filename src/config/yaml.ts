@@ -2,7 +2,8 @@
  * YAML to plain values, with the lines where they stand.
  *
  * Duplicate keys, unknown anchors and several documents are errors; merge keys (`<<`) are off, as
- * in YAML 1.2. The parser's messages are used without the excerpt that it can add, which might
+ * in YAML 1.2, whatever version the file names. So are sets, ordered maps, dates and binary data:
+ * to the decoders they would be maps without a key. The parser's messages are used without the excerpt that it can add, which might
  * show a secret.
  */
 
@@ -23,7 +24,14 @@ export type Yaml =
 /** Aliases may repeat a part of the file, but not blow it up. */
 const ALIASES_MAX = 1_000;
 
-const OPTIONS = { prettyErrors: false, merge: false, strict: true, logLevel: "error" } as const;
+const OPTIONS = {
+  prettyErrors: false,
+  merge: false,
+  strict: true,
+  logLevel: "error",
+  schema: "core",
+  resolveKnownTags: false,
+} as const;
 
 export function readYaml(text: string): Yaml {
   const lines = new LineCounter();

@@ -34,6 +34,11 @@ test.each([
   ["a: 1\n\tb: 2", "(line 2"],
   ["a: *nowhere", "an alias without its anchor"],
   ["a: !secret x", "(line 1, column 4)"],
+  ["a: !!set { b }", "Unresolved tag: (hidden) (line 1, column 4)"],
+  ["a: !!omap [{ b: 3 }]", "Unresolved tag"],
+  ["a: !!timestamp 2001-12-14", "Unresolved tag"],
+  ["a: !!binary aGk=", "Unresolved tag"],
+  ["%YAML 1.1\n---\na: !!set { b }", "Unresolved tag"],
   ["a: 1\n---\nb: 2", "documents"],
   ["a: &a [*a]", "an alias inside its own anchor"],
 ])("%s is no YAML that can be read", (text, found) => {
@@ -45,6 +50,11 @@ test.each([
 test("20,000 brackets are no YAML that can be read", () => {
   const read = readYaml("[".repeat(20_000));
   expect(read.kind === "invalid" && read.problems[0]?.found).toContain("line 1");
+});
+
+test("a date is a text, in YAML 1.1 too", () => {
+  const read = readYaml("%YAML 1.1\n---\na: 2001-12-14\nb: !!str 5");
+  expect(read).toMatchObject({ tree: { a: "2001-12-14", b: "5" } });
 });
 
 test("anchors and aliases work", () => {

@@ -36,7 +36,8 @@ declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
 \`\${NAME:-default}\` by \`default\` where the variable is not set or empty. A variable that is not set and has no
 default is a problem, and so is a variable inside a default. The file is read as YAML first, so that a
 variable's value never becomes structure.
-\`$\${NAME}\` stands for \`\${NAME}\` itself. YAML's anchors and aliases work, merge keys (\`<<\`) do not.
+\`$\${NAME}\` stands for \`\${NAME}\` itself. YAML's anchors and aliases work, merge keys (\`<<\`)
+and tags such as \`!!set\` do not.
 
 ## Environment
 
