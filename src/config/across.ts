@@ -40,18 +40,14 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
   const destinations = entries(tree, ["destinations"]);
   const sourceIds = texts(sources, ["id"]);
   const destinationIds = texts(destinations, ["id"]);
+  const named = sources.map(({ raw, path }) => texts(entries(raw, ["destinations"], path), []));
   const networks = texts(entries(at(tree, ["delivery"]), ["allowNetworks"]), []);
   const allowNetworks = networks.flatMap(({ text }) => parseNetwork(text) ?? []);
   return [
     ...repeated(sourceIds, "an id that no other source has"),
     ...repeatedKeys(sources),
-    ...sources.flatMap((source) => {
-      const named = texts(entries(source.raw, ["destinations"], source.path), []);
-      return [
-        ...unknown(named, destinationIds, "destination"),
-        ...repeated(named, "each destination once"),
-      ];
-    }),
+    ...unknown(named.flat(), destinationIds, "destination"),
+    ...named.flatMap((ofOne) => repeated(ofOne, "each destination once")),
     ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
     ...repeated(destinationIds, "an id that no other destination has"),
     ...destinations.flatMap((destination) => {

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 
+import { problemsAcross } from "../../src/config/across.ts";
 import { pathText } from "../../src/config/problem.ts";
 import { problems, SMALL } from "../support/config-source.ts";
 
@@ -252,4 +253,17 @@ delivery: { delays: [2s, 1s], window: 9h }
   expect(reported.find(({ path }) => pathText(path) === "kafka.broker")?.hint).toBe(
     "did you mean brokers?",
   );
+});
+
+test("work grows with the number of sources and destinations, not with their product", () => {
+  // Looking through all destinations for each source would take longer than any test may.
+  const ids = Array.from({ length: 100_000 }, (_, index) => `d${index}`);
+  const destinations = ids.map((id) => ({ id }));
+  const sources = ids.map((id) => ({ id, destinations: [id] }));
+  const stray = { id: "stray", destinations: ["crm", "d0", "d0"] };
+  const reported = problemsAcross({ sources: [...sources, stray], destinations });
+  expect(reported.map(({ path }) => pathText(path))).toEqual([
+    "sources[100000].destinations[0]",
+    "sources[100000].destinations[2]",
+  ]);
 });
