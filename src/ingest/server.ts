@@ -105,7 +105,8 @@ export async function startServer(settings: ServerSettings, take: Take): Promise
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
-      // What the kernel has accepted by now is taken over in this turn of the loop.
+      // One connection that waits by now is taken over in this turn of the loop. The kernel resets
+      // what else it holds at the close, which cannot be ruled out: clients' retries cover that.
       await otherWork();
       const closed = once(server, "close");
       server.close();
