@@ -62,11 +62,9 @@ export class Member {
   async start(): Promise<void> {
     assert(this.#program === null);
     const port = await freePort();
-    const late = Promise.withResolvers<void>();
     const program = startProgram(
       this.#configFile,
       (line) => {
-        if (line.msg === "ready.incomplete") late.resolve();
         this.#log.write(`${JSON.stringify(line)}\n`);
       },
       {
@@ -78,7 +76,7 @@ export class Member {
       },
     );
     this.#program = program;
-    this.#ready = Promise.race([program.ready, late.promise]);
+    this.#ready = program.ready;
     this.#ready.catch(() => undefined);
     this.#isWanted = true;
     void program.ended.then((status) => {

@@ -17,7 +17,10 @@ export interface LogLine {
 
 export interface Program {
   readonly pid: number;
-  /** Resolves when the log says `ready`; rejects, quoting the log, when the program ends before. */
+  /**
+   * Resolves when the log says `ready`, or `ready.incomplete`, after which not all stages have joined
+   * their groups; rejects, quoting the log, when the program ends before.
+   */
   readonly ready: Promise<void>;
   /** Resolves with the exit status. */
   readonly ended: Promise<number | null>;
@@ -54,7 +57,7 @@ export function startProgram(
     if (last.length > QUOTED_LINES) last.shift();
     const line = parseLine(text);
     if (line === null) return;
-    if (line.msg === "ready") ready.resolve();
+    if (line.msg === "ready" || line.msg === "ready.incomplete") ready.resolve();
     onLog(line);
   };
   for (const input of [child.stdout, child.stderr]) {
