@@ -6,7 +6,15 @@ import { once } from "node:events";
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  afterEach,
+  beforeEach,
+  describe,
+  expect,
+  onTestFailed,
+  onTestFinished,
+  test,
+} from "vitest";
 
 import { AudienceOnKafka } from "../support/audience-kafka.ts";
 import { createPrng } from "../support/prng.ts";
@@ -164,7 +172,11 @@ test("a forgotten user is nowhere on disk any more", async () => {
 });
 
 test("killed at any moment of a sync and started again: everybody is told what is right", async () => {
-  const random = createPrng(Date.now() % 2 ** 31);
+  const seed = Date.now() % 2 ** 31;
+  onTestFailed(() => {
+    process.stderr.write(`seed ${seed}\n`);
+  });
+  const random = createPrng(seed);
   const directory = world.directory;
   await mkdir(directory, { recursive: true });
   const config = join(directory, "switchyard.yaml");
@@ -234,6 +246,9 @@ function startProgram(config: string) {
     [join(ROOT, "src/main.ts"), "run", "-c", config, "--stages", "audience"],
     { env, stdio: ["ignore", "pipe", "inherit"] },
   );
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
   const seen = new Set<string>();
   const waiting = new Map<string, () => void>();
   createInterface({ input: child.stdout }).on("line", (text) => {

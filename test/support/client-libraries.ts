@@ -4,7 +4,7 @@
  */
 
 import { execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -113,21 +113,35 @@ export const NPM_LIBRARIES: readonly ClientLibrary[] = [
   },
 ];
 
-function pythonPath(): string {
+function pythonDirectory(): string {
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
-  return join(cache, "switchyard", SEGMENT_PYTHON.replace("==", "-"), "bin/python");
+  return join(cache, "switchyard", SEGMENT_PYTHON.replace("==", "-"));
 }
+
+function pythonPath(): string {
+  return join(pythonDirectory(), "bin/python");
+}
+
+/** Shorter than the hook that waits for it: what takes longer cannot be had. */
+const PREPARE_LIMIT_MS = 90_000;
 
 /** Makes the environment where it is missing; returns why it cannot be had, or null. */
 export async function preparePython(): Promise<string | null> {
-  if (existsSync(pythonPath())) return null;
-  const directory = join(pythonPath(), "../..");
+  const directory = pythonDirectory();
+  const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
+  // An installation that was interrupted has its Python too.
+  const isComplete = () =>
+    run(pythonPath(), ["-c", "import segment.analytics.client"], { signal }).then(
+      () => true,
+      () => false,
+    );
   try {
-    await run("python3", ["-m", "venv", directory]);
-    await run(join(directory, "bin/pip"), ["install", "--quiet", SEGMENT_PYTHON]);
+    if (existsSync(pythonPath()) && (await isComplete())) return null;
+    await run("python3", ["-m", "venv", "--clear", directory], { signal });
+    await run(join(directory, "bin/pip"), ["install", "--quiet", SEGMENT_PYTHON], { signal });
     return null;
   } catch (error) {
-    await run("rm", ["-rf", directory]);
+    rmSync(directory, { recursive: true, force: true });
     return `there is no Python with ${SEGMENT_PYTHON}: ${(error as Error).message.split("\n", 1)[0]}`;
   }
 }
