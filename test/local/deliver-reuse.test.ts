@@ -1,8 +1,9 @@
 // Connections that end between two requests: what surely has not arrived goes again at once and
 // counts for nothing; what may have arrived does not.
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { MessageId } from "../../src/domain/ids.ts";
 import { httpClient, outcome } from "../support/http-client.ts";
@@ -19,6 +20,27 @@ const ENDS: readonly (readonly [string, (socket: Socket) => void])[] = [
 
 function requests(received: readonly string[]): number {
   return received.join("").split("POST ").length - 1;
+}
+
+/** Connections of this process, from the side that made them. */
+const made: Socket[] = [];
+const onSocket = (message: unknown) => {
+  made.push((message as { readonly socket: Socket }).socket);
+};
+beforeEach(() => {
+  made.length = 0;
+  subscribe("net.client.socket", onSocket);
+});
+afterEach(() => {
+  unsubscribe("net.client.socket", onSocket);
+});
+
+/** Ends the connections; resolves when the client has noticed. */
+async function endAll(sockets: readonly Socket[], end: (socket: Socket) => void): Promise<void> {
+  expect(made).toHaveLength(new Set(sockets).size);
+  const noticed = made.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+  for (const socket of sockets) end(socket);
+  await Promise.all(noticed);
 }
 
 /** Answers each request, and hands out the connections. */
@@ -39,8 +61,7 @@ test.each(ENDS)("a connection is %s before the next request", async (_name, end)
   await using _ = server;
   await using http = httpClient();
   await http.post(endpoint);
-  for (const socket of sockets) end(socket);
-  await turns(2);
+  await endAll(sockets, end);
   expect(outcome(await http.post(endpoint))).toBe(200);
   expect(requests(server.received)).toBe(2);
   expect(server.connections()).toBe(2);
@@ -52,8 +73,7 @@ test.each(ENDS)("all connections are %s, as by a restart of the endpoint", async
   await using http = httpClient();
   const several = () => Promise.all(Array.from({ length: 8 }, () => http.post(endpoint)));
   await several();
-  for (const socket of sockets) end(socket);
-  await turns(2);
+  await endAll(sockets, end);
   expect((await several()).map(outcome)).toEqual(Array.from({ length: 8 }, () => 200));
   expect(requests(server.received)).toBe(16);
 });

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { isAlive } from "../../tools/kafka/process.ts";
@@ -64,8 +64,11 @@ test("a bench that is ended leaves no program behind", async () => {
   const configurations = () =>
     readdirSync(temporary).map((name) => join(temporary, name, "switchyard.yaml"));
   await expect.poll(() => configurations().filter(existsSync), UNTIL_GONE).toHaveLength(1);
-  const [file = ""] = configurations();
-  const { admin } = JSON.parse(readFileSync(file, "utf8")) as { admin: { port: number } };
+  // It is there before it is written.
+  const { admin } = await vi.waitFor(() => {
+    const [file = ""] = configurations();
+    return JSON.parse(readFileSync(file, "utf8")) as { admin: { port: number } };
+  }, UNTIL_GONE);
   const lives = () =>
     fetch(`http://127.0.0.1:${admin.port}/livez`).then(
       ({ ok }) => ok,

@@ -341,7 +341,7 @@ test("calls over TLS", async () => {
 });
 
 test("asked to stop, it answers on for the hand-over, tells connections to close, then is gone", async () => {
-  world = await ingestWorld({ handoverMs: 300 });
+  world = await ingestWorld({ handoverMs: 3_000 });
   const base = `http://127.0.0.1:${world.stage.port}`;
   expect((await world.post("/v1/batch", { batch: [call(1)] })).headers.get("connection")).toBe(
     "keep-alive",

@@ -1,6 +1,6 @@
 // Whether a broker answers at an address, asked of real sockets.
 
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -25,8 +25,8 @@ test.each([
     socket.on("error", () => undefined);
     socket.once("data", () => socket.write(response));
   });
-  const port = await freePort();
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
   expect(await answers(`127.0.0.1:${port}`)).toBe(expected);
   server.close();
 });

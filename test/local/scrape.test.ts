@@ -7,14 +7,13 @@ import { startAdmin } from "../../src/admin/server.ts";
 import { rateOf } from "../../src/cli/rates.ts";
 import { scrapeTwice } from "../../src/cli/scrape.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
 
 test("counts what happened in between, and says of others why it cannot", async () => {
   const metrics = createMetrics();
   const address = { host: "127.0.0.1", port: 0 };
   await using admin = await startAdmin(address, createHealth(), metrics);
-  await using closed = await startAdmin(address, createHealth(), metrics);
-  const gone = `127.0.0.1:${closed.port}`;
-  await closed[Symbol.asyncDispose]();
+  const gone = `127.0.0.1:${await freePort()}`;
   metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
   const accepted = metrics.attempts.bind({ destination: "crm", outcome: "accepted" });
   accepted.inc(5);
