@@ -132,14 +132,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const dry = await switchyard(["dead-letters", "replay", "--dry-run", "--destination", "hook"]);
   expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("60 dead letters to") });
 
-  const replaying = start([
-    "dead-letters",
-    "replay",
-    "--destination",
-    "hook",
-    "--per-second",
-    "10",
-  ]);
+  const replaying = start(["dead-letters", "replay", "--destination", "hook", "--per-second", "5"]);
   const [out, err] = [text(replaying.child.stdout), text(replaying.child.stderr)];
   await expect.poll(() => hook.accepted.length, POLL).toBeGreaterThan(5);
   replaying.child.kill("SIGINT");
@@ -149,7 +142,9 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const run = /replay --resume (\S+)/.exec(await err)?.[1] ?? "";
   await expect.poll(() => hook.accepted.length, POLL).toBe(sent);
 
-  const resumed = await switchyard(["dead-letters", "replay", "--resume", run]);
+  const resumed = await switchyard([
+    ...["dead-letters", "replay", "--resume", run, "--per-second", "1000"],
+  ]);
   expect(resumed).toMatchObject({
     status: 0,
     out: expect.stringContaining(`${CALLS - sent} of ${CALLS - sent} replayed.`),

@@ -91,7 +91,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       log: quiet,
       metrics: createMetrics(),
     };
-    const http = createHttp({ timeoutMs: 2_000, allowNetworks: LOOPBACK, ca: null });
+    const http = createHttp({ timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null });
     const deliver = await startDeliver(
       { ...deps, http },
       { ...common, bytesCommonMax: 0, destinations: [destination], delaysMs, windowMs },

@@ -83,6 +83,10 @@ beforeAll(async () => {
     ]);
   }
   tokenUrl = await serveTokens();
+  // The first handshake takes a young broker long, maybe longer than a connection may.
+  const kafka = createKafka(connection(mtlsPort, CERTIFICATE, null), new LogLines().log);
+  await kafka.admin.topics();
+  await kafka.close();
 });
 afterAll(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();

@@ -286,6 +286,8 @@ test("a consumer's hooks get commits with their metadata, and a re-created topic
   });
   expect(joins).toEqual(["join", "join"]);
   await admin.deleteTopics({ topics: [topic] });
+  // The broker hears from the controller of it a moment later, and knows the old one until then.
+  await expect.poll(() => admin.listTopics(), UNTIL_KNOWN).not.toContain(topic);
   await vi.waitFor(() => createTopic("hooks"), UNTIL_KNOWN);
   await vi.waitFor(() => producer.send({ topic, messages: [{ value: "new" }] }), UNTIL_KNOWN);
   const recreated = await run();

@@ -14,6 +14,8 @@ import { startKafka } from "../../tools/kafka/start.ts";
 
 const START = new URL("../../tools/kafka/start.ts", import.meta.url).href;
 const UNTIL_GONE = { timeout: 30_000, interval: 100 };
+/** A broker that has just started may be slow to answer. */
+const SLOW_MS = 30_000;
 
 let temporary = "";
 beforeEach(() => {
@@ -24,11 +26,11 @@ afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 test("a killed broker comes back at the same address, and stopping it ends it", async () => {
   const kafka = await startKafka({ private: true });
   const [address = ""] = kafka.brokers;
-  expect(await answers(address)).toBe(true);
+  expect(await answers(address, SLOW_MS)).toBe(true);
   await kafka.kill();
   expect(await answers(address)).toBe(false);
   await kafka.restart();
-  expect(await answers(address)).toBe(true);
+  expect(await answers(address, SLOW_MS)).toBe(true);
   await kafka.stop();
   expect(await answers(address)).toBe(false);
 });
@@ -37,7 +39,7 @@ test.each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
   "a parent that ends with %s takes its broker and the data along",
   async (signal) => {
     const [parent, address] = await parentWithBroker();
-    expect(await answers(address)).toBe(true);
+    expect(await answers(address, SLOW_MS)).toBe(true);
     parent.kill(signal);
     await expect.poll(() => answers(address), UNTIL_GONE).toBe(false);
     await expect.poll(() => readdirSync(temporary), UNTIL_GONE).toEqual([]);

@@ -7,7 +7,7 @@ import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -34,6 +34,7 @@ let prefix = "";
 let topics = topicNames(prefix);
 let kafka: Kafka;
 let producer: Producer;
+let readers: Consumer[] = [];
 
 beforeEach(async () => {
   prefix = uniquePrefix("route");
@@ -50,6 +51,7 @@ beforeEach(async () => {
     log,
   );
   producer = kafka.producer();
+  readers = [];
   await kafka.admin.create(
     allTopics().map((name) => ({
       name,
@@ -63,6 +65,8 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   await producer.close(1_000);
+  // They would crash over topics that are gone.
+  await Promise.all(readers.map((reader) => reader.stop()));
   await kafka.admin.deleteTopics(allTopics());
   await kafka.close();
 });
@@ -118,7 +122,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, number) =>
 /** Reads the topics from their beginning, in a group of its own. */
 function read(names: readonly string[]): Taker {
   const taker = new Taker({ finishesAtOnce: true });
-  kafka.consume({
+  const reader = kafka.consume({
     groupId: uniquePrefix(`${prefix}read`),
     topics: names,
     partitionRecordsMax: 10_000,
@@ -130,6 +134,7 @@ function read(names: readonly string[]): Taker {
       throw error;
     },
   });
+  readers.push(reader);
   return taker;
 }
 

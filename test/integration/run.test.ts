@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -36,10 +37,6 @@ function start(config: string, args: readonly string[] = []): Running {
     // Audiences' state is kept below it.
     cwd: directory,
   });
-  onTestFinished(() => {
-    child.kill("SIGKILL");
-    rmSync(directory, { recursive: true });
-  });
   const lines: Record<string, unknown>[] = [];
   const errors: string[] = [];
   const waiting = new Map<string, (line: Record<string, unknown>) => void>();
@@ -50,6 +47,11 @@ function start(config: string, args: readonly string[] = []): Running {
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => errors.push(text));
   const ended = once(child, "close").then(([status]) => status as number | null);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+    rmSync(directory, { recursive: true });
+  });
   return {
     child,
     lines,
@@ -118,18 +120,35 @@ test("asked to stop, the other stages do not wait for ingest's hand-over", async
   const config = configuration({ brokers, prefix: uniquePrefix("run"), port });
   const running = start(config.replace("handover: 100ms", "handover: 3s"));
   const { stages } = (await running.logged("ready")) as { readonly stages: readonly string[] };
+  const request = await begunRequest((await running.logged("ingest.listening")).port as number);
   running.child.kill("SIGTERM");
   await running.logged("stopping");
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
+  const stopped = () =>
+    running.lines.filter(({ msg }) => msg === "stage.stopped").map(({ stage }) => stage);
+  await expect.poll(() => stopped().length, { timeout: 30_000 }).toBe(stages.length - 1);
+  request.destroy();
   expect(await running.ended).toBe(0);
-  const stopped = running.lines
-    .filter(({ msg }) => msg === "stage.stopped")
-    .map(({ stage }) => stage);
-  expect(stopped.toSorted()).toEqual(stages.toSorted());
-  expect(stopped.at(-1)).toBe("ingest");
+  expect(stopped().toSorted()).toEqual(stages.toSorted());
+  expect(stopped().at(-1)).toBe("ingest");
   // Nothing of the log was left behind.
   expect(running.lines.at(-1)).toMatchObject({ msg: "stopped" });
 });
+
+/**
+ * While its body does not come, ingest does not stop, not even when the hand-over is over before the
+ * others have stopped on a slow machine.
+ */
+async function begunRequest(port: number): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port });
+  socket.on("error", () => undefined);
+  socket.write(
+    "POST /v1/batch HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+  );
+  // It is in hand once it is told to go on.
+  await once(socket, "data");
+  return socket;
+}
 
 test("without brokers it tries for as long as it is told, then ends with 1 and the address", async () => {
   const port = await freePort();

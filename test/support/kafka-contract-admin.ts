@@ -38,8 +38,11 @@ export function testAdmin(bench: Bench): void {
       const kafka = bench.connect();
       const topic = await bench.topic(kafka, 1, { "retention.ms": "1000" });
       await kafka.admin.alterConfig(topic, { "cleanup.policy": "compact" });
-      const [state] = await kafka.admin.describe([topic], KEYS);
-      expect(state?.config).toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
+      // As with deletion below: the broker that describes topics hears of it a moment later.
+      const config = async () => (await kafka.admin.describe([topic], KEYS))[0]?.config;
+      await expect
+        .poll(config, { timeout: 10_000 })
+        .toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
       await expect(
         kafka.admin.alterConfig(bench.name(), { "retention.ms": "1" }),
       ).rejects.toThrow();
