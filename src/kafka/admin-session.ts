@@ -3,7 +3,8 @@
  *
  * kafkajs' admin client hangs on requests that run side by side and stays broken once a topic it
  * has seen is deleted. So a client that failed is dropped, and if it was not new the call is made
- * once more with a new one: every call must do no harm when it is made twice.
+ * once more with a new one: every call must do no harm when it is made twice. Likewise while a
+ * partition moves to another leader, for a few seconds.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +14,7 @@ import type { Admin } from "kafkajs";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import type { BrokerPool } from "./internals.ts";
-import { errorSentence } from "./kafka-error.ts";
+import { errorSentence, errorTypes } from "./kafka-error.ts";
 import { ClosedError } from "./port.ts";
 
 const CALL_LIMIT_MS = 30_000;
@@ -21,6 +22,9 @@ const CALL_LIMIT_MS = 30_000;
 const IDLE_LIMIT_MS = 10_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
+const ELECTING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"];
+const ELECTION_TRIES = 10;
+const ELECTION_STEP_MS = 500;
 
 export interface AdminClient {
   readonly admin: Admin;
@@ -38,14 +42,16 @@ interface Open extends AdminClient {
 export class AdminSession {
   readonly #clients: Clients;
   readonly #limitMs: number;
+  readonly #electionStepMs: number;
   #open: Open | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #idle: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(clients: Clients, limitMs: number = CALL_LIMIT_MS) {
+  constructor(clients: Clients, limitMs = CALL_LIMIT_MS, electionStepMs = ELECTION_STEP_MS) {
     this.#clients = clients;
     this.#limitMs = limitMs;
+    this.#electionStepMs = electionStepMs;
   }
 
   /** Runs `act` after the calls before it. */
@@ -74,7 +80,7 @@ export class AdminSession {
     name: string,
     act: (client: AdminClient) => Promise<Result>,
   ): Promise<Result> {
-    for (;;) {
+    for (let elections = 0; ; ) {
       const open = this.#open ?? this.#create();
       const { isNew } = open;
       open.isNew = false;
@@ -86,6 +92,11 @@ export class AdminSession {
       } catch (cause) {
         this.#drop();
         if (!isNew && !this.#closed) continue;
+        if (isElecting(cause) && elections < ELECTION_TRIES && !this.#closed) {
+          elections += 1;
+          await sleep(this.#electionStepMs);
+          continue;
+        }
         throw new Error(`admin.${name}: ${errorSentence(cause)}`, { cause });
       }
     }
@@ -126,4 +137,9 @@ export class AdminSession {
       ended.abort();
     }
   }
+}
+
+function isElecting(cause: unknown): boolean {
+  const types = errorTypes(cause);
+  return ELECTING.some((type) => types.has(type));
 }

@@ -264,7 +264,9 @@ test("a consumer's hooks get commits with their metadata, and a re-created topic
     const { consumer, messages } = await consume(topic, 1, { config });
     await consumer.commitOffsets([{ topic, partition: 0, offset: "1", metadata: "1-3,5" }]);
     await consumer.disconnect();
-    return { fetched, first: messages[0]?.offset };
+    // Each of several brokers has a fetch loop that asks.
+    const different = [...new Map(fetched.map((each) => [JSON.stringify(each), each])).values()];
+    return { fetched: different, first: messages[0]?.offset };
   };
   const before = await run();
   expect(before).toEqual({
