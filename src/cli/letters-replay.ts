@@ -1,5 +1,6 @@
 /**
- * `switchyard dead-letters replay`: counts, then replays.
+ * `switchyard dead-letters replay`: counts, then replays. Who resumes a run takes it over before
+ * it counts, unless it only counts (--dry-run).
  *
  *   outcome                                                    exit
  *   counted (--dry-run), or all replayed                       0
@@ -11,7 +12,8 @@
 
 import { randomBytes } from "node:crypto";
 import { fits, type RunPlan, runTotals, type StoredRun } from "../dead-letter/run.ts";
-import { lettersOfRun, planRun, replay, storedRun } from "../dead-letter/stage.ts";
+import { RunStore } from "../dead-letter/run-store.ts";
+import { lettersOfRun, planRun, replay } from "../dead-letter/stage.ts";
 import { Tally } from "../dead-letter/tally.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { TopicNames } from "../domain/topics.ts";
@@ -41,7 +43,8 @@ export async function replayLetters(
   shell: Shell,
 ): Promise<ExitStatus> {
   await assertTopics(kafka.admin, [options.topics.deadLetters]);
-  const stored = await openRun(kafka, options, shell);
+  const by = randomBytes(4).toString("hex");
+  const stored = await openRun(kafka, options, by, shell);
   if (stored === null) return 2;
   const tally = await count(kafka, options, stored, shell);
   if (tally === null) return 1;
@@ -60,13 +63,14 @@ export async function replayLetters(
     shell.out("Nothing was sent (--dry-run).\n");
     return 0;
   }
-  return send(kafka, options, stored, tally.total, shell);
+  return send(kafka, options, { stored, by, total: tally.total }, shell);
 }
 
 /** Null: there is no such run, or it cannot be kept; why has been printed. */
 async function openRun(
   kafka: Kafka,
-  { run, topics }: ReplayOptions,
+  { run, dryRun, topics }: ReplayOptions,
+  by: string,
   shell: Shell,
 ): Promise<StoredRun | null> {
   const { red } = shell.errColors;
@@ -77,7 +81,8 @@ async function openRun(
     );
     return null;
   }
-  const stored = await storedRun(kafka, topics, run.name);
+  const store = new RunStore(kafka.admin, topics, run.name);
+  const stored = dryRun ? await store.read() : await store.takeOver(by);
   if (stored === null) {
     shell.err(
       `${red("error:")} There is no replay ${run.name} to resume: it is done, never began, or is under another topic prefix than ${topics.prefix}\n`,
@@ -113,11 +118,15 @@ function countText({ total, refused }: Tally): string {
 async function send(
   kafka: Kafka,
   options: ReplayOptions,
-  stored: StoredRun,
-  total: number,
+  {
+    stored,
+    by,
+    total,
+  }: { readonly stored: StoredRun; readonly by: string; readonly total: number },
   shell: Shell,
 ): Promise<ExitStatus> {
   const { topics, signal } = options;
+  const isNew = options.run.kind === "new";
   const run = options.run.kind === "resume" ? options.run.name : newName();
   const before = runTotals(stored.partitions);
   let now = before;
@@ -129,7 +138,7 @@ async function send(
   };
   const resume = `switchyard dead-letters replay --resume ${run}${options.resumeArguments}`;
   using progress = startProgress(shell, text);
-  const verb = options.run.kind === "resume" ? "goes on" : "begins";
+  const verb = isNew ? "begins" : "goes on";
   progress.say(`Replay ${run} ${verb}. Should it be cut short, it can be resumed by this name.`);
   const why = new Map<string, number>();
   const deps = {
@@ -139,7 +148,7 @@ async function send(
     producer: kafka.producer(),
     clock: systemClock,
     targets: options,
-    by: randomBytes(4).toString("hex"),
+    by,
     onProgress: (totals: typeof now) => {
       now = totals;
     },
@@ -147,7 +156,11 @@ async function send(
       why.set(reason, (why.get(reason) ?? 0) + 1);
     },
   };
-  const end = await replay(deps, run, stored).catch((error: unknown) => {
+  const work = async () => {
+    if (isNew) await new RunStore(kafka.admin, topics, run).begin(stored, by);
+    return replay(deps, run, stored);
+  };
+  const end = await work().catch((error: unknown) => {
     progress.say(`${shell.errColors.red("failed:")} ${(error as Error).message}`);
     return "failed" as const;
   });

@@ -1,6 +1,7 @@
 /** How far a replay run is: in hand, and what of it has yet to be committed. */
 
 import {
+  type Commit,
   encodeRun,
   type PartitionRun,
   type RunPlan,
@@ -49,11 +50,16 @@ export class RunProgress {
   }
 
   /** What to commit for what has moved since `committed` was called. */
-  commits(by: string): ReturnType<typeof encodeRun>[] {
+  commits(): readonly Commit[] {
     return [...this.#ahead].flatMap((partition) => {
       const at = this.#partitions.get(partition);
-      return at === undefined ? [] : [encodeRun(this.plan, by, at)];
+      return at === undefined ? [] : [encodeRun(this.plan, at)];
     });
+  }
+
+  /** Kafka forgets what is not committed for long: commits everything again. */
+  renew(): void {
+    for (const partition of this.#partitions.keys()) this.#ahead.add(partition);
   }
 
   committed(): void {

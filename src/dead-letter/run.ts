@@ -3,11 +3,11 @@
  * the group `<prefix>replay.<run>`, which has no members. The commit of each partition holds
  *
  *   offset     the next dead letter of the partition to look at
- *   metadata   {"v":1, the plan, "by", "to", "replayed", "refused"}
+ *   metadata   {"v":1, the plan, "to", "replayed", "refused"}
  *
  * so that nothing but Kafka is needed to go on, and every partition alone says all. `to` is the
  * partition's end when the run began: what is given up later, also by this run, is left to another
- * one. `by` is whoever works on the run; another process that takes it over writes its own.
+ * one.
  */
 
 import type { LetterFilter } from "./filter.ts";
@@ -29,7 +29,7 @@ export interface PartitionRun {
 }
 
 /** Fits the port's `CommittedOffset`. */
-interface Commit {
+export interface Commit {
   readonly partition: number;
   readonly offset: number;
   readonly metadata: string;
@@ -37,8 +37,6 @@ interface Commit {
 
 export interface StoredRun {
   readonly plan: RunPlan;
-  /** Null where partitions name different ones. */
-  readonly by: string | null;
   readonly partitions: readonly PartitionRun[];
 }
 
@@ -46,9 +44,9 @@ export interface StoredRun {
 export const METADATA_BYTES_MAX = 3_500;
 const VERSION = 1;
 
-export function encodeRun(plan: RunPlan, by: string, at: PartitionRun): Commit {
+export function encodeRun(plan: RunPlan, at: PartitionRun): Commit {
   const { partition, position, to, replayed, refused } = at;
-  const metadata = JSON.stringify({ v: VERSION, ...plan, by, to, replayed, refused });
+  const metadata = JSON.stringify({ v: VERSION, ...plan, to, replayed, refused });
   return { partition, offset: position, metadata };
 }
 
@@ -56,7 +54,7 @@ export function encodeRun(plan: RunPlan, by: string, at: PartitionRun): Commit {
 export function fits(plan: RunPlan): boolean {
   const most = Number.MAX_SAFE_INTEGER;
   const at = { partition: 0, position: 0, to: most, replayed: most, refused: most };
-  return Buffer.byteLength(encodeRun(plan, "x".repeat(16), at).metadata) <= METADATA_BYTES_MAX;
+  return Buffer.byteLength(encodeRun(plan, at).metadata) <= METADATA_BYTES_MAX;
 }
 
 /** Null: these are no commits of a run. */
@@ -65,12 +63,11 @@ export function decodeRun(commits: readonly Commit[]): StoredRun | null {
   let run: StoredRun | null = null;
   for (const { commit, stored } of read) {
     if (stored === null) return null;
-    const { plan, by, to, replayed, refused } = stored;
+    const { plan, to, replayed, refused } = stored;
     const { partition, offset } = commit;
     const partitions: readonly PartitionRun[] = run?.partitions ?? [];
     run = {
       plan,
-      by: run === null || run.by === by ? by : null,
       partitions: [...partitions, { partition, position: offset, to, replayed, refused }],
     };
   }
@@ -79,7 +76,6 @@ export function decodeRun(commits: readonly Commit[]): StoredRun | null {
 
 interface Metadata {
   readonly plan: RunPlan;
-  readonly by: string;
   readonly to: number;
   readonly replayed: number;
   readonly refused: number;

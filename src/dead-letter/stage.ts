@@ -1,6 +1,6 @@
 /**
  * Reads dead letters, and replays them. A replay is a run: it may be interrupted at any time and
- * resumed by its name, from what it has committed (`run.ts`).
+ * resumed by its name, from what it has committed (`run.ts`, `run-store.ts`).
  *
  *   the process ends                        then, when the run is resumed
  *   before the plan was committed           there is no such run; nothing was sent
@@ -9,8 +9,8 @@
  *   after its acknowledgement, before       the same
  *     the commit
  *   after the commit                        nothing is repeated
- *   after the last commit, before the       nothing is left to do; the group is deleted
- *     group is deleted
+ *   after the last commit, before the       nothing is left to do; the groups are deleted
+ *     groups are deleted
  *
  * A graceful interruption sends and commits what is in hand, so it repeats nothing. Dead letters
  * stay in their topic; a run reads up to the ends taken at its start, never what it causes itself.
@@ -18,7 +18,7 @@
 
 import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import { groupNames, type TopicNames } from "../domain/topics.ts";
+import type { TopicNames } from "../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type LetterFilter, passes } from "./filter.ts";
@@ -26,7 +26,8 @@ import { type Letter, readLetter } from "./letter.ts";
 import { mergeByTime } from "./merge.ts";
 import { RunProgress } from "./progress.ts";
 import { type ReplayTargets, replayOf } from "./replay.ts";
-import { decodeRun, type PartitionRun, type RunPlan, runTotals, type StoredRun } from "./run.ts";
+import { type PartitionRun, type RunPlan, runTotals, type StoredRun } from "./run.ts";
+import { RunStore } from "./run-store.ts";
 
 const READ_BYTES_MAX = 1_048_576;
 /** Clocks of brokers and stages differ a little. */
@@ -36,6 +37,8 @@ const BATCH_MAX = 500;
 const BATCH_AGE_MAX_MS = 200;
 /** Of records that do not pass the filter, from one commit to the next. */
 const PASSED_OVER_MAX = 20_000;
+/** Far below the time that brokers keep commits for, 7 days by default. */
+const RENEW_AFTER_MS = 86_400_000;
 /** For the write that is under way when a run is interrupted. */
 const INTERRUPT_LIMIT_MS = 10_000;
 
@@ -92,10 +95,6 @@ function readRecords(
   );
 }
 
-function groupOf({ prefix }: TopicNames, run: string): string {
-  return groupNames(prefix).replay(run);
-}
-
 /** A run that has not begun. */
 export async function planRun(kafka: Kafka, topics: TopicNames, plan: RunPlan): Promise<StoredRun> {
   const ranges = await letterRanges(kafka, topics.deadLetters, plan.filter.sinceMs);
@@ -106,16 +105,7 @@ export async function planRun(kafka: Kafka, topics: TopicNames, plan: RunPlan): 
     replayed: 0,
     refused: 0,
   }));
-  return { plan, by: null, partitions };
-}
-
-/** Null: there is none of this name, or it is done. */
-export async function storedRun(
-  kafka: Kafka,
-  topics: TopicNames,
-  run: string,
-): Promise<StoredRun | null> {
-  return decodeRun(await kafka.admin.committed(groupOf(topics, run), topics.deadLetters));
+  return { plan, partitions };
 }
 
 /** The letters that a run has still to look at. */
@@ -141,7 +131,7 @@ export interface ReplayDeps extends LetterSource {
   readonly producer: Producer;
   readonly clock: Clock;
   readonly targets: ReplayTargets;
-  /** Whoever works on the run, at most 16 characters; another one for each process. */
+  /** Whoever works on the run; another one for each process. */
   readonly by: string;
   /** After each commit. */
   readonly onProgress: (totals: { readonly replayed: number; readonly refused: number }) => void;
@@ -152,14 +142,14 @@ export interface ReplayDeps extends LetterSource {
 export type ReplayEnd = "done" | "interrupted";
 
 /**
- * Writes the run down, then works on it until it is done or the signal aborts.
+ * Works on a run that has begun, or was taken over, until it is done or the signal aborts.
  *
  * @throws Error when Kafka fails, or another process takes the run over: the run can be resumed.
  */
 export async function replay(deps: ReplayDeps, run: string, stored: StoredRun): Promise<ReplayEnd> {
   const { kafka, topics, signal, producer, clock } = deps;
-  const group = groupOf(topics, run);
-  const work = new ReplayWork(deps, group, stored);
+  const store = new RunStore(kafka.admin, topics, run);
+  const work = new ReplayWork(deps, store, stored);
   const ended = new AbortController();
   const onAbort = () => {
     const limit = clock.sleep(INTERRUPT_LIMIT_MS, ended.signal);
@@ -168,7 +158,7 @@ export async function replay(deps: ReplayDeps, run: string, stored: StoredRun): 
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     const end = await work.run();
-    if (end === "done") await kafka.admin.deleteGroup(group);
+    if (end === "done") await store.delete();
     return end;
   } catch (error) {
     if (signal.aborted && error instanceof ClosedError) return "interrupted";
@@ -181,25 +171,26 @@ export async function replay(deps: ReplayDeps, run: string, stored: StoredRun): 
 
 class ReplayWork {
   readonly #deps: ReplayDeps;
-  readonly #group: string;
+  readonly #store: RunStore;
   readonly #limiter: RateLimiter | null;
   readonly #progress: RunProgress;
   readonly #ranges: readonly Range[];
   #batch = new Map<OutgoingRecord, Letter>();
   #batchSinceMs = 0;
   #passedOver = 0;
+  #renewedAtMs: number;
 
-  constructor(deps: ReplayDeps, group: string, stored: StoredRun) {
+  constructor(deps: ReplayDeps, store: RunStore, stored: StoredRun) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
-    this.#group = group;
+    this.#store = store;
+    this.#renewedAtMs = deps.clock.nowMs();
     this.#progress = new RunProgress(stored);
     this.#ranges = rangesOf(stored.partitions);
     this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
   }
 
   async run(): Promise<ReplayEnd> {
-    await this.#commit();
     reading: for await (const records of readRecords(this.#deps, this.#ranges)) {
       for (const record of records) {
         if (this.#progress.isFull || !(await this.#take(record))) break reading;
@@ -249,8 +240,8 @@ class ReplayWork {
 
   /** Writes what is in hand, then commits. */
   async #flush(): Promise<void> {
-    const { producer, onRefused } = this.#deps;
-    await this.#assertOurs();
+    const { producer, by, onRefused } = this.#deps;
+    await this.#store.assertOwned(by);
     for (const { record, error } of await producer.send([...this.#batch.keys()])) {
       const letter = this.#batch.get(record);
       if (letter === undefined) continue;
@@ -259,24 +250,20 @@ class ReplayWork {
     }
     this.#batch = new Map();
     this.#passedOver = 0;
+    // Writing may have taken long, through an outage.
+    await this.#store.assertOwned(by);
     await this.#commit();
   }
 
   async #commit(): Promise<void> {
-    const { kafka, topics, by, onProgress } = this.#deps;
-    const commits = this.#progress.commits(by);
-    if (commits.length > 0) {
-      await kafka.admin.commit(this.#group, topics.deadLetters, commits);
+    const { clock, by, onProgress } = this.#deps;
+    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
+      this.#renewedAtMs = clock.nowMs();
+      await this.#store.own(by);
+      this.#progress.renew();
     }
+    await this.#store.commit(this.#progress.commits());
     this.#progress.committed();
     onProgress(this.#progress.totals);
-  }
-
-  /** Two processes on one run would send everything twice: the later one has it. */
-  async #assertOurs(): Promise<void> {
-    const { kafka, topics, by } = this.#deps;
-    const stored = decodeRun(await kafka.admin.committed(this.#group, topics.deadLetters));
-    if (stored?.by === by) return;
-    throw new Error(`another process has taken the run over (group ${this.#group})`);
   }
 }

@@ -62,6 +62,8 @@ export interface GroupNames {
   readonly deletion: string;
   /** Keeps how far a replay of dead letters is; has no members. */
   readonly replay: (run: string) => string;
+  /** Keeps which process works on it; has no members either. */
+  readonly replayOwner: (run: string) => string;
 }
 
 export function groupNames(prefix: string): GroupNames {
@@ -72,5 +74,6 @@ export function groupNames(prefix: string): GroupNames {
     audience: `${prefix}audience`,
     deletion: `${prefix}deletion`,
     replay: (run) => `${prefix}replay.${run}`,
+    replayOwner: (run) => `${prefix}replay.${run}.owner`,
   };
 }

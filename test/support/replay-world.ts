@@ -3,7 +3,8 @@
 import { EVERY_LETTER, type LetterFilter } from "../../src/dead-letter/filter.ts";
 import type { Letter } from "../../src/dead-letter/letter.ts";
 import type { RunPlan } from "../../src/dead-letter/run.ts";
-import { planRun, type ReplayDeps, replay, storedRun } from "../../src/dead-letter/stage.ts";
+import { RunStore } from "../../src/dead-letter/run-store.ts";
+import { planRun, type ReplayDeps, replay } from "../../src/dead-letter/stage.ts";
 import {
   type DeadLetterCause,
   type DeadLetterReason,
@@ -108,19 +109,22 @@ export class ReplayWorld {
     };
     return {
       kafka,
-      begin: async (run: string, plan: Partial<RunPlan> = {}, filter: Partial<LetterFilter> = {}) =>
-        replay(
-          deps,
-          run,
-          await planRun(kafka, topics, {
-            limit: null,
-            perSecond: null,
-            ...plan,
-            filter: { ...EVERY_LETTER, ...filter },
-          }),
-        ),
+      begin: async (
+        run: string,
+        plan: Partial<RunPlan> = {},
+        filter: Partial<LetterFilter> = {},
+      ) => {
+        const stored = await planRun(kafka, topics, {
+          limit: null,
+          perSecond: null,
+          ...plan,
+          filter: { ...EVERY_LETTER, ...filter },
+        });
+        await new RunStore(kafka.admin, topics, run).begin(stored, by);
+        return replay(deps, run, stored);
+      },
       resume: async (run: string) => {
-        const stored = await storedRun(kafka, topics, run);
+        const stored = await new RunStore(kafka.admin, topics, run).takeOver(by);
         return stored === null ? "no such run" : replay(deps, run, stored);
       },
     };

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import { EVERY_LETTER } from "../../src/dead-letter/filter.ts";
+import { RunStore } from "../../src/dead-letter/run-store.ts";
 import { planRun, replay } from "../../src/dead-letter/stage.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../support/deliver-world.ts";
@@ -38,7 +39,10 @@ async function flow(
         throw new Error(why);
       },
     };
-    const running = planRun(kafka, topics, plan).then((run) => replay(deps, "run", run));
+    const running = planRun(kafka, topics, plan).then(async (run) => {
+      await new RunStore(kafka.admin, topics, "run").begin(run, deps.by);
+      return replay(deps, "run", run);
+    });
     await world.settle(10_000);
     expect(await running).toBe("done");
   };

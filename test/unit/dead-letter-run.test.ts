@@ -38,8 +38,8 @@ const plan = fc.record({
 test("what is kept of a run is what was stored", () => {
   fc.assert(
     fc.property(plan, fc.array(at, { minLength: 1, maxLength: 5 }), (given, partitions) => {
-      const commits = partitions.map((partition) => encodeRun(given, "me", partition));
-      expect(decodeRun(commits)).toEqual({ plan: given, by: "me", partitions });
+      const commits = partitions.map((partition) => encodeRun(given, partition));
+      expect(decodeRun(commits)).toEqual({ plan: given, partitions });
     }),
     { numRuns: costlyInputs(4) },
   );
@@ -47,16 +47,10 @@ test("what is kept of a run is what was stored", () => {
 
 const partition = { partition: 0, position: 1, to: 2, replayed: 0, refused: 0 };
 
-test("two processes on one run are noticed", () => {
-  const one = encodeRun(PLAN, "one", partition);
-  const other = encodeRun(PLAN, "other", { ...partition, partition: 1 });
-  expect(decodeRun([one, other])?.by).toBe(null);
-});
-
 test.each(["", "sw1:1:id:BB", "null", "[]", '{"v":2}', '{"v":1}', "{"])(
   "the metadata %j is of no run",
   (metadata) => {
-    const sound = encodeRun(PLAN, "me", partition);
+    const sound = encodeRun(PLAN, partition);
     expect(decodeRun([sound, { partition: 1, offset: 0, metadata }])).toBe(null);
   },
 );
@@ -73,17 +67,17 @@ test("a plan fits as long as brokers store it", () => {
   expect(fits(withIds(20))).toBe(true);
   expect(fits(withIds(40))).toBe(false);
   const longest = { ...partition, to: 2 ** 52, replayed: 2 ** 52, refused: 2 ** 52 };
-  const { metadata } = encodeRun(withIds(20), "0123456789abcdef", longest);
+  const { metadata } = encodeRun(withIds(20), longest);
   expect(metadata.length).toBeLessThanOrEqual(METADATA_BYTES_MAX);
 });
 
 test("progress: counts, positions, and only what has moved is committed again", () => {
   const partitions = [0, 1].map((number) => ({ ...partition, partition: number, to: 9 }));
-  const progress = new RunProgress({ plan: { ...PLAN, limit: 2 }, by: null, partitions });
+  const progress = new RunProgress({ plan: { ...PLAN, limit: 2 }, partitions });
   // At the start the whole plan is written down.
-  expect(progress.commits("me").map((commit) => commit.offset)).toEqual([1, 1]);
+  expect(progress.commits().map((commit) => commit.offset)).toEqual([1, 1]);
   progress.committed();
-  expect(progress.commits("me")).toEqual([]);
+  expect(progress.commits()).toEqual([]);
 
   progress.moveOn({ partition: 1, offset: 4 }, null);
   progress.moveOn({ partition: 1, offset: 5 }, "replayed");
@@ -93,6 +87,6 @@ test("progress: counts, positions, and only what has moved is committed again", 
   progress.moveOn({ partition: 1, offset: 6 }, "replayed");
   expect(progress.totals).toEqual({ replayed: 1, refused: 1 });
   expect(progress.isFull).toBe(true);
-  const run = decodeRun(progress.commits("me"));
+  const run = decodeRun(progress.commits());
   expect(run?.partitions).toEqual([{ partition: 1, position: 7, to: 9, replayed: 1, refused: 1 }]);
 });

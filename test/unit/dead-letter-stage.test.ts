@@ -1,4 +1,5 @@
-// Replays on a Kafka in memory: complete, interrupted, killed, taken over, at a rate.
+// Replays on a Kafka in memory: complete, interrupted, killed, at a rate. Taken over:
+// dead-letter-take-over.test.ts.
 
 import { expect, test } from "vitest";
 
@@ -105,19 +106,6 @@ test.each([40, 90, 200, 333])(
     expect(delivered.length - 700).toBeLessThanOrEqual(500);
   },
 );
-
-test("a second process takes the run over, and the first one stops", async () => {
-  const world = new ReplayWorld();
-  await world.fill(600);
-  const first = world.process("one").begin("run-1", { perSecond: 300 });
-  const failure = expect(first).rejects.toThrow("another process has taken the run over");
-  await world.clock.advanceUntil(() => world.delivered().length > 100, 60_000);
-  expect(await world.finish(world.process("two").resume("run-1"))).toBe("done");
-  await failure;
-  expect(new Set(world.delivered())).toEqual(new Set(ids(0, 600)));
-  // Twice at most what the first one was writing: 200 ms of 300 a second.
-  expect(world.delivered().length).toBeLessThanOrEqual(700);
-});
 
 test("never more in a second than asked for", async () => {
   const world = new ReplayWorld();
