@@ -6,15 +6,17 @@ import { Command } from "commander";
 import type { Claimed } from "../audience/claims.ts";
 import { snakeCase } from "../audience/snake-case.ts";
 import type { Config } from "../config/config.ts";
-import type { Kafka } from "../kafka/port.ts";
+import type { Kafka, Producer } from "../kafka/port.ts";
 import { audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { withKafka } from "./cluster.ts";
+import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import { openInput } from "./input.ts";
 import { publishAudience } from "./publish-audience.ts";
 import { withScratchStore } from "./scratch-store.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { assertTopics } from "./topics-ready.ts";
 
 interface PublishOptions extends ConfigOption {
   readonly name: string;
@@ -53,12 +55,14 @@ function publishSync(shell: Shell, exit: Exit): Command {
     )
     .action((options: PublishOptions) => {
       const { name, audience, file } = options;
-      return withConfig(options, shell, exit, (kafka, config, signal) =>
-        withScratchStore((seen) =>
+      return withConfig(options, shell, exit, async (kafka, config, signal) => {
+        const topic = configuredTopics(config).audienceSyncs;
+        await assertTopics(kafka.admin, [topic]);
+        return withScratchStore((seen) =>
           publishAudience({
             input: openInput(file, shell),
-            producer: kafka.producer(),
-            topic: configuredTopics(config).audienceSyncs,
+            producer: commandProducer(kafka, shell, signal),
+            topic,
             audienceId: audience ?? snakeCase(name),
             audienceName: name,
             syncId: randomUUID(),
@@ -66,8 +70,8 @@ function publishSync(shell: Shell, exit: Exit): Command {
             signal,
             shell,
           }),
-        ),
-      );
+        );
+      });
     });
 }
 
@@ -120,7 +124,9 @@ function release(shell: Shell, exit: Exit): Command {
           return 1;
         }
         const value = { type: "release", audienceId: id, syncId: audience.held.syncId };
-        await sendTo(kafka, topics.audienceSyncs, audience, value);
+        await assertTopics(kafka.admin, [topics.audienceSyncs]);
+        const producer = commandProducer(kafka, shell, signal);
+        await sendTo(producer, topics.audienceSyncs, audience, value);
         shell.out(`Sync ${audience.held.syncId}: ${audience.held.removals} users will be told.\n`);
         return 0;
       }),
@@ -129,14 +135,14 @@ function release(shell: Shell, exit: Exit): Command {
 
 /** To the partition that the audience is in, whatever placed it there. */
 async function sendTo(
-  kafka: Kafka,
+  producer: Producer,
   topic: string,
   { id, partition }: Claimed,
   value: object,
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(value));
   const record = { topic, partition, key: Buffer.from(id), value: bytes, headers: [] };
-  const [refused] = await kafka.producer().send([record]);
+  const [refused] = await producer.send([record]);
   if (refused !== undefined) throw new Error(`${topic}: ${refused.error}`);
 }
 

@@ -8,9 +8,11 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { withKafka } from "./cluster.ts";
+import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { assertTopics } from "./topics-ready.ts";
 
 interface DeleteOptions extends ConfigOption {
   /** In the order given, perhaps repeated; absent: every source. */
@@ -53,7 +55,10 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       }
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
-      const refused = await withKafka(config, shell, (kafka) => kafka.producer().send([request]));
+      const refused = await withKafka(config, shell, async (kafka, signal) => {
+        await assertTopics(kafka.admin, [topic]);
+        return commandProducer(kafka, shell, signal).send([request]);
+      });
       const [problem] = refused;
       if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
       shell.out(

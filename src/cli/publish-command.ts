@@ -3,11 +3,13 @@
 import { Command } from "commander";
 
 import { withKafka } from "./cluster.ts";
+import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import { openInput } from "./input.ts";
 import { publish } from "./publish.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { assertTopics } from "./topics-ready.ts";
 
 interface PublishOptions extends ConfigOption {
   readonly source?: string;
@@ -25,7 +27,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .option("--source <id>", "the source of the calls, written as the header source-id")
     .addHelpText(
       "after",
-      "\nExit status: 0 every line was written, 1 a line was refused, 2 wrong usage or " +
+      "\nExit status: 0 every line was written, 1 a line was refused or not written, 2 wrong usage or " +
         "configuration.\n\nExamples:\n" +
         "  switchyard publish --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
@@ -41,18 +43,20 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
         shell.err(`error: no source has the id "${source}". Configured: ${known || "none"}.\n`);
         return exit(2);
       }
-      const result = await withKafka(config, shell, (kafka, signal) =>
-        publish({
+      const topic = configuredTopics(config).calls;
+      const result = await withKafka(config, shell, async (kafka, signal) => {
+        await assertTopics(kafka.admin, [topic]);
+        return publish({
           input: openInput(file, shell),
-          producer: kafka.producer(),
-          topic: configuredTopics(config).calls,
+          producer: commandProducer(kafka, shell, signal),
+          topic,
           sources,
           defaultSource,
           source,
           signal,
           shell,
-        }),
-      );
+        });
+      });
       exit(result);
     });
 }

@@ -15,7 +15,8 @@ import type { SourceId } from "../domain/ids.ts";
 import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER, type SourceLookup, sourceLookup, sourceOf } from "../domain/source-of.ts";
-import type { Producer } from "../kafka/port.ts";
+import type { Producer, RefusedRecord } from "../kafka/port.ts";
+import { InterruptedError } from "./command-producer.ts";
 import { type Line, linesOf, until } from "./input.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -29,7 +30,7 @@ export interface PublishOptions {
   readonly defaultSource: SourceId | null;
   /** For the header `source-id`; null: the calls name their source, or the default counts. */
   readonly source: string | null;
-  /** Stops reading; what has been read is written. */
+  /** Stops reading; what has been read is written, unless the producer gives up. */
   readonly signal: AbortSignal;
   readonly shell: Shell;
 }
@@ -52,7 +53,9 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
       if (checked.kind === "refused") refuse(progress, line.number, checked.error, count);
       else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
     }
-    for (const { record, error } of await producer.send([...records.keys()])) {
+    const refused = await send(producer, records, progress);
+    if (refused === null) break;
+    for (const { record, error } of refused) {
       refuse(progress, records.get(record) ?? 0, `too-large: ${error}`, count);
       records.delete(record);
     }
@@ -62,6 +65,22 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   shell.out(`${countText(count)} (${topic}).\n`);
   if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
   return count.refused > 0 || signal.aborted ? 1 : 0;
+}
+
+/** Null: interrupted, and Kafka did not answer. */
+async function send(
+  producer: Producer,
+  records: ReadonlyMap<OutgoingRecord, number>,
+  progress: Progress,
+): Promise<readonly RefusedRecord[] | null> {
+  try {
+    return await producer.send([...records.keys()]);
+  } catch (error) {
+    if (!(error instanceof InterruptedError)) throw error;
+    const lines = [...records.values()];
+    progress.say(`lines ${lines[0]} to ${lines.at(-1)}: ${error.message}`);
+    return null;
+  }
 }
 
 type Checked =

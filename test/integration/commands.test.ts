@@ -68,6 +68,17 @@ async function calls(count: number): Promise<readonly IncomingRecord[]> {
   return found;
 }
 
+test.each([
+  [["publish"], "calls"],
+  [["delete", "u1"], "deletion-requests"],
+  [["audience", "publish", "--name", "VIP"], "audience-syncs"],
+])("%j without its topic says so, instead of waiting for it", async (args, topic) => {
+  expect(await switchyard(args, "u1\n")).toMatchObject({
+    status: 1,
+    err: expect.stringContaining(`the topic ${prefix}${topic} does not exist`),
+  });
+});
+
 test("topics are planned, created and then as planned; calls are published into them", async () => {
   expect(await switchyard(["topics"])).toMatchObject({
     status: 1,

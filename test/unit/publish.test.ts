@@ -1,14 +1,16 @@
 // Publishing: lines in, records out, refusals with line numbers.
 
 import { expect, test } from "vitest";
-
+import { commandProducer } from "../../src/cli/command-producer.ts";
 import { linesOf } from "../../src/cli/input.ts";
 import { publish } from "../../src/cli/publish.ts";
 import type { Source } from "../../src/domain/destination.ts";
 import type { SourceId } from "../../src/domain/ids.ts";
 import type { OutgoingRecord } from "../../src/domain/record.ts";
-import type { Producer } from "../../src/kafka/port.ts";
+import { ClosedError, type Producer } from "../../src/kafka/port.ts";
+import { clockDriver } from "../support/clock-driver.ts";
 import { fakeShell } from "../support/fake-shell.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 async function* chunks(...texts: readonly string[]): AsyncGenerator<Buffer> {
   for (const text of texts) yield Buffer.from(text);
@@ -188,4 +190,54 @@ test("interrupted while it waits for input, it keeps what was read and says so",
   expect(status).toBe(1);
   expect(sent).toHaveLength(1);
   expect(err).toContain("Interrupted");
+});
+
+/** A producer that acknowledges nothing. */
+function silent(): Producer {
+  const closed = Promise.withResolvers<never>();
+  return {
+    send: () => closed.promise,
+    close: async () => closed.reject(new ClosedError("the producer is closed")),
+  };
+}
+
+test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async () => {
+  const clock = new ManualClock();
+  const controller = new AbortController();
+  const shell = fakeShell();
+  const producer = commandProducer({ producer: silent }, shell, controller.signal, clock);
+  const good = '{"type":"identify","userId":"u"}\n';
+  const running = run(chunks(good + good + good), { producer, signal: controller.signal, shell });
+  const explained = "Kafka has not acknowledged what was written for 10 s; still trying.";
+  await clock.advance(9_000);
+  expect(shell.errors()).toBe("");
+  await clock.advance(1_000);
+  expect(shell.errors()).toContain(explained);
+  controller.abort("SIGINT");
+  const { status } = await clockDriver(clock).during(running);
+  expect(status).toBe(1);
+  expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
+  expect(shell.errors()).toContain("lines 1 to 3: interrupted: what was being written may or may");
+  expect(shell.errors()).toContain("the rest of the input was not read");
+});
+
+test("what is acknowledged soon after Ctrl-C counts as written", async () => {
+  const clock = new ManualClock();
+  const controller = new AbortController();
+  const late: Producer = {
+    send: async () => {
+      await clock.sleep(3_000, new AbortController().signal);
+      return [];
+    },
+    close: async () => expect.unreachable(),
+  };
+  const shell = fakeShell();
+  const producer = commandProducer({ producer: () => late }, shell, controller.signal, clock);
+  const good = '{"type":"identify","userId":"u"}\n';
+  const running = run(chunks(good), { producer, signal: controller.signal, shell });
+  await clock.advance(0);
+  controller.abort("SIGINT");
+  await clockDriver(clock).during(running);
+  await clock.advance(60_000);
+  expect(shell.output()).toBe("1 calls written, 0 lines refused (calls).\n");
 });
