@@ -1,4 +1,13 @@
-/** Command line to exit status. The only place that ends the process. */
+/**
+ * Command line to exit status. The only place that ends the process.
+ *
+ *   a stream cannot be written               then
+ *   output, its reader has seen enough
+ *     a command that only prints             ends at once, as done: `dead-letters list | head`
+ *     any other                              goes on: what it does is not for whoever reads
+ *   output, for another cause (disk full)    goes on, and has failed
+ *   errors and progress                      goes on
+ */
 
 import { runProgram } from "./cli/program.ts";
 import { processShell } from "./cli/shell.ts";
@@ -7,14 +16,20 @@ import { processShell } from "./cli/shell.ts";
 // Node starts them when the first one has something to do.
 process.env.UV_THREADPOOL_SIZE ??= "12";
 
-// A reader that has seen enough, such as `head`, is no failure.
+let onlyPrints = false;
+let isOutputLost = false;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === "EPIPE" ? 0 : 1);
+  if (error.code !== "EPIPE") isOutputLost = true;
+  else if (onlyPrints) process.exit(0);
 });
+process.stderr.on("error", () => undefined);
 
-const status = await runProgram(process.argv.slice(2), processShell());
+const shell = processShell(() => {
+  onlyPrints = true;
+});
+const status = await runProgram(process.argv.slice(2), shell);
 // Output to pipes is written asynchronously, and process.exit waits for nothing.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise<void>((resolve) => stream.write("", () => resolve()));
 }
-process.exit(status);
+process.exit(status === 0 && isOutputLost ? 1 : status);

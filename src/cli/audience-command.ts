@@ -100,6 +100,7 @@ function members(shell: Shell, exit: Exit): Command {
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
         await withScratchStore(async (scratch) => {
+          shell.onlyPrints();
           for await (const ids of readMembers(kafka, topics, audience, scratch, signal)) {
             shell.out(ids.map((userId) => `${userId}\n`).join(""));
           }

@@ -55,6 +55,7 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
     .action(async (flags: ListFlags) => {
       const loaded = loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
+      shell.onlyPrints();
       const { config } = loaded;
       const options = {
         filter: filterOf(flags),

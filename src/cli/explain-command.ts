@@ -32,6 +32,7 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .action(async (file: string | undefined, options: ConfigOption) => {
       const loaded = loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
+      shell.onlyPrints();
       const explain = createExplainer(loaded.config, configuredTopics(loaded.config));
       for await (const lines of linesOf(openInput(file, shell), LINE_BYTES_MAX)) {
         for (const { number, bytes } of lines) {

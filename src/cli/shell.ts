@@ -14,6 +14,8 @@ export interface Shell {
   readonly out: (text: string) => void;
   /** What is said about it: problems, warnings, progress. */
   readonly err: (text: string) => void;
+  /** From here on the command only prints: it may be ended when nobody reads `out` any more. */
+  readonly onlyPrints: () => void;
   /** For `out`; they do nothing unless it is a terminal. */
   readonly colors: Colors;
   /** For `err`. */
@@ -21,7 +23,7 @@ export interface Shell {
   readonly errIsTerminal: boolean;
 }
 
-export function processShell(): Shell {
+export function processShell(onlyPrints: () => void): Shell {
   const { env, stdin, stdout, stderr } = process;
   const colorsFor = (stream: NodeJS.WriteStream) =>
     picocolors.createColors(stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb");
@@ -30,6 +32,7 @@ export function processShell(): Shell {
     stdin,
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
+    onlyPrints,
     colors: colorsFor(stdout),
     errColors: colorsFor(stderr),
     errIsTerminal: stderr.isTTY === true,

@@ -1,6 +1,7 @@
 // `topics` and `publish` as people run them, against a real Kafka.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -114,4 +115,20 @@ test("topics are planned, created and then as planned; calls are published into 
     ]),
   );
   for (const { headers } of records) expect(headers).toEqual([["source-id", Buffer.from("web")]]);
+});
+
+test("publishing does not depend on who reads what it says", async () => {
+  const ends = async () => {
+    const offsets = await kafka.admin.offsets(`${prefix}calls`);
+    return offsets.reduce((sum, { end }) => sum + end, 0);
+  };
+  const before = await ends();
+  const child = spawn(process.execPath, [BIN, "publish", "--source", "web", "--config", file]);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  const good = '{"type":"identify","userId":"u"}\n';
+  for (let number = 0; number < 100; number += 1) child.stdin.write(`nope\n${good}`);
+  child.stdin.end();
+  expect(await once(child, "exit")).toEqual([1, null]);
+  expect((await ends()) - before).toBe(100);
 });

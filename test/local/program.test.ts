@@ -1,6 +1,7 @@
 // The program as people start it: shebang file, Node, exit status, streams.
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,14 +21,29 @@ function file(name: string, text: string): string {
   return path;
 }
 
+const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
+
+test("without a reader of its errors a command ends as it would have with one", async () => {
+  const child = spawn(process.execPath, [BIN, "config", "check", "-c", BAD]);
+  child.stderr.destroy();
+  expect(await once(child, "exit")).toEqual([2, null]);
+});
+
+test("a command that only prints ends with its reader", async () => {
+  const child = spawn(process.execPath, [BIN, "explain", "-c", GOOD]);
+  child.stdout.destroy();
+  // Its input stays open.
+  child.stdin.write('{"type":"identify","userId":"u"}\n');
+  expect(await once(child, "exit")).toEqual([0, null]);
+});
+
 test.each([
   [["config", "check", "-c", GOOD], 0, "The configuration can be used", ""],
   [["config", "check", "-c", BAD], 2, "", "3 problems"],
   [["sign", "--secret", "abc123", "/no/such/file"], 1, "", "cannot be read"],
 ] as const)("bin/switchyard.js %j ends with %i", (args, status, out, err) => {
-  const bin = join(import.meta.dirname, "../../bin/switchyard.js");
   const { SWITCHYARD_KAFKA_BROKERS: _brokers, ...env } = process.env;
-  const ended = spawnSync(process.execPath, [bin, ...args], { encoding: "utf8", env });
+  const ended = spawnSync(process.execPath, [BIN, ...args], { encoding: "utf8", env });
   expect(ended.status).toBe(status);
   expect(ended.stdout).toContain(out);
   expect(ended.stderr).toContain(err);

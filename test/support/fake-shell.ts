@@ -27,6 +27,7 @@ export function fakeShell(
     err: (text) => {
       errors += text;
     },
+    onlyPrints: () => undefined,
     colors,
     errColors: colors,
     errIsTerminal: false,

@@ -54,6 +54,7 @@ async function explain(lines: string, args: readonly string[] = []) {
     },
     colors,
     errColors: colors,
+    onlyPrints: () => undefined,
     errIsTerminal: false,
   };
   const command = explainCommand(shell, (given) => {
