@@ -28,16 +28,20 @@ export interface Line {
 
 const LINE_FEED = 0x0a;
 const BLANK = /^\s*$/;
+const NEVER = new AbortController().signal;
 
 /**
  * The lines that each chunk completes, so that what is typed goes out at once. Blank ones are
  * counted and left out.
  *
  * @param bytesMax of a line; memory does not grow beyond it.
+ * @param signal ends it when it aborts, also while it waits for input. A line that is not complete
+ *   by then is left out.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
   bytesMax: number,
+  signal: AbortSignal = NEVER,
 ): AsyncGenerator<readonly Line[]> {
   let number = 0;
   let parts: Buffer[] = [];
@@ -54,7 +58,7 @@ export async function* linesOf(
     const isBlank = bytes !== null && bytes.length < 100 && BLANK.test(bytes.toString("latin1"));
     return isBlank ? [] : [{ number, bytes }];
   };
-  for await (const chunk of chunks) {
+  for await (const chunk of until(chunks, signal)) {
     const lines: Line[] = [];
     let start = 0;
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
@@ -65,14 +69,11 @@ export async function* linesOf(
     add(chunk.subarray(start));
     if (lines.length > 0) yield lines;
   }
-  if (partBytes > 0) yield end();
+  if (partBytes > 0 && !signal.aborted) yield end();
 }
 
 /** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */
-export async function* until(
-  chunks: AsyncIterable<Buffer>,
-  signal: AbortSignal,
-): AsyncGenerator<Buffer> {
+async function* until(chunks: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const reader = chunks[Symbol.asyncIterator]();
   const { promise: aborted, resolve } = Promise.withResolvers<null>();
   const onAbort = () => resolve(null);

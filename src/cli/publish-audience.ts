@@ -13,7 +13,7 @@ import { parseSync } from "../audience/parse-sync.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { OrderedStore } from "../store/ordered-store.ts";
-import { linesOf, until } from "./input.ts";
+import { linesOf } from "./input.ts";
 import { startProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -47,7 +47,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   let count = 0;
   using progress = startProgress(shell, () => `${count} users written`);
   await send(options, begin);
-  for await (const lines of linesOf(until(input, signal), ID_BYTES_MAX + 2)) {
+  for await (const lines of linesOf(input, ID_BYTES_MAX + 2, signal)) {
     for (let from = 0; from < lines.length; from += PIECE_USERS) {
       const ids: string[] = [];
       for (const { number, bytes } of lines.slice(from, from + PIECE_USERS)) {

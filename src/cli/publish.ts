@@ -17,7 +17,7 @@ import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER, type SourceLookup, sourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { Producer, RefusedRecord } from "../kafka/port.ts";
 import { InterruptedError } from "./command-producer.ts";
-import { type Line, linesOf, until } from "./input.ts";
+import { type Line, linesOf } from "./input.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -46,7 +46,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   const headers: RecordHeaders = source === null ? [] : [[SOURCE_HEADER, Buffer.from(source)]];
   const count = { written: 0, refused: 0 };
   using progress = startProgress(shell, () => countText(count));
-  for await (const lines of linesOf(until(input, signal), LINE_BYTES_MAX)) {
+  for await (const lines of linesOf(input, LINE_BYTES_MAX, signal)) {
     const records = new Map<OutgoingRecord, number>();
     for (const line of lines) {
       const checked = check(line, headers, lookup);
