@@ -25,7 +25,10 @@ export interface Letter {
     readonly partition: number | null;
     readonly offset: number | null;
   };
-  /** Null for what no delivery was made of. */
+  /**
+   * Null for what no delivery was made of. Deliver requests whose topic a record is on, whatever
+   * the record says; on its way through the delay topics only the record says it.
+   */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
   /** As its header says; `messageIdOf` looks into the value as well. */
@@ -40,10 +43,13 @@ export function readLetter(
   for (const [name, value] of record.headers) if (value) found.set(name, value.toString());
   const text = (name: string) => found.get(name) ?? "";
   const topic = text(DEAD_LETTER_HEADER.topic);
-  const named = found.get(DELIVERY_HEADER.destination) ?? destinationOf(topic, topics);
+  const stage = text(DEAD_LETTER_HEADER.stage);
+  const named = found.get(DELIVERY_HEADER.destination) ?? null;
+  const stood = destinationOf(topic, topics);
+  const destination = stage === "deliver" ? (stood ?? named) : (named ?? stood);
   return {
     record,
-    stage: text(DEAD_LETTER_HEADER.stage),
+    stage,
     reason: text(DEAD_LETTER_HEADER.reason),
     error: text(DEAD_LETTER_HEADER.error),
     failedAtMs: whole(text(DEAD_LETTER_HEADER.failedAt)) ?? record.timestampMs,
@@ -52,18 +58,19 @@ export function readLetter(
       partition: whole(text(DEAD_LETTER_HEADER.partition)),
       offset: whole(text(DEAD_LETTER_HEADER.offset)),
     },
-    destination: named as DestinationId | null,
+    destination: destination as DestinationId | null,
     endpoint: found.get(DELIVERY_HEADER.endpoint) ?? null,
     messageId: found.get(DELIVERY_HEADER.messageId) ?? null,
   };
 }
 
-/** The header's, else the call's own where the value is a call that has one. */
+/** The header's, else the call's own where the value is a call that has one, read as route does. */
 export function messageIdOf({ messageId, record }: Letter): string | null {
   if (messageId !== null || record.value === null) return messageId;
   const decoded = decodeValue(record.value);
   if (decoded.kind === "refused" || typeof decoded.json !== "object") return null;
   const own = (decoded.json as { readonly messageId?: unknown } | null)?.messageId;
+  if (typeof own === "number" && Number.isFinite(own)) return `${own}`;
   return typeof own === "string" && own !== "" ? own : null;
 }
 

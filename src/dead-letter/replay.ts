@@ -13,9 +13,9 @@
  *   any other                                        refused
  *
  *   written to                 headers
- *   deliveries.<destination>   the producer's own, and of ours those that say what the delivery is
- *                              (domain/delivery.ts, "kept by replay"). Attempts, parking and the
- *                              window's beginning are forgotten: a new window begins.
+ *   deliveries.<destination>   the producer's own, this destination, and of ours those that say what
+ *                              the delivery is (domain/delivery.ts, "kept by replay"). Attempts,
+ *                              parking and the window's beginning are forgotten: a new one begins.
  *   where it came from         the producer's own
  *
  * Key and value are the record's, byte for byte. With an endpoint header (`deliver: every`) only
@@ -41,7 +41,6 @@ export interface ReplayTargets {
 const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.messageId,
   DELIVERY_HEADER.source,
-  DELIVERY_HEADER.destination,
   DELIVERY_HEADER.timestamp,
   DELIVERY_HEADER.receivedAt,
   DELIVERY_HEADER.endpoint,
@@ -74,11 +73,14 @@ function toDestination(letter: Letter, { topics, destinations }: ReplayTargets):
     if (!isThere) return refused(`the destination ${id} has no endpoint ${endpoint} any more`);
   }
   // Of a repeated header the last one counts, as for every reader of deliveries.
-  const kept = new Map<string, RecordHeader>([
-    [DELIVERY_HEADER.destination, [DELIVERY_HEADER.destination, Buffer.from(id)]],
-  ]);
+  const kept = new Map<string, RecordHeader>();
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
-  const headers = [...kept.values(), ...foreignHeaders(record)];
+  const name = DELIVERY_HEADER.destination;
+  const headers: RecordHeaders = [
+    [name, Buffer.from(id)],
+    ...kept.values(),
+    ...foreignHeaders(record),
+  ];
   return write(letter, topics.deliveries(destination.id), headers);
 }
 

@@ -40,14 +40,15 @@ export interface LetterSpec {
 /** A dead letter as deliver writes it of a delivery, or as `given` says. */
 export function letterRecord(delivery: Partial<Delivery>, given: LetterSpec = {}) {
   const { value = '{"type":"track"}', key = "u" } = given;
+  const full = deliveryOf(delivery);
   const record: IncomingRecord = {
-    topic: given.topic ?? DELIVERIES,
+    topic: given.topic ?? topics.deliveries(full.destination),
     partition: 1,
     offset: 7,
     timestampMs: 0,
     key: Buffer.from(key),
     value: value === null ? null : Buffer.from(value),
-    headers: given.headers ?? deliveryHeaders(deliveryOf(delivery)),
+    headers: given.headers ?? deliveryHeaders(full),
   };
   return deadLetter(topics.deadLetters, record, {
     stage: given.stage ?? "deliver",

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { EVERY_LETTER, type LetterFilter, passes } from "../../src/dead-letter/filter.ts";
 import { messageIdOf, readLetter } from "../../src/dead-letter/letter.ts";
+import type { DestinationId } from "../../src/domain/ids.ts";
 import { letterRecord, topics } from "../support/replay-world.ts";
 
 const AT_MS = 1_800_000_000_000;
@@ -52,6 +53,16 @@ test("reads where a record stood, and takes the destination from there if need b
   expect(unrouted.destination).toBe(null);
 });
 
+test.each([
+  ["deliver", topics.deliveries("crm" as DestinationId), "crm"],
+  // Its own topics are others': the record is all that tells.
+  ["deliver", "old.deliveries.crm", "gone"],
+  ["delay", topics.delays(10_000), "gone"],
+] as const)("%s gave up a delivery for gone on %s: it is %s's", (stage, topic, destination) => {
+  const record = letterRecord({ destination: "gone" as DestinationId }, { stage, topic });
+  expect(readLetter({ ...record, ...stored }, topics).destination).toBe(destination);
+});
+
 test("a record without any header is read all the same", () => {
   const record = { ...letterRecord({}), ...stored, headers: [] };
   expect(readLetter(record, topics)).toEqual({
@@ -72,7 +83,10 @@ test.each([
   ["no json", null],
   ["null", null],
   ["7", null],
-  ['{"messageId":7}', null],
+  ['{"messageId":7}', "7"],
+  ['{"messageId":0}', "0"],
+  ['{"messageId":1e999}', null],
+  ['{"messageId":[7]}', null],
   ['{"messageId":""}', null],
   ['{"messageId":"m-7"}', "m-7"],
 ])("the message id of the value %j is %j", (value, messageId) => {

@@ -115,6 +115,13 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
   });
 });
 
+test("a delivery goes to the destination that it failed at, and says so from then on", () => {
+  const decided = decide({ topic: DELIVERIES }, { destination: "gone" as Delivery["destination"] });
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(decided.outgoing.topic).toBe(DELIVERIES);
+  expect(headerTexts(decided.outgoing.headers)).toMatchObject({ "switchyard-destination": "crm" });
+});
+
 test("producers' headers go along, on either way; a call keeps no header of ours", () => {
   const foreign = ["trace", Buffer.from("t-1")] as const;
   const own = ["switchyard-message-id", Buffer.from("m-9")] as const;

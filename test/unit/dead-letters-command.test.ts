@@ -73,12 +73,12 @@ test("list prints a table that lines up, the counts, and what a replay would do"
   const { status, lines } = await list(await mixed());
   expect(status).toBe(0);
   expect(lines).toEqual([
-    "TIME (UTC)           STAGE    REASON          DESTINATION  MESSAGE ID  FROM                   ERROR",
-    "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7  every endpoint rejected it",
-    "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7  every endpoint rejected it",
-    "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.crm/1/7  every endpoint rejected it",
+    "TIME (UTC)           STAGE    REASON          DESTINATION  MESSAGE ID  FROM                    ERROR",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7   every endpoint rejected it",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7   every endpoint rejected it",
+    "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.gone/1/7  every endpoint rejected it",
     // What comes from outside does not steer the terminal.
-    "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7           no source?[31m",
+    "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7            no source?[31m",
     "",
     "DESTINATION  REASON          COUNT  REPLAY",
     "crm          rejected        2      sw.deliveries.crm",
