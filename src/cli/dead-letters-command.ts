@@ -15,6 +15,10 @@ import {
 import { listLetters } from "./letters-list.ts";
 import { type ReplayOptions, replayLetters } from "./letters-replay.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { shellWord } from "./shell-word.ts";
+
+/** As for `requestsPerSecond` of a destination. */
+const PER_SECOND_MAX = 1_000_000;
 
 interface ListFlags extends LetterOptions {
   readonly json?: boolean;
@@ -81,7 +85,9 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     );
   return addLetterOptions(replay, "replay at most so many, the oldest first")
     .option("--dry-run", "count, and send nothing")
-    .option("--per-second <count>", "at most so many a second", (text) => wholeNumber(text, 1))
+    .option("--per-second <count>", "at most so many a second", (text) =>
+      wholeNumber(text, 1, PER_SECOND_MAX),
+    )
     .option("--resume <run>", "go on with an interrupted replay, with its filters", runName)
     .addHelpText(
       "after",
@@ -103,7 +109,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
         dryRun: flags.dryRun === true,
         topics: configuredTopics(config),
         destinations: config.destinations,
-        resumeArguments: flags.config === undefined ? "" : ` --config ${flags.config}`,
+        resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
       exit(
         await withKafka(config, shell, (kafka, signal) =>

@@ -64,7 +64,8 @@ function at(text: string): number {
 }
 
 /** @throws InvalidArgumentError, which Commander prints with the option's name. */
-export function wholeNumber(text: string, min: number): number {
-  if (/^\d{1,12}$/.test(text) && Number(text) >= min) return Number(text);
-  throw new InvalidArgumentError(`"${text}" is no whole number of at least ${min}.`);
+export function wholeNumber(text: string, min: number, max = 999_999_999_999): number {
+  const number = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new InvalidArgumentError(`"${text}" is no whole number from ${min} to ${max}.`);
 }

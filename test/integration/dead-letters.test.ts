@@ -22,7 +22,7 @@ const CALLS = 60;
 const POLL = { timeout: 60_000, interval: 250 };
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const prefix = uniquePrefix("letters");
-const folder = mkdtempSync(join(tmpdir(), "switchyard-letters-"));
+const folder = mkdtempSync(join(tmpdir(), "switchyard letters-"));
 const file = join(folder, "switchyard.yaml");
 const adminPort = await freePort();
 const children = new Set<ChildProcess>();
@@ -140,6 +140,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const sent = Number(/(\d+) of 60 replayed\./.exec(await out)?.[1]);
   expect(sent).toBeLessThan(CALLS);
   const run = /replay --resume (\S+)/.exec(await err)?.[1] ?? "";
+  expect(await err).toContain(`--resume ${run} --config '${file}'\n`);
   await expect.poll(() => hook.accepted.length, POLL).toBe(sent);
 
   const resumed = await switchyard([

@@ -207,8 +207,9 @@ test("more filters than a run can keep are refused", async () => {
 test.each([
   [["list", "--since", "yesterday"], "is no time. Expected a time such as"],
   [["list", "--reason", "unlucky"], "is no reason. Reasons: undecodable, "],
-  [["list", "--limit", "0"], "whole number of at least 1"],
-  [["replay", "--per-second", "many"], "whole number of at least 1"],
+  [["list", "--limit", "0"], "whole number from 1 to 999999999999"],
+  [["replay", "--per-second", "many"], "whole number from 1 to 1000000"],
+  [["replay", "--per-second", "1000001"], "whole number from 1 to 1000000"],
   [["replay", "--resume", "a b"], "no name of a replay"],
   [["replay", "--resume", "run-1", "--since", "2h"], "give none of --destination"],
   [["replay"], "No configuration."],
