@@ -10,6 +10,7 @@
  *     too large
  *   they find that too large as well      a dead letter without key, value and foreign headers; the
  *                                         record can still be read where it stood
+ *   they take not even that               nothing
  */
 
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
@@ -78,22 +79,23 @@ export function letter(
   return { kind: "dead-letter", reason, error, place: placeOf(record), outgoing };
 }
 
-/** In place of one that the brokers refused because of its size. */
+/** In place of one that the brokers refused because of its size; null when it holds nothing more. */
 export function smaller(
   refused: Replacement,
   error: string,
   topics: LetterTopics,
   nowMs: number,
-): Replacement {
+): Replacement | null {
   const { place, outgoing } = refused;
   const { key, value, headers } = outgoing;
   if (refused.kind === "park") {
     const sentence = `too large for ${outgoing.topic}: ${error}`;
     return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
+  const foreign = new Set(foreignHeaders({ headers }).map(([name]) => name));
+  if (key === null && value === null && foreign.size === 0) return null;
   const bytes = value?.length ?? 0;
   const sentence = `${refused.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const foreign = new Set(foreignHeaders({ headers }).map(([name]) => name));
   const own = headers.filter(([name]) => !foreign.has(name));
   const bare = { ...place, key: null, value: null, headers: own };
   return letter(bare, refused.reason, sentence, topics, nowMs);

@@ -210,9 +210,10 @@ async function write(
       report.written(each);
       continue;
     }
-    if (each.kind === "dead-letter" && each.outgoing.value === null) {
+    const instead = smaller(each, error, topics, deps.clock.nowMs());
+    if (instead === null) {
       throw new Error(`The topic ${topics.deadLetters} takes no dead letters: ${error}`);
     }
-    await write(deps, topics, [smaller(each, error, topics, deps.clock.nowMs())], report);
+    await write(deps, topics, [instead], report);
   }
 }
