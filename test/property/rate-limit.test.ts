@@ -12,15 +12,29 @@ const numRuns = costlyInputs(10, 5_000);
 /** Sums of numbers like 1,000 / 3 are not exact. */
 const ROUNDING_MS = 1e-6;
 
-/** Runs events as fast as the limiter lets them, with timers that are late by the given amounts. */
-function timesOf(perSecond: number, latenessMs: readonly number[]): number[] {
+/**
+ * Runs events as fast as the limiter lets them, with timers that are late by the given amounts.
+ *
+ * @param counts how many go at once, in turn.
+ */
+function timesOf(
+  perSecond: number,
+  latenessMs: readonly number[],
+  counts: readonly number[] = [1],
+): number[] {
   const limiter = createRateLimiter(perSecond);
   const times: number[] = [];
+  let takes = 0;
   let nowMs = 1_000_000;
   for (const late of latenessMs) {
-    const waitMs = limiter.take(nowMs);
-    if (waitMs === 0) times.push(nowMs);
-    else nowMs += waitMs + late;
+    const count = counts[takes % counts.length] ?? 1;
+    const waitMs = limiter.take(nowMs, count);
+    if (waitMs > 0) {
+      nowMs += waitMs + late;
+    } else {
+      takes += 1;
+      times.push(...new Array<number>(count).fill(nowMs));
+    }
   }
   return times;
 }
@@ -30,10 +44,13 @@ const lateness = fc.array(fc.oneof(fc.constant(0), fc.nat({ max: 30 }), fc.nat({
   maxLength: 400,
 });
 
-test("no second holds more than the rate, however late the timers are", () => {
+const together = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 10 });
+
+test("no second holds more than the rate, however late timers are and however many go together", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 200 }), lateness, (perSecond, late) => {
-      const times = timesOf(perSecond, late);
+    fc.property(fc.integer({ min: 1, max: 200 }), lateness, together, (perSecond, late, counts) => {
+      const allowed = counts.map((count) => Math.min(count, perSecond));
+      const times = timesOf(perSecond, late, allowed);
       for (let index = perSecond; index < times.length; index += 1) {
         // A second is half-open: the event that was `perSecond` events ago is at least a second past.
         const spanMs = (times[index] ?? 0) - (times[index - perSecond] ?? 0);
@@ -73,7 +90,6 @@ test("over a long time a rate is reached, whatever its fraction", () => {
 });
 
 test("over a long time it is not exceeded, however many go together", () => {
-  const together = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 10 });
   fc.assert(
     fc.property(anyRate, together, (perSecond, counts) => {
       const { nowMs, expectedMs } = timeOf(perSecond, counts);

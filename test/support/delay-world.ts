@@ -5,7 +5,9 @@ import type { Delivery } from "../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { Kafka } from "../../src/kafka/port.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { clockDriver } from "./clock-driver.ts";
+import { committedOffsets } from "./committed-offsets.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryCluster } from "./memory-kafka.ts";
 import { createPrng } from "./prng.ts";
@@ -13,6 +15,7 @@ import { stageProcess } from "./stage-process.ts";
 import { deliveryOf } from "./webhook-destination.ts";
 
 export const topics = topicNames("sw.");
+const groups = groupNames("sw.");
 export const destination = "d1" as DestinationId;
 export const TIER_MS = 1_000;
 
@@ -22,8 +25,14 @@ interface Parked {
   readonly headers?: readonly (readonly [string, Buffer])[];
 }
 
-/** @param recordBytesMax of a topic, by default 1 MiB. */
-export async function delaying(recordBytesMax: (topic: string) => number = () => 1_048_576) {
+/**
+ * @param recordBytesMax of a topic, by default 1 MiB.
+ * @param instead of the producer's own methods.
+ */
+export async function delaying(
+  recordBytesMax: (topic: string) => number = () => 1_048_576,
+  instead: Partial<Producer> = {},
+) {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(7), recordBytesMax });
   for (const name of [topics.delays(TIER_MS), topics.deliveries(destination), topics.deadLetters]) {
@@ -42,9 +51,9 @@ export async function delaying(recordBytesMax: (topic: string) => number = () =>
       }),
   };
   await startDelay(
-    { ...deps, kafka },
+    { ...deps, kafka, producer: { ...deps.producer, ...instead } },
     {
-      ...{ topics, groups: groupNames("sw."), tiers: ["1s"], destinations: [destination] },
+      ...{ topics, groups, tiers: ["1s"], destinations: [destination] },
       ...{ bytesMax: 1_000_000, drainLimitMs: 1_000 },
     },
   );
@@ -62,7 +71,13 @@ export async function delaying(recordBytesMax: (topic: string) => number = () =>
     });
   };
   return {
-    ...{ clock, lease, park, failures, lines, metrics },
+    ...{ clock, cluster, lease, park, failures, lines, metrics },
+    committed: () =>
+      committedOffsets(
+        { cluster, during: clockDriver(clock).during },
+        groups.delay("1s"),
+        topics.delays(TIER_MS),
+      ),
     returned: () => cluster.records(topics.deliveries(destination)),
     letters: () => cluster.records(topics.deadLetters),
   };

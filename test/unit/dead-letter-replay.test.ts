@@ -5,13 +5,14 @@ import { expect, test } from "vitest";
 import { readLetter } from "../../src/dead-letter/letter.ts";
 import { replayOf } from "../../src/dead-letter/replay.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
-import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { headerTexts } from "../support/deliver-world.ts";
 import { DELIVERIES, type LetterSpec, letterRecord, topics } from "../support/replay-world.ts";
 import { webhookDestination } from "../support/webhook-destination.ts";
 
 const crm = webhookDestination({ urls: ["http://a.test/", "http://b.test/"], deliver: "every" });
-const TARGETS = { topics, destinations: [crm] };
+const other = webhookDestination({ id: "other" as DestinationId });
+const TARGETS = { topics, destinations: [other, crm] };
 const KEY = crm.endpoints[0]?.key as EndpointKey;
 
 function decide(spec: LetterSpec, delivery: Partial<Delivery> = {}) {

@@ -137,3 +137,12 @@ test("interrupted in an outage, it gives up after a while", async () => {
   await world.finish(world.process("two").resume("run-1"));
   expect(new Set(world.delivered())).toEqual(new Set(ids(0, 600)));
 });
+
+test("letters since a time are found although their stage's clock ran ahead of the brokers'", async () => {
+  const world = new ReplayWorld();
+  const aheadMs = 60_000;
+  await world.fill(3, () => ({ failedAtMs: world.clock.nowMs() + aheadMs }));
+  const sinceMs = world.clock.nowMs() + aheadMs / 2;
+  await world.finish(world.process("one").begin("run-1", {}, { sinceMs }));
+  expect(world.delivered()).toEqual(ids(0, 3));
+});

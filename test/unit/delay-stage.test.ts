@@ -1,4 +1,5 @@
-// What the delay stage does with what the brokers do not take.
+// The delay stage and the brokers: what waits is done when what takes its place is written, and what
+// they do not take is a dead letter.
 
 import { expect, test } from "vitest";
 
@@ -14,6 +15,37 @@ const LETTER_BYTES = 1_000;
 function small(...names: readonly string[]) {
   return (topic: string) => (names.includes(topic) ? LETTER_BYTES : 1_048_576);
 }
+
+test("what is due is not done before its write is acknowledged", async () => {
+  const world = await delaying();
+  await world.clock.advance(500);
+  world.cluster.delayWrites(20_000);
+  world.park("m1");
+  await world.clock.advance(10_000);
+  expect(await world.committed()).toEqual([]);
+  await world.clock.advance(30_000);
+  expect(world.returned()).toHaveLength(1);
+  expect(await world.committed()).toEqual([1]);
+});
+
+test("what cannot be written is not done: the stage ends", async () => {
+  const refusal = new Error("the brokers take nothing");
+  const world = await delaying(small(), { send: () => Promise.reject(refusal) });
+  world.park("m1");
+  await world.clock.advance(10_000);
+  expect(world.failures).toEqual([refusal]);
+  expect(await world.committed()).toEqual([]);
+});
+
+test("a record goes back to where it was parked, whatever its destination's topic is now", async () => {
+  const world = await delaying();
+  const returnTopic = "sw.deliveries.former";
+  world.cluster.createTopic(returnTopic, 1);
+  world.park("m1", { delivery: { returnTopic } });
+  await world.clock.advance(10_000);
+  expect(world.cluster.records(returnTopic)).toHaveLength(1);
+  expect(world.returned()).toEqual([]);
+});
 
 test("a dead letter the brokers refuse is written without its value, and the tier goes on", async () => {
   const world = await delaying(small(topics.deadLetters));

@@ -5,7 +5,13 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
-import { DeliverWorld, HOUR_MS, type WorldOptions } from "../support/deliver-world.ts";
+import {
+  DELAYS_MS,
+  DeliverWorld,
+  HOUR_MS,
+  topics,
+  type WorldOptions,
+} from "../support/deliver-world.ts";
 import { createPrng } from "../support/prng.ts";
 import type { Answer, Sent } from "../support/scripted-http.ts";
 import { webhookDestination } from "../support/webhook-destination.ts";
@@ -241,31 +247,46 @@ test("an endpoint that fails now and then stays closed", async () => {
   expect(world.lines.some(({ msg }) => msg === "delivery.breaker")).toBe(false);
 });
 
-test("a drain while deliveries wait for a probe ends with the probe, and leaves them", async () => {
-  const destination = webhookDestination({ urls: [A], concurrency: 8 });
-  const world = new DeliverWorld({
-    destinations: [destination],
-    answer: ({ atMs }) => ({ status: 503, afterMs: atMs > opened ? 4_000 : 100 }),
-  });
-  let opened = Number.POSITIVE_INFINITY;
-  const stage = await world.startDeliver();
-  for (let number = 0; number < 100; number += 1) {
-    world.append({ destination: destination.id }, { key: Buffer.from(`u-${number}`) });
-  }
-  await world.clock.advance(2_000);
-  opened = world.clock.nowMs();
-  for (let number = 0; number < 100; number += 1) {
-    world.append({ destination: destination.id }, { key: Buffer.from(`v-${number}`) });
-  }
-  await world.clock.advance(6_000);
-  let isStopped = false;
-  const stopped = stage[Symbol.asyncDispose]().then(() => {
-    isStopped = true;
-  });
-  await world.clock.advance(5_000);
-  await stopped;
-  expect(isStopped).toBe(true);
-});
+test.each([
+  ["succeeds", 200],
+  ["fails", 503],
+])(
+  "a drain while others wait for a probe that %s ends with it, and leaves them",
+  async (...row) => {
+    const [, status] = row;
+    const destination = webhookDestination({ urls: [A], concurrency: 8 });
+    let probeAtMs = Number.POSITIVE_INFINITY;
+    const world = new DeliverWorld({
+      destinations: [destination],
+      answer: ({ atMs }) =>
+        atMs > probeAtMs ? { status, afterMs: 4_000 } : { status: 503, afterMs: 100 },
+    });
+    const stage = await world.startDeliver();
+    const append = (name: string) => {
+      for (let number = 0; number < 100; number += 1) {
+        world.append({ destination: destination.id }, { key: Buffer.from(`${name}-${number}`) });
+      }
+    };
+    append("u");
+    await world.clock.advance(2_000);
+    probeAtMs = world.clock.nowMs();
+    await world.clock.advance(4_500);
+    append("v");
+    await world.clock.advance(1_000);
+    expect(world.http.underWay).toBe(1);
+    const parked = () => world.cluster.records(topics.delays(DELAYS_MS[0] ?? 0)).length;
+    const before = { sent: world.http.sent.length, parked: parked() };
+    const stopped = stage[Symbol.asyncDispose]();
+    await world.clock.advance(5_000);
+    await stopped;
+    // Only the probe itself is parked, when it fails.
+    const more = status === 200 ? 0 : 1;
+    expect({ sent: world.http.sent.length, parked: parked() }).toEqual({
+      ...before,
+      parked: before.parked + more,
+    });
+  },
+);
 
 test("requests a second are the destination's: a process with half of the partitions has half", async () => {
   const destination = webhookDestination({ urls: [A], concurrency: 64, requestsPerSecond: 20 });

@@ -160,6 +160,14 @@ test.each([
   },
 );
 
+test.each([
+  [10_000, 1_000],
+  [60_000, 3_000],
+  [4 * HOUR_MS, 20_000],
+])("of a window of %i ms, %i ms are kept free", (windowMs, expected) => {
+  expect(cutMarginMs({ ...POLICY, windowMs })).toBe(expected);
+});
+
 const held = (heldUntilMs: AwayUntil) => ({ heldUntilMs, openUntilMs: () => 0 });
 const free = held(() => 0);
 const both = webhookDestination({ urls: URLS });
@@ -216,7 +224,8 @@ test("a disabled destination parks by tier until the window has ended", () => {
     const late = deliveryOf({ parked: 9, firstAttemptAtMs: NOW_MS - ms });
     return plan(late, disabled, POLICY, NOW_MS, free);
   };
-  expect(after(3.5 * HOUR_MS)).toMatchObject({ kind: "park", delayMs: HOUR_MS / 2 });
+  expect(after(3 * HOUR_MS)).toMatchObject({ kind: "park", delayMs: HOUR_MS });
+  expect(after(3 * HOUR_MS + 1)).toMatchObject({ kind: "park", delayMs: HOUR_MS / 2 });
   expect(after(4 * HOUR_MS - 1)).toMatchObject({ kind: "park", delayMs: 10_000 });
   expect(after(4 * HOUR_MS + 1)).toMatchObject({ reason: "expired" });
 });
@@ -363,6 +372,10 @@ test("every: a held endpoint is parked without an attempt", () => {
   ];
   expect(decide(started, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "park", delayMs: 120_000, delivery: { endpoint: B, attempt: 0, parked: 1 } },
+  ]);
+  const long = [{ endpoint: B, result: { ...held, untilMs: NOW_MS + 2 * HOUR_MS } }];
+  expect(decide(started, "every", [A, B], long, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "park", delayMs: HOUR_MS, delivery: { notBeforeMs: NOW_MS + 2 * HOUR_MS } },
   ]);
 });
 

@@ -2,10 +2,12 @@
 
 import { expect, test } from "vitest";
 
+import { deliveryHeaders } from "../../src/domain/delivery.ts";
+import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import { DeliverWorld, HOUR_MS, headerTexts, topics } from "../support/deliver-world.ts";
 import type { Answer } from "../support/scripted-http.ts";
-import { webhookDestination } from "../support/webhook-destination.ts";
+import { deliveryOf, webhookDestination } from "../support/webhook-destination.ts";
 
 const URL_A = "http://a.test/";
 const URL_B = "http://b.test/";
@@ -268,4 +270,52 @@ test("a crashed consumer is started again, and the others do not notice", async 
   await made.settle(120_000);
   expect(made.http.sent).toHaveLength(2);
   expect(stage.troubles()).toEqual([]);
+});
+
+test("key, value and the producer's headers stay with a call that waits, and with its dead letter", async () => {
+  const { made } = await world((_url, earlier) => (earlier === 0 ? 500 : 404));
+  const trace = ["trace", Buffer.from("4bf92f")] as const;
+  const headers = [trace, ...deliveryHeaders(deliveryOf())];
+  const { key, value } = made.append({}, { key: Buffer.from("a user"), headers });
+  await made.settle(15_000);
+  for (const topic of [topics.delays(10_000), topics.deadLetters]) {
+    const [record] = made.cluster.records(topic);
+    expect(record).toMatchObject({ key, value });
+    expect(record?.headers).toContainEqual(trace);
+  }
+});
+
+test("deliver: every, an endpoint that rejects a later attempt: a dead letter at once", async () => {
+  const { made } = await world((url, earlier) => (url === URL_A ? 200 : earlier < 1 ? 500 : 404), {
+    urls: [URL_A, URL_B],
+    deliver: "every",
+  });
+  made.append();
+  await made.settle(12_000);
+  expect(made.deadLetters()).toMatchObject([
+    { "switchyard-reason": "rejected", "switchyard-attempt": "2" },
+  ]);
+  expect(made.cluster.records(topics.delays(30_000))).toEqual([]);
+});
+
+test("no second has more requests than requestsPerSecond, also with several endpoints", async () => {
+  const { made } = await world(() => 200, { urls: [URL_A, URL_B], requestsPerSecond: 4 });
+  for (let count = 0; count < 20; count += 1) made.append({}, { key: Buffer.from(`${count}`) });
+  await made.settle(20_000);
+  const times = made.http.sent.map(({ atMs }) => atMs);
+  expect(times).toHaveLength(40);
+  for (let at = 4; at < times.length; at += 1) {
+    expect((times[at] ?? 0) - (times[at - 4] ?? 0)).toBeGreaterThanOrEqual(1_000);
+  }
+});
+
+test("a record for an endpoint that is gone is a dead letter that can be replayed once it is back", async () => {
+  const { made } = await world(() => 200, { deliver: "every" });
+  const endpoint = endpointKey("http://gone.test/");
+  made.append({ endpoint });
+  await made.settle(2_000);
+  expect(made.http.sent).toEqual([]);
+  expect(made.deadLetters()).toMatchObject([
+    { "switchyard-reason": "unknown-destination", "switchyard-endpoint": endpoint },
+  ]);
 });

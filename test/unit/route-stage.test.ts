@@ -2,6 +2,7 @@
 
 import { afterEach, expect, test } from "vitest";
 
+import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
 import type { Metrics } from "../../src/telemetry/instruments.ts";
 import { headerTexts } from "../support/calls.ts";
@@ -146,17 +147,26 @@ test("a copy the brokers refuse is a dead letter, and the other destinations get
   expect(await sample(route, 'switchyard_route_deliveries_total{destination="d1"}')).toMatch(/ 1$/);
 });
 
-test("a dead letter the brokers refuse is written without its value", async () => {
-  world = new RouteWorld(1, (topic) => (topic === topics.deadLetters ? 600 : 1_048_576));
+test.each([
+  ["a dead letter the brokers refuse", [topics.deadLetters], "x".repeat(1_000), "undecodable"],
+  [
+    "the dead letter of a call whose copy they refuse, too,",
+    [topics.deadLetters, topics.deliveries("d0" as DestinationId)],
+    call(0, { properties: { text: "x".repeat(1_000) } }),
+    "too-large",
+  ],
+])("%s is written without its value", async (_name, small, value, reason) => {
+  world = new RouteWorld(1, (topic) => (small.includes(topic) ? 600 : 1_048_576));
   const route = await world.start(["d0"]);
-  world.append("x".repeat(1_000));
+  world.append(value);
   world.append(call(1));
   await world.until(() => world.deliveries("d0").length === 1);
   await route.close();
-  const [letter] = world.deadLetters();
+  const [letter, ...others] = world.deadLetters();
+  expect(others).toEqual([]);
   expect(letter).toMatchObject({ value: null });
   expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
-    "switchyard-reason": "undecodable",
+    "switchyard-reason": reason,
     "switchyard-topic": topics.calls,
     "switchyard-offset": "0",
   });
