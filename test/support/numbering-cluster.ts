@@ -19,6 +19,8 @@ export interface Fate {
   readonly isIgnored?: boolean;
   /** In place of the answer. */
   readonly errorCode?: number;
+  /** The answer says nothing of it. */
+  readonly isLeftOut?: boolean;
   /** The connection breaks before the answer. */
   readonly isCut?: boolean;
   /** Comes before the answer. */
@@ -42,6 +44,7 @@ interface PartitionData {
 interface Request {
   readonly apiKey: number;
   readonly options: {
+    readonly acks: number;
     readonly topics: readonly string[];
     readonly topicData: readonly {
       readonly topic: string;
@@ -61,6 +64,8 @@ export class NumberingCluster {
   /** Values by partition, in order. */
   readonly written: string[][] = NODES.map(() => []);
   readonly sent: SentBatch[] = [];
+  /** What Produce requests asked for. */
+  readonly acks = new Set<number>();
   metadataRequests = 0;
   ids = 0;
   /** Attempts to connect that wait. */
@@ -123,11 +128,13 @@ export class NumberingCluster {
       return { errorCode: 0, producerId: `${this.ids}`, producerEpoch: 0 };
     }
     if (apiKey !== API.produce) throw new Error(`an unexpected request: ${apiKey}`);
+    this.acks.add(options.acks);
     const fate = this.fates.get(nodeId)?.shift() ?? {};
     const topics = options.topicData.map(({ topic, partitions }) => ({
       topicName: topic,
-      partitions: partitions.map((data) => {
+      partitions: partitions.flatMap((data) => {
         const errorCode = fate.isIgnored ? 0 : this.#take(data);
+        if (fate.isLeftOut) return [];
         return { partition: data.partition, errorCode: fate.errorCode ?? errorCode };
       }),
     }));

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Committer } from "../../src/kafka/committer.ts";
 import type { ConsumerGroup, OffsetsOfTopic } from "../../src/kafka/consumer-group.ts";
@@ -39,6 +39,10 @@ beforeEach(() => {
   failures = [];
   lines = new LogLines();
   committer = new Committer("g", lines.log);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 test("commits what has changed, all partitions in one request, and nothing twice", async () => {
@@ -103,4 +107,16 @@ test("partitions that were given up are not committed", async () => {
   committer.stop();
   await committer.commit();
   expect(commits).toEqual([]);
+});
+
+test("a failed commit is made again although nothing more is finished", async () => {
+  vi.useFakeTimers();
+  failures = [failure("REQUEST_TIMED_OUT")];
+  committer.own(group, [partition("a", 0, { offset: 3, metadata: "" })]);
+  committer.progressed();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(commits).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(commits).toHaveLength(2);
+  committer.stop();
 });

@@ -134,3 +134,12 @@ test.each([
 ])("metadata that is %s says nothing", (_what, metadata) => {
   expect(decodeCommitRuns(metadata, 7, topicId)).toEqual([]);
 });
+
+test("what was finished before the restart is skipped although the unfinished record before it is gone", () => {
+  const before = begin(0);
+  takeAll(before, [0, 1, 2, 3]);
+  for (const offset of [1, 2]) before.finish(offset);
+  const completion = begin(0, before.metadata());
+  // Compaction or retention has removed record 0.
+  expect(takeAll(completion, [1, 2, 3])).toEqual(["skipped", "skipped", "taken"]);
+});

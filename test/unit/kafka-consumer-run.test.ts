@@ -113,3 +113,15 @@ test("a member that was frozen while it joined asks before it hands anything ove
   await expect((await kafka.fetch("1")).answered([0, 1])).rejects.toBe(refused);
   expect(taker.taken).toEqual([]);
 });
+
+test("what was asked for under an earlier assignment is dropped: reading begins anew", async () => {
+  const { taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  const late = await kafka.fetch("1");
+  await kafka.group.joinAndSync();
+  await late.answered([0, 1]);
+  expect(taker.taken).toEqual([]);
+  await (await kafka.fetch("1")).answered([0, 1]);
+  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+});

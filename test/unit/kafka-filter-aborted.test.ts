@@ -51,7 +51,7 @@ test("a record with a key of four zero bytes ends no transaction", () => {
 });
 
 test("a commit marker ends no aborted transaction", () => {
-  const commit = record(1, 8, { key: COMMIT, control: true });
+  const commit = record(1, 7, { key: COMMIT, control: true });
   expect(kept([record(0, 7), commit, record(2, 7)], [aborted(0, 7)])).toEqual([1]);
 });
 
@@ -59,6 +59,12 @@ test("several transactions that began before the first record are all left out",
   // The fetch began at 10; whichever producer's record comes first, both are known.
   const messages = [record(10, 8), record(11, 7), abort(12, 8), abort(13, 7), record(14, 8)];
   expect(kept(messages, [aborted(5, 7), aborted(3, 8)])).toEqual([12, 13, 14]);
+});
+
+test("aborted transactions are listed in the order of their ends, not of their beginnings", () => {
+  // Producer 8 began later and aborted first.
+  const messages = [record(0, 7), record(1, 8), abort(2, 8), record(3, 7), abort(4, 7)];
+  expect(kept(messages, [aborted(1, 8), aborted(0, 7)])).toEqual([2, 4]);
 });
 
 test("message sets know no transactions", () => {

@@ -115,6 +115,18 @@ describe("an owned partition", () => {
     expect(budget.inHand).toBe(0);
   });
 
+  test("keeps what there are no bytes for, and hands it over later", () => {
+    budget = new ByteBudget(150, null);
+    const partition = owned();
+    partition.offer(batch(0, [0, 1, 2, 3]), null);
+    for (const offset of [0, 1, 2, 3]) {
+      partition.handOver();
+      partition.finish(offset);
+    }
+    expect(taken).toEqual([0, 1, 2, 3]);
+    expect(partition.toCommit()).toMatchObject({ offset: 4 });
+  });
+
   test("hands over at most 1,000 records at once", () => {
     const partition = owned(5_000);
     partition.offer(batch(0, [...Array(2_500).keys()], { end: 2_500 }), null);
@@ -122,6 +134,18 @@ describe("an owned partition", () => {
     expect([partition.handOver(), taken.length]).toEqual(["more", 2_000]);
     expect([partition.handOver(), taken.length]).toEqual(["empty", 2_500]);
   });
+});
+
+test("held at an offset a partition is committed no further, and says nothing of what is finished above", () => {
+  const partition = owned();
+  partition.offer(batch(0, [0, 1, 2, 3, 4]), null);
+  partition.handOver();
+  for (const offset of [0, 1, 3]) partition.finish(offset);
+  partition.hold(1);
+  expect(partition.toCommit()).toEqual({ offset: 1, metadata: "" });
+  expect(partition.progress().position).toBe(1);
+  partition.hold(null);
+  expect(partition.toCommit()).toEqual({ offset: 2, metadata: `sw1:2:${TOPIC_ID}:BB` });
 });
 
 describe("an owned partition whose log or owner changes", () => {
@@ -136,12 +160,24 @@ describe("an owned partition whose log or owner changes", () => {
   });
 
   test("once fenced it neither finishes, nor hands over, nor commits", () => {
-    const partition = owned(1);
-    partition.offer(batch(0, [0, 1]), null);
+    const partition = owned(2);
+    partition.offer(batch(0, [0, 1, 2]), null);
     partition.handOver();
+    partition.finish(0);
     partition.fence();
-    expect(partition.finish(0)).toBe(false);
-    expect([partition.handOver(), partition.toCommit(), taken]).toEqual(["empty", null, [0]]);
+    partition.fence();
+    expect(partition.finish(1)).toBe(false);
+    expect([partition.handOver(), partition.toCommit(), taken]).toEqual(["empty", null, [0, 1]]);
+    expect(budget.inHand).toBe(0);
+  });
+
+  test("passes what retention has removed although nothing is there yet", () => {
+    const partition = owned();
+    partition.offer(batch(0, [0, 1]), null);
+    partition.offer(batch(10, []), null);
+    partition.handOver();
+    for (const offset of [0, 1]) partition.finish(offset);
+    expect(partition.toCommit()).toEqual({ offset: 10, metadata: "" });
   });
 });
 
@@ -156,6 +192,15 @@ describe("what was finished and not committed", () => {
     expect(partition.toCommit()).not.toBeNull();
   });
 
+  test("is not used where the broker tells no topic ids: it may be another topic", () => {
+    const partition = owned(100, { offset: 1, metadata: "" });
+    partition.committedAt({ topic: "t", partition: 0, topicId: null, offset: 1, metadata: "" });
+    const unknown = { offset: 3, metadata: "sw1:3::BB", topicId: "" };
+    partition.offer(batch(1, [1, 2, 3, 4, 5]), unknown);
+    partition.handOver();
+    expect(taken).toEqual([1, 2, 3, 4, 5]);
+  });
+
   test.each([
     ["another topic of the same name", { ...remembered, topicId: "another" }, {}],
     ["a broker without topic ids", { ...remembered, topicId: "" }, {}],
@@ -164,6 +209,7 @@ describe("what was finished and not committed", () => {
   ])("is not used for %s", (_name, given, options) => {
     const partition = owned(100, { offset: 1, metadata: "" });
     partition.offer(batch(1, [1, 2, 3, 4, 5], options), given);
+    expect(partition.progress().position).toBe(1);
     partition.handOver();
     expect(taken).toEqual([1, 2, 3, 4, 5]);
   });

@@ -1,25 +1,34 @@
-// What comes in while a partition moves between leaders, with kafkajs' own group: that one keeps
-// where a fetch begins.
+// What a member owns from the assignment until it is given up, and what comes in while a partition
+// moves between leaders; with kafkajs' own group, which keeps where a fetch begins.
 
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { consumerGroupHooks } from "../../src/kafka/consumer-group.ts";
 import { PartitionAssigners } from "../../src/kafka/kafkajs.ts";
-import { Ownership } from "../../src/kafka/ownership.ts";
+import { type Memory, Ownership } from "../../src/kafka/ownership.ts";
 import { SessionLease } from "../../src/kafka/session-lease.ts";
 import { Signal } from "../../src/kafka/signal.ts";
 import { GroupWorld, PARTITION, TOPIC } from "../support/kafkajs-group.ts";
 import { LogLines } from "../support/log-lines.ts";
+import { ended, stepTimers } from "../support/stepped-timers.ts";
 import { Taker } from "../support/taker.ts";
 
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
+interface Given {
+  readonly whenFull?: "hold" | "pause";
+  readonly taker?: Taker;
+}
+
 /** A member that owns one partition and has committed nothing. */
-async function world(whenFull: "hold" | "pause" = "hold") {
+async function world({ whenFull = "hold", taker = new Taker() }: Given = {}) {
   const lines = new LogLines();
-  const taker = new Taker();
+  const memory: Memory = new Map();
+  /** What has gone by since the member was last heard of. */
+  const silence = { ms: 0 };
+  const lease = new SessionLease(10_000, () => Date.now() + silence.ms);
   let resets = 0;
   const ownership = new Ownership({
     consume: {
@@ -33,8 +42,8 @@ async function world(whenFull: "hold" | "pause" = "hold") {
       onCrash: () => undefined,
     },
     times: { pollMs: 5_000, heartbeatMs: 1_000, rebalanceTimeoutMs: 60_000 },
-    memory: new Map(),
-    lease: new SessionLease(10_000, Date.now),
+    memory,
+    lease,
     wake: new Signal(),
     onOffsetReset: () => {
       resets += 1;
@@ -49,8 +58,13 @@ async function world(whenFull: "hold" | "pause" = "hold") {
     }),
   );
   const { group } = kafka;
-  await group.joinAndSync();
-  ownership.assign(group, { [TOPIC]: [PARTITION] });
+  lease.watch(group);
+  const join = async () => {
+    lease.begin();
+    await group.joinAndSync();
+    ownership.assign(group, { [TOPIC]: [PARTITION] });
+  };
+  await join();
   const fetch = async (nodeId: string) => {
     const { answered, outOfRange } = await kafka.fetch(nodeId);
     return {
@@ -61,8 +75,20 @@ async function world(whenFull: "hold" | "pause" = "hold") {
   };
   const offsets = () => taker.taken.map(({ offset }) => offset);
   const { commits } = kafka.coordinator;
-  return { kafka, lines, taker, offsets, ownership, commits, resets: () => resets, fetch };
+  const isOurs = () => taker.tenures.at(-1)?.assigned.isOurs();
+  return {
+    ...{ kafka, lines, taker, offsets, ownership, commits, memory, silence },
+    ...{ join, fetch, isOurs, resets: () => resets },
+  };
 }
+
+function refusal(type: string): Error {
+  return Object.assign(new Error(type), { type });
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test.each([
   ["an empty answer", []],
@@ -136,8 +162,75 @@ test("a reset is counted once, though the fetch loops of several brokers see it,
 });
 
 test("where partitions pause, what is fetched of each is its share", async () => {
-  const { ownership, kafka } = await world("pause");
+  const { ownership, kafka } = await world({ whenFull: "pause" });
   ownership.assign(kafka.group, { [TOPIC]: range(0, 8) });
   const { asked } = await kafka.fetch("1");
   expect(asked.topics[0]?.partitions[0]?.maxBytes).toBe(125_000);
+});
+
+test("what is finished while a partition drains is committed before it is given up", async () => {
+  const taker = new Taker({
+    onDrain: async () => {
+      for (const taken of taker.taken.slice(0, 3)) taker.finish(taken);
+    },
+  });
+  const { ownership, commits, fetch } = await world({ taker });
+  await (await fetch("1")).answers(range(0, 5));
+  await ownership.giveUp();
+  expect(commits).toEqual([3]);
+  taker.tenures[0]?.assigned.finish(3);
+  expect(ownership.progress()).toEqual([]);
+});
+
+test("what was finished and could not be committed is not handed over again by this process", async () => {
+  const { kafka, taker, offsets, ownership, commits, memory, join, fetch } = await world();
+  const fetchAll = async () => {
+    const fetching = await fetch("1");
+    const at = { topic: TOPIC, partition: PARTITION, topicId: "an-id", metadata: "" };
+    ownership.offsetsFetched([{ ...at, offset: 0 }]);
+    await fetching.answers(range(0, 5));
+  };
+  await fetchAll();
+  for (const taken of taker.taken.filter(({ offset }) => [0, 1, 3].includes(offset))) {
+    taker.finish(taken);
+  }
+  kafka.coordinator.onCommit = () => Promise.reject(new Error("the broker is gone"));
+  await ownership.giveUp();
+  await join();
+  await fetchAll();
+  expect(offsets().slice(5)).toEqual([2, 4]);
+  kafka.coordinator.onCommit = () => Promise.resolve();
+  await ownership.giveUp();
+  expect(commits).toEqual([2]);
+  expect(memory.size).toBe(0);
+});
+
+test("while the session surely lasts a partition is ours without asking", async () => {
+  const { kafka, isOurs } = await world();
+  await expect(isOurs()).resolves.toBe(true);
+  expect(kafka.coordinator.heartbeats).toBe(0);
+});
+
+test.each(["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"])(
+  "after that it is not ours when the coordinator answers %s",
+  async (type) => {
+    const { kafka, silence, isOurs } = await world();
+    silence.ms = 60_000;
+    kafka.coordinator.onHeartbeat = () => {
+      throw refusal(type);
+    };
+    await expect(isOurs()).resolves.toBe(false);
+  },
+);
+
+test("without an answer nobody knows, so the coordinator is asked again", async () => {
+  stepTimers();
+  const { kafka, silence, isOurs } = await world();
+  const { coordinator } = kafka;
+  silence.ms = 60_000;
+  coordinator.onHeartbeat = () => {
+    if (coordinator.heartbeats === 1) throw refusal("REQUEST_TIMED_OUT");
+  };
+  expect(await ended(Promise.resolve(isOurs()))).toBe(true);
+  expect(coordinator.heartbeats).toBe(2);
 });

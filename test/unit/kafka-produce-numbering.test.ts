@@ -26,6 +26,23 @@ async function begun() {
   return cluster;
 }
 
+test("a record is acknowledged when all replicas in sync have it", async () => {
+  const { acks } = await begun();
+  expect([...acks]).toEqual([-1]);
+});
+
+test.each([
+  ["that is written", { isLeftOut: true }],
+  ["that is not written", { isLeftOut: true, isIgnored: true }],
+])("a batch %s and left out of the answer is repeated as it was", async (_name, fate) => {
+  const cluster = await begun();
+  cluster.fates.set(2, [fate]);
+  const first = cluster.send(1, "b1");
+  await until(() => cluster.fates.get(2)?.length === 0);
+  await ended(Promise.all([first, cluster.send(1, "b2")]));
+  expect(cluster.written[1]).toEqual(["b0", "b1", "b2"]);
+});
+
 test("a batch that waits for its broker while another one makes a new id necessary is written", async () => {
   const cluster = await begun();
   const reachable = Promise.withResolvers<void>();

@@ -121,6 +121,15 @@ test("a request without an answer times out, and the next one is sent", () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test("all requests that take too long time out with the same check", () => {
+  const queue = createQueue();
+  queue.scheduleRequestTimeoutCheck();
+  const requests = [1, 2, 3].map((id) => push(queue, id));
+  vi.advanceTimersByTime(31_000);
+  for (const { reject } of requests) expect(reject).toHaveBeenCalledOnce();
+  queue.destroy();
+});
+
 test("the check for timeouts ends with the connection", () => {
   const queue = createQueue({ isConnected: () => false });
   queue.scheduleRequestTimeoutCheck();
