@@ -14,7 +14,7 @@ import { openSocket, type SocketOptions, type TlsSession } from "../../src/http/
 import { systemResolve } from "../../src/http/lookup.ts";
 import { secureContext, sharedContexts } from "../../src/http/tls.ts";
 import { type Certificate, issue } from "../support/certificates.ts";
-import { type ClientOptions, httpClient, outcome } from "../support/http-client.ts";
+import { type ClientOptions, httpClient, httpProcess, outcome } from "../support/http-client.ts";
 import { rawServer } from "../support/raw-server.ts";
 import { type TlsServer, tlsServer } from "../support/tls-server.ts";
 import { endpointOf } from "../support/webhook-destination.ts";
@@ -98,6 +98,12 @@ test.each<[string, string, TlsOptions, ClientOptions]>([
   ["self-signed, no CA configured", "tls-self-signed", selfSigned, { ca: null }],
   ["self-signed and listed as the CA", "tls-self-signed", selfSigned, { ca: selfSigned.cert }],
   [
+    "self-signed and listed, of a server whose sessions come before its certificate is judged",
+    "tls-self-signed",
+    { ...selfSigned, maxVersion: "TLSv1.2" },
+    { ca: selfSigned.cert },
+  ],
+  [
     "self-signed and listed among the destination's files",
     "tls-self-signed",
     selfSigned,
@@ -173,6 +179,19 @@ test("client certificates belong to their destination", async () => {
   // This server hangs up; others send an alert, or a 400.
   expect(outcome(await shows(null))).toBe("reset");
   expect(server.handshakes.map(({ subject }) => subject)).toEqual(["CN=switchyard", "CN=other"]);
+});
+
+test("destinations of one process show no certificates of each other's", async () => {
+  const client = issue({ name: "switchyard", by: otherCa });
+  await using server = await answers(good, { requestCert: true, rejectUnauthorized: false });
+  const open = httpProcess({ ca: ca.cert });
+  const files = { ca: null, cert: client.cert, key: client.key };
+  for (const tls of [null, files, null]) {
+    await using http = open({ tls });
+    expect(outcome(await http.post(endpointOf(`https://localhost:${server.port}/hook`)))).toBe(200);
+  }
+  const subjects = server.handshakes.map(({ subject }) => subject);
+  expect(subjects).toEqual([undefined, "CN=switchyard", undefined]);
 });
 
 test("sessions are resumed, and a resumed one is as good as it was", async () => {

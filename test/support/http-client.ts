@@ -1,6 +1,6 @@
-/** Deliver's HTTP as a test uses it: one destination, one promise per request. */
+/** Deliver's HTTP as a test uses it: one promise per request. */
 
-import type { HttpResult } from "../../src/deliver/attempt.ts";
+import type { HttpPort, HttpResult } from "../../src/deliver/attempt.ts";
 import { createHttp } from "../../src/deliver/http.ts";
 import { requestTo, sharedRequest } from "../../src/deliver/request.ts";
 import { parseWebhook } from "../../src/deliver/webhook.ts";
@@ -23,6 +23,8 @@ export interface ClientOptions {
   readonly destination?: Partial<WebhookDestination>;
 }
 
+type ProcessOptions = Omit<ClientOptions, "destination">;
+
 export interface HttpClient extends AsyncDisposable {
   /** The webhook of a track call, with the headers that its destination asks for. */
   post(endpoint: Endpoint, delivery?: Partial<Delivery>): Promise<HttpResult>;
@@ -30,10 +32,19 @@ export interface HttpClient extends AsyncDisposable {
 }
 
 export function httpClient(options: ClientOptions = {}): HttpClient {
+  return httpProcess(options)(options.destination);
+}
+
+/** Opens destinations of one process: what they can share, they do. */
+export function httpProcess(options: ProcessOptions) {
   const { timeoutMs = LONG_MS, allow = LOOPBACK, ca = null, resolve } = options;
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
-  const destination = webhookDestination(options.destination);
-  const connections = createHttp({ timeoutMs, allowNetworks, ca }, resolve).open(destination);
+  const port = createHttp({ timeoutMs, allowNetworks, ca }, resolve);
+  return (given?: Partial<WebhookDestination>) => clientOf(port, webhookDestination(given));
+}
+
+function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
+  const connections = port.open(destination);
   const webhook = trackCall();
   return {
     post: (endpoint, delivery = {}) => {

@@ -12,6 +12,12 @@ export interface RawServer extends AsyncDisposable {
   readonly open: () => number;
 }
 
+/** Where to listen, by default at any port of 127.0.0.1. */
+interface At {
+  readonly host: string;
+  readonly port: number;
+}
+
 /**
  * @param onRequest called with each chunk that a connection sends.
  * @param keeps false: for so many connections that keeping what they sent would fill the memory.
@@ -19,6 +25,7 @@ export interface RawServer extends AsyncDisposable {
 export async function rawServer(
   onRequest: (socket: Socket, chunk: string) => void,
   keeps = true,
+  { host, port: wanted }: At = { host: "127.0.0.1", port: 0 },
 ): Promise<RawServer> {
   const received: string[] = [];
   const sockets = new Set<Socket>();
@@ -36,11 +43,11 @@ export async function rawServer(
       onRequest(socket, chunk.toString("latin1"));
     });
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(wanted, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     received,
     connections: () => connections,
     open: () => sockets.size,
