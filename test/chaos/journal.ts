@@ -102,7 +102,7 @@ export class Journal {
       reason,
     });
     entry.writtenAtMs.push(atMs);
-    if (isDelay) entry.beganAtMs.push(number(DELIVERY_HEADER.firstAttemptAt) ?? Number.NaN);
+    if (isDelay) entry.beganAtMs.push(number(DELIVERY_HEADER.firstAttemptAt) ?? atMs);
     if (where === "dead-letter") {
       entry.deadLetters.push({ endpoint, reason: reason as DeadLetterReason, atMs });
     }

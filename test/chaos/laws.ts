@@ -20,6 +20,7 @@ import {
   givenUpWithoutReason,
   isSettled,
   type Recipient,
+  windowBeganMs,
 } from "../support/ledger.ts";
 import type { ChaosEntry, ChaosRequest } from "./journal.ts";
 import { repetitions, tooOften, unexplained } from "./repetitions.ts";
@@ -57,7 +58,7 @@ export function violations(
       ...returnedEarly(entry),
       ...beforeRetryAfter(entry, recipient, policy),
     ]),
-    ...say("late", late(entry, policy, exposures)),
+    ...say("late", late(entry, recipient, policy, exposures)),
     ...say("given up", [...givenUpEarly(entry, policy), ...givenUpWithoutReason(entry, recipient)]),
     ...say("repeated", [
       ...unexplained(repetitions(entry, recipient), exposures),
@@ -98,15 +99,15 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
 }
 
 function late(
-  { requests }: ChaosEntry,
+  entry: ChaosEntry,
+  recipient: Recipient,
   { windowMs }: RetryPolicy,
   exposures: readonly Exposure[],
 ): string[] {
-  const firstMs = requests.filter(({ attempt }) => attempt === 1).map(({ atMs }) => atMs);
-  const endMs = Math.max(...firstMs) + windowMs;
+  const endMs = windowBeganMs(entry, repetitions(entry, recipient).length > 0) + windowMs;
   const wasFrozen = (atMs: number) =>
     exposures.some(({ kind, fromMs, toMs }) => kind === "freeze" && atMs > fromMs && atMs < toMs);
-  return requests
+  return entry.requests
     .filter(({ atMs }) => atMs > endMs + LATE_GRACE_MS && !wasFrozen(atMs))
     .map(({ attempt, atMs }) => `attempt ${attempt} came ${atMs - endMs} ms after the window`);
 }

@@ -278,7 +278,7 @@ export class World {
         const entry = this.#ledger.entry(messageId, texts[DELIVERY_HEADER.destination] ?? "");
         entry.writtenAtMs.push(record.timestampMs);
         if (DELAY_TOPICS.has(name))
-          entry.beganAtMs.push(Number(texts[DELIVERY_HEADER.firstAttemptAt]));
+          entry.beganAtMs.push(Number(texts[DELIVERY_HEADER.firstAttemptAt] ?? record.timestampMs));
         if (name !== topics.deadLetters) continue;
         entry.deadLetters.push({
           endpoint: (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null,

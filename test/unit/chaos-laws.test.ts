@@ -33,6 +33,7 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
       reason: reason as "expired" | "rejected",
       atMs,
     }));
+  const beganAtMs = records.filter(({ where }) => where === "delay").map(({ atMs }) => atMs);
   const all = [written("delivery", -5), ...records];
   const writtenAtMs = all.map(({ atMs }) => atMs);
   return {
@@ -41,7 +42,7 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
     requests,
     deadLetters,
     writtenAtMs,
-    beganAtMs: [],
+    beganAtMs,
     written: all,
   };
 }
@@ -163,6 +164,14 @@ describe("what breaks a law is found", () => {
   ])("%s: %s", (law, _name, made) => {
     expect(broken(made)).toEqual([law]);
   });
+});
+
+test("a first attempt is late when the window has ended that began with a parking", () => {
+  const parked = written("delay", 20, { parked: 1 });
+  expect(broken(entry([request(12_000)], [parked]))).toEqual([]);
+  expect(broken(entry([request(12_100)], [parked]))).toEqual(["late"]);
+  // Done twice, it may be the other half's, which was never parked.
+  expect(broken(entry([request(12_100)], [parked, parked]), [KILL])).toEqual([]);
 });
 
 test("with every, one endpoint's acceptance is not the other's", () => {
