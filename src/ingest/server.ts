@@ -70,6 +70,8 @@ export interface IngestServer {
 
 const HEADERS_BYTES_MAX = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
+/** Of the loop, for connections that wait when the hand-over is over: at most so many of them. */
+const TURNS_MAX = 10_000;
 /** How long a client that goes on sending is listened to, so that it reads why it should not. */
 const LINGER_MS = 1_000;
 
@@ -78,9 +80,11 @@ export async function startServer(settings: ServerSettings, take: Take): Promise
   const server = createHttpServer(settings);
   const origins = new Set(settings.corsOrigins);
   const sockets = new Set<Socket>();
+  let accepted = 0;
   let isLeaving = false;
 
   server.on("connection", (socket: Socket) => {
+    accepted += 1;
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
@@ -105,9 +109,12 @@ export async function startServer(settings: ServerSettings, take: Take): Promise
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
-      // One connection that waits by now is taken over in this turn of the loop. The kernel resets
-      // what else it holds at the close, which cannot be ruled out: clients' retries cover that.
-      await otherWork();
+      // What waits by now is accepted, one connection in a turn of the loop. The kernel resets what
+      // comes between the last look and the close: clients' retries cover that.
+      for (let before = -1, turns = 0; before !== accepted && turns < TURNS_MAX; turns += 1) {
+        before = accepted;
+        await otherWork();
+      }
       const closed = once(server, "close");
       server.close();
       const limit = setTimeout(() => server.closeAllConnections(), drainLimitMs);

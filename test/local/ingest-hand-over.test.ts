@@ -1,0 +1,37 @@
+// The end of a hand-over, for connections that the kernel holds by then.
+
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setImmediate as otherWork } from "node:timers/promises";
+import { expect, test } from "vitest";
+
+import { SERVER_TIMES, startServer } from "../../src/ingest/server.ts";
+
+const HAND_OVER_MS = 200;
+const CONNECTIONS = 20;
+
+const SETTINGS = {
+  host: "127.0.0.1",
+  port: 0,
+  tls: null,
+  corsOrigins: [],
+  reusePort: false,
+  times: SERVER_TIMES,
+};
+
+test("connections that wait when the hand-over ends are taken over, not reset", async () => {
+  const server = await startServer(SETTINGS, async () => null);
+  const stopped = server.stop(HAND_OVER_MS, 100);
+  const connections = Array.from({ length: CONNECTIONS }, async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    // Rejects when it is reset.
+    await once(socket, "close");
+  });
+  // They have been asked for; now the process is busy until the hand-over is over.
+  await otherWork();
+  const fromMs = performance.now();
+  while (performance.now() - fromMs < HAND_OVER_MS);
+  await stopped;
+  const ends = await Promise.allSettled(connections);
+  expect(ends.filter(({ status }) => status === "rejected")).toEqual([]);
+});
