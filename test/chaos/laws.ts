@@ -98,13 +98,20 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
   });
 }
 
+/** The requests of an attempt begin together: later ones are another try, at another endpoint. */
+function isBegunAgain({ requests }: ChaosEntry): boolean {
+  const firstMs = requests.filter(({ attempt }) => attempt === 1).map(({ atMs }) => atMs);
+  return Math.max(...firstMs) - Math.min(...firstMs) > LATE_GRACE_MS;
+}
+
 function late(
   entry: ChaosEntry,
   recipient: Recipient,
   { windowMs }: RetryPolicy,
   exposures: readonly Exposure[],
 ): string[] {
-  const endMs = windowBeganMs(entry, repetitions(entry, recipient).length > 0) + windowMs;
+  const mayBeTwo = isBegunAgain(entry) || repetitions(entry, recipient).length > 0;
+  const endMs = windowBeganMs(entry, mayBeTwo) + windowMs;
   const wasFrozen = (atMs: number) =>
     exposures.some(({ kind, fromMs, toMs }) => kind === "freeze" && atMs > fromMs && atMs < toMs);
   return entry.requests

@@ -174,6 +174,11 @@ test("a first attempt is late when the window has ended that began with a parkin
   expect(broken(entry([request(12_100)], [parked, parked]), [KILL])).toEqual([]);
 });
 
+test("a first attempt that a fault has repeated at another endpoint has a window of its own", () => {
+  const again = entry([request(0, { path: "/other" }), request(20_000)]);
+  expect(broken(again, [KILL])).toEqual([]);
+});
+
 test("with every, one endpoint's acceptance is not the other's", () => {
   expect(broken(entry([request(0)]), [], EVERY)).toEqual(["lost"]);
 });
