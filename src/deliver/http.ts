@@ -79,7 +79,7 @@ export function createHttp(
   const shared = {
     allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
     resolve,
-    addressPatienceMs: options.timeoutMs * ADDRESS_PATIENCE,
+    addressPatienceMs: Math.max(1, Math.round(options.timeoutMs * ADDRESS_PATIENCE)),
     secureContext: contextOf({ ca: options.ca, cert: null, key: null }),
   };
   return {

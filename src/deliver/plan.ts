@@ -16,8 +16,7 @@
  * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
  * An endpoint is away while it asks by `Retry-After` to be left alone, or while its breaker is open,
  * unless the delivery was kept away by breakers often enough (`breaker.ts`). The last attempt that
- * fits the window is made nevertheless. With `every`, what is left alone during an attempt is parked
- * after it, so there the last attempt is one that is the last when it has ended.
+ * fits the window is made nevertheless.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
@@ -32,9 +31,6 @@ import {
   type RetryPolicy,
   tierDelay,
 } from "./park.ts";
-
-/** The longest that an attempt takes; SPEC section 8.2. */
-const ATTEMPT_MS_MAX = 5_000;
 
 /** A record to write in place of the one in hand. */
 export type Output =
@@ -96,8 +92,7 @@ export function plan(
   const open =
     rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
   if (open.length === 0) return allRejected(delivery);
-  const isSplit = destination.deliver === "every" && delivery.endpoint === null;
-  const lastMs = lastAfterMs(policy, endAtMs) - (isSplit ? ATTEMPT_MS_MAX : 0);
+  const lastMs = lastAfterMs(policy, endAtMs);
   const attempt = (endpoints: readonly Endpoint[], held: readonly Endpoint[], urgency: Urgency) =>
     ({ kind: "attempt", delivery, endpoints, held, urgency, lastAfterMs: lastMs }) as const;
   if (nowMs > lastMs) return attempt(open, [], "last");

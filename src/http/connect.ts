@@ -17,7 +17,7 @@ export interface SocketOptions {
   /** Whether requests may go to an IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
-  /** Of a name with several addresses, how long each but the last is given to connect. */
+  /** Of a name with several addresses, how long each but the last is given to connect: whole. */
   readonly addressPatienceMs: number;
   /** Called per TLS connection; throws when the configured files are unusable. */
   readonly secureContext: () => SecureContext;

@@ -13,11 +13,10 @@
  *     and the name was found within the last hour    the addresses of then
  *
  *   look-ups under way                               at most
- *   of all names                                     a quarter less than there are threads
+ *   of all names                                     half of the threads: libuv runs no more
  *   of names that were not found the last time       a quarter of the threads
  *
- * Those that wait for their turn go in the order of asking, names that were not found last, and of
- * these the ones that never were. Whether an address may be requested is judged by the caller, for each connection anew.
+ * Those that wait for their turn go in the order of asking, names that were not found last. Whether an address may be requested is judged by the caller, for each connection anew.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -65,9 +64,9 @@ interface Asked {
 export function boundedResolve(
   resolve: Resolve,
   clock: Clock,
-  threads = Number(process.env.UV_THREADPOOL_SIZE ?? WORKER_THREADS),
+  threads = threadsOf(process.env.UV_THREADPOOL_SIZE),
 ): Resolve {
-  const underWayMax = Math.max(1, Math.floor((threads * 3) / 4));
+  const underWayMax = Math.floor((threads + 1) / 2);
   const underWayFailingMax = Math.max(1, Math.floor(threads / 4));
   const names = new Map<string, Name>();
   const queue: Asked[] = [];
@@ -86,8 +85,7 @@ export function boundedResolve(
     const healthy = queue.findIndex(({ entry }) => !entry.isFailing);
     if (healthy >= 0) return queue.splice(healthy, 1)[0];
     if (underWayFailing >= underWayFailingMax) return undefined;
-    const known = queue.findIndex(({ entry }) => isKept(entry));
-    return queue.splice(Math.max(0, known), 1)[0];
+    return queue.shift();
   }
 
   function start({ entry, ended }: Asked): void {
@@ -159,6 +157,12 @@ export function boundedResolve(
     queue.push(asked);
     startNext();
   };
+}
+
+/** As libuv reads it. */
+export function threadsOf(given: string | undefined): number {
+  if (given === undefined) return WORKER_THREADS;
+  return Math.max(1, Number.parseInt(given, 10) || 1);
 }
 
 function answer(entry: Name, error: Error | null): void {

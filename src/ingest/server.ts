@@ -70,8 +70,8 @@ export interface IngestServer {
 
 const HEADERS_BYTES_MAX = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
-/** Of the loop, for connections that wait when the hand-over is over: at most so many of them. */
-const TURNS_MAX = 10_000;
+/** For those that wait when the hand-over is over; who is told to close may come again at once. */
+const ACCEPT_MS_MAX = 1_000;
 /** How long a client that goes on sending is listened to, so that it reads why it should not. */
 const LINGER_MS = 1_000;
 
@@ -111,7 +111,8 @@ export async function startServer(settings: ServerSettings, take: Take): Promise
       await timer(handoverMs);
       // What waits by now is accepted, one connection in a turn of the loop. The kernel resets what
       // comes between the last look and the close: clients' retries cover that.
-      for (let before = -1, turns = 0; before !== accepted && turns < TURNS_MAX; turns += 1) {
+      const untilMs = performance.now() + ACCEPT_MS_MAX;
+      for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;
         await otherWork();
       }

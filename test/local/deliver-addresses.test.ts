@@ -111,6 +111,13 @@ test("the first of several addresses is given time to answer", async () => {
   expect(result.durationMs).toBeGreaterThan(500);
 });
 
+test.each([1_234, 3_333, 4_999])("a deadline of %i ms is as good as any", async (timeoutMs) => {
+  await using server = await rawServer((socket) => socket.write(OK));
+  const { resolve } = names(["127.0.0.1"]);
+  await using http = httpClient({ resolve, timeoutMs });
+  expect(outcome(await http.post(at(server, "hook.example.com")))).toBe(200);
+});
+
 test("the address that was judged is the one connected to: nobody asks again", async () => {
   await using server = await rawServer((socket) => socket.write(OK));
   const { resolve, asked } = names(["127.0.0.1"], ["169.254.169.254"]);
