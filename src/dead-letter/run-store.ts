@@ -15,7 +15,7 @@
  *   between the two questions                 stops; its batch is sent again
  *   after the second one                      commits and stops; its batch is perhaps sent again
  *
- * Once a day the owner writes its name again, because Kafka forgets. Whoever took the run over in
+ * Every ten minutes the owner writes its name again, because Kafka forgets. Whoever took the run over in
  * that instant has lost it again, and stops.
  *
  * A run that is done has no commits. Whoever was about to take it over finds that out when it

@@ -37,8 +37,8 @@ const BATCH_MAX = 500;
 const BATCH_AGE_MAX_MS = 200;
 /** Of records that do not pass the filter, from one commit to the next. */
 const PASSED_OVER_MAX = 20_000;
-/** Far below the time that brokers keep commits for, 7 days by default. */
-const RENEW_AFTER_MS = 86_400_000;
+/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
+const RENEW_AFTER_MS = 600_000;
 /** For the write that is under way when a run is interrupted. */
 const INTERRUPT_LIMIT_MS = 10_000;
 

@@ -23,7 +23,7 @@ const IDLE_LIMIT_MS = 10_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
 const ELECTING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"];
-const ELECTION_TRIES = 10;
+const ELECTION_LIMIT_MS = 5_000;
 const ELECTION_STEP_MS = 500;
 
 export interface AdminClient {
@@ -80,7 +80,8 @@ export class AdminSession {
     name: string,
     act: (client: AdminClient) => Promise<Result>,
   ): Promise<Result> {
-    for (let elections = 0; ; ) {
+    const untilMs = performance.now() + ELECTION_LIMIT_MS;
+    for (;;) {
       const open = this.#open ?? this.#create();
       const { isNew } = open;
       open.isNew = false;
@@ -92,10 +93,9 @@ export class AdminSession {
       } catch (cause) {
         this.#drop();
         if (!isNew && !this.#closed) continue;
-        if (isElecting(cause) && elections < ELECTION_TRIES && !this.#closed) {
-          elections += 1;
+        if (isElecting(cause) && performance.now() < untilMs) {
           await sleep(this.#electionStepMs);
-          continue;
+          if (!this.#closed) continue;
         }
         throw new Error(`admin.${name}: ${errorSentence(cause)}`, { cause });
       }

@@ -38,6 +38,9 @@ const LEAVE_LIMIT_MS = 5_000;
 /** Four seconds in all: brokers that restart, or a topic just created, are not known at once. */
 const UNKNOWN_TOPIC_MAX = 5;
 const UNKNOWN_TOPIC_DELAY_MS = 1_000;
+/** No broker's id. */
+const JOIN = "join";
+const INTERRUPTED: FetchedBatch[] = [];
 
 export interface RunOptions {
   readonly consume: ConsumeOptions;
@@ -68,8 +71,8 @@ export class ConsumerRun {
   #epoch = 0;
   readonly #lease: SessionLease;
   #givingUp: Promise<void> | null = null;
-  /** Fetches and joins in a row that met an unknown topic. */
-  #unknownTopic = 0;
+  /** By whom was asked: how often in a row a topic was unknown. */
+  readonly #unknownTopic = new Map<string, number>();
 
   constructor(clients: Clients, options: RunOptions) {
     const { consume, memory, onJoined, onOffsetReset, log } = options;
@@ -160,7 +163,7 @@ export class ConsumerRun {
       group.fetch = async (nodeId) => {
         const waitMs = this.#pace.waitMs(nodeId, performance.now());
         if (waitMs > 0) await this.#interrupt.wait(waitMs);
-        return this.#fetch(group, async () => {
+        return this.#fetch(group, nodeId, async () => {
           this.#pace.begins(nodeId, performance.now());
           const batches = await fetch(nodeId);
           this.#pace.ended(nodeId, batches.some(isBehind));
@@ -177,7 +180,12 @@ export class ConsumerRun {
 
   /** With several brokers, some of them know a topic later than the one that was subscribed at. */
   async #joinsAgain(error: unknown): Promise<boolean> {
-    if (!isUnknownTopic(error) || this.#isFinal(error)) return false;
+    if (!isUnknownTopic(error)) return false;
+    if (this.#isFinal(error, JOIN)) {
+      // kafkajs would fetch on, for a member that has joined nothing.
+      this.#fail(error as Error);
+      return false;
+    }
     await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
     return this.#state !== "over";
   }
@@ -186,13 +194,18 @@ export class ConsumerRun {
     const group = this.#group;
     if (group === null || this.#state !== "joining") return;
     this.#epoch += 1;
+    this.#unknownTopic.delete(JOIN);
     this.#ownership.assign(group, assignment);
     this.#state = "taking";
     this.#wake.fire();
     this.#onJoined();
   }
 
-  async #fetch(group: ConsumerGroup, fetch: () => Promise<FetchedBatch[]>): Promise<never[]> {
+  async #fetch(
+    group: ConsumerGroup,
+    nodeId: string,
+    fetch: () => Promise<FetchedBatch[]>,
+  ): Promise<never[]> {
     const epoch = this.#epoch;
     try {
       if (this.#state === "taking") await this.#ownership.room(group);
@@ -200,19 +213,19 @@ export class ConsumerRun {
         if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
         return [];
       }
-      const batches = await this.#interrupt.orElse(fetch(), []);
+      const batches = await this.#interrupt.orElse(fetch(), INTERRUPTED);
+      if (batches !== INTERRUPTED) this.#unknownTopic.delete(nodeId);
       // A process that was frozen finds what brokers have sent to it long ago. Others have that by
       // now: the heartbeat says so, and throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(group));
       if (isCertain && this.#epoch === epoch && this.#state === "taking") {
         this.#ownership.offer(group, batches);
       }
-      this.#unknownTopic = 0;
       return [];
     } catch (error) {
       // The other brokers' fetch loops must end before kafkajs does anything about it.
       this.#interrupt.fire();
-      if (this.#isFinal(error)) {
+      if (this.#isFinal(error, nodeId)) {
         // As the member that it still is: kafkajs leaves the group before it calls this a crash.
         await this.#giveUp();
         this.#fail(error as Error);
@@ -221,10 +234,11 @@ export class ConsumerRun {
     }
   }
 
-  #isFinal(error: unknown): boolean {
+  #isFinal(error: unknown, asked: string): boolean {
     if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
-    this.#unknownTopic += 1;
-    return this.#unknownTopic >= UNKNOWN_TOPIC_MAX;
+    const times = (this.#unknownTopic.get(asked) ?? 0) + 1;
+    this.#unknownTopic.set(asked, times);
+    return times >= UNKNOWN_TOPIC_MAX;
   }
 
   /** Drains, commits, fences. Joins the one under way. */

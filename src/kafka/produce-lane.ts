@@ -136,6 +136,7 @@ export class ProduceLane {
 
   /** The next batch is smaller; a single record is refused. If it may be written, under a new id. */
   tooLarge(error: string): void {
+    if (this.#mayBeWritten) this.#id = null;
     if (this.#count > 1) {
       this.topic.batchWasTooLarge(this.#batchBytes);
       this.#mayBeWritten = false;
@@ -155,6 +156,8 @@ export class ProduceLane {
   idRefused(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;
+    // What is sent next may fail before it has a new one.
+    this.#id = null;
   }
 
   #leave(count: number): void {

@@ -57,8 +57,12 @@ export class KafkaProducer implements Producer {
 
   async close(limitMs: number): Promise<void> {
     this.#isClosed = true;
-    const untilMs = Date.now() + limitMs;
-    for (let leftMs = limitMs; this.#calls.size > 0 && leftMs > 0; leftMs = untilMs - Date.now()) {
+    const untilMs = performance.now() + limitMs;
+    for (
+      let leftMs = limitMs;
+      this.#calls.size > 0 && leftMs > 0;
+      leftMs = untilMs - performance.now()
+    ) {
       await this.#callEnded.wait(leftMs);
     }
     this.#rounds.close();

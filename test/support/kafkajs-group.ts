@@ -75,6 +75,8 @@ export class GroupWorld {
   readonly group: ConsumerGroup;
   readonly coordinator = new Coordinator();
   leader = "1";
+  /** Called when it asks for the metadata of its topics. */
+  onRefresh: () => void = () => undefined;
   readonly #asked = new Map<string, (asked: Asked) => void>();
 
   /** @param emit is told of events such as `consumer.group_join`. */
@@ -84,7 +86,7 @@ export class GroupWorld {
   ) {
     const offsets = {};
     const cluster = {
-      refreshMetadata: async () => undefined,
+      refreshMetadata: async () => this.onRefresh(),
       refreshMetadataIfNecessary: async () => undefined,
       findGroupCoordinator: async () => this.coordinator,
       findTopicPartitionMetadata: () => [{ partitionId: PARTITION, leader: this.leader }],

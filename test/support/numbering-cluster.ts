@@ -68,6 +68,8 @@ export class NumberingCluster {
   readonly acks = new Set<number>();
   metadataRequests = 0;
   ids = 0;
+  /** So many requests for an id fail. */
+  idFailures = 0;
   /** Attempts to connect that wait. */
   connecting = 0;
   readonly producer: KafkaProducer;
@@ -124,6 +126,10 @@ export class NumberingCluster {
   async #answer(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
     if (apiKey === API.metadata) return this.#metadata(options.topics);
     if (apiKey === API.initProducerId) {
+      if (this.idFailures > 0) {
+        this.idFailures -= 1;
+        throw new Error("no id now");
+      }
       this.ids += 1;
       return { errorCode: 0, producerId: `${this.ids}`, producerEpoch: 0 };
     }

@@ -31,12 +31,22 @@ test("while a partition's leader is elected a call is made again, with a new cli
   expect(made).toHaveBeenCalledTimes(3);
 });
 
-test("not for ever, and other errors are told at once", async () => {
-  const { session } = world();
-  const never = session.call("offsets", async () => {
+test("not once it is closed", async () => {
+  const { session, made } = world();
+  const called = session.call("offsets", async () => {
     throw protocolError("LEADER_NOT_AVAILABLE");
   });
-  await expect(never).rejects.toThrow("admin.offsets: failed with LEADER_NOT_AVAILABLE");
+  await vi.waitFor(() => expect(made.mock.calls.length).toBeGreaterThan(1));
+  const closed = session.close();
+  await expect(called).rejects.toThrow("admin.offsets: failed with LEADER_NOT_AVAILABLE");
+  await closed;
+  const count = made.mock.calls.length;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(made).toHaveBeenCalledTimes(count);
+});
+
+test("other errors are told at once", async () => {
+  const { session } = world();
   const act = vi.fn(async () => Promise.reject(protocolError("TOPIC_AUTHORIZATION_FAILED")));
   await expect(session.call("offsets", act)).rejects.toThrow("TOPIC_AUTHORIZATION_FAILED");
   expect(act).toHaveBeenCalledTimes(1);

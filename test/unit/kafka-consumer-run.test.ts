@@ -88,6 +88,58 @@ test("a coordinator that does not answer holds up no end", async () => {
   expect(await run.ended).toBe(DAMAGED);
 });
 
+const UNKNOWN = Object.assign(new Error("no such topic"), { type: "UNKNOWN_TOPIC_OR_PARTITION" });
+
+test("a topic that one broker does not know for a while is joined when it does", async () => {
+  vi.useFakeTimers();
+  const { run, started } = world();
+  const kafka = await started;
+  let times = 0;
+  kafka.coordinator.onSync = () => {
+    times += 1;
+    if (times < 5) throw UNKNOWN;
+  };
+  const joined = kafka.group.joinAndSync();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await joined;
+  expect(times).toBe(5);
+  expect(run.progress()).toHaveLength(1);
+});
+
+test("one that stays unknown while joining ends the run", async () => {
+  vi.useFakeTimers();
+  const { run, started } = world();
+  const kafka = await started;
+  kafka.coordinator.onSync = () => {
+    throw UNKNOWN;
+  };
+  const joined = expect(kafka.group.joinAndSync()).rejects.toThrow();
+  await vi.runAllTimersAsync();
+  await joined;
+  expect(await run.ended).toMatchObject({ message: "no such topic" });
+});
+
+test("one that a broker does not know any more ends the run, whatever others answer meanwhile", async () => {
+  vi.useFakeTimers();
+  const { run, kafka } = await halfDone();
+  for (let times = 0; times < 5; times += 1) {
+    const asked = kafka.fetch("1");
+    // The loops keep their pace.
+    await vi.advanceTimersByTimeAsync(5_000);
+    const { failed } = await asked;
+    kafka.onRefresh = () => {
+      throw UNKNOWN;
+    };
+    await expect(failed(UNKNOWN)).rejects.toBe(UNKNOWN);
+    kafka.onRefresh = () => undefined;
+    const other = kafka.group.fetch("2");
+    await vi.advanceTimersByTimeAsync(5_000);
+    await other;
+  }
+  expect(await run.ended).toBe(UNKNOWN);
+  expect(kafka.coordinator.commits).toEqual([5]);
+});
+
 test("what may go away gives no partition up", async () => {
   const { taker, kafka } = await halfDone();
   const outage = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });

@@ -128,6 +128,15 @@ test("what comes after a record that may be written and is then too large is wri
   expect(cluster.written[1]).toEqual(["b0", "large", "b1"]);
 });
 
+test("the same when no broker gives a new id at first", async () => {
+  const cluster = await begun();
+  cluster.fates.set(2, [{ isCut: true }, { isIgnored: true, errorCode: MESSAGE_TOO_LARGE }]);
+  cluster.idFailures = 1;
+  expect(await ended(cluster.send(1, "large"))).toHaveLength(1);
+  await ended(cluster.send(1, "b1"));
+  expect(cluster.written[1]).toEqual(["b0", "large", "b1"]);
+});
+
 test("the same when the record was in a batch with others", async () => {
   const cluster = await begun();
   const tooLarge = { isIgnored: true, errorCode: MESSAGE_TOO_LARGE };
