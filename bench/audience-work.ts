@@ -49,7 +49,7 @@ const stage = await startAudience(
     audiences: [],
     audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
     defaultSource: "bench" as SourceId,
-    bytesMax: 8 * 1_024 * 1_024,
+    maxBytes: 8 * 1_024 * 1_024,
     drainLimitMs: 10_000,
   },
 );

@@ -28,7 +28,10 @@ export async function benchAudience(brokers: string, members: number): Promise<s
   const directory = join(tmpdir(), `${prefix}state`);
   const kafka = benchKafka(brokers);
   const topic = (name: string, config: Readonly<Record<string, string>> = {}) => ({
-    ...{ name, partitions: 1, replicationFactor: 1, config },
+    name,
+    partitions: 1,
+    replicationFactor: 1,
+    config,
   });
   const names = [topics.calls, topics.audienceSyncs, topics.audiences, topics.deadLetters];
   await kafka.admin.create([...names.map((name) => topic(name)), topic(topics.audienceMembers)]);
@@ -72,7 +75,7 @@ async function bytesIn(directory: string): Promise<number> {
 /** Of what compaction leaves: members come once at the first sync, and 1 % of them twice. */
 async function changelogBytes(kafka: ReturnType<typeof benchKafka>, topic: string) {
   const end = (await kafka.admin.offsets(topic))[0]?.end ?? 0;
-  const range = { topic, partition: 0, from: 0, to: end, bytesMax: 1_048_576 };
+  const range = { topic, partition: 0, from: 0, to: end, maxBytes: 1_048_576 };
   const { signal } = new AbortController();
   let bytes = 0;
   for await (const records of kafka.read({ ...range, signal })) {

@@ -18,7 +18,7 @@ export function benchKafka(brokers: string): Kafka {
       tls: null,
       sasl: null,
       sessionTimeoutMs: 10_000,
-      recordBytesMax: () => 1_024 * 1_024,
+      recordMaxBytes: () => 1_024 * 1_024,
     },
     benchLog,
   );

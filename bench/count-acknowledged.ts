@@ -8,8 +8,8 @@ export function countAcknowledged(
   onAcknowledged: (records: number) => void,
 ): Producer {
   return {
-    send: async (records) => {
-      const refused = await producer.send(records);
+    send: async (records, options) => {
+      const refused = await producer.send(records, options);
       onAcknowledged(records.length - refused.length);
       return refused;
     },

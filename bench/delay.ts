@@ -159,7 +159,7 @@ async function readReturned(kafka: Kafka, topics: TopicNames): Promise<readonly 
   const returned: Returned[] = [];
   const { signal } = new AbortController();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    const range = { topic, partition, from: first, to: end, bytesMax: READ_BYTES, signal };
+    const range = { topic, partition, from: first, to: end, maxBytes: READ_BYTES, signal };
     for await (const records of kafka.read(range)) {
       for (const { timestampMs, headers } of records) {
         const values = new Map(headers.map(([name, value]) => [name, Number(value)]));

@@ -21,7 +21,7 @@ const meter = createMeter();
 let started = 0;
 let done = 0;
 
-async function lane(url: string, dispatcher: Agent): Promise<void> {
+async function caller(url: string, dispatcher: Agent): Promise<void> {
   while (started < total) {
     const body = Buffer.from(JSON.stringify(payloads[started++ % payloads.length]));
     const { statusCode, body: answer } = await request(url, {
@@ -42,10 +42,10 @@ async function lane(url: string, dispatcher: Agent): Promise<void> {
 }
 
 // Connections of its own for each, as destinations have, though all are at one receiver.
-const lanes = urls.flatMap((url) => {
+const callers = urls.flatMap((url) => {
   const dispatcher = new Agent({ connections: perUrl, pipelining: 1 });
-  return Array.from({ length: perUrl }, () => lane(url, dispatcher));
+  return Array.from({ length: perUrl }, () => caller(url, dispatcher));
 });
-await Promise.all(lanes);
+await Promise.all(callers);
 process.stdout.write(`${JSON.stringify(meter.stop(done - warmUpUnits))}\n`);
 process.exit(0);

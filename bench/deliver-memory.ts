@@ -1,6 +1,6 @@
 /**
- * `bench deliver-memory`: memory of one process with 100 destinations, one of which has a backlog of
- * ten million records, while the others get a few at a time.
+ * `bench deliver-memory`: memory of one process with 100 destinations, one of which has a backlog
+ * of ten million records, while the others get a few at a time.
  *
  * The backlog's endpoint is one that answers at once, then one that takes 200 ms, so that what is
  * read ahead waits in memory, then one that answers 503 to everything. Goal: at most 400 MB.
@@ -55,7 +55,10 @@ export async function benchDeliverMemory(
       const destinations = ids.map((id, index) => ({ id, url: urlOf(index, receiver, healthy) }));
       const stages = ["route", "deliver", "delay"];
       const program = await startProgram({
-        ...{ brokers, topicPrefix: topics.prefix, destinations, stages },
+        brokers,
+        topicPrefix: topics.prefix,
+        destinations,
+        stages,
       });
       const startedAtMs = performance.now();
       const most = await watch(program, producer, others, seconds);

@@ -63,8 +63,8 @@ const stage = await startDeliver(
     destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
     delaysMs: [1_000],
     windowMs: 14_400_000,
-    bytesMax: 8 * 1_024 * 1_024,
-    bytesCommonMax: 0,
+    maxBytes: 8 * 1_024 * 1_024,
+    commonMaxBytes: 0,
     drainLimitMs: 10_000,
   },
 );

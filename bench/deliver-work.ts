@@ -1,9 +1,10 @@
 /** The work of `bench deliver`: calls of 1 KB and the webhook bodies that they become. */
 
 import { deliveryHeaders } from "../src/domain/delivery.ts";
-import { endpointKey, type WebhookDestination } from "../src/domain/destination.ts";
+import type { WebhookDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
+import { webhookDestination } from "../test/support/build/webhook-destination.ts";
 import { benchCall } from "./route-work.ts";
 
 export const BENCH_SECRET = "bench-secret";
@@ -23,24 +24,8 @@ export function benchDestination(
   url: string,
   concurrency: number,
 ): WebhookDestination {
-  return {
-    kind: "webhook",
-    id: `d${index + 1}` as DestinationId,
-    name: "Webhooks",
-    enabled: true,
-    historical: true,
-    sharedSecret: BENCH_SECRET,
-    previousSharedSecret: null,
-    endpoints: [{ key: endpointKey(url), url, headers: [] }],
-    payload: "standard",
-    deliver: "any",
-    concurrency,
-    requestsPerSecond: null,
-    messageIdHeader: false,
-    attemptHeader: false,
-    standardWebhooks: false,
-    tls: null,
-  };
+  const own = { id: `d${index + 1}`, urls: [url], sharedSecret: BENCH_SECRET };
+  return webhookDestination({ ...own, concurrency });
 }
 
 /** A delivery as route writes it. */

@@ -9,14 +9,14 @@
  *   idle      40 connected producers for five seconds, counted as 1,000 units
  *
  *   original     kafkajs as it is
- *   replaced     kafkajs with the replacements; the only one that compresses
+ *   replaced     kafkajs with the replacements; reads, and has its own producer write
  *   switchyard   our producer, on top of the replacements
  */
 
 import type * as Kafkajs from "kafkajs";
 
 import type { OutgoingRecord } from "../src/domain/record.ts";
-import { loadKafkajs } from "../src/kafka/load-kafkajs.ts";
+import { loadKafkajs } from "../src/kafka/kafkajs/load-kafkajs.ts";
 import { benchKafka } from "./bench-kafka.ts";
 import { createMeter, type Measured } from "./measure.ts";
 
@@ -24,7 +24,11 @@ const [task = "", contestant = "", brokers = "", compression = "0"] = process.ar
 const kafkajs =
   contestant === "original"
     ? (loadKafkajs("no version", []).exports as typeof Kafkajs)
-    : ((await import("../src/kafka/kafkajs.ts")) as unknown as typeof Kafkajs);
+    : ((await import("../src/kafka/kafkajs/kafkajs.ts")) as unknown as typeof Kafkajs);
+if (contestant !== "original") {
+  // Loads kafkajs with the replacements.
+  (await import("../test/support/kafkajs/compressing.ts")).registerCompressions();
+}
 const kafka = new kafkajs.Kafka({ brokers: brokers.split(","), clientId: "bench", logLevel: 0 });
 const createPartitioner = kafkajs.Partitioners.DefaultPartitioner;
 
@@ -73,10 +77,8 @@ function messages(all: readonly OutgoingRecord[]): Kafkajs.TopicMessages[] {
       .filter((record) => record.topic === topic)
       .map((record, at) => {
         const { key, value, sharedHeaders = [], headers } = record;
-        if (contestant === "original") {
-          return { key, value, headers: Object.fromEntries([...sharedHeaders, ...headers]) };
-        }
-        return { ...record, partition: at % PARTITIONS } as unknown as Kafkajs.Message;
+        const named = Object.fromEntries([...sharedHeaders, ...headers]);
+        return { key, value, headers: named, partition: at % PARTITIONS };
       }),
   })) as Kafkajs.TopicMessages[];
 }

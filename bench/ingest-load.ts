@@ -31,7 +31,7 @@ const tookMs: number[] = [];
 let sent = 0;
 let answered = 0;
 
-function lane(): Promise<void> {
+function caller(): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port: Number(port), noDelay: true });
     let sentAt = 0;
@@ -64,6 +64,6 @@ function lane(): Promise<void> {
   });
 }
 
-await Promise.all(Array.from({ length: Number(connections) }, lane));
+await Promise.all(Array.from({ length: Number(connections) }, caller));
 const result = { p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
 process.stdout.write(`${JSON.stringify(result)}\n`);

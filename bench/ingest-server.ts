@@ -20,6 +20,7 @@ import type { SourceId } from "../src/domain/ids.ts";
 import { startIngest } from "../src/ingest/stage.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { createMetrics } from "../src/telemetry/instruments.ts";
+import { INGEST_LIMITS } from "../test/support/worlds/ingest-limits.ts";
 import { benchKafka, benchLog } from "./bench-kafka.ts";
 import { BENCH_KEY, benchBatch } from "./ingest-work.ts";
 import { createMeter, quantile } from "./measure.ts";
@@ -49,9 +50,15 @@ async function ours() {
   const stage = await startIngest(
     { producer: kafka.producer(), clock: systemClock, log: benchLog, metrics: createMetrics() },
     {
-      ...{ host: "127.0.0.1", port: 0, tls: null, corsOrigins: [], topic },
+      host: "127.0.0.1",
+      port: 0,
+      tls: null,
+      corsOrigins: [],
+      topic,
       sources: [{ ...source, callsPerSecond: null }],
-      ...{ bytesInHand: 64 * 1_024 * 1_024, handoverMs: 0, drainLimitMs: 1_000 },
+      ...INGEST_LIMITS,
+      handoverMs: 0,
+      drainLimitMs: 1_000,
     },
   );
   return serve(stage.port);
@@ -84,13 +91,16 @@ async function produce() {
   const different = Array.from({ length: 200 }, (_, number) => {
     const { batch } = benchBatch(number * calls, calls) as { batch: { userId: string }[] };
     return batch.map((call) => ({
-      ...{ topic, sharedHeaders, headers: [], key: Buffer.from(call.userId) },
+      topic,
+      sharedHeaders,
+      headers: [],
+      key: Buffer.from(call.userId),
       value: Buffer.from(JSON.stringify(call)),
     }));
   });
   const tookMs: number[] = [];
   let sent = 0;
-  const lane = async () => {
+  const caller = async () => {
     while (sent < warmUp + batches) {
       const number = sent;
       sent += 1;
@@ -100,7 +110,7 @@ async function produce() {
       if (number >= warmUp) tookMs.push(performance.now() - startedAt);
     }
   };
-  await Promise.all(Array.from({ length: connections }, lane));
+  await Promise.all(Array.from({ length: connections }, caller));
   return { p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
 }
 

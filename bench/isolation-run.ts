@@ -108,6 +108,7 @@ export class IsolationRuns implements AsyncDisposable {
   /** @param health what the last destination's endpoint is like. */
   run(health: Health, { callsPerSecond, seconds }: IsolationLoad): Promise<IsolationFigures> {
     return this.#withProgram(health, async ({ program, receiver, lastId }) => {
+      if (health === "topic") await this.#kafka.admin.deleteTopics([this.#topicOf(lastId)]);
       const cpuBefore = await program.metric("process_cpu_seconds_total");
       const ends = await this.#kafka.admin.offsets(this.#callsTopic);
       const calls = Math.floor((callsPerSecond * (seconds * 1_000 + WARM_UP_MS)) / 1_000);
@@ -150,8 +151,11 @@ export class IsolationRuns implements AsyncDisposable {
       return { id: idOf(index), url: healthyUrl, concurrency };
     });
     const program = await startProgram({
-      ...{ brokers: this.#brokers, topicPrefix: this.#topicPrefix, destinations },
-      ...{ stages: ["route", "deliver", "delay"], delays: DELAYS },
+      brokers: this.#brokers,
+      topicPrefix: this.#topicPrefix,
+      destinations,
+      stages: ["route", "deliver", "delay"],
+      delays: DELAYS,
     });
     try {
       return await measure({ program, receiver, lastId });
@@ -174,6 +178,10 @@ export class IsolationRuns implements AsyncDisposable {
       const topic = this.#callsTopic;
       return { topic, key: Buffer.from(key), value: Buffer.from(text), headers: [] };
     };
+  }
+
+  #topicOf(id: string): string {
+    return `${this.#topicPrefix}deliveries.${id}`;
   }
 
   #indicesOf(number: number): readonly number[] {
@@ -236,7 +244,7 @@ export async function readAppends(
   const { signal } = new AbortController();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
     const begin = from.get(partition) ?? first;
-    const range = { topic, partition, from: begin, to: end, bytesMax: READ_BYTES, signal };
+    const range = { topic, partition, from: begin, to: end, maxBytes: READ_BYTES, signal };
     for await (const records of kafka.read(range)) {
       for (const { timestampMs, value } of records) {
         const { messageId } = JSON.parse(`${value}`) as { messageId: string };

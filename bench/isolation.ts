@@ -20,6 +20,8 @@ const TITLES: Readonly<Record<Health, string>> = {
   hangs: "hangs until the deadline",
   drips: "drips bytes",
   fails: "503 to everything",
+  floods: "floods headers",
+  topic: "its topic is deleted",
 };
 
 interface Figures {

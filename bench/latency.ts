@@ -73,7 +73,7 @@ async function post(brokers: string, topic: string, receiver: Receiver): Promise
     for (const [messageId, atMs] of await receiver.journal()) arrived.set(messageId, atMs);
     await sleep(SPACED_MS);
   }
-  const bytesMax = 1_024 * 1_024;
+  const maxBytes = 1_024 * 1_024;
   const { signal } = new AbortController();
   const latencies: [number: number, ms: number][] = [];
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
@@ -82,7 +82,7 @@ async function post(brokers: string, topic: string, receiver: Receiver): Promise
       partition,
       from: first,
       to: end,
-      bytesMax,
+      maxBytes,
       signal,
     })) {
       for (const { timestampMs, value } of records) {

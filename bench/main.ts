@@ -13,6 +13,7 @@ import { benchEncode } from "./encode.ts";
 import { benchFailures } from "./failures.ts";
 import { benchIdle } from "./idle.ts";
 import { benchIngest } from "./ingest.ts";
+import { benchIngestHostile } from "./ingest-hostile.ts";
 import { benchIsolation } from "./isolation.ts";
 import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchLatency } from "./latency.ts";
@@ -48,6 +49,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "gzipped batches over HTTP against a bare node:http server and producing alone",
     minutes: 1.5,
     run: benchIngest,
+  },
+  "ingest-hostile": {
+    says: "whether four callers with hostile gzip move the p99 of honest ones",
+    minutes: 1,
+    run: benchIngestHostile,
   },
   audience: {
     says: "syncs of a million members: the first, the same again, 1 % in and 1 % out",
@@ -91,8 +97,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (brokers) => benchDelay(brokers, 100_000),
   },
   isolation: {
-    says: "whether a sick destination moves the p99 of nine others",
-    minutes: 10,
+    says: "whether a sick destination moves the p99 of nine others, for six ways to be sick",
+    minutes: 14,
     run: (brokers) =>
       benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 16, rounds: 5 }),
   },

@@ -26,7 +26,7 @@ const OWNERS: readonly (readonly [owner: string | null, pattern: RegExp])[] = [
   [null, /internal\/(modules|bootstrap|deps|vm|main)|typescript|^(evaluate|compile|require)/],
   ["socket writes", /^write(v|Buffer|Latin1String|Utf8String) $/],
   ["signature", /internal\/crypto|^node:crypto/],
-  ["parsing and writing JSON", /^(decodeValue|payload|lane) /],
+  ["parsing and writing JSON", /^(decodeValue|payload|caller) /],
   ["undici", /undici|wasm/],
   ["kafkajs", /kafkajs/],
   ["Switchyard: Kafka", /src\/kafka\//],

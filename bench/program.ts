@@ -81,7 +81,7 @@ function configuration(options: ProgramOptions, port: number): object {
       id,
       type: "webhook",
       name: id,
-      sharedSecret: "bench-secret",
+      sharedSecret: "bench-shared-secret",
       endpoints: [{ url }],
       messageIdHeader: true,
       ...rest,

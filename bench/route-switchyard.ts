@@ -66,7 +66,7 @@ const stage = await startRoute(
     ],
     defaultSource: source,
     destinations,
-    bytesMax: 8 * 1_024 * 1_024,
+    maxBytes: 8 * 1_024 * 1_024,
     drainLimitMs: 10_000,
   },
 );

@@ -3,12 +3,12 @@
  * Prints how memory went; exits 1 when it has grown or sockets are left open.
  */
 
-import { type SoakSample, soak } from "../test/support/soak.ts";
+import { type SoakSample, soak } from "../test/support/servers/soak.ts";
 
 const IN_FLIGHT = 64;
 const SAMPLES = 10;
 /** Noise of a collected heap; a kilobyte kept per attempt would be 180 MB. */
-const GROWTH_BYTES_MAX = 8 * 1_024 * 1_024;
+const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
 const attempts = Number(process.argv[2] ?? 200_000);
 if (!Number.isInteger(attempts) || attempts < SAMPLES) {
@@ -30,4 +30,4 @@ process.stdout.write(
     "",
   ].join("\n"),
 );
-if (growth > GROWTH_BYTES_MAX || openSockets > 0) process.exitCode = 1;
+if (growth > GROWTH_MAX_BYTES || openSockets > 0) process.exitCode = 1;

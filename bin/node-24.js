@@ -1,4 +1,11 @@
-// Runs a TypeScript file of this checkout with a Node that can: plain JavaScript for Node 20+.
+// Goes on as a TypeScript file of this checkout, on a Node that can and with the flags that it
+// should have: plain JavaScript for Node 20+.
+//
+//   this process                             the file runs
+//   Node 24 with the flags                   in it
+//   another one, which has process.execve    in its place: the same process, which npm and the
+//                                            terminal know, without a parent that takes memory
+//   an older Node, or Windows                in a child, which gets this one's signals
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -25,15 +32,39 @@ export function nodeMajor() {
   return Number(process.versions.node.split(".")[0]);
 }
 
-/** In this process: one less to pass signals and exit statuses through. */
-export async function runHere(file, args) {
-  process.argv = [process.execPath, file, ...args];
-  await import(pathToFileURL(file).href);
+/** @param node the binary to go on with. */
+export async function goOn(node, file, args) {
+  if (node === process.execPath && hasFlags()) {
+    process.argv = [process.execPath, file, ...args];
+    await import(pathToFileURL(file).href);
+    return;
+  }
+  // Those that somebody gave come last, so that they win.
+  const given = node === process.execPath ? process.execArgv : [];
+  const argv = [...NODE_FLAGS, ...given, file, ...args];
+  if (typeof process.execve === "function" && process.platform !== "win32") {
+    process.execve(node, [node, ...argv], process.env);
+  } else {
+    runInChild(node, argv);
+  }
 }
 
-/** In a child with the checkout's own Node. Ends this process as the child ends. */
-export function runInChild(file, args) {
-  const child = spawn(OWN_NODE, [...NODE_FLAGS, file, ...args], { stdio: "inherit" });
+/** Whatever their values: somebody may have chosen others. */
+function hasFlags() {
+  const names = process.execArgv.map(nameOf);
+  return NODE_FLAGS.every((flag) => names.includes(nameOf(flag)));
+}
+
+function nameOf(flag) {
+  return flag
+    .split("=")[0]
+    .replace(/^--no-?/, "--no-")
+    .replaceAll("_", "-");
+}
+
+/** Ends this process as the child ends. */
+function runInChild(node, argv) {
+  const child = spawn(node, argv, { stdio: "inherit" });
   // The terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
   const isInteractive = process.stdin.isTTY || process.stdout.isTTY;
   process.on("SIGINT", () => {
@@ -41,7 +72,7 @@ export function runInChild(file, args) {
   });
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
-    process.stderr.write(`switchyard: ${OWN_NODE} cannot be run: ${error.message}\n`);
+    process.stderr.write(`switchyard: ${node} cannot be run: ${error.message}\n`);
     process.exit(1);
   });
   child.on("exit", (status, signal) => process.exit(exitStatus(status, signal)));

@@ -4,7 +4,7 @@
  *   a stream cannot be written               then
  *   output, its reader has seen enough
  *     a command that only prints             ends at once, as done: `dead-letters list | head`
- *     any other                              goes on: what it does is not for whoever reads
+ *     any other                              goes on: its work does not depend on a reader
  *   output, for another cause (disk full)    goes on, and has failed
  *   errors and progress                      goes on
  */

@@ -1,24 +1,15 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
-// node_modules matches package-lock.json it does nothing but start the tool, in this very process
-// if that runs on the right Node already (as under `npm run`), else in a child.
+// node_modules matches package-lock.json it does nothing but start the tool.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 
-import {
-  exitStatus,
-  NODE_MAJOR,
-  nodeMajor,
-  OWN_NODE,
-  ROOT,
-  runHere,
-  runInChild,
-} from "../bin/node-24.js";
+import { exitStatus, goOn, NODE_MAJOR, nodeMajor, OWN_NODE, ROOT } from "../bin/node-24.js";
 
 const TOOLS = {
   demo: "tools/demo/main.ts",
@@ -27,6 +18,7 @@ const TOOLS = {
   bench: "bench/main.ts",
   soak: "bench/soak.ts",
   chaos: "test/chaos/main.ts",
+  attack: "test/attacks/main.ts",
 };
 const PROGRESS_MS = 2_000;
 const QUOTED_LINES = 25;
@@ -50,8 +42,7 @@ async function main([name = "", ...args]) {
   if (trouble !== null) await installPackages(trouble);
   if (nodeTrouble() !== null) await installNode();
   if (!existsSync(join(ROOT, tool))) throw new Problem(`${tool} is missing from this checkout.`);
-  if (isOwnNode()) await runHere(join(ROOT, tool), args);
-  else runInChild(join(ROOT, tool), args);
+  await goOn(isOwnNode() ? process.execPath : OWN_NODE, join(ROOT, tool), args);
 }
 
 /** In what node_modules is not what package-lock.json asks for, or null. */
@@ -72,7 +63,8 @@ function packagesTrouble() {
 
 /** What is wrong with the checkout's own Node, or null. */
 function nodeTrouble() {
-  if (isOwnNode()) return null;
+  // An installation takes away the binary that runs now, too.
+  if (isOwnNode() && existsSync(OWN_NODE)) return null;
   const { stdout, status } = spawnSync(OWN_NODE, ["--version"], { encoding: "utf8" });
   return status === 0 && stdout.startsWith(`v${NODE_MAJOR}.`)
     ? null

@@ -27,21 +27,34 @@ const manifest = {
   engines: { node: ">=20" },
   sideEffects: false,
   exports: {
-    "./client": { types: "./client/index.d.ts", default: "./client/index.js" },
-    "./webhooks": { types: "./webhooks/webhooks.d.ts", default: "./webhooks/webhooks.js" },
+    "./client": entry("client"),
+    "./webhooks": entry("webhooks"),
     "./package.json": "./package.json",
   },
-  files: ["client", "webhooks"],
+  files: ["client", "webhooks", "cjs"],
 };
+
+/**
+ * As ES module and as CommonJS. Compilers that know no `exports` (`node10`) find the folder of this
+ * name, with its `index.d.ts`.
+ */
+function entry(name: string) {
+  const at = (folder: string) => ({
+    types: `${folder}/index.d.ts`,
+    default: `${folder}/index.js`,
+  });
+  return { import: at(`./${name}`), require: at(`./cjs/${name}`) };
+}
 
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
 const compiler = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-const { status } = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], {
-  cwd: ROOT,
-  stdio: "inherit",
-});
-if (status !== 0) process.exit(1);
+for (const project of ["tsconfig.build.json", "tsconfig.build-cjs.json"]) {
+  const options = { cwd: ROOT, stdio: "inherit" } as const;
+  const { status } = spawnSync(process.execPath, [compiler, "-p", project], options);
+  if (status !== 0) process.exit(1);
+}
+writeFileSync(join(OUT, "cjs", "package.json"), '{ "type": "commonjs" }\n');
 writeFileSync(join(OUT, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 // The compiler rewrites the imports of .js files only.
 for (const file of readdirSync(OUT, { recursive: true, encoding: "utf8" })) {

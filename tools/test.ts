@@ -16,7 +16,7 @@ const TESTS: Step = {
   name: "tests",
   command: [
     ...["vitest", "run", "--reporter=default", "--reporter=json"],
-    ...["--reporter=./test/support/skipped-reporter.ts", `--outputFile.json=${REPORT}`],
+    ...["--reporter=./test/support/vitest/skipped-reporter.ts", `--outputFile.json=${REPORT}`],
   ],
   env: { SWITCHYARD_GENERATED_INPUTS: "100000" },
 };

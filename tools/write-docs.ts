@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderMetrics } from "./docs/metrics.ts";
+import { renderOperations, renderSecurity } from "./docs/rights.ts";
 import { renderTopics } from "./docs/topics.ts";
 
 export interface Page {
@@ -18,6 +19,8 @@ export const PAGES: readonly Page[] = [
   { path: "docs/configuration.md", render: renderConfiguration },
   { path: "docs/metrics.md", render: renderMetrics },
   { path: "docs/topics.md", render: renderTopics },
+  { path: "docs/operations.md", render: renderOperations },
+  { path: "SECURITY.md", render: renderSecurity },
 ];
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

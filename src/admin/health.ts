@@ -1,5 +1,5 @@
 /**
- * What `/livez` and `/readyz` answer.
+ * The answers of `/livez` and `/readyz`.
  *
  *   state       /livez   /readyz   begins
  *   starting    200      503       with the process
@@ -14,7 +14,7 @@ export type HealthState = "starting" | "ready" | "stopping";
 
 export interface HealthSource {
   readonly name: string;
-  /** What is not as it should be, in plain sentences. */
+  /** Troubles, in plain sentences. */
   readonly troubles: () => readonly string[];
 }
 

@@ -29,7 +29,7 @@ export async function arriveAll(
   const prefix = memberPrefix(audience.first);
   const maker = makerFor(work, cause, audience);
   for (let from = 0; from < userIds.length; from += LOOKED_UP) {
-    // Each once: what is looked up here stays right until the last of them has arrived.
+    // Each once: the values looked up here stay right until the last of them has arrived.
     const users = [...new Set(userIds.slice(from, from + LOOKED_UP))];
     const found = await state.getMany(users.map((userId) => prefix + userId));
     for (let at = 0; at < users.length; at += PIECE_USERS) {

@@ -1,7 +1,7 @@
 /**
- * Works a record of `audience-syncs` into the partition's state. What to do is decided by
- * `sync-state.ts`, `membership.ts` and `verdict.ts`; here it is done, in pieces: after each one
- * what there is to write can be written, and others can run.
+ * Works a record of `audience-syncs` into the partition's state. `sync-state.ts`, `membership.ts`
+ * and `verdict.ts` decide. This file does it, in pieces: after each piece the pending writes can be
+ * written, and others can run.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -159,7 +159,7 @@ async function abandonOld(work: Work, nowMs: number): Promise<void> {
   }
 }
 
-/** Abandons syncs that are older than a day, when no record came that would have. */
+/** Abandons syncs that are older than a day. Called when no record came that would do it. */
 export async function abandonIdle(work: Work): Promise<void> {
   await abandonOld(work, work.nowMs());
 }

@@ -1,5 +1,6 @@
 /**
- * Records about one user: computed traits (SPEC section 5.9) and forgetting (section 6).
+ * Records about one user: computed traits (docs/audiences.md#records) and forgetting
+ * (docs/deletions.md#forgetting).
  *
  *   trait value   last one sent       then
  *   null          none                nothing
@@ -8,8 +9,8 @@
  *   some          another, or none    a call, and it is kept
  *
  * A user that is forgotten is removed from every audience and trait of the partition, without a
- * call. When that was applied before, only the marks of open syncs go: who is a member now has
- * become one since.
+ * call. A record that was applied before removes only the marks of open syncs: the members of now
+ * became members after it.
  */
 
 import { type Audience, countsFor } from "./audience.ts";

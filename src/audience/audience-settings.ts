@@ -1,5 +1,5 @@
 /**
- * What counts for an audience: the first line that says something.
+ * The settings that count for an audience: the first line that says something.
  *
  *   setting        its entry in `audiences`   `audienceDefaults`   else
  *   source         yes                        yes                  `defaultSource`, else none

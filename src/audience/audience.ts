@@ -1,8 +1,8 @@
 /**
  * An audience as its partition's owner knows it.
  *
- * What stands here is the same on local disk and in the changelog. Counts are local: they are
- * counted from what the store holds, so that they are right whatever a crash cut in two.
+ * These fields are the same on local disk and in the changelog. Counts are local. They are counted
+ * from the store, so that they are right wherever a crash cut a step in two.
  */
 
 /** A sync that has begun. Marks of its members are local: the `begin` is not committed yet. */
@@ -14,7 +14,7 @@ export interface OpenSync {
   readonly beganAtMs: number;
   /** Members when it began. */
   readonly membersBefore: number;
-  /** What was decided at its `end`, written before the first removal and never computed again. */
+  /** The decision at its `end`, written before the first removal and never computed again. */
   readonly verdict: "complete" | "held" | null;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Puts changelog entries into the store, after which it is as its writer's was. Of a key that
- * comes more than once, the last value counts, so entries may also come twice.
+ * Puts changelog entries into the store. The store is then as its writer's was. The last value of a
+ * key counts, so entries may come twice.
  *
  *   key        value   in the store
- *   member     some    a member; the mark of who has arrived here stays
- *   member     none    gone; whoever was only seen while reading again stays so
+ *   member     some    a member; the mark of an arrival here stays
+ *   member     none    gone; a user that was only seen while reading again stays so
  *   sync       some    the slot, and the id that can be looked up; the slot's earlier one is gone
  *   audience   none    gone, with its counts
  *   any        any     the same

@@ -62,9 +62,9 @@ export type StoreMatch = "right" | "behind" | "stale" | "missing" | "ahead" | "f
 export interface ChangelogFacts {
   /** The first offset that is not written yet. */
   readonly end: number;
-  /** What the record at the checkpoint's `identityOffset` says; null: there is none any more. */
+  /** The text of the record at the checkpoint's `identityOffset`; null: there is none any more. */
   readonly identityThere: string | null;
-  /** What the last such record behind the checkpoint says; null: there is none. */
+  /** The text of the last such record behind the checkpoint; null: there is none. */
   readonly identityBehind: string | null;
   readonly nowMs: number;
 }

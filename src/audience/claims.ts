@@ -1,7 +1,7 @@
 /**
- * Who has which audience id and which key, as the compacted topic `audiences` tells: the first claim
- * wins. Compaction may remove the claim that was first and leave what its owner wrote later, so
- * each later record names the offset of its claim, and the lower one wins.
+ * The owners of audience ids and keys, as the compacted topic `audiences` tells: the first claim
+ * wins. Compaction may remove the first claim and leave later records of its owner. So each later
+ * record names the offset of its claim, and the lower one wins.
  *
  *   a record says that                     and                               then
  *   a partition has an id                  nobody has it, nor its key        it has them
@@ -37,7 +37,7 @@ export interface Claimed extends ClaimedAudience {
   readonly claim: number;
 }
 
-/** Null: not what this product writes. */
+/** Null: this product does not write such a record. */
 export function readClaim(value: Buffer): ClaimedAudience | null {
   let json: unknown;
   try {

@@ -15,7 +15,7 @@ export interface CallOptions {
   readonly source: SourceId;
   readonly integrations: JsonObject | null;
   readonly trait: string;
-  /** Record time of what causes the calls. */
+  /** Record time of the record that causes the calls. */
   readonly atMs: number;
 }
 

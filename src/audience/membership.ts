@@ -1,13 +1,13 @@
 /**
- * What the store holds of one user in one audience, and how it changes.
+ * The value that the store holds of one user in one audience, and how it changes.
  *
  *   written as      means
  *   (nothing)       no member
  *   +               a member
  *   +1z             a member, arrived in the sync that began at offset 1z (base 36)
  *   +1z!k           the same, and judged by the held sync that began at offset k
- *   -1z             no member, but arrived in the sync: seen while reading again what was applied
- *                   before, when the user was forgotten meanwhile
+ *   -1z             no member, but arrived in the sync: seen while an applied record was read
+ *                   again, when the user had been forgotten meanwhile
  *
  *   a user arrives in a sync       reading again   then
  *   no member, not arrived yet     no              member, arrived: entered
@@ -16,7 +16,7 @@
  *   member, not arrived yet        any             arrived
  *   arrived, in other cases        any             nothing
  *
- * The changelog knows `+` and `+!k`: who has arrived is local.
+ * The changelog knows `+` and `+!k`. Arrivals are local.
  */
 
 export interface Membership {
@@ -48,7 +48,7 @@ export function writeMembership({ isMember, mark, judged }: Membership): string 
   return `${isMember ? "+" : "-"}${markText}${judgedText}`;
 }
 
-/** What the changelog holds: null for whoever is no member. */
+/** The value in the changelog; null for a user that is no member. */
 export function durableMembership({ isMember, judged }: Membership): string | null {
   return isMember ? writeMembership({ isMember, mark: -1, judged }) : null;
 }
@@ -57,7 +57,9 @@ export type Arrival =
   | { readonly kind: "again" }
   | { readonly kind: "arrived" | "entered"; readonly next: Membership; readonly isFirst: boolean };
 
-/** @param isReplay the record was applied before: who is no member now was forgotten since. */
+/**
+ * @param isReplay the record was applied before: a user that is no member now was forgotten since.
+ */
 export function arrive(now: Membership, begin: number, isReplay: boolean): Arrival {
   const isFirst = now.mark !== begin;
   if (now.isMember) {

@@ -23,7 +23,7 @@ import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
   readonly at: ChangelogPartition;
-  /** Throws when what is there cannot be opened: it is removed then, and opened again. */
+  /** Throws when the store cannot be opened: it is then removed, and opened again. */
   readonly openStore: () => Promise<Store>;
   readonly removeStore: () => Promise<void>;
   readonly changelogEnd: () => Promise<number>;
@@ -114,14 +114,16 @@ async function tryCatchUp(
     return null;
   }
   const match = matchOf(checkpoint, {
-    ...{ end, identityThere, identityBehind: catchUp.identity },
+    end,
+    identityThere,
+    identityBehind: catchUp.identity,
     nowMs: deps.nowMs(),
   });
   deps.onMatch(match);
   return match === "right" || match === "behind" ? catchUp : null;
 }
 
-/** What LevelDB's errors carry, and JSON that is none. */
+/** Codes of LevelDB's errors, and of JSON that is none. */
 function isStoreError(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
   const code = error instanceof Error ? (error as { readonly code?: unknown }).code : null;

@@ -1,5 +1,5 @@
 /**
- * Reads a record of `audience-syncs` (SPEC section 5).
+ * Reads a record of `audience-syncs` (docs/audiences.md#records).
  *
  *   type       fields
  *   begin      audienceId, audienceName, syncId
@@ -32,7 +32,7 @@ import {
 } from "../domain/json.ts";
 import { snakeCase } from "./snake-case.ts";
 
-const ID_BYTES_MAX = 1_024;
+const ID_MAX_BYTES = 1_024;
 
 interface OfSync {
   readonly audienceId: string;
@@ -146,7 +146,7 @@ function ofSync(fields: Fields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
-/** Reads fields and keeps the first problem; what is read after one does not matter. */
+/** Reads fields and keeps the first problem; fields after it do not matter. */
 class Fields {
   problem: string | null = null;
   readonly #json: JsonObject;
@@ -174,7 +174,7 @@ class Fields {
     if (typeof given !== "string" || given === "") {
       return this.#fail(name, given, "text", "");
     }
-    if (Buffer.byteLength(given) > ID_BYTES_MAX) return this.#tooLong(name);
+    if (Buffer.byteLength(given) > ID_MAX_BYTES) return this.#tooLong(name);
     if (snakeCase(given) === "") {
       this.problem ??= `${name} has no letter and no digit to make a trait's name of`;
     }
@@ -208,7 +208,7 @@ class Fields {
     const id = typeof given === "number" && Number.isFinite(given) ? `${given}` : given;
     if (typeof id !== "string" || id === "") return this.#fail(name, given, "text or a number", "");
     // UTF-8 has at most three bytes for each unit of a text.
-    if (id.length * 3 > ID_BYTES_MAX && Buffer.byteLength(id) > ID_BYTES_MAX) {
+    if (id.length * 3 > ID_MAX_BYTES && Buffer.byteLength(id) > ID_MAX_BYTES) {
       return this.#tooLong(name);
     }
     if (!id.isWellFormed()) this.problem ??= `${name} has half of a surrogate pair`;
@@ -216,7 +216,7 @@ class Fields {
   }
 
   #tooLong(name: string): string {
-    this.problem ??= `${name} has more than ${ID_BYTES_MAX} bytes`;
+    this.problem ??= `${name} has more than ${ID_MAX_BYTES} bytes`;
     return "";
   }
 

@@ -1,6 +1,6 @@
 /**
- * What is known of one partition: audiences in memory, members on disk, and what is to be written
- * next. Each step is written in this order (DESIGN section 6, rule 6):
+ * The state of one partition: audiences in memory, members on disk, and the pending writes. Each
+ * step is written in this order (ARCHITECTURE.md#invariants, 11):
  *
  *   write                                     a crash after it
  *   1  calls and dead letters, acknowledged   they are written again, with the same message ids
@@ -9,8 +9,8 @@
  *   4  the topic `audiences`                  told again with the audience's next change
  *   5  records finished                       nothing, once that is committed
  *
- * What is asked for sees what is to be written; whoever is told true and then false within a step
- * is so in this order.
+ * Reads see pending writes. A user who is told true and then false within a step is told so in this
+ * order.
  */
 
 import type { GivenUp } from "../domain/given-up.ts";
@@ -50,7 +50,7 @@ export interface Told {
 
 const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
 
-/** What one step writes, in the order of writing. */
+/** The writes of one step, in the order of writing. */
 export interface Pending {
   /** With the records that they follow from. */
   readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
@@ -220,7 +220,7 @@ export class PartitionState {
     return { ...audience, closed: closed + 1 };
   }
 
-  /** What to write, when everything below `position` has been worked on. */
+  /** The writes that are due when everything below `position` has been worked on. */
   take(position: number): Pending {
     const hasTold = this.#calls.size > 0 || this.#givenUp.length > 0 || this.#changelog.size > 0;
     const isUnchanged = this.#changes.size === 0 && this.#changedCounts.size === 0;
@@ -239,7 +239,7 @@ export class PartitionState {
     this.#checkpoint = {
       ...this.#checkpoint,
       position: Math.max(this.#checkpoint.position, position),
-      // Never more than is there: what retries wrote twice is read again, which does no harm.
+      // Never more than is there: entries that retries wrote twice are read again, without harm.
       changelog: this.#checkpoint.changelog + changelog.length,
       writtenAtMs: this.#nowMs(),
     };
@@ -251,8 +251,12 @@ export class PartitionState {
 
   #reset(changelog: readonly OutgoingRecord[], store: readonly StoreChange[]): Pending {
     const pending: Pending = {
-      ...{ calls: this.#calls, told: this.#told, givenUp: this.#givenUp },
-      ...{ changelog, store, toTell: [...this.#toTell] },
+      calls: this.#calls,
+      told: this.#told,
+      givenUp: this.#givenUp,
+      changelog,
+      store,
+      toTell: [...this.#toTell],
     };
     this.#calls = new Map();
     this.#told = NOTHING_TOLD;

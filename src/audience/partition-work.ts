@@ -5,10 +5,11 @@
  *   state      then
  *   opening    records wait; the store is found, caught up or rebuilt
  *   working    records are applied; a step is written when much is pending or nothing waits
- *   draining   the write under way ends, the store is closed; what was not written is done again
+ *   draining   the write under way ends, the store is closed; the rest is done again
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
+import { oneAtATime } from "../stage/one-at-a-time.ts";
 import { abandonIdle, applyRecord } from "./apply-record.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
@@ -60,7 +61,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const waiting: (readonly IncomingRecord[])[] = [];
   let state: PartitionState | null = null;
   let isDraining = false;
-  let isRunning = true;
+  let isLookDue = false;
   let lastTakenAtMs = deps.nowMs();
 
   const check = () => {
@@ -69,52 +70,53 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const mustBeOurs = async () => {
     if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
   };
-  const workOn = async (opened: PartitionState) => {
-    const work = createWork(opened, deps, check, mustBeOurs);
-    for (let records = waiting.shift(); records !== undefined; records = waiting.shift()) {
-      await applyAll(work, records, deps, () => waiting.length === 0);
-    }
-    if (opened.takeErased()) deps.erased();
-    // In the same turn as the last look at `waiting`, so that no `take` falls between.
-    if (waiting.length === 0) isRunning = false;
-    else await workOn(opened);
-  };
-  const ended = (error: unknown) => {
-    isRunning = false;
-    if (!(error instanceof Interrupted) && !isDraining) deps.fail(error);
-  };
-  let running = (async () => {
-    state = await deps.open(check, mustBeOurs);
+  const open = async () => {
+    const opened = await deps.open(check, mustBeOurs);
     check();
     // Before anything is finished.
-    deps.hold(state.firstOpen());
-    await workOn(state);
-  })().catch(ended);
-
-  const run = (act: (opened: PartitionState) => Promise<void>) => {
-    if (isRunning || isDraining || state === null) return;
-    isRunning = true;
-    running = act(state).catch(ended);
+    deps.hold(opened.firstOpen());
+    state = opened;
   };
+  const apply = (opened: PartitionState, records: readonly IncomingRecord[]) => {
+    const work = createWork(opened, deps, check, mustBeOurs);
+    return applyAll(work, records, deps, () => waiting.length === 0);
+  };
+  const lookAt = async (opened: PartitionState) => {
+    const work = createWork(opened, deps, check, mustBeOurs);
+    await abandonIdle(work);
+    await work.write(opened.position);
+  };
+  const next = (): Promise<void> | null => {
+    if (isDraining) return null;
+    if (state === null) return open();
+    const records = waiting.shift();
+    if (records !== undefined) return apply(state, records);
+    if (isLookDue) {
+      isLookDue = false;
+      return lookAt(state);
+    }
+    if (state.takeErased()) deps.erased();
+    return null;
+  };
+  const working = oneAtATime(next, (thrown) => {
+    if (!(thrown instanceof Interrupted) && !isDraining) deps.fail(thrown);
+  });
+  working.wake();
   return {
     take: (records) => {
       lastTakenAtMs = deps.nowMs();
       waiting.push(records);
-      run(workOn);
+      working.wake();
     },
     look: () => {
-      if (deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
-      run(async (opened) => {
-        const work = createWork(opened, deps, check, mustBeOurs);
-        await abandonIdle(work);
-        await work.write(opened.position);
-        await workOn(opened);
-      });
+      if (state === null || deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
+      isLookDue = true;
+      working.wake();
     },
     drain: async () => {
       isDraining = true;
       waiting.length = 0;
-      await running;
+      await working.ended();
       state = null;
       await deps.close();
     },

@@ -1,14 +1,16 @@
-/** What the work on a partition needs of the world; `stage.ts` hands it in. */
+/** The ports of the work on a partition; `stage.ts` hands them in. */
 
-import type { DeadLetter } from "../domain/given-up.ts";
-import type { OutgoingRecord } from "../domain/record.ts";
+import type { Became, DeadLetter, GivenUp } from "../domain/given-up.ts";
+import type { Producer } from "../kafka/port.ts";
 import type { Audience, Counts } from "./audience.ts";
 
 export type StoreEntry = readonly [key: string, value: string];
 /** Null: the key is removed. */
 export type StoreChange = readonly [key: string, value: string | null];
 
-/** The ordered local store of one partition; `src/store/` has two. Keys are ordered by UTF-8 bytes. */
+/**
+ * The ordered local store of one partition; `src/store/` has two. Keys are ordered by UTF-8 bytes.
+ */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
   /** From the key `from` on and before `to`, in order, as they were when this was asked for. */
@@ -18,26 +20,13 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface RefusedRecord {
-  readonly record: OutgoingRecord;
-  readonly error: string;
-}
-
-export interface Writer {
-  /** Resolves when all are acknowledged, with those that are too large. */
-  send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]>;
-}
+export type Writer = Pick<Producer, "send">;
 
 export interface LetterWriter {
-  /**
-   * Resolves when all is acknowledged, with the dead letters written.
-   *
-   * @param tooLarge the dead letters for what is refused because of its size.
-   */
+  /** Resolves when all is acknowledged, with the dead letters written. */
   write(
-    records: readonly OutgoingRecord[],
-    letters: readonly DeadLetter[],
-    tooLarge: (refused: ReadonlyMap<OutgoingRecord, string>) => readonly DeadLetter[],
+    became: readonly Became[],
+    givenUp: readonly GivenUp[],
   ): Promise<{ readonly letters: readonly DeadLetter[] }>;
 }
 

@@ -6,7 +6,7 @@
  *   2  id and key are free: the claim is         the same partition claims again, and has it
  *      written
  *   3  the topic is read to the claim            the same
- *   4  another one was first: its record is      the lower claim wins whoever reads it
+ *   4  another one was first: its record is      the lower claim wins for every reader
  *      put back, so that compaction keeps it
  */
 
@@ -101,7 +101,13 @@ function told(
 ): ClaimedAudience {
   const { id, name, key, first, open, held, last } = audience;
   return {
-    ...{ id, name, key, partition, first, claim, members: counts.members },
+    id,
+    name,
+    key,
+    partition,
+    first,
+    claim,
+    members: counts.members,
     openSyncId: open?.syncId ?? null,
     last,
     held:

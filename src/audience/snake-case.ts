@@ -1,5 +1,5 @@
 /**
- * The trait key of an audience's name: snake_case (SPEC section 5, rule 4).
+ * The trait key of an audience's name: snake_case (docs/audiences.md#names-and-keys).
  *
  *   a word                                         such as              gives
  *   is letters and digits of any script            `Jon's Step 1`       jon_s_step_1

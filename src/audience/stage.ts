@@ -10,39 +10,37 @@
  *   5  the topic `audiences`                       the same
  *   6  the records are finished                    the same, until the consumer commits
  *
- * The changelog never says what a call has not said before it. The first piece of a sync's
+ * A call always comes before the changelog entry that says the same. The first piece of a sync's
  * removals is written after its verdict, so that a crash in the middle goes on with the same one.
  *
- * Who has arrived in an open sync stands in the local store alone. So the committed offset never
- * passes the `begin` of an open sync (`hold`): an owner without that store reads the sync again,
- * and counts its users without telling anybody twice. The checkpoint keeps the true position.
+ * The arrivals of an open sync stand in the local store alone. So the committed offset never passes
+ * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
+ * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
  * Before 2, 3 and 4 the owner makes sure that nobody else can have been given the partition. So one
- * that stood still for longer than the session timeout stops there. Kafka has no fence for a request
- * that was sent before and arrives late: it repeats what its successor has written.
+ * that stood still for longer than the session timeout stops there. Kafka has no fence for a
+ * request that was sent before and arrives late: it repeats what its successor has written.
  */
 
 import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { failOnce } from "../kafka/fail-once.ts";
-import { letterWriter } from "../kafka/letter-writer.ts";
-import type { AssignedPartition } from "../kafka/port.ts";
-import type { StageDeps } from "../kafka/stage-deps.ts";
-import { type TopicReader, topicReader } from "../kafka/topic-reader.ts";
-import { watchedWriter } from "../kafka/watched-writer.ts";
+import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { RunningStage } from "../runtime/stage.ts";
+import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
+import { letterWriter } from "../stage/letter-writer.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
+import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
+import { watchedWriter } from "../stage/watched-writer.ts";
 import { type OwnedStore, ownStore, type Stores } from "../store/owned-store.ts";
-import { audienceEvents, watchAudiences } from "../telemetry/audience-events.ts";
-import { countLetters } from "../telemetry/count-letters.ts";
-import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
+import { audienceEvents, watchAudiences } from "./report.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
@@ -52,7 +50,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   /** Bytes of unfinished records of `audience-syncs`. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   readonly drainLimitMs: number;
 }
 
@@ -62,35 +60,65 @@ const LOOK_EVERY_MS = 60_000;
 
 /** Starts the one consumer of `audience-syncs`. Topics must exist. */
 export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promise<RunningStage> {
-  const { kafka, clock, metrics } = deps;
-  const { topics, groups, bytesMax, drainLimitMs } = config;
-  const fail = failOnce(deps.onFatal);
+  const { clock, metrics } = deps;
+  const { topics, groups, maxBytes, drainLimitMs } = config;
   const stopping = new AbortController();
+  const owned = ownedPartitions(deps, config, stopping.signal);
+  const stopWatching = watchAudiences(metrics, owned.works);
+  const looking = lookNowAndThen(clock, owned.works, stopping.signal);
+  const running = startConsuming(deps, {
+    name: "audience",
+    deadLetterTopic: topics.deadLetters,
+    consume: (fail) => [
+      {
+        groupId: groups.audience,
+        topics: [topics.audienceSyncs],
+        partitionRecordsMax: PARTITION_RECORDS_MAX,
+        maxBytes,
+        // A large sync in one partition must not stop the others.
+        whenFull: "pause",
+        drainLimitMs,
+        onAssigned: (assigned) => owned.own(assigned, fail),
+      },
+    ],
+    troubles: owned.troubles,
+    close: async () => {
+      stopping.abort();
+      await Promise.all([owned.closed(), looking]);
+      stopWatching();
+    },
+  });
+  return Promise.resolve(running);
+}
+
+/** The work on partitions, each with a store of its own, and what they share. */
+function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: AbortSignal) {
+  const { kafka, clock, metrics } = deps;
+  const { topics } = config;
   const recordsOut = metrics.recordsOut.bind({ stage: "audience" });
-  const onAcknowledged = (records: number) => recordsOut.inc(records);
-  const writer = watchedWriter(deps.producer, clock, onAcknowledged);
-  const letters = letterWriter(deps.producer, clock, topics.deadLetters, onAcknowledged);
-  const reader = topicReader(kafka, clock, stopping.signal);
-  const registry = registryOn(topics.audiences, writer, reader);
+  const writer = watchedWriter(deps.producer, clock, (records) => recordsOut.inc(records));
+  const letters = letterWriter(deps, "audience", topics.deadLetters);
+  const reader = topicReader(kafka, clock, stopping);
   const works = new Map<number, PartitionWork>();
   /** Stores of partitions that were given up may still be closing. */
   const closing = new Map<number, Promise<void>>();
   const shared = {
-    ...{ writer, letterWriter: letters, registry, settings: settingsOf(config) },
-    events: { ...audienceEvents(deps), givenUp: countLetters(deps) },
-    ...{
-      callsTopic: topics.calls,
-      deadLetterTopic: topics.deadLetters,
-      nowMs: () => clock.nowMs(),
-    },
-    ...{ otherWork: () => otherWork(), fail },
+    writer,
+    letterWriter: letters,
+    registry: registryOn(topics.audiences, writer, reader),
+    settings: settingsOf(config),
+    events: audienceEvents(deps),
+    callsTopic: topics.calls,
+    nowMs: () => clock.nowMs(),
+    otherWork: () => otherWork(),
   };
-  const onAssigned = (assigned: AssignedPartition) => {
+  const own = (assigned: AssignedPartition, fail: Fail): PartitionHandler => {
     const { partition } = assigned;
     const before = closing.get(partition) ?? Promise.resolve();
-    const store = ownStore(deps, partition, before, stopping.signal);
+    const store = ownStore(deps, partition, before, stopping);
     const work = workOnPartition({
       ...shared,
+      fail,
       partition,
       open: (check, mustBeOurs) =>
         openPartition({ ...opening(deps, topics, partition, store, reader, check), mustBeOurs }),
@@ -117,37 +145,18 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       },
     };
   };
-  const consumer = kafka.consume({
-    groupId: groups.audience,
-    topics: [topics.audienceSyncs],
-    partitionRecordsMax: PARTITION_RECORDS_MAX,
-    bytesMax,
-    // A large sync in one partition must not stop the others.
-    whenFull: "pause",
-    drainLimitMs,
-    onAssigned,
-    onCrash: fail,
-  });
-  const watch = watchConsumer(metrics, consumer, { stage: "audience", destination: "" }, clock);
-  const stopWatching = watchAudiences(metrics, works);
-  const looking = lookNowAndThen(clock, works, stopping.signal);
-  return Promise.resolve({
-    name: "audience",
-    joined: consumer.joined,
+  return {
+    works,
+    own,
+    closed: () => Promise.all(closing.values()),
     troubles: () => [...writer.troubles(), ...letters.troubles(), ...reader.troubles()],
-    [Symbol.asyncDispose]: async () => {
-      await consumer.stop();
-      stopping.abort();
-      await Promise.all([...closing.values(), looking]);
-      watch[Symbol.dispose]();
-      stopWatching();
-    },
-  });
+  };
 }
 
 function registryOn(topic: string, writer: Writer, reader: TopicReader): Registry {
   return createRegistry({
-    ...{ topic, writer },
+    topic,
+    writer,
     end: () => reader.end(topic, 0),
     read: (from, to) => reader.read(topic, 0, from, to),
   });

@@ -186,7 +186,7 @@ async function leave(
   return left;
 }
 
-/** Notes, for a release, who did not arrive. */
+/** Notes, for a release, the users that did not arrive. */
 async function judge(work: Work, cause: Cause, { first }: Audience, begin: number): Promise<void> {
   const { state } = work;
   for await (const entries of membersOf(work, first)) {

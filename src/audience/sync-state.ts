@@ -1,6 +1,6 @@
 /**
- * What a record means to its audience (SPEC section 5.5). "Over": the sync has ended or was
- * abandoned, and its id is still remembered.
+ * The meaning of a record for its audience (docs/audiences.md#rules). "Over": the sync has ended or
+ * was abandoned, and its id is still remembered.
  *
  *   record     the audience   its sync is                         step
  *   begin      is unknown     -                                   open, when its id and key are free
@@ -89,7 +89,7 @@ function invalid(error: string): Step {
   return { kind: "invalid", error };
 }
 
-/** What is left to do of a record that was applied before. */
+/** The step that is left of a record that was applied before. */
 export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;

@@ -1,6 +1,6 @@
 /**
- * What is kept of a trait's last value: enough to tell whether the next one differs. Short values
- * are kept as they are, longer ones by their SHA-256. The order of keys is no difference.
+ * The text that is kept of a trait's last value: enough to tell whether the next one differs. Short
+ * values are kept as they are, longer ones by their SHA-256. The order of keys is no difference.
  */
 
 import { createHash } from "node:crypto";

@@ -1,5 +1,5 @@
 /**
- * What an `end` (or a whole `snapshot`) comes to.
+ * The outcome of an `end`, or of a whole `snapshot`.
  *
  *   count            heldShare   force   the sync                                  verdict
  *   fits no users    any         any     any                                       wrong-count

@@ -1,4 +1,4 @@
-/** What working a record into the partition's state needs, and shares. */
+/** The things that work on a record needs, and shares. */
 
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";

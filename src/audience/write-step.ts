@@ -1,6 +1,6 @@
 /** Writes one step of a partition, in the order that `partition-state.ts` gives. */
 
-import { deadLetterOf, tooLarge } from "../domain/given-up.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { PartitionState, Pending } from "./partition-state.ts";
 import type { Events, LetterWriter, Registry, Writer } from "./ports.ts";
 
@@ -13,8 +13,6 @@ export interface StepWriter {
   readonly letterWriter: LetterWriter;
   readonly registry: Registry;
   readonly events: Events;
-  readonly deadLetterTopic: string;
-  readonly nowMs: () => number;
   /** Throws when the partition may be somebody else's. */
   readonly mustBeOurs: () => Promise<void>;
 }
@@ -46,16 +44,13 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
 }
 
 /** Returns the dead letters written. */
-async function writeCalls(step: StepWriter, { calls, givenUp }: Pending) {
-  const { letterWriter, deadLetterTopic, nowMs } = step;
-  const letters = givenUp.map((each) => deadLetterOf("audience", each, deadLetterTopic, nowMs()));
-  const written = await letterWriter.write([...calls.keys()], letters, (refused) => {
-    const records = new Set([...refused.keys()].flatMap((call) => calls.get(call) ?? []));
-    return [...records].flatMap((record) => {
-      const ofRecord = [...refused.keys()].filter((call) => calls.get(call) === record);
-      const each = tooLarge(record, ofRecord, refused);
-      return each === null ? [] : [deadLetterOf("audience", each, deadLetterTopic, nowMs())];
-    });
-  });
-  return written.letters;
+async function writeCalls({ letterWriter }: StepWriter, { calls, givenUp }: Pending) {
+  const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
+  for (const [call, record] of calls) {
+    const records = byRecord.get(record);
+    if (records === undefined) byRecord.set(record, [call]);
+    else records.push(call);
+  }
+  const became = [...byRecord].map(([record, records]) => ({ record, records }));
+  return (await letterWriter.write(became, givenUp)).letters;
 }

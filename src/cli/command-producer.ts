@@ -1,13 +1,13 @@
 /**
- * The producer of a command. A send waits through outages, and for a topic that was deleted it
- * waits for ever: people are told, and Ctrl-C ends it.
+ * The producer of a command. A send waits through outages. It waits for ever for a topic that was
+ * deleted. People are told, and Ctrl-C ends it.
  *
  *   a send                                         then
  *   is not acknowledged for a while                says so, once
  *   is under way when the signal aborts            has a little longer; then it throws
  */
 
-import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import { ClosedError, type Producer } from "../kafka/port.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Shell } from "./shell.ts";
 
@@ -19,7 +19,7 @@ export class InterruptedError extends Error {}
 
 /** @param signal aborts at Ctrl-C. */
 export function commandProducer(
-  kafka: Pick<Kafka, "producer">,
+  kafka: { producer(): Producer },
   shell: Shell,
   signal: AbortSignal,
   clock: Clock = systemClock,
@@ -34,7 +34,7 @@ export function commandProducer(
     );
   };
   return {
-    send: async (records) => {
+    send: async (records, options) => {
       const ended = new AbortController();
       const after = (ms: number, act: () => unknown) => {
         clock.sleep(ms, ended.signal).then(act, () => undefined);
@@ -44,7 +44,7 @@ export function commandProducer(
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
       try {
-        return await producer.send(records);
+        return await producer.send(records, options);
       } catch (cause) {
         if (!(signal.aborted && cause instanceof ClosedError)) throw cause;
         throw new InterruptedError(

@@ -21,9 +21,11 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const loaded = loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { sources, destinations } = loaded.config;
+      const { length } = loaded.warnings;
+      const warned = length === 0 ? "" : ` ${length} warning(s), said above.`;
       shell.out(
         `${shell.colors.green("The configuration can be used:")} ` +
-          `${sources.length} source(s), ${destinations.length} destination(s).\n`,
+          `${sources.length} source(s), ${destinations.length} destination(s).${warned}\n`,
       );
     });
   const print = new Command("print")

@@ -4,6 +4,7 @@ import { Option } from "commander";
 
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { problemText } from "../config/problem.ts";
+import { visibleCell, visibleLines } from "../domain/visible.ts";
 import type { Shell } from "./shell.ts";
 
 export interface ConfigOption {
@@ -29,10 +30,12 @@ export function loadOrExplain(
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
     const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
-    shell.err(`${red(bold(`${file} cannot be used: ${count}.`))}\n\n`);
-    for (const problem of problems) shell.err(`${problemText(problem, problem.line)}\n\n`);
+    shell.err(`${red(bold(`${visibleCell(file)} cannot be used: ${count}.`))}\n\n`);
+    for (const problem of problems)
+      shell.err(`${visibleLines(problemText(problem, problem.line))}\n\n`);
     return null;
   }
-  for (const warning of loaded.warnings) shell.err(`${yellow("warning:")} ${warning}\n`);
+  for (const warning of loaded.warnings)
+    shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
   return loaded;
 }

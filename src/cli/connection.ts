@@ -1,7 +1,7 @@
-/** From the configuration to what the Kafka adapter and the topic plan are handed. */
+/** From the configuration to the values that the Kafka adapter and the topic plan are handed. */
 
 import type { Config } from "../config/config.ts";
-import { type PlannedTopic, recordBytesMax, topicPlan } from "../domain/topic-plan.ts";
+import { type PlannedTopic, recordMaxBytes, topicPlan } from "../domain/topic-plan.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
 import type { KafkaConnection } from "../kafka/port.ts";
 
@@ -15,7 +15,7 @@ export function kafkaConnection(config: Config): KafkaConnection {
     tls,
     sasl,
     sessionTimeoutMs,
-    recordBytesMax: recordBytesMax(configuredTopics(config)),
+    recordMaxBytes: recordMaxBytes(configuredTopics(config)),
   };
 }
 
@@ -27,6 +27,8 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const { partitions, replicationFactor } = config.kafka;
   const { delaysMs, windowMs } = config.delivery;
   const destinations = config.destinations.map(({ id }) => id);
+  const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
   const topics = configuredTopics(config);
-  return topicPlan({ topics, destinations, delaysMs, windowMs, partitions, replicationFactor });
+  const named = { topics, destinations, webhooks };
+  return topicPlan({ ...named, delaysMs, windowMs, partitions, replicationFactor });
 }

@@ -34,13 +34,13 @@ const NEVER = new AbortController().signal;
  * The lines that each chunk completes, so that what is typed goes out at once. Blank ones are
  * counted and left out.
  *
- * @param bytesMax of a line; memory does not grow beyond it.
+ * @param maxBytes of a line; memory does not grow beyond it.
  * @param signal ends it when it aborts, also while it waits for input. A line that is not complete
  *   by then is left out.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
-  bytesMax: number,
+  maxBytes: number,
   signal: AbortSignal = NEVER,
 ): AsyncGenerator<readonly Line[]> {
   let number = 0;
@@ -48,11 +48,11 @@ export async function* linesOf(
   let partBytes = 0;
   const add = (part: Buffer) => {
     partBytes += part.length;
-    if (partBytes <= bytesMax) parts.push(part);
+    if (partBytes <= maxBytes) parts.push(part);
   };
   const end = (): Line[] => {
     number += 1;
-    const bytes = partBytes <= bytesMax ? Buffer.concat(parts) : null;
+    const bytes = partBytes <= maxBytes ? Buffer.concat(parts) : null;
     parts = [];
     partBytes = 0;
     const isBlank = bytes !== null && bytes.length < 100 && BLANK.test(bytes.toString("latin1"));

@@ -6,7 +6,7 @@ import { readTimestamp } from "../domain/timestamp.ts";
 export const INSTANT_FORM =
   "a time such as 2026-03-01T09:30Z (without a zone: UTC), or how long ago, such as 30m, 2h or 7d";
 
-/** Milliseconds since the epoch, or null for what is neither a time nor a duration. */
+/** Milliseconds since the epoch, or null for a text that is neither a time nor a duration. */
 export function parseInstant(text: string, nowMs: number): number | null {
   const agoMs = parseDuration(text);
   return agoMs === null ? readTimestamp(text) : nowMs - agoMs;

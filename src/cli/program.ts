@@ -1,26 +1,30 @@
-/** The commands, and what becomes of their outcome: 0 done, 1 failed, 2 wrong usage. */
+/** The commands, and the exit status of their outcomes: 0 done, 1 failed, 2 wrong usage. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Command, CommanderError } from "commander";
 
-import { audienceCommand } from "./audience-command.ts";
+import { visibleLines } from "../domain/visible.ts";
+import { aclsCommand } from "./acls/command.ts";
+import { audienceCommand } from "./audience/command.ts";
 import { configCommand } from "./config-command.ts";
-import { deadLettersCommand } from "./dead-letters-command.ts";
+import { deadLettersCommand } from "./dead-letters/command.ts";
 import { deleteCommand } from "./delete-command.ts";
-import { explainCommand } from "./explain-command.ts";
+import { explainCommand } from "./explain/command.ts";
 import { demoCommand, kafkaCommand } from "./local-commands.ts";
-import { publishCommand } from "./publish-command.ts";
-import { runCommand } from "./run-command.ts";
+import { publishCommand } from "./publish/command.ts";
+import { runCommand } from "./run/command.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { signCommand } from "./sign-command.ts";
-import { statusCommand } from "./status-command.ts";
-import { topicsCommand } from "./topics-command.ts";
+import { skipDamagedCommand } from "./skip-damaged/command.ts";
+import { statusCommand } from "./status/command.ts";
+import { topicsCommand } from "./topics/command.ts";
 
 const COMMANDS = [
   runCommand,
   topicsCommand,
+  aclsCommand,
   configCommand,
   publishCommand,
   explainCommand,
@@ -28,6 +32,7 @@ const COMMANDS = [
   audienceCommand,
   statusCommand,
   deadLettersCommand,
+  skipDamagedCommand,
   signCommand,
   kafkaCommand,
   demoCommand,
@@ -60,7 +65,7 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     return status;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    shell.err(`${shell.errColors.red("error:")} ${explain(error)}\n`);
+    shell.err(`${shell.errColors.red("error:")} ${visibleLines(explain(error))}\n`);
     return 1;
   }
 }
@@ -72,7 +77,7 @@ function inherit(command: Command, parent: Command): Command {
   return command;
 }
 
-/** A sentence for what was foreseen; all there is for what was not. */
+/** A sentence for foreseen errors; all there is for others. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.name === "Error" ? error.message : (error.stack ?? error.message);

@@ -1,4 +1,6 @@
-/** An ordered store on disk for the length of one command, for what may not fit into memory. */
+/**
+ * An ordered store on disk for the length of one command, for data that may not fit into memory.
+ */
 
 import { rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";

@@ -1,6 +1,12 @@
-/** What a command has of the process around it, so that tests can hand in something else. */
+/**
+ * The process around a command, so that tests can hand in something else. A command prints only
+ * through here. Characters that could steer a terminal come out as escapes, but for C0, which
+ * colours and progress need: code that prints data escapes C0 by `visibleCell`.
+ */
 
 import picocolors from "picocolors";
+
+import { visibleLines, visibleText } from "../domain/visible.ts";
 
 /** 0: done. 1: failed. 2: wrong usage or configuration. */
 export type ExitStatus = 0 | 1 | 2;
@@ -10,9 +16,11 @@ export type Colors = ReturnType<typeof picocolors.createColors>;
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream;
-  /** What was asked for. */
+  /** The result that was asked for. */
   readonly out: (text: string) => void;
-  /** What is said about it: problems, warnings, progress. */
+  /** Lines that another program reads as they are; on a terminal as `out`, controls escaped too. */
+  readonly raw: (text: string) => void;
+  /** Words about it: problems, warnings, progress. */
   readonly err: (text: string) => void;
   /** From here on the command only prints: it may be ended when nobody reads `out` any more. */
   readonly onlyPrints: () => void;
@@ -30,8 +38,9 @@ export function processShell(onlyPrints: () => void): Shell {
   return {
     env,
     stdin,
-    out: (text) => void stdout.write(text),
-    err: (text) => void stderr.write(text),
+    out: (text) => void stdout.write(visibleText(text)),
+    raw: (text) => void stdout.write(stdout.isTTY === true ? visibleLines(text) : text),
+    err: (text) => void stderr.write(visibleText(text)),
     onlyPrints,
     colors: colorsFor(stdout),
     errColors: colorsFor(stderr),

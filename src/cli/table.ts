@@ -1,4 +1,9 @@
-/** A table for people: columns as wide as their widest cell, two blanks between them. */
+/**
+ * A table for people: columns as wide as their widest cell, two blanks between them. Cells are
+ * data: characters that could steer the terminal are shown as escapes.
+ */
+
+import { visibleCell } from "../domain/visible.ts";
 
 /** @param paint is given whole cells, already padded, so that colours do not shift columns. */
 export function table(
@@ -6,13 +11,14 @@ export function table(
   rows: readonly (readonly string[])[],
   paint: (cell: string, row: number, column: number) => string = (cell) => cell,
 ): string {
+  const cells = rows.map((row) => row.map(visibleCell));
   const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+    Math.max(title.length, ...cells.map((row) => row[column]?.length ?? 0)),
   );
-  const line = (cells: readonly string[], row: number) =>
-    cells.map((cell, column) => {
-      const isLast = column === cells.length - 1;
+  const line = (texts: readonly string[], row: number) =>
+    texts.map((cell, column) => {
+      const isLast = column === texts.length - 1;
       return paint(isLast ? cell : cell.padEnd(widths[column] ?? 0), row, column);
     });
-  return [head, ...rows].map((row, index) => `${line(row, index - 1).join("  ")}\n`).join("");
+  return [head, ...cells].map((row, index) => `${line(row, index - 1).join("  ")}\n`).join("");
 }

@@ -1,6 +1,6 @@
 /**
  * The client library: each method checks its call, queues it and returns; requests are made in the
- * background. Shell: what it decides is in `validate.ts`, `batch.ts`, `queue.ts` and `retry.ts`.
+ * background. Shell: `validate.ts`, `batch.ts`, `queue.ts` and `retry.ts` decide.
  */
 
 import process from "node:process";
@@ -27,12 +27,13 @@ import { validate } from "./validate.ts";
  * Queues calls and sends them in batches to the ingest endpoint. One for a process is enough.
  *
  * The six methods throw a `ValidationError` for a call that cannot be taken and a `ClosedError`
- * after `close`; nothing that the network does is ever thrown. Whoever makes an `Analytics` calls
- * `close` before the process ends, or hands it to `closeOnExit`: it does not keep the process alive.
+ * after `close`. They never throw for what the network does. The application calls `close` before
+ * the process ends, or hands the `Analytics` to `closeOnExit`: it does not keep the process alive.
  */
 export class Analytics {
   readonly #sender: Sender;
   readonly #journal: Journal;
+  readonly #isDisabled: boolean;
   #isClosed = false;
 
   /** @throws ValidationError naming the option. */
@@ -43,12 +44,14 @@ export class Analytics {
     });
     const journal = createJournal(settings, (line) => process.stderr.write(`${line}\n`));
     this.#journal = journal;
+    this.#isDisabled = settings.disable;
     this.#sender = new Sender(settings, {
       nowMs: Date.now,
       random: Math.random,
       schedule,
       post: createPost({ ...settings, timeoutMs: settings.requestTimeoutMs }),
       lost: journal.lost,
+      acknowledged: journal.acknowledged,
       log: journal.log,
     });
   }
@@ -83,16 +86,18 @@ export class Analytics {
     this.#take("alias", call);
   }
 
-  /** Resolves when what is queued now is acknowledged, or given up and reported. Never rejects. */
+  /**
+   * Resolves when the calls queued now are acknowledged, or given up and reported. Never rejects.
+   */
   flush(): Promise<void> {
     return this.#sender.flush();
   }
 
   /**
-   * Refuses calls from now on, and resolves when what is queued is acknowledged, or given up and
+   * Refuses calls from now on, and resolves when the queued ones are acknowledged, or given up and
    * reported. Never rejects for what the network does; may be called again.
    *
-   * @param timeoutMs after which what is left is given up; absent: as long as the attempts take.
+   * @param timeoutMs after which the rest is given up; absent: as long as the attempts take.
    * @throws ValidationError when `timeoutMs` is no number from 0 on.
    */
   async close({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -106,6 +111,7 @@ export class Analytics {
   #take(type: CallType, call: unknown): void {
     if (this.#isClosed) throw new ClosedError(`${type}: the client is closed`);
     const encoded = encode(validate(type, call, newMessageId));
+    if (this.#isDisabled) return;
     if (!this.#sender.add(encoded)) {
       this.#journal.lost([encoded], QUEUE_FULL);
       return;

@@ -9,7 +9,7 @@
 import type { EncodedCall } from "./encode.ts";
 
 /** 500 KB, of the request's body. */
-export const BATCH_BYTES_MAX = 500 * 1_024;
+export const BATCH_MAX_BYTES = 500 * 1_024;
 
 /** Bytes around the calls: `sentAt` always has 24 characters. */
 export const ENVELOPE_BYTES = batchBody([], 0).length;
@@ -32,7 +32,7 @@ export function nextBatch(waiting: Iterable<EncodedCall>, callsMax: number): Enc
   for (const call of waiting) {
     const isFull =
       batch.length === callsMax ||
-      batchBytes(callsBytes + call.bytes, batch.length + 1) > BATCH_BYTES_MAX;
+      batchBytes(callsBytes + call.bytes, batch.length + 1) > BATCH_MAX_BYTES;
     if (isFull && batch.length > 0) break;
     batch.push(call);
     callsBytes += call.bytes;

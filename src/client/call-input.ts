@@ -1,6 +1,6 @@
 /**
- * The calls as applications hand them in (SPEC section 10). `validate.ts` holds the same rules at
- * run time, for callers without types.
+ * The calls as applications hand them in (docs/client.md#methods). `validate.ts` holds the same
+ * rules at run time, for callers without types.
  *
  *   method     needs                                       takes besides
  *   identify   userId or anonymousId                       traits
@@ -16,6 +16,8 @@
  * at the moment of the call; changing them later changes nothing.
  */
 
+import type { GroupTraits, UserTraits } from "./reserved-traits.ts";
+
 export type CallType = "identify" | "track" | "page" | "screen" | "group" | "alias";
 
 /** Text that is not empty; a finite number becomes text. */
@@ -24,13 +26,23 @@ export type Id = string | number;
 /** A plain object, or one whose `toJSON` gives a plain object. */
 export type Fields = object;
 
-/** Whose call it is: a user, or somebody who has no user id yet. */
+/** The caller: a user, or somebody who has no user id yet. */
 export type Caller =
-  | { readonly userId: Id; readonly anonymousId?: Id | null | undefined }
-  | { readonly userId?: Id | null | undefined; readonly anonymousId: Id };
+  | {
+      /** The user's id in your database. Not an email address, which changes. */
+      readonly userId: Id;
+      /** The id that the user had before you knew who it was. */
+      readonly anonymousId?: Id | null | undefined;
+    }
+  | {
+      /** The user's id in your database. Not an email address, which changes. */
+      readonly userId?: Id | null | undefined;
+      /** An id of your making for somebody who has no user id yet, such as one in a cookie. */
+      readonly anonymousId: Id;
+    };
 
 export interface Common {
-  /** What surrounds the call: `ip`, `userAgent`, `locale`, ... `library` is filled in. */
+  /** The surroundings of the call: `ip`, `userAgent`, `locale`, ... `library` is filled in. */
   readonly context?: Fields | null | undefined;
   /** Integration name to whether it gets the call; `All` speaks for those not named. */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
@@ -43,17 +55,29 @@ export interface Common {
   readonly messageId?: string | number | null | undefined;
 }
 
-/** Who a user is. Once when the account is made, and again only when traits change. */
-export type IdentifyCall = Caller & Common & { readonly traits?: Fields | null | undefined };
+/** Says who a user is. Once when the account is made, and again only when traits change. */
+export type IdentifyCall = Caller &
+  Common & {
+    /** Facts about the user: those that are new or have changed. */
+    readonly traits?: UserTraits | null | undefined;
+  };
 
-/** What a user did. */
+/** Says what a user did. */
 export type TrackCall = Caller &
-  Common & { readonly event: string; readonly properties?: Fields | null | undefined };
+  Common & {
+    /** The name of the action, such as "Order Completed"; the same for all users. */
+    readonly event: string;
+    /** Facts about this action, such as `total`. */
+    readonly properties?: Fields | null | undefined;
+  };
 
 export interface PageProperties {
+  /** The whole URL. */
   readonly url?: string | undefined;
   readonly title?: string | undefined;
+  /** URL of the page before. */
   readonly referrer?: string | undefined;
+  /** The path of the URL. */
   readonly path?: string | undefined;
   readonly [name: string]: unknown;
 }
@@ -61,8 +85,11 @@ export interface PageProperties {
 /** Which page a user saw. With both, `properties` wins over `traits`, key by key. */
 export type PageCall = Caller &
   Common & {
+    /** The name of the page, such as "Pricing". */
     readonly name?: string | null | undefined;
+    /** The kind of page, such as "Docs". */
     readonly category?: string | null | undefined;
+    /** Facts about the page. */
     readonly properties?: PageProperties | Fields | null | undefined;
     /** The name that the older Go library has for a page's properties. */
     readonly traits?: PageProperties | Fields | null | undefined;
@@ -71,14 +98,27 @@ export type PageCall = Caller &
 /** Which screen of an app a user saw. */
 export type ScreenCall = Caller &
   Common & {
+    /** The name of the screen, such as "Cart". */
     readonly name?: string | null | undefined;
+    /** The kind of screen, such as "Checkout". */
     readonly category?: string | null | undefined;
+    /** Facts about the screen. */
     readonly properties?: Fields | null | undefined;
   };
 
 /** Which group (company, team, account) an identified user belongs to. */
 export type GroupCall = Caller &
-  Common & { readonly groupId: Id; readonly traits?: Fields | null | undefined };
+  Common & {
+    /** The group's id in your database. */
+    readonly groupId: Id;
+    /** Facts about the group: those that are new or have changed. */
+    readonly traits?: GroupTraits | null | undefined;
+  };
 
 /** That two ids are the same user. */
-export type AliasCall = Common & { readonly userId: Id; readonly previousId: Id };
+export type AliasCall = Common & {
+  /** The id that counts from now on. */
+  readonly userId: Id;
+  /** The id of before: an anonymous one, or an old user id. */
+  readonly previousId: Id;
+};

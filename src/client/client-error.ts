@@ -1,4 +1,4 @@
-/** What the library throws, and what it reports as lost. */
+/** The errors that the library throws, and the losses that it reports. */
 
 /**
  * The caller's mistake: a call or an option that cannot be taken. Thrown at once, and nothing is
@@ -45,4 +45,12 @@ export interface Loss {
 export interface LostCall extends Loss {
   /** The call as it would have been sent, `type` and `messageId` included. */
   readonly call: Readonly<Record<string, unknown>>;
+}
+
+/** Calls that the endpoint has acknowledged in one request. */
+export interface SentBatch {
+  /** As they were sent, in order, `type` and `messageId` included. */
+  readonly calls: readonly Readonly<Record<string, unknown>>[];
+  /** Requests made, the acknowledged one included. */
+  readonly attempts: number;
 }

@@ -15,7 +15,7 @@ import process from "node:process";
 import type { Analytics } from "./analytics.ts";
 
 export interface CloseOnExitOptions {
-  /** Milliseconds after which what is left is given up. Default 10,000. */
+  /** Milliseconds after which the rest is given up. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Default SIGTERM and SIGINT. */
   readonly signals?: readonly ("SIGTERM" | "SIGINT" | "SIGHUP" | "SIGBREAK")[] | undefined;

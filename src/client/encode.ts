@@ -17,7 +17,7 @@ import { ValidationError } from "./client-error.ts";
 import type { CheckedCall } from "./validate.ts";
 
 /** 32 KB, of the call's JSON as sent. */
-export const CALL_BYTES_MAX = 32 * 1_024;
+export const CALL_MAX_BYTES = 32 * 1_024;
 const DEPTH_MAX = 1_000;
 
 export interface EncodedCall {
@@ -28,7 +28,7 @@ export interface EncodedCall {
 
 const encoder = new TextEncoder();
 /** Written to and never read: `encodeInto` is the quickest way to count bytes everywhere. */
-const scratch = new Uint8Array(CALL_BYTES_MAX);
+const scratch = new Uint8Array(CALL_MAX_BYTES);
 
 /** @throws ValidationError; see the table. */
 export function encode(call: CheckedCall): EncodedCall {
@@ -71,7 +71,7 @@ function tooLarge(call: CheckedCall, json: string): ValidationError {
   const sizes = `${byteLength(json)} bytes of JSON, ${largestBytes} of them in ${largest}`;
   return new ValidationError(
     largest,
-    `${call.type}: the call is ${sizes}; the limit is ${CALL_BYTES_MAX} bytes`,
+    `${call.type}: the call is ${sizes}; the limit is ${CALL_MAX_BYTES} bytes`,
   );
 }
 

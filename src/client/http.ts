@@ -14,7 +14,7 @@ export interface PostSettings {
 }
 
 /** More of an answer is not read: nothing that we look at is longer. */
-const ANSWER_BYTES_MAX = 64 * 1_024;
+const ANSWER_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
 /**
@@ -51,7 +51,9 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
   };
 }
 
-/** Reading to the end lets the connection be used again. The status counts whatever the body does. */
+/**
+ * Reading to the end lets the connection be used again. The status counts however the body ends.
+ */
 async function readStart({ body }: FetchAnswer): Promise<string> {
   if (body === null) return "";
   const reader = body.getReader();
@@ -64,7 +66,7 @@ async function readStart({ body }: FetchAnswer): Promise<string> {
       if (done || value === undefined) return text;
       bytes += value.length;
       text += decoder.decode(value, { stream: true });
-      if (bytes <= ANSWER_BYTES_MAX) continue;
+      if (bytes <= ANSWER_MAX_BYTES) continue;
       await reader.cancel();
       return text;
     }

@@ -1,4 +1,4 @@
-/** `switchyard/client`: what applications import. */
+/** `switchyard/client`: imported by applications. */
 
 export { Analytics } from "./analytics.ts";
 export type {
@@ -20,8 +20,16 @@ export {
   type Loss,
   type LossReason,
   type LostCall,
+  type SentBatch,
   ValidationError,
 } from "./client-error.ts";
 export { type CloseOnExitOptions, closeOnExit } from "./close-on-exit.ts";
 export type { Fetch, FetchAnswer } from "./fetch.ts";
 export type { AnalyticsOptions } from "./options.ts";
+export type {
+  Address,
+  GroupTraits,
+  ReservedGroupTraits,
+  ReservedUserTraits,
+  UserTraits,
+} from "./reserved-traits.ts";

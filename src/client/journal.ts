@@ -1,34 +1,36 @@
 /**
- * Tells of what happens: log lines when they are turned on, and every lost call.
+ * Tells of events: log lines when they are turned on, and every lost call.
  *
  *   a call is lost                            told
  *   with `onError`                            to it, call by call, in order
  *   without                                   a line for the first of each reason
  *   inside `onError` itself                   a line: calling it again could go on for ever
- *   `onError` throws                          a line; the library goes on
+ *   `onError` or `onSuccess` throws           a line; the library goes on
  *
  * Lines never contain the write key, and a payload only when that was asked for.
  */
 
-import type { Loss, LossReason, LostCall } from "./client-error.ts";
+import type { Loss, LossReason, LostCall, SentBatch } from "./client-error.ts";
 import type { EncodedCall } from "./encode.ts";
 
 export interface Journal {
   log(line: string): void;
   queued(type: string, call: EncodedCall, waiting: number): void;
   lost(calls: readonly EncodedCall[], loss: Loss): void;
+  acknowledged(calls: readonly EncodedCall[], attempts: number): void;
 }
 
 export interface JournalSettings {
   readonly debug: boolean;
   readonly debugPayloads: boolean;
   readonly onError: ((lost: LostCall) => void) | null;
+  readonly onSuccess: ((sent: SentBatch) => void) | null;
   readonly log: ((line: string) => void) | null;
 }
 
 /** @param print writes a line where the application gave no `log` of its own. */
 export function createJournal(
-  { debug, debugPayloads, onError, log }: JournalSettings,
+  { debug, debugPayloads, onError, onSuccess, log }: JournalSettings,
   print: (line: string) => void,
 ): Journal {
   const isOn = debug || debugPayloads;
@@ -70,6 +72,14 @@ export function createJournal(
     lost: (calls, loss) => {
       if (onError === null || isTelling) tellOnce(calls.length, loss);
       else for (const call of calls) tell(call, loss, onError);
+    },
+    acknowledged: (calls, attempts) => {
+      if (onSuccess === null) return;
+      try {
+        onSuccess({ calls: calls.map(({ json }) => JSON.parse(json)), attempts });
+      } catch (error) {
+        write(`onSuccess threw: ${error instanceof Error ? error.message : "no error was given"}`);
+      }
     },
   };
 }

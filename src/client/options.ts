@@ -1,11 +1,13 @@
-/** The options of the library: checked, with defaults, and with what the environment adds. */
+/** The options of the library: checked, with defaults, and with additions from the environment. */
 
-import { BATCH_BYTES_MAX } from "./batch.ts";
-import { type LostCall, ValidationError } from "./client-error.ts";
+import { BATCH_MAX_BYTES } from "./batch.ts";
+import { type LostCall, type SentBatch, ValidationError } from "./client-error.ts";
 import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
-  /** Calls that wait before a request is made, and most calls in one. Default 20; 1: each at once. */
+  /**
+   * Calls that wait before a request is made, and most calls in one. Default 20; 1: each at once.
+   */
   readonly flushAt?: number | undefined;
   /** Another name for `flushAt`. */
   readonly size?: number | undefined;
@@ -13,8 +15,14 @@ export interface AnalyticsOptions {
   readonly flushAfter?: number | undefined;
   /** Base URL of the ingest endpoint. Default SWITCHYARD_ENDPOINT, else http://localhost:8080. */
   readonly endpoint?: string | undefined;
-  /** Told of every call that is given up. Without it, a line on standard error tells of the first. */
+  /**
+   * Told of every call that is given up. Without it, a line on standard error tells of the first.
+   */
   readonly onError?: ((lost: LostCall) => void) | undefined;
+  /** Told of every batch that the endpoint has acknowledged. */
+  readonly onSuccess?: ((sent: SentBatch) => void) | undefined;
+  /** Checks calls and sends none, such as in tests. Default false. */
+  readonly disable?: boolean | undefined;
   /** Requests for a batch before its calls are given up, the first one included. Default 10. */
   readonly attemptsMax?: number | undefined;
   /** Milliseconds for one request and its answer. Default 10,000. */
@@ -46,10 +54,12 @@ export interface Settings {
   readonly flushAfterMs: number;
   readonly attemptsMax: number;
   readonly requestTimeoutMs: number;
-  readonly queue: { readonly callsMax: number; readonly bytesMax: number };
+  readonly queue: { readonly callsMax: number; readonly maxBytes: number };
   readonly debug: boolean;
   readonly debugPayloads: boolean;
   readonly onError: ((lost: LostCall) => void) | null;
+  readonly onSuccess: ((sent: SentBatch) => void) | null;
+  readonly disable: boolean;
   readonly log: ((line: string) => void) | null;
   readonly fetch: Fetch | null;
 }
@@ -62,6 +72,8 @@ const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">
   flushAfter: "number",
   endpoint: "string",
   onError: "function",
+  onSuccess: "function",
+  disable: "boolean",
   attemptsMax: "number",
   requestTimeoutMs: "number",
   queueCallsMax: "number",
@@ -70,6 +82,18 @@ const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">
   debugPayloads: "boolean",
   log: "function",
   fetch: "function",
+};
+
+/** Options of @segment/analytics-node, and ours. */
+const SEGMENT_NAMES: Readonly<Record<string, string>> = {
+  writeKey: "the first argument: new Analytics(writeKey, options)",
+  host: "endpoint",
+  path: "endpoint, to which /v1/batch is added",
+  maxEventsInBatch: "flushAt",
+  flushInterval: "flushAfter",
+  maxRetries: "attemptsMax, the first request included",
+  httpRequestTimeout: "requestTimeoutMs",
+  httpClient: "fetch",
 };
 
 /** The longest that a timer can wait. */
@@ -98,12 +122,14 @@ export function readOptions(
     ),
     queue: {
       callsMax: whole("queueCallsMax", options.queueCallsMax ?? Math.max(10_000, flushAt), flushAt),
-      bytesMax: whole("queueBytesMax", options.queueBytesMax ?? 32 * 2 ** 20, BATCH_BYTES_MAX),
+      maxBytes: whole("queueBytesMax", options.queueBytesMax ?? 32 * 2 ** 20, BATCH_MAX_BYTES),
     },
     debug: options.debug ?? debugNames.some((name) => /^(analytics(:?\*)?|\*)$/.test(name)),
     // No wildcard turns this on: payloads are personal data.
     debugPayloads: options.debugPayloads ?? debugNames.includes("analytics:payload"),
     onError: options.onError ?? null,
+    onSuccess: options.onSuccess ?? null,
+    disable: options.disable ?? false,
     log: options.log ?? null,
     fetch: options.fetch ?? null,
   };
@@ -117,7 +143,11 @@ function refuseUnknown(options: AnalyticsOptions): void {
     if (value === undefined) continue;
     if (!Object.hasOwn(KINDS, name)) {
       const known = Object.keys(KINDS).join(", ");
-      throw new ValidationError(name, `there is no option ${name}; there are ${known}`);
+      const here = Object.hasOwn(SEGMENT_NAMES, name) ? `here it is ${SEGMENT_NAMES[name]}` : null;
+      throw new ValidationError(
+        name,
+        `there is no option ${name}; ${here ?? `there are ${known}`}`,
+      );
     }
     const kind = KINDS[name as Name];
     if (typeof value === kind) continue;
@@ -144,6 +174,11 @@ function whole(name: string, value: number, min: number, max = Number.MAX_SAFE_I
 /** As the user name of HTTP Basic, which a colon would end. */
 function readWriteKey(writeKey: unknown): string {
   if (typeof writeKey === "string" && /^[^:\p{Cc}]+$/u.test(writeKey)) return writeKey;
+  if (typeof writeKey === "object" && writeKey !== null && "writeKey" in writeKey) {
+    const options = "new Analytics(writeKey, { endpoint, flushAt, flushAfter })";
+    const message = `the write key comes first, the options after it: ${options}`;
+    throw new ValidationError("writeKey", message);
+  }
   const message = "the write key must be text that is not empty, without colons or line breaks";
   throw new ValidationError("writeKey", message);
 }

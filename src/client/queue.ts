@@ -12,7 +12,7 @@ import type { EncodedCall } from "./encode.ts";
 
 export interface QueueBounds {
   readonly callsMax: number;
-  readonly bytesMax: number;
+  readonly maxBytes: number;
 }
 
 export interface Queue {
@@ -34,7 +34,7 @@ export interface Queue {
 /** Calls dropped before the front of the list is cut off. */
 const CUT_AFTER = 1_024;
 
-export function createQueue({ callsMax, bytesMax }: QueueBounds): Queue {
+export function createQueue({ callsMax, maxBytes }: QueueBounds): Queue {
   let calls: EncodedCall[] = [];
   let head = 0;
   let bytes = 0;
@@ -54,7 +54,7 @@ export function createQueue({ callsMax, bytesMax }: QueueBounds): Queue {
       return dropped;
     },
     add: (call) => {
-      if (added - dropped >= callsMax || bytes + call.bytes > bytesMax) return false;
+      if (added - dropped >= callsMax || bytes + call.bytes > maxBytes) return false;
       calls.push(call);
       added += 1;
       bytes += call.bytes;

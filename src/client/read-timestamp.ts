@@ -1,9 +1,10 @@
 /**
- * Checks a caller's timestamp. Taken is what the server reads (SPEC section 3; a test compares
- * the two), because one that it cannot read would silently be replaced by the time of receipt.
+ * Checks a caller's timestamp. It takes the forms that the server reads (docs/calls.md#timestamps;
+ * a test compares the two). Another form would silently be replaced by the time of receipt.
  *
  *   given                                           sent
- *   a Date, or a number from 1e11 (milliseconds)    ISO 8601, UTC, milliseconds
+ *   a Date, or a number: from 1e11 milliseconds,    ISO 8601, UTC, milliseconds
+ *     from 1e14 microseconds
  *   text in a form of ISO 8601 or RFC 3339          as it is
  *   an invalid Date, a smaller number (which may    nothing: null
  *     be seconds), other text, years beyond 9999
@@ -18,15 +19,21 @@ const FIRST_MS = -62_167_219_200_000;
 const LAST_MS = 253_402_300_799_999;
 /** Below it a number may be meant as seconds. */
 const NUMBER_MIN = 1e11;
+/** From it on a number is meant as microseconds. */
+const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
 const MINUTE_MS = 60_000;
 
-/** The text to send, or null for what the server would not read. */
+/** The text to send, or null for a value that the server would not read. */
 export function readTimestamp(value: unknown): string | null {
   if (typeof value === "string") return isReadable(value) ? value : null;
-  if (typeof value === "number") return value >= NUMBER_MIN ? iso(Math.trunc(value)) : null;
+  if (typeof value === "number") return value >= NUMBER_MIN ? iso(epochMs(value)) : null;
   return value instanceof Date ? iso(value.getTime()) : null;
+}
+
+function epochMs(value: number): number {
+  return Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value);
 }
 
 function iso(atMs: number): string | null {

@@ -1,5 +1,5 @@
 /**
- * Decides what becomes of a batch after a request.
+ * Decides about a batch after a request.
  *
  *   outcome                              attempts left   decision
  *   2xx                                  -               acknowledged
@@ -20,7 +20,7 @@ export type Outcome =
       readonly status: number;
       /** The `Retry-After` header as it came. */
       readonly retryAfter: string | null;
-      /** What the endpoint said about a refusal; null when it said nothing readable. */
+      /** The endpoint's words about a refusal; null when it said nothing readable. */
       readonly explanation: string | null;
     }
   | { readonly kind: "no-answer"; readonly cause: unknown };
@@ -92,7 +92,7 @@ function describe(outcome: Outcome): string {
   return explanation === null ? `answered ${status}` : `answered ${status}: ${explanation}`;
 }
 
-/** `fetch` says only "fetch failed"; what happened is in its cause. */
+/** `fetch` says only "fetch failed"; the cause of that error says more. */
 function innermost(error: unknown): string {
   if (!(error instanceof Error)) return "no reason was given";
   if (error.cause instanceof Error) return innermost(error.cause);

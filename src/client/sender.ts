@@ -1,5 +1,5 @@
 /**
- * Sends what is queued, one request at a time, so that calls arrive in the order they were made.
+ * Sends the queued calls, one request at a time, so that they arrive in the order they were made.
  * Time, randomness and the network come in as ports.
  *
  *   a request is made when
@@ -14,7 +14,7 @@
  * Timers keep the process alive only while somebody waits in `flush` or `close`.
  */
 
-import { BATCH_BYTES_MAX, batchBody, batchBytes, nextBatch } from "./batch.ts";
+import { BATCH_MAX_BYTES, batchBody, batchBytes, nextBatch } from "./batch.ts";
 import type { Loss } from "./client-error.ts";
 import type { EncodedCall } from "./encode.ts";
 import { createQueue, type Queue, type QueueBounds } from "./queue.ts";
@@ -32,10 +32,12 @@ export interface SenderPorts {
   /** In [0, 1). */
   random(): number;
   schedule(delayMs: number, action: () => void): Timer;
-  /** Makes one request; never rejects. What it gives after the signal aborted is not looked at. */
+  /** Makes one request; never rejects. Its result is not looked at once the signal aborted. */
   post(body: string, signal: AbortSignal): Promise<Outcome>;
   /** Told of every batch given up, before `flush` and `close` resolve; never throws. */
   lost(calls: readonly EncodedCall[], loss: Loss): void;
+  /** Told of every batch acknowledged, before `flush` and `close` resolve; never throws. */
+  acknowledged(calls: readonly EncodedCall[], attempts: number): void;
   log(line: string): void;
 }
 
@@ -51,6 +53,11 @@ interface Waiter {
   /** Resolves when as many calls as this have been dropped from the queue. */
   readonly upTo: number;
   readonly resolve: () => void;
+}
+
+interface Delivered {
+  readonly loss: Loss | null;
+  readonly attempts: number;
 }
 
 export class Sender {
@@ -85,7 +92,7 @@ export class Sender {
     return this.#queue.count;
   }
 
-  /** Resolves when what is queued now is acknowledged or reported as lost. */
+  /** Resolves when the calls queued now are acknowledged or reported as lost. */
   flush(): Promise<void> {
     const upTo = this.#queue.added;
     if (this.#queue.dropped >= upTo) return Promise.resolve();
@@ -98,7 +105,7 @@ export class Sender {
     return settled;
   }
 
-  /** Like `flush`; after `timeoutMs` what is left is reported as lost. Null: no limit. */
+  /** Like `flush`; after `timeoutMs` the rest is reported as lost. Null: no limit. */
   async close(timeoutMs: number | null): Promise<void> {
     const settled = this.flush();
     if (timeoutMs === null || this.#queue.count === 0) return settled;
@@ -134,7 +141,7 @@ export class Sender {
     return (
       dropped < this.#wantedUpTo ||
       count >= this.#settings.flushAt ||
-      batchBytes(bytes, count) >= BATCH_BYTES_MAX
+      batchBytes(bytes, count) >= BATCH_MAX_BYTES
     );
   }
 
@@ -143,9 +150,11 @@ export class Sender {
     await Promise.resolve();
     while (this.#isDue()) {
       const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);
-      const loss = await this.#deliver(batch);
+      const { loss, attempts } = await this.#deliver(batch);
       this.#queue.drop(batch.length);
-      if (loss !== null) {
+      if (loss === null) {
+        this.#ports.acknowledged(batch, attempts);
+      } else {
         this.#ports.log(`gave up ${batch.length} calls (${loss.reason}): ${loss.message}`);
         this.#ports.lost(batch, loss);
       }
@@ -155,8 +164,8 @@ export class Sender {
     this.#wake();
   }
 
-  /** Returns null when the batch was acknowledged. */
-  async #deliver(batch: readonly EncodedCall[]): Promise<Loss | null> {
+  /** Requests made, and how it ended; without a loss the batch was acknowledged. */
+  async #deliver(batch: readonly EncodedCall[]): Promise<Delivered> {
     const { log, nowMs, post, random } = this.#ports;
     const { signal } = this.#stop;
     let status: number | null = null;
@@ -168,10 +177,10 @@ export class Sender {
       const outcome = await unlessAborted(post(body, signal), signal);
       if (outcome === null) return outOfTime(attempt, status);
       const decision = decide(outcome, attempt, this.#settings.attemptsMax, nowMs(), random());
-      if (decision.kind === "give-up") return decision.loss;
+      if (decision.kind === "give-up") return { loss: decision.loss, attempts: attempt };
       if (decision.kind === "acknowledged") {
         log(`${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} wait`);
-        return null;
+        return { loss: null, attempts: attempt };
       }
       status = outcome.kind === "answer" ? outcome.status : null;
       log(`the endpoint ${decision.why}; next attempt in ${decision.delayMs} ms`);
@@ -197,12 +206,12 @@ export class Sender {
   }
 }
 
-function outOfTime(attempts: number, status: number | null): Loss {
+function outOfTime(attempts: number, status: number | null): Delivered {
   const message =
     attempts === 0
       ? "close() ran out of time before the call was sent"
       : `close() ran out of time after ${attempts} attempts without an acknowledgement; the call may have arrived`;
-  return { reason: "closed", message, attempts, status, cause: undefined };
+  return { loss: { reason: "closed", message, attempts, status, cause: undefined }, attempts };
 }
 
 /** Null as soon as the signal aborts, whether or not the work heeds it. */

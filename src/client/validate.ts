@@ -69,7 +69,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
 const COMMON = ["context", "integrations", "timestamp"];
 const CALLER = ["messageId", "userId", "anonymousId"];
 
-/** What each method takes, in the order in which it is sent. */
+/** The fields that each method takes, in the order in which they are sent. */
 const FIELDS: Readonly<Record<CallType, readonly string[]>> = {
   identify: [...CALLER, "traits", ...COMMON],
   track: [...CALLER, "event", "properties", ...COMMON],

@@ -54,7 +54,7 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
       const endpoints = entries(destination.raw, ["endpoints"], destination.path);
       const urls = texts(endpoints, ["url"]);
       return [
-        ...repeated(urls.map(normalised), "each URL once in a destination"),
+        ...repeated(urls.map(normalised), "each URL once in a destination", showUrl),
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
@@ -105,11 +105,15 @@ function at(root: unknown, path: readonly string[]): unknown {
   return node;
 }
 
-function repeated(named: readonly Named[], expected: string): readonly Problem[] {
+function repeated(
+  named: readonly Named[],
+  expected: string,
+  show: (text: string) => unknown = (text) => text,
+): readonly Problem[] {
   return repeats(named).map(([{ path, text }, first]) => {
     return {
       path,
-      found: `${describe(showUrl(text))}, as in ${pathText(first)}`,
+      found: `${describe(show(text))}, as in ${pathText(first)}`,
       expected,
       hint: null,
     };
@@ -163,18 +167,21 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
       const expected = `at most ${spare} characters, since Kafka takes topic names of ${TOPIC_NAME_CHARACTERS_MAX}`;
       return { path, found: `${text.length} characters`, expected, hint: null };
     });
-  const deliveries = ids.map(({ text }) => topicOf(names, text));
-  return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, deliveries)];
+  const taken = ids.flatMap(({ text }) => [
+    topicOf(names, text),
+    names.returns(text as DestinationId),
+  ]);
+  return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, taken)];
 }
 
 /** Own names of topics that another topic of the plan has as well. */
 function takenNames(
   given: unknown,
   names: TopicNames,
-  deliveries: readonly string[],
+  ofDestinations: readonly string[],
 ): readonly Problem[] {
   const own = OWN_TOPICS.map((topic) => ({ topic, name: at(given, [topic]) ?? names[topic] }));
-  const others = [...deliveries, names.deadLetters, names.audienceMembers, names.audiences];
+  const others = [...ofDestinations, names.deadLetters, names.audienceMembers, names.audiences];
   const expected = "a name that no other topic has";
   return own.flatMap(({ topic, name }) => {
     if (typeof name !== "string" || name === names[topic]) return [];

@@ -9,10 +9,10 @@ import { share, text, textLike, wholeNumber } from "./scalars.ts";
 import { list, optional, required, section, setting } from "./setting.ts";
 import { id } from "./source-settings.ts";
 
-const ID_BYTES_MAX = 1_024;
+const ID_MAX_BYTES = 1_024;
 
-const audienceId = text(`a text of at most ${ID_BYTES_MAX} bytes`, (given) =>
-  given !== "" && Buffer.byteLength(given) <= ID_BYTES_MAX ? value(given) : wrong(),
+const audienceId = text(`a text of at most ${ID_MAX_BYTES} bytes`, (given) =>
+  given !== "" && Buffer.byteLength(given) <= ID_MAX_BYTES ? value(given) : wrong(),
 );
 
 const integrations: Decoder<JsonObject> = decoder({
@@ -63,7 +63,7 @@ export const audienceSettings = list(
 );
 
 export const audienceDefaults = section(
-  "What counts for audiences where their own entry says nothing, and for computed traits.",
+  "Settings of audiences whose own entry says nothing, and of computed traits.",
   options,
   (values): AudienceOptions => values,
 );

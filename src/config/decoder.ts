@@ -7,7 +7,7 @@ import { HIDDEN } from "./problem.ts";
 export type Unit = "" | "Ms";
 
 export interface Decoder<Value, U extends Unit = ""> {
-  /** What is taken, as it follows "expected:". */
+  /** The values that are taken, as the sentence goes on after "expected:". */
   readonly expected: string;
   readonly unit: U;
   /** A value as it may be printed. Secrets are hidden here and nowhere else. */
@@ -18,7 +18,7 @@ export interface Decoder<Value, U extends Unit = ""> {
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
 
-/** What a test of a raw value says: the value, or how to put it right (null: `expected` says it all). */
+/** The result of a test: the value, or how to put it right (null: `expected` says it all). */
 export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };

@@ -87,6 +87,11 @@ const webhookFields = {
     "any",
     "With several endpoints: done when any accepts, or when every one has.",
   ),
+  paused: setting(
+    flag(),
+    false,
+    "Whether nothing is posted for now. Calls are still routed to it and wait in order.",
+  ),
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
@@ -127,7 +132,7 @@ export const destinationSettings = list(
   { min: 0, max: Number.POSITIVE_INFINITY },
 );
 
-/** What the settings of a webhook destination ask of each other. */
+/** Rules between the settings of a webhook destination. */
 function checkWebhook(
   values: Values<typeof webhookFields>,
   place: Place,

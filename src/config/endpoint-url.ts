@@ -24,12 +24,30 @@ function testUrl(given: string): Tested<string> {
   return value(given);
 }
 
-/** Hides what may be secret in a URL: user name, password, and the values of the query. */
+const URL_PARTS = /^((?:https?:|\w+:(?=[/\\]))[/\\]{0,2})?([^/?#\\]*)(.*)$/is;
+/** A name with a dot, an address, variables; and the port. More digits may be a password. */
+const HOST =
+  /^(?:\[[\da-f:.%]*\]|(?:[\p{L}\p{N}_-]|\$\{\w+\})*(?:\.(?:[\p{L}\p{N}_-]|\$\{\w+\})*)*)(?::\d{0,5})?$/iu;
+
+/**
+ * Shows the part of a URL that cannot be secret. Paths are hidden too: many services put passwords
+ * into them.
+ *
+ *   part                                        shown
+ *   scheme, host, port                          as they are
+ *   user name and password                      (hidden)@
+ *   path, query and fragment                    /(hidden), unless the path is / alone
+ *   an @ after the host: of a password with /   the scheme alone
+ *   something else in the host's place          (hidden)
+ */
 export function showUrl(raw: unknown): unknown {
   if (typeof raw !== "string") return raw;
-  const shown = raw.replace(/[?#].*$/s, (rest) => rest.replace(/=[^&#]*/g, `=${HIDDEN}`));
-  const url = URL.canParse(raw) ? new URL(raw) : null;
-  const hasOnlyHost = url !== null && url.host !== "" && url.username === "" && url.password === "";
-  // Of what is no good URL, everything before the last @ may be a password.
-  return hasOnlyHost ? shown : shown.replace(/^(\w+:[/\\]{2})?.*@/s, `$1${HIDDEN}@`);
+  const [, scheme = "", authority = "", rest = ""] = URL_PARTS.exec(raw) ?? [];
+  if (rest.includes("@")) return `${scheme}${HIDDEN}`;
+  const at = authority.lastIndexOf("@");
+  const user = at > 0 ? HIDDEN : "";
+  const host = authority.slice(at + 1);
+  const isHost = HOST.test(host) && (scheme !== "" || host === "" || /[.:$]/.test(host));
+  const end = rest === "" || rest === "/" ? rest : `${rest[0]}${HIDDEN}`;
+  return `${scheme}${user}${at >= 0 ? "@" : ""}${isHost ? host : HIDDEN}${end}`;
 }

@@ -76,7 +76,9 @@ export function override(tree: unknown, known: readonly Variable[], env: Environ
   return { tree: result, origins };
 }
 
-/** @param flags path texts of sections that may stand as `true` or `false` and be maps all the same. */
+/**
+ * @param flags path texts of sections that may stand as `true` or `false` and be maps all the same.
+ */
 function put(
   tree: unknown,
   path: readonly string[],

@@ -18,7 +18,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Filled {
   readonly tree: unknown;
-  /** What the file says, by path text, for texts that took something in. */
+  /** The texts of the file, by path text, for texts that took something in. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
 }
@@ -49,7 +49,7 @@ function fillText(
     const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
     const found = env[name];
     if (name === "") {
-      // What stands inside is not told: it may be part of a password.
+      // The inside is not told: it may be part of a password.
       const expected = `\${NAME} or \${NAME:-default}`;
       const hint = `write $\${ for \${ itself`;
       report({ found: `\${ without a variable's name`, expected, hint });

@@ -6,6 +6,7 @@ import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optionalSection, section, setting } from "./setting.ts";
 import { size } from "./size.ts";
 
+const KIB = 1_024;
 const MIB = 1_048_576;
 /** With the time for requests under way, the whole stop stays within its 30 s. */
 const HANDOVER_MAX_MS = 15_000;
@@ -40,5 +41,25 @@ export const ingestSettings = section("The port that takes calls over HTTP.", {
     size(MIB, 1_024 * MIB),
     "64MiB",
     "Most bytes of requests being read and of calls not acknowledged; beyond that requests are answered 429.",
+  ),
+  bytesWithoutKey: setting(
+    size(64 * KIB, 1_024 * MIB),
+    "8MiB",
+    "Most bytes, of these, of bodies whose write key is not in the Authorization header; it is known only when they are read.",
+  ),
+  bodyBytesPerSecond: setting(
+    size(0, MIB),
+    "1KiB",
+    "Least rate of a body, over 10 s; a slower one is answered 408. `0B`: any.",
+  ),
+  connections: setting(
+    wholeNumber(1, 1_000_000),
+    10_000,
+    "Most open connections; never more than half of the files and sockets that the process may still open when it starts.",
+  ),
+  connectionsPerAddress: setting(
+    wholeNumber(1, 1_000_000),
+    1_000,
+    "Most open connections of one IPv4 address or IPv6 /64. Behind a proxy, all of its connections are of its address.",
   ),
 });

@@ -4,6 +4,8 @@ import type { OwnTopicNames } from "../domain/topics.ts";
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { webUrl } from "./endpoint-url.ts";
 import { tlsFiles } from "./pem.ts";
+import { foundAt } from "./place.ts";
+import { HIDDEN } from "./problem.ts";
 import { duration, flag, listOf, oneOf, secret, text, textLike, wholeNumber } from "./scalars.ts";
 import {
   optional,
@@ -18,20 +20,37 @@ import {
 /** Longest name that Kafka takes for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;
 
-const broker = text("an address such as kafka-1:9092", (given): Tested<string> => {
-  const [, host, port] = /^([^\s:/@,[\]]+):(\d{1,5})$/.exec(given) ?? [];
+const broker = text("an address such as kafka-1:9092", testBroker, showBroker);
+
+function testBroker(given: string): Tested<string> {
+  const [, host, port] = /^([\p{L}\p{N}._-]+):(\d{1,5})$/u.exec(given) ?? [];
   if (/^\[|:.*:/.test(given)) return wrong("give a host name or an IPv4 address, and the port");
   if (host === undefined) return wrong("give the host and the port, nothing else");
   return Number(port) >= 1 && Number(port) <= 65_535 ? value(given) : wrong("ports are 1 to 65535");
-});
+}
+
+/** Hides anything but an address: people put user names and passwords here. */
+function showBroker(raw: unknown): unknown {
+  const isAddress =
+    typeof raw !== "string" ||
+    /^(?:\w+:\/\/)?(?:\[[\da-f:.%]*\]|[\p{L}\p{N}._-]*)(?::\d*)?\/?$/iu.test(raw);
+  return isAddress ? raw : HIDDEN;
+}
 
 const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, max: 100 });
 
 const brokers: Decoder<readonly string[]> = {
   ...manyBrokers,
   expected: "a list of addresses such as kafka-1:9092, or a text with commas",
-  decode: (raw, place) =>
-    manyBrokers.decode(typeof raw === "string" ? manyBrokers.fromText(raw) : raw, place),
+  decode: (raw, place) => {
+    // Nothing of it is shown: a comma may have cut a password into entries.
+    if (JSON.stringify(raw).includes("@")) {
+      const found = foundAt(place, HIDDEN, (shown) => shown);
+      const hint = "take out the user name and password; kafka.sasl carries them";
+      return place.fail({ found, expected: brokers.expected, hint });
+    }
+    return manyBrokers.decode(typeof raw === "string" ? manyBrokers.fromText(raw) : raw, place);
+  },
 };
 
 const topicName = textLike(

@@ -8,13 +8,8 @@ import type { Config } from "./config.ts";
 import type { Environment } from "./fill.ts";
 import { type Given, parseConfig } from "./parse.ts";
 import type { FileText } from "./place.ts";
-import type { Problem } from "./problem.ts";
+import type { LocatedProblem } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
-
-export interface LocatedProblem extends Problem {
-  /** Line of the file, from 1; null for what is not in the file. */
-  readonly line: number | null;
-}
 
 export type Loaded =
   | {
@@ -35,7 +30,7 @@ export interface LoadOptions {
   readonly env: Environment;
 }
 
-/** Never throws for what is wrong with the configuration, nor for files that cannot be read. */
+/** Never throws for a wrong configuration, nor for files that cannot be read. */
 export function loadConfig({ file, env }: LoadOptions): Loaded {
   const source = readBytes(file);
   if (source.kind === "unreadable") {
@@ -67,7 +62,7 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   return { path: [], found: "bytes that are no UTF-8", expected: "text in UTF-8", hint, line };
 }
 
-/** Files of certificates may have comments in any encoding; what counts in them is ASCII. */
+/** Files of certificates may have comments in any encoding; the parts that count are ASCII. */
 function readText(path: string): FileText {
   const file = readBytes(path);
   return file.kind === "bytes" ? { kind: "text", text: file.bytes.toString() } : file;

@@ -43,7 +43,7 @@ export function parseConfig(
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // A setting that the environment overrides needs no variable of the file.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // A value that lacks its variable is wrong for that reason alone, with whatever it would hold.
+  // A value that lacks its variable is wrong for that reason alone, and so is a map around it.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -62,7 +62,13 @@ function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-/** What is allowed and still most likely a mistake. */
+const SECRET_CHARACTERS_MIN = 16;
+
+function charactersOf(secret: string): number {
+  return [...secret.replace(/^whsec_/, "")].length;
+}
+
+/** Warnings: settings that are allowed and still most likely a mistake. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
   const warnings = config.destinations.flatMap((destination, index) => {
@@ -71,6 +77,13 @@ function questionable(config: Config): readonly string[] {
     const found = [];
     if (!connected.has(id)) found.push(`${path}: no source names ${id}, so it gets no calls`);
     if (destination.kind !== "webhook") return found;
+    const { sharedSecret } = destination;
+    if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
+      found.push(
+        `${path}: sharedSecret has fewer than ${SECRET_CHARACTERS_MIN} characters, so that it can ` +
+          "be guessed from a signature; take 32 random ones",
+      );
+    }
     if (destination.previousSharedSecret !== null && !destination.standardWebhooks) {
       found.push(`${path}: previousSharedSecret does nothing without standardWebhooks`);
     }

@@ -4,6 +4,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 
 import type { Decoder } from "./decoder.ts";
 import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
+import { HIDDEN } from "./problem.ts";
 import { optional, required, type Section, section } from "./setting.ts";
 
 /** PEM texts; null: none. */
@@ -69,8 +70,9 @@ function othersKey(place: Place): Invalid {
 
 function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
   const decode = (raw: unknown, place: Place): string | Invalid => {
-    const found = foundAt(place, raw, (path) => path);
+    const found = foundAt(place, raw, showPath);
     if (typeof raw !== "string" || raw === "") return place.fail({ found, expected, hint: null });
+    if (PEM_TEXT.test(raw)) return place.fail({ found, expected, hint: PEM_HINT });
     const file = place.readFile(raw);
     if (file.kind === "unreadable") {
       return place.fail({
@@ -88,7 +90,17 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
       return INVALID;
     }
   };
-  return { expected, unit: "", show: (raw) => raw, fromText: (text) => text, decode };
+  return { expected, unit: "", show: showPath, fromText: (text) => text, decode };
+}
+
+const PEM_TEXT = /-----|\p{Cc}/u;
+/** The base64 of a key by itself. A path may look so, too: it is used, and not shown. */
+const LIKE_BASE64 = /[A-Za-z\d+/=]{60}/;
+const PEM_HINT = "put the text into a file and give the file's path";
+
+/** A key that stands where its path belongs is not shown. */
+function showPath(raw: unknown): unknown {
+  return typeof raw === "string" && (PEM_TEXT.test(raw) || LIKE_BASE64.test(raw)) ? HIDDEN : raw;
 }
 
 const RELATIVE = "a relative path starts at the folder of the configuration file";

@@ -48,7 +48,7 @@ export function placeAt(context: PlaceContext, path: Path): Place {
 }
 
 /**
- * What was found, and the variable it came from.
+ * The value that was found, and the variable it came from.
  *
  * @param show makes a value fit to be shown: hides it, or the secret part of it.
  */

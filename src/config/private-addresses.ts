@@ -14,7 +14,7 @@ import type { Path, Problem } from "./problem.ts";
 
 const EXPECTED = "a public address, or a network that delivery.allowNetworks opens";
 
-/** @param url complete or not; what is no URL at all is reported elsewhere. */
+/** @param url complete or not; a text that is no URL at all is reported elsewhere. */
 export function privateAddress(
   url: string,
   path: Path,

@@ -1,14 +1,19 @@
-/** What is wrong with a configuration, said so that it can be put right. */
+/** A problem of a configuration, said so that people can put it right. */
 
 export type Path = readonly (string | number)[];
 
 export interface Problem {
   readonly path: Path;
-  /** What is there, in words. Never a secret. */
+  /** The value that was found, in words. Never a secret. */
   readonly found: string;
   readonly expected: string;
   /** How to put it right, where that does not follow from `expected`. */
   readonly hint: string | null;
+}
+
+export interface LocatedProblem extends Problem {
+  /** Line of the file, from 1; null for what is not in the file. */
+  readonly line: number | null;
 }
 
 const SHOWN_MAX = 80;
@@ -25,7 +30,9 @@ function segment(key: string | number, isFirst: boolean): string {
   return isFirst ? key : `.${key}`;
 }
 
-/** A value in words: scalars as they are, others only by their kind, so that no secret inside shows. */
+/**
+ * A value in words: scalars as they are, others only by their kind, so that no secret inside shows.
+ */
 export function describe(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "an empty value";

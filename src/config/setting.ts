@@ -100,7 +100,7 @@ export function optional<Value, U extends Unit>(
 }
 
 export function section<F extends Fields>(doc: string, fields: F): Section<Values<F>>;
-/** `finish` puts the fields together, or reports what does not fit. */
+/** `finish` puts the fields together, or reports fields that do not fit. */
 export function section<F extends Fields, Value>(
   doc: string,
   fields: F,
@@ -126,7 +126,10 @@ export function section<F extends Fields>(
   return { kind: "section", doc, fields, isOptional: false, takesFlag: false, decode };
 }
 
-/** A section that may be left out: null then. With `takesFlag`, `true` is an empty map, `false` null. */
+/**
+ * A section that may be left out: null then. With `takesFlag`, `true` is an empty map, `false`
+ * null.
+ */
 export function optionalSection<Value>(
   base: Section<Value>,
   takesFlag: boolean,

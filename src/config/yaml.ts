@@ -1,16 +1,15 @@
 /**
  * YAML to plain values, with the lines where they stand.
  *
- * Duplicate keys, unknown anchors and several documents are errors; merge keys (`<<`) are off, as
- * in YAML 1.2, whatever version the file names. So are sets, ordered maps, dates and binary data:
- * to the decoders they would be maps without a key. The parser's messages are used without the excerpt that it can add, which might
- * show a secret.
+ * Duplicate keys, unknown anchors and several documents are errors. Merge keys (`<<`) are off, as
+ * in YAML 1.2, whatever version the file names. Sets, ordered maps, dates and binary data are off
+ * too: to the decoders they would be maps without a key. The parser can add an excerpt to its
+ * messages. They are used without it, since it might show a secret.
  */
 
 import { isNode, LineCounter, parseDocument, type YAMLError } from "yaml";
 
-import type { LocatedProblem } from "./load.ts";
-import { HIDDEN, type Path } from "./problem.ts";
+import { HIDDEN, type LocatedProblem, type Path } from "./problem.ts";
 
 export type Yaml =
   | {
@@ -73,7 +72,7 @@ function located(error: YAMLError, lines: LineCounter): LocatedProblem {
 
 const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);
 
-/** What the parser quotes from the file might be a secret. */
+/** The parser's quotes of the file might be secrets. */
 function sentence(error: YAMLError): string {
   if (error.code === "DUPLICATE_KEY") return "the same key twice in a map";
   return error.message.replace(/(?<=: ).+|(?<=[`"']).+(?=[`"'])/s, HIDDEN);

@@ -1,6 +1,6 @@
 /**
- * A record of `dead-letters` as people and replay look at it. Whoever wrote it, it can be read:
- * what its headers do not say is empty or null.
+ * A record of `dead-letters` as people and replay look at it. It can be read whichever program
+ * wrote it: a header that is absent is empty or null here.
  */
 
 import { DEAD_LETTER_HEADER } from "../domain/dead-letter.ts";
@@ -8,7 +8,7 @@ import { decodeValue } from "../domain/decode.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import type { TopicNames } from "../domain/topics.ts";
+import { destinationOfTopic, type TopicNames } from "../domain/topics.ts";
 
 export interface Letter {
   readonly record: IncomingRecord;
@@ -26,8 +26,9 @@ export interface Letter {
     readonly offset: number | null;
   };
   /**
-   * Null for what no delivery was made of. Deliver requests whose topic a record is on, whatever
-   * the record says; on its way through the delay topics only the record says it.
+   * Null for records that were no deliveries. Deliver requests the destination whose topic the
+   * record is on, whatever the record says. On its way through delay topics only the record says
+   * it.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
@@ -37,7 +38,7 @@ export interface Letter {
 
 export function readLetter(
   record: IncomingRecord,
-  topics: Pick<TopicNames, "prefix" | "deliveries">,
+  topics: Pick<TopicNames, "deliveries" | "returns">,
 ): Letter {
   const found = new Map<string, string>();
   for (const [name, value] of record.headers) if (value) found.set(name, value.toString());
@@ -45,7 +46,8 @@ export function readLetter(
   const topic = text(DEAD_LETTER_HEADER.topic);
   const stage = text(DEAD_LETTER_HEADER.stage);
   const named = found.get(DELIVERY_HEADER.destination) ?? null;
-  const stood = destinationOf(topic, topics);
+  // A delivery that lacks the header was still on one of its destination's topics.
+  const stood = destinationOfTopic(topic, topics);
   const destination = stage === "deliver" ? (stood ?? named) : (named ?? stood);
   return {
     record,
@@ -72,15 +74,6 @@ export function messageIdOf({ messageId, record }: Letter): string | null {
   const own = (decoded.json as { readonly messageId?: unknown } | null)?.messageId;
   if (typeof own === "number" && Number.isFinite(own)) return `${own}`;
   return typeof own === "string" && own !== "" ? own : null;
-}
-
-/** A delivery that lacks the header was still on its destination's topic. */
-function destinationOf(
-  topic: string,
-  topics: Pick<TopicNames, "prefix" | "deliveries">,
-): string | null {
-  const start = topics.deliveries("" as DestinationId);
-  return topic.startsWith(start) ? topic.slice(start.length) : null;
 }
 
 function whole(text: string): number | null {

@@ -1,33 +1,33 @@
-/** How far a replay run is: in hand, and what of it has yet to be committed. */
+/** How far a replay is: letters in hand, and positions that have yet to be committed. */
 
+import type { CommittedOffset } from "../kafka/port.ts";
 import {
-  type Commit,
-  encodeRun,
-  type PartitionRun,
-  type RunPlan,
-  type RunTotals,
-  runTotals,
-  type StoredRun,
-} from "./run.ts";
+  encodeReplay,
+  type PartitionReplay,
+  type ReplayPlan,
+  type ReplayTotals,
+  replayTotals,
+  type StoredReplay,
+} from "./stored-replay.ts";
 
-export class RunProgress {
-  readonly plan: RunPlan;
-  readonly #partitions: Map<number, PartitionRun>;
+export class ReplayProgress {
+  readonly plan: ReplayPlan;
+  readonly #partitions: Map<number, PartitionReplay>;
   /** Partitions whose position is ahead of their commit; at the start all of them. */
   readonly #ahead: Set<number>;
   #replayed: number;
   #refused: number;
 
-  constructor({ plan, partitions }: StoredRun) {
+  constructor({ plan, partitions }: StoredReplay) {
     this.plan = plan;
     this.#partitions = new Map(partitions.map((at) => [at.partition, at]));
     this.#ahead = new Set(this.#partitions.keys());
-    const { replayed, refused } = runTotals(partitions);
+    const { replayed, refused } = replayTotals(partitions);
     this.#replayed = replayed;
     this.#refused = refused;
   }
 
-  get totals(): RunTotals {
+  get totals(): ReplayTotals {
     return { replayed: this.#replayed, refused: this.#refused };
   }
 
@@ -49,11 +49,11 @@ export class RunProgress {
     this.#count(partition, -1, 1, null);
   }
 
-  /** What to commit for what has moved since `committed` was called. */
-  commits(): readonly Commit[] {
+  /** The positions that have moved since `committed` was called. */
+  commits(): readonly CommittedOffset[] {
     return [...this.#ahead].flatMap((partition) => {
       const at = this.#partitions.get(partition);
-      return at === undefined ? [] : [encodeRun(this.plan, at)];
+      return at === undefined ? [] : [encodeReplay(this.plan, at)];
     });
   }
 

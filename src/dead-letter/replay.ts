@@ -1,94 +1,238 @@
 /**
- * What a replay writes for a dead letter. The first row that fits decides:
+ * Works on a replay. It may be interrupted at any time and resumed by its name, from what it
+ * has committed (`stored-replay.ts`, `replay-store.ts`).
  *
- *   the dead letter                                  is
- *   of the reason invalid-sync                       refused: half a sync cannot be sent again
- *   without a value                                  refused: there is nothing to send
- *   of deliver or delay
- *     its destination is not configured              refused
- *     its endpoint is not one of the destination's   refused
- *     any other                                      written to `deliveries.<destination>`
- *   that came from calls, audience-syncs or
- *     deletion-requests                              written there
- *   any other                                        refused
+ *   the process ends                        then, when the replay is resumed
+ *   before the plan was committed           there is no such replay; nothing was sent
+ *   after that, with a batch in hand        the batch was not sent: it is sent now
+ *   while a batch is being written          its letters, at most 500, are sent again
+ *   after its acknowledgement, before       the same
+ *     the commit
+ *   after the commit                        nothing is repeated
+ *   after the last commit, before the       nothing is left to do; the groups are deleted
+ *     groups are deleted
  *
- *   written to                 headers
- *   deliveries.<destination>   the producer's own, this destination, and of ours those that say what
- *                              the delivery is (domain/delivery.ts, "kept by replay"). Attempts,
- *                              parking and the window's beginning are forgotten: a new one begins.
- *   where it came from         the producer's own
- *
- * Key and value are the record's, byte for byte. With an endpoint header (`deliver: every`) only
- * that endpoint is requested again.
+ * A graceful interruption sends and commits what is in hand, so it repeats nothing. Dead letters
+ * stay in their topic; a replay reads up to the ends taken at its start, never what it causes
+ * itself.
  */
 
-import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
-import type { Destination } from "../domain/destination.ts";
-import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../domain/record.ts";
+import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import type { Letter } from "./letter.ts";
+import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { passes } from "./filter.ts";
+import { type Letter, readLetter } from "./letter.ts";
+import { ReplayProgress } from "./progress.ts";
+import {
+  type LetterSource,
+  letterRanges,
+  type Range,
+  readLetters,
+  readRecords,
+} from "./read-letters.ts";
+import { ReplayStore } from "./replay-store.ts";
+import { type ReplayTargets, replayOf } from "./replayed-record.ts";
+import {
+  type PartitionReplay,
+  type ReplayPlan,
+  replayTotals,
+  type StoredReplay,
+} from "./stored-replay.ts";
 
-export type Replay =
-  | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** `why` is the same for all letters that are refused for the same cause. */
-  | { readonly kind: "refused"; readonly why: string };
+const BATCH_MAX = 500;
+/** Of letters that wait for others of their batch. */
+const BATCH_AGE_MAX_MS = 200;
+/** Of records that do not pass the filter, from one commit to the next. */
+const PASSED_OVER_MAX = 20_000;
+/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
+const RENEW_AFTER_MS = 600_000;
+/** For the write that is under way when a replay is interrupted. */
+const INTERRUPT_LIMIT_MS = 10_000;
 
-export interface ReplayTargets {
-  readonly topics: TopicNames;
-  readonly destinations: readonly Destination[];
+/** A replay that has not begun. */
+export async function planReplay(
+  kafka: Kafka,
+  topics: TopicNames,
+  plan: ReplayPlan,
+): Promise<StoredReplay> {
+  const ranges = await letterRanges(kafka, topics.deadLetters, plan.filter.sinceMs);
+  const partitions = ranges.map(({ partition, from, to }) => ({
+    partition,
+    position: from,
+    to,
+    replayed: 0,
+    refused: 0,
+  }));
+  return { plan, partitions };
 }
 
-const KEPT: ReadonlySet<string> = new Set([
-  DELIVERY_HEADER.messageId,
-  DELIVERY_HEADER.source,
-  DELIVERY_HEADER.timestamp,
-  DELIVERY_HEADER.receivedAt,
-  DELIVERY_HEADER.endpoint,
-]);
-
-export function replayOf(letter: Letter, targets: ReplayTargets): Replay {
-  const { record, reason, stage } = letter;
-  if (reason === "invalid-sync") return refused("a sync cannot be replayed: send it again");
-  if (record.value === null) return refused("it has no value that could be sent");
-  if (stage === "deliver" || stage === "delay") return toDestination(letter, targets);
-  const { calls, audienceSyncs, deletionRequests } = targets.topics;
-  const { topic } = letter.from;
-  if (![calls, audienceSyncs, deletionRequests].includes(topic)) {
-    return refused(
-      topic === ""
-        ? "its headers do not say where it came from"
-        : `it came from ${topic}, which is no topic of this configuration`,
-    );
+/** The letters that a replay has still to look at. */
+export async function* lettersOfReplay(
+  source: LetterSource,
+  { plan, partitions }: StoredReplay,
+): AsyncGenerator<Letter, void, undefined> {
+  const { replayed, refused } = replayTotals(partitions);
+  let left = plan.limit === null ? Number.POSITIVE_INFINITY : plan.limit - replayed - refused;
+  if (left <= 0) return;
+  for await (const letter of readLetters(source, rangesOf(partitions), plan.filter)) {
+    yield letter;
+    left -= 1;
+    if (left <= 0) return;
   }
-  return write(letter, topic, foreignHeaders(record));
 }
 
-function toDestination(letter: Letter, { topics, destinations }: ReplayTargets): Replay {
-  const { destination: id, endpoint, record } = letter;
-  if (id === null) return refused("its headers do not name a destination");
-  const destination = destinations.find((configured) => configured.id === id);
-  if (destination === undefined) return refused(`the destination ${id} is not configured`);
-  if (endpoint !== null && destination.kind === "webhook") {
-    const isThere = destination.endpoints.some(({ key }) => key === endpoint);
-    if (!isThere) return refused(`the destination ${id} has no endpoint ${endpoint} any more`);
+function rangesOf(partitions: readonly PartitionReplay[]): readonly Range[] {
+  return partitions.map(({ partition, position, to }) => ({ partition, from: position, to }));
+}
+
+export interface ReplayDeps extends LetterSource {
+  readonly producer: Producer;
+  readonly clock: Clock;
+  readonly targets: ReplayTargets;
+  /** The process that works on the replay. */
+  readonly by: string;
+  /** After each commit. */
+  readonly onProgress: (totals: { readonly replayed: number; readonly refused: number }) => void;
+  /** A letter that was not replayed, and why. */
+  readonly onRefused: (letter: Letter, why: string) => void;
+}
+
+export type ReplayEnd = "done" | "interrupted";
+
+/**
+ * Works on a replay that has begun, or was taken over, until it is done or the signal aborts.
+ *
+ * @throws Error when Kafka fails, or another process takes the replay over: the replay can be resumed.
+ */
+export async function replay(
+  deps: ReplayDeps,
+  name: string,
+  stored: StoredReplay,
+): Promise<ReplayEnd> {
+  const { kafka, topics, signal, producer, clock } = deps;
+  const store = new ReplayStore(kafka.admin, topics, name);
+  const work = new ReplayWork(deps, store, stored);
+  const ended = new AbortController();
+  const onAbort = () => {
+    const limit = clock.sleep(INTERRUPT_LIMIT_MS, ended.signal);
+    limit.then(() => producer.close(0)).catch(() => undefined);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    const end = await work.run();
+    if (end === "done") await store.delete();
+    return end;
+  } catch (error) {
+    if (signal.aborted && error instanceof ClosedError) return "interrupted";
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    ended.abort();
   }
-  // Of a repeated header the last one counts, as for every reader of deliveries.
-  const kept = new Map<string, RecordHeader>();
-  for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
-  const name = DELIVERY_HEADER.destination;
-  const headers: RecordHeaders = [
-    [name, Buffer.from(id)],
-    ...kept.values(),
-    ...foreignHeaders(record),
-  ];
-  return write(letter, topics.deliveries(destination.id), headers);
 }
 
-function write({ record }: Letter, topic: string, headers: RecordHeaders): Replay {
-  const { key, value } = record;
-  return { kind: "replay", outgoing: { topic, key, value, headers } };
-}
+class ReplayWork {
+  readonly #deps: ReplayDeps;
+  readonly #store: ReplayStore;
+  readonly #limiter: RateLimiter | null;
+  readonly #progress: ReplayProgress;
+  readonly #ranges: readonly Range[];
+  #batch = new Map<OutgoingRecord, Letter>();
+  #batchSinceMs = 0;
+  #passedOver = 0;
+  #renewedAtMs: number;
 
-function refused(why: string): Replay {
-  return { kind: "refused", why };
+  constructor(deps: ReplayDeps, store: ReplayStore, stored: StoredReplay) {
+    const { perSecond } = stored.plan;
+    this.#deps = deps;
+    this.#store = store;
+    this.#renewedAtMs = deps.clock.nowMs();
+    this.#progress = new ReplayProgress(stored);
+    this.#ranges = rangesOf(stored.partitions);
+    this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
+  }
+
+  async run(): Promise<ReplayEnd> {
+    reading: for await (const records of readRecords(this.#deps, this.#ranges)) {
+      for (const record of records) {
+        if (this.#progress.isFull || !(await this.#take(record))) break reading;
+      }
+    }
+    await this.#flush();
+    return this.#deps.signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
+  }
+
+  /** False: the signal aborted, and the record was not taken. */
+  async #take(record: IncomingRecord): Promise<boolean> {
+    const { topics, targets, signal, onRefused } = this.#deps;
+    if (signal.aborted) return false;
+    const letter = readLetter(record, topics);
+    if (!passes(letter, this.#progress.plan.filter)) {
+      this.#progress.moveOn(record, null);
+      this.#passedOver += 1;
+      if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
+      return true;
+    }
+    const decided = replayOf(letter, targets);
+    if (decided.kind === "refused") {
+      this.#progress.moveOn(record, "refused");
+      onRefused(letter, decided.why);
+      return true;
+    }
+    if (!(await this.#waitForTurn())) return false;
+    if (this.#batch.size === 0) this.#batchSinceMs = this.#deps.clock.nowMs();
+    this.#batch.set(decided.outgoing, letter);
+    this.#progress.moveOn(record, "replayed");
+    if (this.#batch.size >= BATCH_MAX) await this.#flush();
+    return true;
+  }
+
+  async #waitForTurn(): Promise<boolean> {
+    const { clock, signal } = this.#deps;
+    for (;;) {
+      const nowMs = clock.nowMs();
+      const waitMs = this.#limiter?.take(nowMs) ?? 0;
+      if (waitMs === 0) return true;
+      const isOld = nowMs + waitMs - this.#batchSinceMs > BATCH_AGE_MAX_MS;
+      if (this.#batch.size > 0 && isOld) await this.#flush();
+      else await clock.sleep(waitMs, signal).catch(() => undefined);
+      if (signal.aborted) return false;
+    }
+  }
+
+  /** Writes what is in hand, then commits. */
+  async #flush(): Promise<void> {
+    const { producer, by, onRefused } = this.#deps;
+    await this.#store.assertOwned(by);
+    const sent = await producer.send([...this.#batch.keys()], { giveBack: true });
+    for (const { record, error, blocked } of sent) {
+      const letter = this.#batch.get(record);
+      if (letter === undefined) continue;
+      this.#progress.takeBack(letter.record.partition);
+      const isLarge = blocked === undefined;
+      onRefused(
+        letter,
+        isLarge ? `it is too large: ${error}` : `the topic ${record.topic} takes nothing: ${error}`,
+      );
+    }
+    this.#batch = new Map();
+    this.#passedOver = 0;
+    // Writing may have taken long, through an outage.
+    await this.#store.assertOwned(by);
+    await this.#commit();
+  }
+
+  async #commit(): Promise<void> {
+    const { clock, by, onProgress } = this.#deps;
+    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
+      this.#renewedAtMs = clock.nowMs();
+      await this.#store.own(by);
+      this.#progress.renew();
+    }
+    await this.#store.commit(this.#progress.commits());
+    this.#progress.committed();
+    onProgress(this.#progress.totals);
+  }
 }

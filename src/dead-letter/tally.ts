@@ -1,10 +1,10 @@
 /** Counts dead letters: by destination and reason, and where a replay would put them. */
 
 import type { Letter } from "./letter.ts";
-import { type ReplayTargets, replayOf } from "./replay.ts";
+import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 
 export interface TallyRow {
-  /** Null for what no delivery was made of. */
+  /** Null for records that were no deliveries. */
   readonly destination: string | null;
   readonly reason: string;
   /** The topic, or null when a replay refuses them. */

@@ -1,21 +1,33 @@
 /**
- * Decides about a record of a delay topic (SPEC 8.7). A tier's delay is constant, so due times rise
- * within a partition, and only its head is ever waited for.
+ * Decides about a record of a delay topic (docs/delivery.md#delay-topics). A tier's delay is
+ * constant, so due times rise within a partition. So only the head of a partition is waited for.
  *
  *   record                                           decision
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
  *   due later                                        wait
- *   due, its destination is not configured           dead letter, unknown-destination
- *   due, its topic does not exist                    dead letter, unknown-destination
- *   due                                              back to its destination's topic
+ *   due, its topic does not exist                    dead letter, unknown-destination; a topic that is
+ *                                                    made again counts as there
+ *   due, it was attempted or is an endpoint's share  to its destination's topic of returns; to the
+ *                                                    destination's topic while there is none
+ *   due, it was never attempted                      to its destination's topic
  *
- * Whether a record is due is for its own due-at to say, not for the tier's present delay: tiers are
- * reconfigured while records wait in them. The record goes back as it came, headers included.
+ * A record's own due-at says when it is due: the time of parking and the tier's delay. A later one
+ * would stop the tier for all others, so it is cut:
+ *
+ *   later than                                            because
+ *   the delay after the record was read                   it was parked before that
+ *   the delay and a minute after the time of the record   it is written as soon as it is parked;
+ *                                                         clocks differ by less
+ *
+ * The record goes back as it came, headers included. A process need not know the destination: in a
+ * rollout others may know it already.
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
-import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
+import type { TopicNames } from "../domain/topics.ts";
+
+const CLOCKS_DIFFER_MS = 60_000;
 
 /** A record of a delay topic, read once when it is taken. */
 export type Waiting =
@@ -23,10 +35,12 @@ export type Waiting =
       readonly kind: "waiting";
       readonly record: IncomingRecord;
       readonly dueAtMs: number;
-      readonly destination: DestinationId;
-      readonly topic: string;
+      /** The first of them that exists. */
+      readonly topics: readonly [string, ...string[]];
     }
   | { readonly kind: "invalid"; readonly record: IncomingRecord; readonly error: string };
+
+export type DestinationTopics = Pick<TopicNames, "deliveries" | "returns">;
 
 export type Verdict =
   | { readonly kind: "wait"; readonly waitMs: number }
@@ -37,45 +51,44 @@ export type Verdict =
       readonly error: string;
     };
 
-/** What is known of the places that records return to. */
+/** Knowledge of the places that records return to. */
 export interface Places {
-  readonly isConfigured: (destination: DestinationId) => boolean;
   readonly exists: (topic: string) => boolean;
 }
 
-/** @param topicOf the destination's topic, for a record that does not name where it came from. */
+/**
+ * The header with a topic to return to is not believed: anybody who may write here could name any.
+ *
+ * @param delayMs of the tier whose topic the record stands on.
+ */
 export function readWaiting(
   record: IncomingRecord,
-  topicOf: (destination: DestinationId) => string,
+  topics: DestinationTopics,
+  delayMs: number,
+  nowMs: number,
 ): Waiting {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "invalid", record, error: parsed.error };
-  const { dueAtMs, destination, returnTopic } = parsed.delivery;
+  const { dueAtMs, destination, attempt, endpoint } = parsed.delivery;
   if (dueAtMs === null) {
     return { kind: "invalid", record, error: `the header ${DELIVERY_HEADER.dueAt} is missing` };
   }
-  return {
-    kind: "waiting",
-    record,
-    dueAtMs,
-    destination,
-    topic: returnTopic ?? topicOf(destination),
-  };
+  const line = topics.deliveries(destination);
+  const passes = attempt > 0 || endpoint !== null;
+  const places = passes ? ([topics.returns(destination), line] as const) : ([line] as const);
+  const parkedMs = record.timestampMs > 0 ? record.timestampMs + CLOCKS_DIFFER_MS : nowMs;
+  const latestMs = Math.min(parkedMs, nowMs) + delayMs;
+  return { kind: "waiting", record, dueAtMs: Math.min(dueAtMs, latestMs), topics: places };
 }
 
 export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdict {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };
   }
-  const { dueAtMs, destination, topic } = waiting;
+  const { dueAtMs, topics } = waiting;
   if (nowMs < dueAtMs) return { kind: "wait", waitMs: dueAtMs - nowMs };
-  if (!places.isConfigured(destination)) {
-    return gone(`the destination ${destination} is not configured`);
-  }
-  if (!places.exists(topic)) return gone(`the topic ${topic} does not exist`);
-  return { kind: "return", topic, dueAtMs };
-}
-
-function gone(error: string): Verdict {
+  const topic = topics.find((each) => places.exists(each));
+  if (topic !== undefined) return { kind: "return", topic, dueAtMs };
+  const error = `the topic ${topics.join(" or ")} does not exist`;
   return { kind: "dead-letter", reason: "unknown-destination", error };
 }

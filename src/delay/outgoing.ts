@@ -1,5 +1,5 @@
 /**
- * What is written for records that have waited long enough.
+ * The records that are written for those that have waited long enough.
  *
  *   what happened                        the record
  *   it is due                            goes as it came, headers included, to its destination's topic
@@ -9,54 +9,31 @@
  *   they find a dead letter too large    without key, value and foreign headers (`domain/given-up.ts`)
  */
 
-import { deadLetter } from "../domain/dead-letter.ts";
-import { type DeadLetter, type GivenUp, tooLarge } from "../domain/given-up.ts";
-import { forwarded, type IncomingRecord, type OutgoingRecord } from "../domain/record.ts";
+import type { Became, GivenUp } from "../domain/given-up.ts";
+import { forwarded } from "../domain/record.ts";
 import type { Due } from "./partition-queue.ts";
 
-export interface Returned {
-  readonly record: IncomingRecord;
+export interface Returned extends Became {
   readonly dueAtMs: number;
-  readonly outgoing: OutgoingRecord;
 }
 
 export interface Outgoing {
   readonly returned: readonly Returned[];
-  readonly letters: readonly DeadLetter[];
+  readonly givenUp: readonly GivenUp[];
 }
 
-export function outgoingOf(due: readonly Due[], letterTopic: string, nowMs: number): Outgoing {
+export function outgoingOf(due: readonly Due[]): Outgoing {
   const returned: Returned[] = [];
-  const letters: DeadLetter[] = [];
+  const givenUp: GivenUp[] = [];
   for (const { waiting, verdict } of due) {
     const { record } = waiting;
     if (verdict.kind === "return") {
       const { dueAtMs, topic } = verdict;
-      returned.push({ record, dueAtMs, outgoing: forwarded(record, topic) });
+      returned.push({ record, dueAtMs, records: [forwarded(record, topic)] });
     } else {
       const { reason, error } = verdict;
-      letters.push(letterOf({ record, reason, error }, letterTopic, nowMs));
+      givenUp.push({ record, reason, error });
     }
   }
-  return { returned, letters };
-}
-
-/** One for each record that its topic does not take. */
-export function tooLargeLetters(
-  returned: readonly Returned[],
-  refused: ReadonlyMap<OutgoingRecord, string>,
-  letterTopic: string,
-  nowMs: number,
-): readonly DeadLetter[] {
-  return returned.flatMap(({ record, outgoing }) => {
-    const givenUp = tooLarge(record, [outgoing], refused);
-    return givenUp === null ? [] : [letterOf(givenUp, letterTopic, nowMs)];
-  });
-}
-
-function letterOf(givenUp: GivenUp, letterTopic: string, nowMs: number): DeadLetter {
-  const stage = "delay";
-  const { record, reason, error } = givenUp;
-  const cause = { stage, reason, error, failedAtMs: nowMs } as const;
-  return { ...givenUp, stage, outgoing: deadLetter(letterTopic, record, cause) };
+  return { returned, givenUp };
 }

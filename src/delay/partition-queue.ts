@@ -1,5 +1,5 @@
 /**
- * What waits in one partition of a delay topic, in offset order.
+ * The waiting records of one partition of a delay topic, in offset order.
  *
  *   the head                                     next step
  *   there is none                                wait for records
@@ -21,13 +21,13 @@ export type Step =
   | { readonly kind: "look-up" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** What is known about topics; a list of them may be too old to say that one is missing. */
+/** Knowledge of topics; a list of them may be too old to say that one is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }
 
 /**
- * Takes what is due off the queue.
+ * Takes due records off the queue.
  *
  * @param max most records to take, at least 1.
  */
@@ -41,7 +41,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
       step = verdict;
       break;
     }
-    if (needsLookUp(waiting, verdict, places, nowMs)) {
+    if (needsLookUp(waiting, places, nowMs)) {
       step = { kind: "look-up" };
       break;
     }
@@ -52,12 +52,11 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-function needsLookUp(
-  waiting: Waiting,
-  verdict: Verdict,
-  places: KnownPlaces,
-  nowMs: number,
-): boolean {
-  if (waiting.kind === "invalid" || !places.isConfigured(waiting.destination)) return false;
-  return verdict.kind === "dead-letter" && !places.isCertain(waiting.topic, nowMs);
+function needsLookUp(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
+  if (waiting.kind === "invalid") return false;
+  for (const topic of waiting.topics) {
+    if (!places.isCertain(topic, nowMs)) return true;
+    if (places.exists(topic)) return false;
+  }
+  return false;
 }

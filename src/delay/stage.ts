@@ -6,31 +6,36 @@
  *   1  the head of a partition is due           it is read and found due again
  *   2  all that is due is written back, or as   the records are written again: a repeated attempt
  *      dead letters, in one send
- *   3  dead letters of what was refused         the same
+ *   3  dead letters of what was refused; what   the same; those that go around are then there
+ *      its topic does not take goes around      twice
  *   4  they are acknowledged and finished       the same, until the consumer commits
  *   5  the consumer commits, now and then       nothing is repeated
  *
- * A drain waits for the sends under way; what still waits stays in its topic.
+ * A drain waits for the sends under way; the other records stay in their topic.
  */
 
 import type { DeadLetter } from "../domain/given-up.ts";
-import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/tick.ts";
 import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
-import { failOnce } from "../kafka/fail-once.ts";
-import { letterWriter } from "../kafka/letter-writer.ts";
-import type { AssignedPartition, Consumer, PartitionHandler } from "../kafka/port.ts";
-import type { StageDeps } from "../kafka/stage-deps.ts";
+import type {
+  AssignedPartition,
+  ConsumeOptions,
+  Consumer,
+  PartitionHandler,
+} from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { RunningStage } from "../runtime/stage.ts";
 import { UnderWay } from "../runtime/under-way.ts";
+import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
+import { letterWriter } from "../stage/letter-writer.ts";
+import { oneAtATime } from "../stage/one-at-a-time.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
-import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { readWaiting, type Waiting } from "./due.ts";
-import { outgoingOf, tooLargeLetters } from "./outgoing.ts";
+import { outgoingOf } from "./outgoing.ts";
 import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
 import { createTopicList } from "./places.ts";
 
@@ -39,10 +44,8 @@ export interface DelayConfig {
   readonly groups: GroupNames;
   /** Names of tiers whose topics exist: those configured and retired ones still to be drained. */
   readonly tiers: readonly string[];
-  /** Destinations that records may return to. */
-  readonly destinations: readonly DestinationId[];
   /** Bytes of waiting records of one tier that are held in memory. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   readonly drainLimitMs: number;
 }
 
@@ -52,40 +55,26 @@ const PARTITION_RECORDS_MAX = 2_000;
 const RETURN_RECORDS_MAX = 500;
 /** Longest sleep at a time, so that a clock that was set forward is noticed. */
 const SLEEP_MAX_MS = 10_000;
-/** What has just been parked is not due for a while. */
+/** Records that have just been parked are not due for a while. */
 const FETCH_SPACING_MS = 100;
 const LOOK_UP_AGAIN_MS = 1_000;
 const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
-  const fail = failOnce(deps.onFatal);
-  const lookUp = createLookUp(deps, config.destinations);
-  const tiers = config.tiers.map((tier) => startTier(tier, deps, config, lookUp, fail));
-  const watch = watchConsumer(
-    deps.metrics,
-    {
-      progress: () => tiers.flatMap((consumer) => consumer.progress()),
-      rebalances: () => tiers.reduce((sum, consumer) => sum + consumer.rebalances(), 0),
-      offsetResets: () => tiers.reduce((sum, consumer) => sum + consumer.offsetResets(), 0),
-    },
-    { stage: "delay", destination: "" },
-    deps.clock,
-  );
-  const stopWatching = watchWaiting(deps.metrics, config.tiers, tiers);
-  const joined = Promise.all(tiers.map((consumer) => consumer.joined)).then(() => undefined);
-  // A stop before the join rejects it, and then nobody may be listening.
-  joined.catch(() => undefined);
-  return Promise.resolve({
+  const lookUp = createLookUp(deps);
+  const { troubles } = lookUp;
+  const running = startConsuming(deps, {
     name: "delay",
-    joined,
-    troubles: lookUp.troubles,
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all(tiers.map((consumer) => consumer.stop()));
-      watch[Symbol.dispose]();
-      stopWatching();
-    },
+    deadLetterTopic: config.topics.deadLetters,
+    letterHeadersOf: ({ headers }) => headers,
+    consume: (fail) => config.tiers.map((tier) => consumeTier(tier, deps, config, lookUp, fail)),
+    troubles,
+    outlivesTopics: true,
+    close: async () => stopWatching(),
   });
+  const stopWatching = watchWaiting(deps.metrics, config.tiers, running.consumers);
+  return Promise.resolve(running);
 }
 
 function watchWaiting(metrics: Metrics, names: readonly string[], consumers: readonly Consumer[]) {
@@ -98,22 +87,22 @@ function watchWaiting(metrics: Metrics, names: readonly string[], consumers: rea
   });
 }
 
-function startTier(
+function consumeTier(
   tier: string,
   deps: StageDeps,
   config: DelayConfig,
   lookUp: LookUp,
-  fail: (thrown: unknown) => void,
-): Consumer {
-  const { topics, groups, bytesMax, drainLimitMs } = config;
+  fail: Fail,
+): Omit<ConsumeOptions, "onCrash"> {
+  const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
   if (delayMs === null) throw new Error(`${tier} is no name of a delay tier`);
   const write = createWriter(tier, deps, topics.deadLetters);
-  return deps.kafka.consume({
+  return {
     groupId: groups.delay(tier),
     topics: [topics.delays(delayMs)],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
-    bytesMax,
+    maxBytes,
     // One partition's head may be due long before another's.
     whenFull: "pause",
     fetchSpacingMs: FETCH_SPACING_MS,
@@ -121,13 +110,12 @@ function startTier(
     onAssigned: (partition) =>
       waitOn(partition, {
         clock: deps.clock,
-        read: (record) => readWaiting(record, topics.deliveries),
+        read: (record) => readWaiting(record, topics, delayMs, deps.clock.nowMs()),
         lookUp,
         write,
         fail,
       }),
-    onCrash: fail,
-  });
+  };
 }
 
 interface Work {
@@ -136,7 +124,7 @@ interface Work {
   readonly lookUp: LookUp;
   /** Resolves when all are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
-  readonly fail: (thrown: unknown) => void;
+  readonly fail: Fail;
 }
 
 /** The loop of one partition: wait for its head, send all that is due, and again. */
@@ -145,7 +133,6 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   const queue: Waiting[] = [];
   const draining = new AbortController();
   const sends = new UnderWay();
-  let isRunning = false;
 
   const send = (due: readonly Due[]) => {
     const sent = work
@@ -156,27 +143,25 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
       .catch(work.fail);
     sends.add(sent);
   };
-  const run = async () => {
-    while (!draining.signal.aborted) {
-      // After a long sleep, such as a frozen process's, others may have written it back already.
-      if (!(await partition.isOurs())) return;
-      const step = takeDue(queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
-      if (step.kind === "empty") break;
-      if (step.kind === "due") send(step.due);
-      else if (step.kind === "look-up") await lookUp.renew(draining.signal);
-      else await sleepUntilTick(clock, step.waitMs, draining.signal);
-    }
-    // In the same turn as the last look at the queue, so that no `take` falls between.
-    isRunning = false;
+  const step = async () => {
+    // After a long sleep, such as a frozen process's, others may have written it back already.
+    if (!(await partition.isOurs())) draining.abort();
+    if (draining.signal.aborted) return;
+    const next = takeDue(queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
+    if (next.kind === "due") send(next.due);
+    else if (next.kind === "look-up") await lookUp.renew(draining.signal);
+    else if (next.kind === "wait") await sleepUntilTick(clock, next.waitMs, draining.signal);
   };
+  const returning = oneAtATime(
+    () => (queue.length === 0 || draining.signal.aborted ? null : step()),
+    (thrown) => {
+      if (!draining.signal.aborted) work.fail(thrown);
+    },
+  );
   return {
     take: (records) => {
       for (const record of records) queue.push(work.read(record));
-      if (isRunning || draining.signal.aborted) return;
-      isRunning = true;
-      run().catch((error: unknown) => {
-        if (!draining.signal.aborted) work.fail(error);
-      });
+      returning.wake();
     },
     drain: async () => {
       draining.abort();
@@ -186,7 +171,7 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   };
 }
 
-/** What is due within a tick goes back in one send with what is due in other partitions. */
+/** Records that are due within a tick go back in one send with those of other partitions. */
 function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
 }
@@ -198,8 +183,8 @@ interface LookUp {
   readonly troubles: () => readonly string[];
 }
 
-function createLookUp({ kafka, clock }: StageDeps, destinations: readonly DestinationId[]): LookUp {
-  const list = createTopicList(destinations);
+function createLookUp({ kafka, clock, around }: StageDeps): LookUp {
+  const list = createTopicList(around?.rules.isMade);
   let underWay: Promise<boolean> | null = null;
   let trouble: string | null = null;
 
@@ -234,14 +219,13 @@ function createLookUp({ kafka, clock }: StageDeps, destinations: readonly Destin
 
 /** Writes records back, or as dead letters, and counts them. */
 function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
-  const { producer, clock, log, metrics } = deps;
+  const { clock, log, metrics } = deps;
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });
-  const recordsOut = metrics.recordsOut.bind({ stage });
   const lateness = metrics.delayLateness.bind({ tier });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-
-  const writer = letterWriter(producer, clock, deadLetterTopic, (count) => recordsOut.inc(count));
+  // The records here are written by us: its headers say what a replay needs.
+  const writer = letterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
   const given = ({ record, reason, error }: DeadLetter) => {
     metrics.deadLetters.bind({ stage, reason }).inc();
@@ -253,16 +237,13 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);
-    const { returned, letters } = outgoingOf(due, deadLetterTopic, clock.nowMs());
-    const written = await writer.write(
-      returned.map(({ outgoing }) => outgoing),
-      letters,
-      (refused) => tooLargeLetters(returned, refused, deadLetterTopic, clock.nowMs()),
-    );
+    const { returned, givenUp } = outgoingOf(due);
+    const { refused, letters } = await writer.write(returned, givenUp);
     const nowMs = clock.nowMs();
-    for (const { outgoing, dueAtMs } of returned) {
-      if (!written.refused.has(outgoing)) lateness.observe((nowMs - dueAtMs) / 1_000);
+    for (const { records, dueAtMs } of returned) {
+      if (records.some((record) => refused.has(record))) continue;
+      lateness.observe((nowMs - dueAtMs) / 1_000);
     }
-    for (const letter of written.letters) given(letter);
+    for (const letter of letters) given(letter);
   };
 }

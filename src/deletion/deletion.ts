@@ -1,5 +1,5 @@
 /**
- * A record of `deletion-requests` to what is written for it (SPEC section 6).
+ * From a record of `deletion-requests` to the records that are written for it (docs/deletions.md).
  *
  *   for each          there is a record on            key      value
  *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
@@ -35,7 +35,7 @@ import { type DeletionRequest, parseRequest } from "./request.ts";
 const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
 
 /** A longer id is in no audience and has no trait: the audience stage refuses it. */
-const MEMBER_ID_BYTES_MAX = 1_024;
+const MEMBER_ID_MAX_BYTES = 1_024;
 
 /** A record of `deletion-requests` with what is to be written for it. */
 export type Decided = Deletion | UnusableRequest;
@@ -84,7 +84,7 @@ export function decideDeletion(
 }
 
 function canBeMember(userId: string): boolean {
-  return Buffer.byteLength(userId) <= MEMBER_ID_BYTES_MAX;
+  return Buffer.byteLength(userId) <= MEMBER_ID_MAX_BYTES;
 }
 
 function notifications(
@@ -104,7 +104,11 @@ function notifications(
       const timestamp = isoTimestamp(toldMs);
       const value = Buffer.from(JSON.stringify({ type: "delete", userId, timestamp, messageId }));
       const headers = deliveryHeaders({
-        ...{ messageId, source, destination, timestampMs: toldMs, receivedAtMs },
+        messageId,
+        source,
+        destination,
+        timestampMs: toldMs,
+        receivedAtMs,
         ...NOT_TRIED,
       });
       return { destination, outgoing: { topic, key, value, headers: [...foreign, ...headers] } };
@@ -128,7 +132,7 @@ function messageIdOf(userId: string, source: SourceId, atMs: number): MessageId 
   return uuidV5(NAMESPACE, JSON.stringify([userId, source, atMs])) as MessageId;
 }
 
-/** One for each partition of `audience-syncs`, so that whoever owns it forgets the user. */
+/** One for each partition of `audience-syncs`, so that each owner forgets the user. */
 export function forgetRecords(
   userId: string,
   topic: string,

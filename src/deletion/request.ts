@@ -1,5 +1,6 @@
 /**
- * Reads a record of `deletion-requests`: `{"userId", "timestamp"?, "sourceIds"?}` (SPEC section 6).
+ * Reads a record of `deletion-requests`: `{"userId", "timestamp"?, "sourceIds"?}`
+ * (docs/deletions.md#requests).
  *
  *   the value                                    is
  *   none, not UTF-8, not JSON                    undecodable
@@ -17,8 +18,8 @@
  *   timestamp   one that can be read             that time
  *               anything else, or absent         null: the record's time will do
  *
- * Only a request without `sourceIds` is for every source. A mistake must not become one, since what
- * is deleted does not come back; hence `sourceId`, `source_ids` or `Sources` are refused.
+ * Only a request without `sourceIds` is for every source. A mistake must not become one, since
+ * deleted data does not come back. Hence `sourceId`, `source_ids` or `Sources` are refused.
  */
 
 import { decodeValue } from "../domain/decode.ts";

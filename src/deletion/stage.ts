@@ -1,5 +1,5 @@
 /**
- * The topic `deletion-requests` to the topics of webhook destinations, and to whoever keeps
+ * The topic `deletion-requests` to the topics of webhook destinations, and to the owners of
  * audiences.
  *
  * A partition's requests are taken in pieces, one after the other:
@@ -9,7 +9,8 @@
  *   2  notifications, forget-user records and dead    what was written is written again: the
  *      letters go out in one send                     notifications with the same message ids, the
  *                                                     forget-user records as they were
- *   3  dead letters of what the brokers refused       the same
+ *   3  dead letters of what the brokers refused;     the same; those that go around are then written
+ *      notifications go around a blocked topic       twice
  *   4  the piece's requests are finished              the same, until the consumer commits
  *   5  the consumer commits, now and then             nothing is repeated
  *
@@ -25,19 +26,19 @@ import type { Destination, Source } from "../domain/destination.ts";
 import { describe } from "../domain/json.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { failOnce } from "../kafka/fail-once.ts";
-import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
-import type { StageDeps } from "../kafka/stage-deps.ts";
 import { asError } from "../runtime/as-error.ts";
-import type { RunningStage } from "../runtime/stage.ts";
 import { createWaits, type Waits } from "../runtime/waits.ts";
+import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
+import { letterWriter, type Refused } from "../stage/letter-writer.ts";
+import { oneAtATime } from "../stage/one-at-a-time.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
-import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import { listenersBySource } from "./affected.ts";
 import { decideDeletion } from "./deletion.ts";
-import { nextPiece, type Piece, tooLargeLetters } from "./piece.ts";
+import { nextPiece, type Piece } from "./piece.ts";
 
 export interface DeletionConfig {
   readonly topics: TopicNames;
@@ -45,7 +46,7 @@ export interface DeletionConfig {
   readonly sources: readonly Source[];
   readonly destinations: readonly Destination[];
   /** Bytes of unfinished requests. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** Longest wait for a piece under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -65,82 +66,72 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   const listeners = listenersBySource(sources, destinations, topics);
   const waits = createWaits(deps.clock, SLOW_STEP_MS);
   const writer = createWriter(deps, topics.deadLetters);
-  const fail = failOnce(deps.onFatal);
-  const work: Work = {
+  const work = (fail: Fail): Work => ({
     cut: (waiting, partitions) => {
       const nowMs = deps.clock.nowMs();
       const decide = (record: IncomingRecord) => decideDeletion(record, listeners, nowMs);
-      return nextPiece(waiting, { decide, topics, partitions, nowMs });
+      return nextPiece(waiting, { decide, topics, partitions });
     },
     countPartitions: createPartitionCount(deps, topics.audienceSyncs, waits),
     write: writer.write,
     fail,
-  };
-  const consumer = deps.kafka.consume({
-    groupId: config.groups.deletion,
-    topics: [topics.deletionRequests],
-    partitionRecordsMax: PARTITION_RECORDS_MAX,
-    bytesMax: config.bytesMax,
-    // All partitions go to the same brokers: where one has to wait, the others would too.
-    whenFull: "hold",
-    drainLimitMs: config.drainLimitMs,
-    onAssigned: (assigned) => partitionHandler(assigned, work),
-    onCrash: fail,
   });
-  const watch = watchConsumer(deps.metrics, consumer, { stage, destination: "" }, deps.clock);
-  return Promise.resolve({
+  const running = startConsuming(deps, {
     name: stage,
-    joined: consumer.joined,
+    deadLetterTopic: topics.deadLetters,
+    consume: (fail) => [
+      {
+        groupId: config.groups.deletion,
+        topics: [topics.deletionRequests],
+        partitionRecordsMax: PARTITION_RECORDS_MAX,
+        maxBytes: config.maxBytes,
+        // All partitions go to the same brokers: where one has to wait, the others would too.
+        whenFull: "hold",
+        drainLimitMs: config.drainLimitMs,
+        onAssigned: (assigned) => partitionHandler(assigned, work(fail)),
+      },
+    ],
     troubles: () => [...waits.troubles(), ...writer.troubles()],
-    [Symbol.asyncDispose]: async () => {
-      await consumer.stop();
-      watch[Symbol.dispose]();
-    },
   });
+  return Promise.resolve(running);
 }
 
-/** What the partitions share. */
+/** State that the partitions share. */
 interface Work {
   /** Of `audience-syncs`; null when the signal aborts before it is known. */
   readonly countPartitions: (signal: AbortSignal) => Promise<number | null>;
-  /** Takes a piece off the beginning of what waits. */
+  /** Takes a piece off the beginning of the waiting requests. */
   readonly cut: (waiting: IncomingRecord[], partitions: number) => Piece;
-  /** Resolves when all that the piece becomes is acknowledged. */
+  /** Resolves when all records of the piece are acknowledged. */
   readonly write: (piece: Piece) => Promise<void>;
-  readonly fail: (thrown: unknown) => void;
+  readonly fail: Fail;
 }
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
   const waiting: IncomingRecord[] = [];
   const draining = new AbortController();
   let writing = Promise.resolve();
-  let isWorking = false;
 
   const carryOut = async (piece: Piece) => {
     await work.write(piece);
-    for (const { decided } of piece.requests) assigned.finish(decided.record.offset);
+    for (const { record } of piece.requests) assigned.finish(record.offset);
   };
-  const workOff = async () => {
-    while (waiting.length > 0) {
-      const partitions = await work.countPartitions(draining.signal);
-      if (partitions === null) return;
-      writing = carryOut(work.cut(waiting, partitions));
-      await writing;
-    }
-    // In the same turn as the last look at `waiting`, so that no `take` falls between.
-    isWorking = false;
+  const step = async () => {
+    const partitions = await work.countPartitions(draining.signal);
+    if (partitions === null) return;
+    writing = carryOut(work.cut(waiting, partitions));
+    await writing;
   };
+  const working = oneAtATime(() => (waiting.length === 0 ? null : step()), work.fail);
   return {
     take: (records) => {
       for (const record of records) waiting.push(record);
-      if (isWorking) return;
-      isWorking = true;
-      workOff().catch((error: unknown) => work.fail(error));
+      working.wake();
     },
     drain: async () => {
       draining.abort();
       waiting.length = 0;
-      // What it fails at is told by `workOff`.
+      // `working` tells of its failures.
       await writing.catch(() => undefined);
     },
   };
@@ -177,19 +168,15 @@ function createPartitionCount(
 
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
-/** Writes pieces, counts what was written, and tells of what was given up. */
+/** Writes pieces, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, topic: string): Writer {
-  const { producer, clock, metrics } = deps;
-  const recordsOut = metrics.recordsOut.bind({ stage });
-  const writer = letterWriter(producer, clock, topic, (count) => recordsOut.inc(count));
+  const writer = letterWriter(deps, stage, topic);
   const report = createReport(deps);
   const tell = countLetters(deps);
   return {
     troubles: writer.troubles,
     write: async (piece) => {
-      const written = await writer.write(piece.records, piece.letters, (refused) =>
-        tooLargeLetters(piece, refused, topic, clock.nowMs()),
-      );
+      const written = await writer.write(piece.requests, piece.givenUp);
       report(piece, written.refused);
       tell(written.letters);
     },

@@ -1,6 +1,6 @@
 /**
- * The log line of an attempt, `delivery.attempted` (SPEC 8.4). Endpoints are named by their keys,
- * since a URL may hold a secret; there is no payload and no user id in it.
+ * The log line of an attempt, `delivery.attempted` (docs/delivery.md#log-lines). Endpoints are
+ * named by their keys, since a URL may hold a secret. The line has no payload and no user id.
  *
  *   the attempt                                     level
  *   a request timed out or met a bad certificate    error

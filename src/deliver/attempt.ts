@@ -1,5 +1,5 @@
 /**
- * One HTTP request of an attempt, as the rest of deliver sees it: what is sent, what comes back.
+ * One HTTP request of an attempt, as the rest of deliver sees it: the request and its result.
  * `http.ts` sends it for real; simulations put scripted endpoints in its place.
  */
 
@@ -34,7 +34,7 @@ export const CAUSES = [
 
 export type Cause = (typeof CAUSES)[number];
 
-/** What came of one request. */
+/** The result of one request. */
 export type HttpResult =
   | {
       readonly kind: "response";

@@ -1,11 +1,12 @@
 /**
- * The circuit breaker of one endpoint: spaces attempts at an endpoint that keeps failing, so that
- * its deliveries wait in delay topics instead of in line.
+ * The circuit breaker of one endpoint. While the endpoint keeps failing its deliveries wait, and one
+ * at a time finds out whether it is back.
  *
  *   state      leaves it                                          for
  *   closed     20 failures in a row, the first one 1 s ago        open, 5 s
  *   open       its time is over, and a delivery comes             probing
- *   open       a delivery that went out all the same succeeds     ramping, 2 at a time
+ *   open       a retry that came before that is accepted          ramping, 2 at a time
+ *              or rejected
  *   probing    the probe is accepted or rejected                  ramping, 2 at a time
  *   probing    the probe fails                                    open, twice as long, at most 60 s
  *   ramping    another request succeeds                           ramping, one more at a time
@@ -14,19 +15,21 @@
  *   ramping    eight requests fail in a row                       open, 5 s
  *   any        an answer to a request from before it opened       the same state
  *
- *   a delivery meets   is
- *   closed             sent
- *   open               kept away until the time is over: parked, without using up an attempt; sent
- *                      all the same if it was kept away often enough
- *   probing            waiting for the probe's answer
- *   ramping            sent while there is room, else waiting for an answer
- *   any of these       sent, if it is its last attempt
+ *   meets      the line                                a retry: an attempted delivery that is due
+ *   closed     goes                                    goes
+ *   open       is away until the time is over          goes, one at a time: each is a probe
+ *   probing    waits for the probe's answer            the same
+ *   ramping    goes while there is room, else waits    the same
+ *              for an answer
+ *
+ * A retry that fails while its endpoint's breaker is open changes nothing: the time of the next
+ * probe stays, so that many of them neither hasten it nor put it off.
  *
  * A failure is what is tried again (5xx, 408, 425, 429, no response). An endpoint that rejects a
  * call is alive. Doubling the pause, adding one place for each success and halving them once for
- * what was lost together are the schedules of TCP's retransmission and congestion control: they find
- * a load that the other side bears without knowing it. But failures need not come of load: one that
- * fails now and then, whatever the load, is closed again by what succeeds, as it was before.
+ * what was lost together are the schedules of TCP's retransmission and congestion control: they
+ * find a load that the other side bears without knowing it. But failures need not come of load: one
+ * that fails now and then, whatever the load, is closed again by what succeeds, as it was before.
  *
  * Core: the caller gives the time and counts nothing itself. `admit` and `settle` go in pairs.
  */
@@ -43,13 +46,8 @@ const RAMP_FAILURES_TO_OPEN = 8;
 
 export type BreakerState = "closed" | "open" | "probing" | "ramping";
 
-/**
- * How much a delivery's time presses:
- *   no         it can be parked, and was not kept away often
- *   kept-away  it was kept away often enough (`isKeptAwayLongEnough`)
- *   last       what is left of its window has room for this attempt alone
- */
-export type Urgency = "no" | "kept-away" | "last";
+/** Whether a delivery comes from its destination's line, or was attempted before and is due again. */
+export type Turn = "line" | "retry";
 
 export type Admission =
   /** Send it, and give the ticket back to `settle`. */
@@ -73,7 +71,9 @@ export class Breaker {
   #places = RAMP_FIRST;
   #underWay = 0;
   #succeededAgain = 0;
-  /** Rises when it opens and when places are halved. Tickets are its value, or `~value` uncounted. */
+  /** A retry is under way while it is open. */
+  #isTried = false;
+  /** Rises when it opens and when places are halved. Tickets are its value; `~value` of such a retry. */
   #mark = 0;
   #openedAt = 0;
   #halvedAt = 0;
@@ -88,14 +88,15 @@ export class Breaker {
     return this.#state;
   }
 
-  admit(nowMs: number, urgency: Urgency): Admission {
+  admit(nowMs: number, turn: Turn): Admission {
+    if (this.mustWait()) return { kind: "wait" };
     if (this.#state === "open") {
       if (this.#isAway(nowMs)) {
-        return urgency === "no" ? { kind: "away", untilMs: this.#untilMs } : this.#goUncounted();
+        if (turn === "line") return { kind: "away", untilMs: this.#untilMs };
+        this.#isTried = true;
+        return { kind: "go", ticket: ~this.#mark };
       }
       this.#state = "probing";
-    } else if (this.mustWait()) {
-      return urgency === "last" ? this.#goUncounted() : { kind: "wait" };
     }
     this.#underWay += 1;
     return { kind: "go", ticket: this.#mark };
@@ -104,28 +105,24 @@ export class Breaker {
   /** Each admitted request once. Returns the state it changed to, or null. */
   settle(ticket: Ticket, isSuccess: boolean, nowMs: number): BreakerState | null {
     if (ticket < 0) {
-      const isNews = this.#state === "open" && isSuccess && ~ticket >= this.#openedAt;
-      return isNews ? this.#ramp() : null;
+      if (this.#state !== "open" || ~ticket < this.#openedAt) return null;
+      this.#isTried = false;
+      return isSuccess ? this.#ramp() : null;
     }
     if (ticket < this.#openedAt) return null;
     this.#underWay -= 1;
     return isSuccess ? this.#succeeded() : this.#failed(ticket, nowMs);
   }
 
-  /** Until when the endpoint is to be left alone; 0 when it need not be. */
+  /** Until when the line is to leave the endpoint alone; 0 when it need not. */
   awayUntilMs(nowMs: number): number {
     return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
   }
 
-  /** Whether `admit` would say `wait` to a delivery whose last attempt it is not. */
+  /** Whether `admit` would say `wait`. */
   mustWait(): boolean {
     if (this.#state === "ramping") return this.#underWay >= this.#places;
-    return this.#state === "probing";
-  }
-
-  /** Beside the probe, and beyond the places of a ramp. */
-  #goUncounted(): Admission {
-    return { kind: "go", ticket: ~this.#mark };
+    return this.#state === "probing" || this.#isTried;
   }
 
   /** Never for longer than it once said: the clock may have been set back. */
@@ -165,6 +162,7 @@ export class Breaker {
     this.#untilMs = nowMs + this.#openMs;
     this.#failures = 0;
     this.#underWay = 0;
+    this.#isTried = false;
     this.#mark += 1;
     this.#openedAt = this.#mark;
     this.#state = "open";
@@ -174,6 +172,7 @@ export class Breaker {
   #ramp(): BreakerState {
     this.#failures = 0;
     this.#openMs = 0;
+    this.#isTried = false;
     this.#places = RAMP_FIRST;
     this.#succeededAgain = 1;
     this.#state = "ramping";
@@ -186,18 +185,4 @@ export class Breaker {
     this.#state = "closed";
     return this.#state;
   }
-}
-
-/**
- * Whether a delivery goes out although its endpoint's breaker is open. A breaker only spaces
- * attempts, so that every delivery is requested several times in its window: at most two parkings
- * without an attempt come between two attempts, and at most a quarter of the window, which counts
- * where a parked delivery comes back behind a long backlog.
- *
- * @param parked times parked, with and without an attempt
- * @param attempts attempts made
- * @param ageShare how much of its window is over, 0 to 1
- */
-export function isKeptAwayLongEnough(parked: number, attempts: number, ageShare: number): boolean {
-  return parked - attempts >= 2 * (attempts + 1) || ageShare * 4 >= attempts + 1;
 }

@@ -1,6 +1,6 @@
 /**
- * Why there was no response, from the code of the error that ended a request. SPEC 8.4 wants
- * certificate errors told apart from outages.
+ * Why there was no response, from the code of the error that ended a request. Certificate
+ * errors are told apart from outages (docs/delivery.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns
@@ -15,7 +15,7 @@
  *   ERR_TLS_CERT_ALTNAME_INVALID                     tls-wrong-host
  *   unsupported protocol, protocol version alert     tls-protocol: older than TLS 1.2
  *   other certificate and TLS errors                 tls
- *   HPE_*, headers too large, wrong content-length   protocol
+ *   HPE_*, ANSWER_TOO_LONG, wrong content-length     protocol
  *   any other                                        other
  */
 
@@ -51,7 +51,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   // OpenSSL knows more reasons than Node has names for.
   UNSPECIFIED: "tls",
   EPROTO: "tls",
-  UND_ERR_HEADERS_OVERFLOW: "protocol",
+  ANSWER_TOO_LONG: "protocol",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
 };
 

@@ -1,5 +1,5 @@
 /**
- * Decides what becomes of a delivery after an attempt (SPEC 8.5, 8.6). `outcome.ts` judges each
+ * Decides about a delivery after an attempt (docs/delivery.md#waiting). `outcome.ts` judges each
  * request, `park.ts` chooses the delay.
  *
  *   endpoints requested                        decision
@@ -9,7 +9,7 @@
  *   any, all rejected, now or before           dead letter, rejected
  *   every, each on its own                     accepted: nothing; to try again: parked with its
  *                                              endpoint's key, or expired; rejected: dead letter;
- *                                              held: parked with its key
+ *                                              held: parked with its key, for at most 2 minutes
  *
  * A rejection is noted in the delivery, so that with `any` only the others are tried again.
  */
@@ -20,8 +20,8 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
 import { judge, type Outcome } from "./outcome.ts";
-import { delayAfterAttempt, delayWithin, delayWithoutAttempt, type RetryPolicy } from "./park.ts";
-import { allRejected, expired, type Output, parked } from "./plan.ts";
+import { allRejected, expired, type Output, parked } from "./output.ts";
+import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./park.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
@@ -31,13 +31,12 @@ export interface EndpointResult {
 /** The endpoint was left alone: a failure without a request. */
 export interface Held {
   readonly kind: "held";
-  readonly untilMs: number;
 }
 
 export type DecisionName = "accepted" | "parked" | "rejected" | "expired";
 
 export interface Decision {
-  /** What logs and metrics say. With `every`, the least final one. */
+  /** The decision's name in logs and metrics. With `every`, the least final one. */
   readonly name: DecisionName;
   /** Records to write before the one in hand is finished; none when all is delivered. */
   readonly outputs: readonly Output[];
@@ -77,12 +76,9 @@ export function decide(
     if (result.kind !== "held") {
       return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
     }
-    const waitMs = result.untilMs - nowMs;
     const endAtMs = endOf(delivery, policy, nowMs);
-    const delayMs =
-      delayWithoutAttempt(policy, waitMs, nowMs, endAtMs) ??
-      delayWithin(policy, waitMs, nowMs, endAtMs);
-    return parked({ ...delivery, endpoint }, delayMs, result.untilMs, nowMs);
+    const delayMs = delayOfShare(policy, delivery.parked, nowMs, endAtMs);
+    return parked({ ...delivery, endpoint }, delayMs, null, nowMs);
   });
   return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
 }
@@ -101,8 +97,8 @@ function decideAny(
   if (configured.every((key) => rejected.includes(key))) return only(allRejected(delivery));
   const askedMs = longestRetryAfter(judged);
   const endAtMs = endOf(delivery, policy, nowMs);
-  const delayMs = delayAfterAttempt(policy, delivery.parked, askedMs, nowMs, endAtMs);
-  if (delayMs === null) return only(expired(delivery, policy));
+  const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
+  if (delayMs === null) return only(expired(delivery, policy, null));
   return only(parked(delivery, delayMs, nowMs + askedMs, nowMs));
 }
 

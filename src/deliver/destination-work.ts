@@ -3,8 +3,9 @@
  * ports: simulations run it on a manual clock.
  *
  *   a delivery                     then
- *   taken                          waits for its key, for room under `concurrency`, for its rate
- *   starts                         `plan.ts` decides: attempt, park or dead letter
+ *   taken                          waits for its key, for its endpoints, for room under
+ *                                  `concurrency` (`waiting-deliveries.ts`), for its rate
+ *   starts                         `prepare.ts` decides: attempt, wait, park or dead letter
  *   is attempted                   all its requests run to their end; `decide.ts` decides
  *   accepted                       its offset is finished at once
  *   replaced by other records      its offset is finished when they are acknowledged; its key and
@@ -14,38 +15,35 @@
 
 import assert from "node:assert/strict";
 
-import { type Delivery, readDelivery } from "../domain/delivery.ts";
+import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import type { IncomingRecord } from "../domain/record.ts";
+import type { PartitionHandler } from "../kafka/port.ts";
 import type { HttpResult } from "./attempt.ts";
-import type { Ticket } from "./breaker.ts";
-import { decide, type EndpointResult } from "./decide.ts";
+import type { Ticket, Turn } from "./breaker.ts";
+import { decide, type EndpointResult, type Held } from "./decide.ts";
 import { EndpointGates } from "./endpoint-gates.ts";
+import { type Finishing, OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
-import { type Plan, plan } from "./plan.ts";
+import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
 import { type LetterTopics, letter, type Replacement, replacement } from "./replacement.ts";
 import { requestTo, sharedRequest } from "./request.ts";
-import { createSchedule } from "./schedule.ts";
-import { parseWebhook, roundsIntegers } from "./webhook.ts";
-import type { OwnedPartition, PartitionWork, WorkPorts } from "./work-ports.ts";
+import { RequestRate } from "./request-rate.ts";
+import { Turns } from "./turns.ts";
+import { WaitingDeliveries } from "./waiting-deliveries.ts";
+import { roundsIntegers } from "./webhook.ts";
+import type { LineHeld, WorkPorts } from "./work-ports.ts";
 
-/** Most deliveries parked without an attempt; SPEC section 8.6. */
-const PARKED_PER_SECOND = 1_000;
 /** Far below what is kept free of the window for a last attempt (`park.ts`). */
 const RELEASE_EVERY_MS = 500;
+/** A longer wait for an endpoint is looked at again then, in case the clock was set. */
+const LOOK_AGAIN_MAX_MS = 60_000;
 
-interface Owner {
-  readonly partition: OwnedPartition;
-  /** Deliveries started and not finished. */
-  underWay: number;
-  isDraining: boolean;
-  onIdle: (() => void)[];
-}
+const HELD: Held = { kind: "held" };
 
 interface Item {
-  readonly owner: Owner;
+  readonly owner: OwnedWork;
   readonly key: string | null;
   readonly record: IncomingRecord;
   behind: Item | null;
@@ -59,8 +57,6 @@ interface Attempt {
   pending: number;
 }
 
-type PlannedAttempt = Extract<Plan, { kind: "attempt" }>;
-
 export class DestinationWork {
   readonly #destination: WebhookDestination;
   readonly #policy: RetryPolicy;
@@ -68,15 +64,14 @@ export class DestinationWork {
   readonly #ports: WorkPorts;
   readonly #endpointKeys: readonly EndpointKey[];
   readonly #gates: EndpointGates<Item>;
-  readonly #schedule = createSchedule<Item>();
-  readonly #requestRate: RateLimiter | null;
-  readonly #parkRate = createRateLimiter(PARKED_PER_SECOND);
-  #inFlight = 0;
-  #partitions = 0;
-  /** Next in turn, but a rate makes it wait. */
-  #limited: Item | undefined;
-  #isWaiting = false;
+  readonly #turns: Turns;
+  readonly #waiting: WaitingDeliveries<Item>;
+  readonly #rate: RequestRate;
+  /** The next one in turn waits for its rate. */
+  #isLimited = false;
   #isReleasing = false;
+  /** When the line is looked at again that is held now. */
+  #heldUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     destination: WebhookDestination,
@@ -91,40 +86,37 @@ export class DestinationWork {
     this.#endpointKeys = destination.endpoints.map(({ key }) => key);
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, windowMs: policy.windowMs };
-    this.#gates = new EndpointGates(this.#endpointKeys, limits, ports.onBreaker);
-    this.#requestRate = requestsPerSecond === null ? null : createRateLimiter(requestsPerSecond);
+    const gates = new EndpointGates<Item>(this.#endpointKeys, limits, ports.onBreaker);
+    this.#gates = gates;
+    this.#turns = new Turns(concurrency, policy.delaysMs.at(-1) ?? 0);
+    const isStill = stillness(destination) !== null;
+    this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, (untilMs) =>
+      this.#lookAgain(untilMs),
+    );
+    this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
   }
 
   /** Works on a partition for the time that this process owns it. */
-  own(partition: OwnedPartition): PartitionWork {
-    const owner: Owner = { partition, underWay: 0, isDraining: false, onIdle: [] };
-    this.#owns(1);
+  own(partition: Finishing, turn: Turn): PartitionHandler {
+    const owner = new OwnedWork(partition, turn);
+    this.#rate.owns(1);
     return {
       take: (records) => {
         if (owner.isDraining) return;
+        if (turn === "retry") this.#turns.expectRetries(this.#ports.nowMs());
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
-          this.#schedule.add({ owner, key, record, behind: null, after: null });
+          this.#waiting.add({ owner, key, record, behind: null, after: null });
         }
         this.#pump();
       },
       drain: () => {
-        if (!owner.isDraining) this.#owns(-1);
+        if (!owner.isDraining) this.#rate.owns(-1);
         owner.isDraining = true;
-        this.#schedule.drop(owner);
-        if (owner.underWay === 0) return Promise.resolve();
-        return new Promise((resolve) => owner.onIdle.push(resolve));
+        this.#waiting.drop(owner);
+        return owner.idle();
       },
     };
-  }
-
-  /** The rate is the destination's: this process has the share of the partitions that it owns. */
-  #owns(change: 1 | -1): void {
-    this.#partitions += change;
-    const { requestsPerSecond } = this.#destination;
-    if (requestsPerSecond === null || this.#partitions === 0) return;
-    const share = Math.min(1, this.#partitions / this.#ports.partitions);
-    this.#requestRate?.setRate(requestsPerSecond * share);
   }
 
   /** Endpoints that are left alone by their breakers now. */
@@ -132,42 +124,71 @@ export class DestinationWork {
     return this.#gates.openEndpoints();
   }
 
+  /** Why the line is held now; null: it is not. */
+  lineHeld(): LineHeld | null {
+    const still = stillness(this.#destination);
+    if (still !== null) return still;
+    const state = this.#gates.line(this.#ports.nowMs());
+    return state.kind === "held" ? state.because : null;
+  }
+
   #pump(): void {
-    while (!this.#isWaiting && this.#inFlight < this.#destination.concurrency) {
-      const item = this.#limited ?? this.#gates.released() ?? this.#schedule.next();
+    while (!this.#isLimited) {
+      const nowMs = this.#ports.nowMs();
+      const item = this.#waiting.next(nowMs);
       if (item === undefined) return;
-      this.#limited = undefined;
-      if (!item.owner.isDraining) this.#consider(item);
+      if (!item.owner.isDraining) this.#consider(item, nowMs);
     }
   }
 
-  #consider(item: Item): void {
-    const { record } = item;
+  /** The line is held until then. */
+  #lookAgain(untilMs: number): void {
     const nowMs = this.#ports.nowMs();
-    const parsed = readDelivery(record);
-    if (parsed.kind === "invalid") {
-      this.#replace(item, [letter(record, "invalid-call", parsed.error, this.#topics, nowMs)]);
-      return;
-    }
+    const atMs = Math.min(untilMs, nowMs + LOOK_AGAIN_MAX_MS);
+    if (this.#heldUntilMs > nowMs && this.#heldUntilMs <= atMs) return;
+    this.#heldUntilMs = atMs;
+    this.#ports.after(atMs - nowMs, () => {
+      // A timer may be early by the clock that is asked: then this is called again.
+      this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+      this.#pump();
+    });
+  }
+
+  #consider(item: Item, nowMs: number): void {
+    const { record, owner } = item;
     const gates = this.#gates.at(nowMs);
-    const planned = plan(parsed.delivery, this.#destination, this.#policy, nowMs, gates);
-    if (planned.kind === "attempt") {
-      this.#considerAttempt(item, planned, nowMs);
-    } else if (planned.kind === "dead-letter" || this.#goes(item, this.#parkRate, 1, nowMs)) {
-      this.#replace(item, [replacement(planned, record, this.#topics, nowMs)]);
+    const prepared = prepare(record, this.#destination, this.#policy, nowMs, gates, owner.turn);
+    switch (prepared.kind) {
+      case "unreadable":
+        this.#replace(item, [letter(record, "invalid-call", prepared.error, this.#topics, nowMs)]);
+        return;
+      case "dead-letter":
+      case "park":
+        this.#replace(item, [replacement(prepared, record, this.#topics, nowMs)]);
+        return;
+      case "wait":
+        this.#wait(item, prepared.endpoint, prepared.untilMs);
+        return;
+      case "attempt":
+        this.#considerAttempt(item, prepared, nowMs);
     }
   }
 
-  #considerAttempt(item: Item, planned: PlannedAttempt, nowMs: number): void {
-    const { endpoints, urgency } = planned;
+  #considerAttempt(item: Item, prepared: PreparedAttempt, nowMs: number): void {
+    const { endpoints, otherwise } = prepared;
     const mustWait = ({ key }: Endpoint) => this.#gates.mustWait(key);
     const [first] = endpoints;
-    if (urgency !== "last" && first !== undefined && endpoints.every(mustWait)) {
-      this.#gates.wait(first.key, item, planned.lastAfterMs);
-      this.#releaseInTime();
-    } else if (this.#goes(item, this.#requestRate, endpoints.length, nowMs)) {
-      this.#start(item, planned, nowMs);
+    if (first !== undefined && endpoints.every(mustWait)) {
+      if (otherwise === null) this.#wait(item, first.key, prepared.untilMs);
+      else this.#replace(item, [replacement(otherwise, item.record, this.#topics, nowMs)]);
+    } else if (this.#goes(item, endpoints.length, nowMs)) {
+      this.#start(item, prepared, nowMs);
     }
+  }
+
+  #wait(item: Item, endpoint: EndpointKey, untilMs: number): void {
+    this.#gates.wait(endpoint, item, untilMs);
+    this.#releaseInTime();
   }
 
   /** Looks after those that wait at gates, for as long as there are any. */
@@ -181,41 +202,31 @@ export class DestinationWork {
     });
   }
 
-  /** Whether a rate lets an item go now; else it waits, and all others with it. */
-  #goes(item: Item, rate: RateLimiter | null, count: number, nowMs: number): boolean {
-    const waitMs = rate?.take(nowMs, count) ?? 0;
+  /** Whether the rate lets an item go now; else it waits, and all others with it. */
+  #goes(item: Item, requests: number, nowMs: number): boolean {
+    const waitMs = this.#rate.take(nowMs, requests);
     if (waitMs === 0) return true;
-    this.#limited = item;
-    this.#isWaiting = true;
+    this.#waiting.putBack(item);
+    this.#isLimited = true;
     this.#ports.after(waitMs, () => {
-      this.#isWaiting = false;
+      this.#isLimited = false;
       this.#pump();
     });
     return false;
   }
 
-  #start(item: Item, planned: PlannedAttempt, nowMs: number): void {
-    const { record } = item;
-    const parsed = parseWebhook(record.value);
-    if (parsed.kind === "refused") {
-      const { reason, error } = parsed;
-      const output = { kind: "dead-letter", reason, error, delivery: planned.delivery } as const;
-      this.#replace(item, [replacement(output, record, this.#topics, nowMs)]);
-      return;
-    }
-    const { delivery, endpoints, held, urgency } = planned;
-    if (delivery.attempt === 0 && roundsIntegers(parsed.text)) this.#ports.onRounded();
-    this.#inFlight += 1;
-    item.owner.underWay += 1;
+  #start(item: Item, prepared: PreparedAttempt, nowMs: number): void {
+    const { delivery, endpoints, held, webhook, text } = prepared;
+    if (delivery.attempt === 0 && roundsIntegers(text)) this.#ports.onRounded();
+    const { turn } = item.owner;
+    this.#turns.started(turn);
+    item.owner.begin();
     this.#ports.onStart();
-    const leftAlone = ({ key }: Endpoint): EndpointResult => {
-      const untilMs = this.#gates.awayUntilMs(key, nowMs);
-      return { endpoint: key, result: { kind: "held", untilMs } };
-    };
+    const leftAlone = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: HELD });
     const attempt: Attempt = { item, delivery, results: held.map(leftAlone), pending: 0 };
-    const shared = sharedRequest(this.#destination, parsed.webhook, delivery, nowMs);
+    const shared = sharedRequest(this.#destination, webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
-      const ticket = this.#gates.admit(endpoint.key, nowMs, urgency);
+      const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
       if (ticket === null) {
         attempt.results.push(leftAlone(endpoint));
         continue;
@@ -247,18 +258,18 @@ export class DestinationWork {
       this.#policy,
       endedAtMs,
     );
-    this.#inFlight -= 1;
+    this.#turns.ended(item.owner.turn);
     this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
     const { outputs } = decision;
     if (outputs.length === 0) {
-      this.#schedule.end(item);
-      this.#finish(item.owner, item.record.offset);
+      this.#waiting.end(item);
+      item.owner.finish(item.record.offset);
     } else {
-      item.owner.underWay -= 1;
       this.#replace(
         item,
         outputs.map((output) => replacement(output, item.record, this.#topics, endedAtMs)),
       );
+      item.owner.leave();
     }
     this.#pump();
   }
@@ -268,22 +279,14 @@ export class DestinationWork {
     const { owner } = item;
     // Kept for as long as the write takes, unlike the record.
     const { offset } = item.record;
-    owner.underWay += 1;
-    this.#schedule.end(item);
+    owner.begin();
+    if (replacements.some(({ kind }) => kind === "park")) {
+      this.#turns.expectRetries(this.#ports.nowMs());
+    }
+    this.#waiting.end(item);
     this.#ports.write(replacements, (isWritten) => {
-      if (isWritten) this.#finish(owner, offset);
-      else this.#leave(owner);
+      if (isWritten) owner.finish(offset);
+      else owner.leave();
     });
-  }
-
-  #finish(owner: Owner, offset: number): void {
-    owner.partition.finish(offset);
-    this.#leave(owner);
-  }
-
-  #leave(owner: Owner): void {
-    owner.underWay -= 1;
-    if (owner.underWay > 0) return;
-    for (const then of owner.onIdle.splice(0)) then();
   }
 }

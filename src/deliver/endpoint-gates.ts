@@ -1,14 +1,32 @@
 /**
- * What stands between a destination's deliveries and each of its endpoints: the breaker, and what
- * the endpoint has asked for by `Retry-After`. Keeps the deliveries that met a probe under way or a
- * ramp without room, until there is an answer, or until it is time for their last attempt.
+ * The gates between a destination's deliveries and each of its endpoints: the breaker, and the time
+ * that the endpoint has asked for by `Retry-After`.
+ *
+ *   the endpoints                                       the line
+ *   one may be asked                                    goes
+ *   none may, and an answer of one is waited for        waits for it
+ *   all are away                                        is held until the first of them is not
+ *
+ * A delivery whose endpoints may not be asked is kept here until one may, or until its time.
  */
 
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
-import { Breaker, type BreakerState, type Ticket, type Urgency } from "./breaker.ts";
+import { Breaker, type BreakerState, type Ticket, type Turn } from "./breaker.ts";
 import { judge } from "./outcome.ts";
-import type { Gates } from "./plan.ts";
+import type { Gates } from "./prepare.ts";
+
+export type LineState =
+  | { readonly kind: "goes" }
+  | { readonly kind: "waits" }
+  | {
+      readonly kind: "held";
+      readonly untilMs: number;
+      readonly because: "breaker" | "retry-after";
+    };
+
+const GOES: LineState = { kind: "goes" };
+const WAITS: LineState = { kind: "waits" };
 
 interface Waiting<Item> {
   readonly item: Item;
@@ -16,13 +34,14 @@ interface Waiting<Item> {
 }
 
 interface Gate<Item> {
+  readonly key: EndpointKey;
   readonly breaker: Breaker;
   heldUntilMs: number;
   waiting: Waiting<Item>[];
 }
 
 export class EndpointGates<Item> {
-  readonly #gates = new Map<EndpointKey, Gate<Item>>();
+  readonly #gates: readonly Gate<Item>[];
   readonly #windowMs: number;
   readonly #onState: (endpoint: EndpointKey, state: BreakerState) => void;
   #waiting = 0;
@@ -36,44 +55,67 @@ export class EndpointGates<Item> {
   ) {
     this.#windowMs = options.windowMs;
     this.#onState = onState;
-    for (const endpoint of endpoints) {
+    this.#gates = endpoints.map((key) => {
       const breaker = new Breaker(options.concurrency);
-      this.#gates.set(endpoint, { breaker, heldUntilMs: 0, waiting: [] });
-    }
+      return { key, breaker, heldUntilMs: 0, waiting: [] };
+    });
   }
 
-  /** For `plan`, at this moment. */
+  /** For `prepare`, at this moment. */
   at(nowMs: number): Gates {
     return {
-      heldUntilMs: (endpoint) => {
-        const untilMs = this.#gates.get(endpoint)?.heldUntilMs ?? 0;
-        // Nobody is held for longer: the clock was set back.
-        return untilMs - nowMs > this.#windowMs ? 0 : untilMs;
-      },
-      openUntilMs: (endpoint) => this.#gates.get(endpoint)?.breaker.awayUntilMs(nowMs) ?? 0,
+      heldUntilMs: (endpoint) => this.#heldUntilMs(this.#find(endpoint), nowMs),
+      openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.awayUntilMs(nowMs) ?? 0,
+      isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",
     };
+  }
+
+  line(nowMs: number): LineState {
+    let held: LineState | null = null;
+    let untilMs = Number.POSITIVE_INFINITY;
+    let mustWait = false;
+    for (const gate of this.#gates) {
+      const askedMs = this.#heldUntilMs(gate, nowMs);
+      const openMs = gate.breaker.awayUntilMs(nowMs);
+      const awayMs = Math.max(askedMs, openMs);
+      if (awayMs <= nowMs) {
+        if (!gate.breaker.mustWait()) return GOES;
+        mustWait = true;
+      } else if (awayMs < untilMs) {
+        untilMs = awayMs;
+        held = { kind: "held", untilMs, because: openMs < askedMs ? "retry-after" : "breaker" };
+      }
+    }
+    return mustWait || held === null ? WAITS : held;
+  }
+
+  /** Whether a breaker's time is over, and what goes next is the probe. */
+  isProbeDue(nowMs: number): boolean {
+    return this.#gates.some(
+      ({ breaker }) => breaker.state === "open" && breaker.awayUntilMs(nowMs) === 0,
+    );
   }
 
   /** When the endpoint may be asked again, as far as is known now; 0: at once. */
   awayUntilMs(endpoint: EndpointKey, nowMs: number): number {
-    const { heldUntilMs, openUntilMs } = this.at(nowMs);
-    return Math.max(heldUntilMs(endpoint), openUntilMs(endpoint));
+    const gate = this.#find(endpoint);
+    return Math.max(this.#heldUntilMs(gate, nowMs), gate?.breaker.awayUntilMs(nowMs) ?? 0);
   }
 
   /** Whether a delivery has to wait for an answer that is under way. */
   mustWait(endpoint: EndpointKey): boolean {
-    return this.#gates.get(endpoint)?.breaker.mustWait() ?? false;
+    return this.#find(endpoint)?.breaker.mustWait() ?? false;
   }
 
-  /** Keeps an item until the endpoint's answer is there, or `release` is called after `untilMs`. */
+  /** Keeps an item until the endpoint may be asked, or `release` is called after `untilMs`. */
   wait(endpoint: EndpointKey, item: Item, untilMs: number): void {
-    this.#gates.get(endpoint)?.waiting.push({ item, untilMs });
+    this.#find(endpoint)?.waiting.push({ item, untilMs });
     this.#waiting += 1;
   }
 
   /** Lets those go that have waited until their time. Returns whether any are kept. */
   release(nowMs: number): boolean {
-    for (const gate of this.#gates.values()) {
+    for (const gate of this.#gates) {
       const isDue = ({ untilMs }: Waiting<Item>) => nowMs > untilMs;
       if (!gate.waiting.some(isDue)) continue;
       for (const { item } of gate.waiting.filter(isDue)) this.#due.push(item);
@@ -82,36 +124,51 @@ export class EndpointGates<Item> {
     return this.#waiting > this.#due.length;
   }
 
-  /** An item that need not wait any more. */
-  released(): Item | undefined {
-    if (this.#waiting === 0) return undefined;
+  /** One that has waited until its time. */
+  due(): Item | undefined {
     const due = this.#due.shift();
-    if (due !== undefined) {
+    if (due !== undefined) this.#waiting -= 1;
+    return due;
+  }
+
+  /** One whose endpoint may be asked now. */
+  released(nowMs: number): Item | undefined {
+    if (this.#waiting === 0) return undefined;
+    for (const gate of this.#gates) {
+      if (gate.waiting.length === 0 || gate.breaker.mustWait()) continue;
+      if (this.#heldUntilMs(gate, nowMs) > nowMs) continue;
       this.#waiting -= 1;
-      return due;
-    }
-    for (const { breaker, waiting } of this.#gates.values()) {
-      if (waiting.length === 0 || breaker.mustWait()) continue;
-      this.#waiting -= 1;
-      return waiting.shift()?.item;
+      return gate.waiting.shift()?.item;
     }
     return undefined;
   }
 
+  /** Keeps only some of those that wait. */
+  keep(isKept: (item: Item) => boolean): void {
+    this.#waiting = 0;
+    const due = this.#due.splice(0).filter(isKept);
+    this.#due.push(...due);
+    for (const gate of this.#gates) {
+      gate.waiting = gate.waiting.filter(({ item }) => isKept(item));
+      this.#waiting += gate.waiting.length;
+    }
+    this.#waiting += due.length;
+  }
+
   /** Null: the endpoint is to be left alone now. */
-  admit(endpoint: EndpointKey, nowMs: number, urgency: Urgency): Ticket | null {
-    const gate = this.#gates.get(endpoint);
+  admit(endpoint: EndpointKey, nowMs: number, turn: Turn): Ticket | null {
+    const gate = this.#find(endpoint);
     if (gate === undefined) return null;
     const before = gate.breaker.state;
-    const admission = gate.breaker.admit(nowMs, urgency);
+    const admission = gate.breaker.admit(nowMs, turn);
     const after = gate.breaker.state;
     if (after !== before) this.#onState(endpoint, after);
     return admission.kind === "go" ? admission.ticket : null;
   }
 
-  /** What an admitted request has come to. */
+  /** The result of an admitted request. */
   settle(endpoint: EndpointKey, ticket: Ticket, result: HttpResult, nowMs: number): void {
-    const gate = this.#gates.get(endpoint);
+    const gate = this.#find(endpoint);
     if (gate === undefined) return;
     const outcome = judge(result, nowMs);
     const state = gate.breaker.settle(ticket, outcome.kind !== "retry", nowMs);
@@ -123,8 +180,18 @@ export class EndpointGates<Item> {
 
   /** Endpoints that are left alone by their breakers now. */
   openEndpoints(): readonly EndpointKey[] {
-    return [...this.#gates]
-      .filter(([, { breaker }]) => breaker.state === "open")
-      .map(([key]) => key);
+    return this.#gates.filter(({ breaker }) => breaker.state === "open").map(({ key }) => key);
+  }
+
+  #heldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
+    const untilMs = gate?.heldUntilMs ?? 0;
+    // Nobody is held for longer: the clock was set back.
+    return untilMs - nowMs > this.#windowMs ? 0 : untilMs;
+  }
+
+  /** Of five at most. */
+  #find(endpoint: EndpointKey): Gate<Item> | undefined {
+    for (const gate of this.#gates) if (gate.key === endpoint) return gate;
+    return undefined;
   }
 }

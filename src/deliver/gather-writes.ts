@@ -1,6 +1,7 @@
 /**
- * Gathers what takes records' places, so that what comes within a moment shares requests to Kafka:
- * whatever is parked waits for seconds anyway, and a broken endpoint has up to 1,000 a second parked.
+ * Gathers the records that take others' places, so that records of one moment share requests to
+ * Kafka: parked ones wait for seconds anyway, and a broken endpoint has up to 1,000 a second
+ * parked.
  *
  *   a write comes           then
  *   none is waiting         it waits for the next tick (`tick.ts`), which all destinations share
@@ -15,7 +16,7 @@ import { untilTickMs } from "../domain/tick.ts";
 export type Ended = (isWritten: boolean) => void;
 
 /**
- * @param clock its sleep: when it ends, well or not, what is gathered goes.
+ * @param clock its sleep: the gathered records go when it ends, well or not.
  * @param write rejects when nothing more can be written.
  */
 export function gatherWrites<Item>(

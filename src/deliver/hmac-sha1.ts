@@ -11,15 +11,15 @@ import { createHmac, hash } from "node:crypto";
 
 const BLOCK_BYTES = 64;
 const DIGEST_BYTES = 20;
-const BODY_BYTES_MAX = 65_536;
+const BODY_MAX_BYTES = 65_536;
 
 interface Pads {
   readonly inner: Uint8Array;
   readonly outer: Uint8Array;
 }
 
-/** What is hashed, put together here: nothing of it outlives a call. */
-const message = Buffer.allocUnsafeSlow(BLOCK_BYTES + BODY_BYTES_MAX);
+/** The bytes to hash are put together here: nothing of it outlives a call. */
+const message = Buffer.allocUnsafeSlow(BLOCK_BYTES + BODY_MAX_BYTES);
 const padsOf = new Map<string, Pads>();
 
 /**
@@ -28,7 +28,7 @@ const padsOf = new Map<string, Pads>();
  * @param secret not empty; counts as its UTF-8 bytes. Its pads are kept for the process's life.
  */
 export function hmacSha1(body: Buffer, secret: string): string {
-  if (body.length > BODY_BYTES_MAX) return createHmac("sha1", secret).update(body).digest("hex");
+  if (body.length > BODY_MAX_BYTES) return createHmac("sha1", secret).update(body).digest("hex");
   let pads = padsOf.get(secret);
   if (pads === undefined) {
     pads = makePads(secret);

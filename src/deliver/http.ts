@@ -5,6 +5,8 @@
  *   the exchange comes to this                     result
  *   headers and body are there                     response
  *   64 KiB of body are there, and more comes       response; the connection is dropped
+ *   24 KiB of all else are there, the head too     response; the connection is dropped
+ *   24 KiB are there before the head has ended     no response, protocol; the connection is dropped
  *   the deadline passes, wherever it stands        no response, timeout; the connection is dropped
  *   the connection fails or ends too early         no response, with its cause
  *
@@ -26,6 +28,7 @@ import { type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import { AnswerTooLongError } from "../http/bound-answer.ts";
 import type { SocketOptions } from "../http/connect.ts";
 import {
   createDeadlines,
@@ -36,12 +39,12 @@ import {
 import {
   closeOrigin,
   createOrigin,
-  dropLane,
-  type Lane,
-  makeLane,
+  dropConnection,
+  type KeptConnection,
+  makeConnection,
   type Origin,
-  takeLane,
-} from "../http/lane.ts";
+  takeConnection,
+} from "../http/kept-connection.ts";
 import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
 import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -54,8 +57,8 @@ import type {
 } from "./attempt.ts";
 import { causeOf } from "./cause.ts";
 
-/** Response body that is read; SPEC section 8.2. */
-export const RESPONSE_BODY_BYTES_MAX = 65_536;
+/** Response body that is read; docs/delivery.md#attempts. */
+export const RESPONSE_BODY_MAX_BYTES = 65_536;
 
 export interface HttpOptions {
   /** At most 5 s. */
@@ -154,7 +157,7 @@ function sendOn(
   exchange.isSent = true;
 }
 
-/** One request on its lane. undici calls the `on` methods. */
+/** One request on its connection. undici calls the `on` methods. */
 class Exchange implements Dispatcher.DispatchHandler, Expiring {
   isSent = false;
   readonly #origin: Origin;
@@ -166,7 +169,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #status = 0;
   #retryAfter: string | null = null;
   #bodyBytes = 0;
-  #lane: Lane;
+  #kept: KeptConnection;
   #isUnwritten = false;
   #isSecond = false;
   #isSettled = false;
@@ -179,23 +182,26 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   ) {
     this.#origin = origin;
     this.#options = options;
-    this.#lane = takeLane(origin);
+    this.#kept = takeConnection(origin);
     this.#deadlines = deadlines;
     this.#done = done;
     this.#deadline = deadlines.set(this, this.#startedAtMs);
   }
 
   start(): void {
-    this.#lane.client.dispatch(this.#options, this);
+    this.#kept.client.dispatch(this.#options, this);
   }
 
   onRequestStart(): void {
-    this.#lane.start.awaits = true;
+    this.#kept.answer.begin();
   }
 
-  /** Called when it was written: what fails by now was refused whole by the operating system. */
+  /**
+   * Called when it was written: a failure by now is a write that the operating system refused
+   * whole.
+   */
   onRequestSent(): void {
-    const { socket } = this.#lane;
+    const { socket } = this.#kept;
     this.#isUnwritten = socket !== null && socket.errored !== null;
   }
 
@@ -204,7 +210,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // An interim one, of a head too long to be taken out before.
+    // An interim one that could not be told before, such as of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
     const retryAfter = headers["retry-after"];
@@ -213,7 +219,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > RESPONSE_BODY_BYTES_MAX) this.#settle(this.#response(), "drop");
+    this.#kept.answer.wasBody(chunk.length);
+    if (this.#bodyBytes > RESPONSE_BODY_MAX_BYTES) this.#settle(this.#response(), "drop");
   }
 
   onResponseEnd(): void {
@@ -222,13 +229,15 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#isUnwritten && !this.#isSecond && !this.#isSettled) this.#startAgain();
+    else if (error instanceof AnswerTooLongError && this.#status !== 0)
+      this.#settle(this.#response(), "drop");
     else this.#settle(this.#noResponse(causeOf(codeOf(error))), "drop");
   }
 
   #startAgain(): void {
     this.#isSecond = true;
-    dropLane(this.#origin, this.#lane);
-    this.#lane = makeLane(this.#origin);
+    dropConnection(this.#origin, this.#kept);
+    this.#kept = makeConnection(this.#origin);
     this.start();
   }
 
@@ -245,19 +254,19 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return { kind: "no-response", cause, durationMs: performance.now() - this.#startedAtMs };
   }
 
-  /** Only the first one counts: what undici says about a dropped connection is no news. */
+  /** Only the first one counts: undici's words about a dropped connection are no news. */
   #settle(result: HttpResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadlines.clear(this.#deadline);
-    if (connection === "keep") this.#origin.free.push(this.#lane);
-    else dropLane(this.#origin, this.#lane);
+    if (connection === "keep") this.#origin.free.push(this.#kept);
+    else dropConnection(this.#origin, this.#kept);
     // undici refuses some requests at once, and `send` promises to have returned first.
     if (this.isSent) this.#tell(result);
     else queueMicrotask(() => this.#tell(result));
   }
 
-  /** undici would swallow what is thrown here: a broken invariant has to end the process. */
+  /** undici would swallow an error thrown here: a broken invariant has to end the process. */
   #tell(result: HttpResult): void {
     try {
       this.#done(result);

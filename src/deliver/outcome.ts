@@ -1,5 +1,5 @@
 /**
- * Judges what came of one request (SPEC section 8.3).
+ * Judges the result of one request (docs/delivery.md#outcomes).
  *
  *   result                            outcome     Retry-After
  *   2xx                               accepted    -

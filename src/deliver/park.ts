@@ -1,6 +1,6 @@
 /**
- * Chooses how long a delivery waits (SPEC section 8.6). Times parked choose the tier; the last
- * tier repeats. `asked` is what `Retry-After` or a closed gate wants: the attempt not before then.
+ * Chooses how long a delivery waits (docs/delivery.md#waiting). Attempts made choose the tier; the
+ * last tier repeats. `asked` is what `Retry-After` wants: the attempt not before then.
  *
  *   after an attempt                                 wait
  *   the tier's delay ends past the window            none: expired
@@ -8,48 +8,59 @@
  *   asked for more                                   the first longer tier that covers it; the last tier, if none does
  *   ... and that tier ends past the window           the longest tier that ends within it
  *
- *   without an attempt (asked for later)             wait
+ *   its own `Retry-After` is not over                wait
  *   a tier covers it within the window               the first such tier
  *   none does                                        the longest tier that ends within the window
  *   not even the shortest ends within it             none: attempt now, it is the last one that fits
+ *
+ *   without an attempt (the share of an endpoint     wait
+ *   that is away)
+ *   parked so many times                             the tier of that number, but none above 2 minutes
+ *   ... and that tier ends past the window           the longest below it that ends within the window,
+ *                                                    else the shortest
  *
  * A delivery that is asked to wait past the window so comes closer to its end step by step, and
  * gets its last attempt there. These steps keep a margin of it free: a record that returned
  * a little late would otherwise miss the attempt it waited for.
  */
 
+/** So that an endpoint that is back has all of its share soon. */
+const SHARE_DELAY_MAX_MS = 120_000;
+
 export interface RetryPolicy {
-  /** By times parked; the last one repeats. At least one, never falling. */
+  /** By attempts made; the last one repeats. At least one, never falling. */
   readonly delaysMs: readonly number[];
-  /** From the first attempt or first parking. */
+  /** From the first attempt. */
   readonly windowMs: number;
 }
 
 /**
- * What is kept free of the window, so that a record that comes back late, or has to wait behind
- * others of its key that time out, still gets the attempt it waited for.
+ * The part of the window that is kept free. A record may come back late, or wait behind others of
+ * its key that time out. It still gets the attempt it waited for.
  */
 export function cutMarginMs({ windowMs }: RetryPolicy): number {
   return Math.max(1_000, Math.min(windowMs / 20, 20_000));
 }
 
-/** The delay to park for after an attempt, or null when the next attempt would be past `endAtMs`. */
+/**
+ * The delay to park for after an attempt, or null when the next attempt would be past `endAtMs`.
+ */
 export function delayAfterAttempt(
   policy: RetryPolicy,
-  parked: number,
+  attempts: number,
   askedMs: number,
   nowMs: number,
   endAtMs: number,
 ): number | null {
-  const tierMs = tierDelay(policy, parked);
+  const tierMs = tierDelay(policy, attempts - 1);
   if (nowMs + tierMs > endAtMs) return null;
   if (askedMs <= tierMs) return tierMs;
   const longer = reach(policy, Math.max(askedMs, tierMs), nowMs, endAtMs);
   return longer === null || longer < tierMs ? tierMs : longer;
 }
 
-/** The delay to park for without an attempt, or null when only an attempt now fits the window. */
-export function delayWithoutAttempt(
+/** The delay to park for until `askedMs` are over, or null when only an attempt now fits the window. */
+export function delayUntil(
   policy: RetryPolicy,
   askedMs: number,
   nowMs: number,
@@ -63,23 +74,23 @@ export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
   return endAtMs - cutMarginMs(policy) - tierDelay(policy, 0);
 }
 
-/** The longest tier up to `wantedMs` that ends within the window, else the shortest. */
-export function delayWithin(
+/** The delay to park the share of an endpoint that is away for; it was parked so many times. */
+export function delayOfShare(
   policy: RetryPolicy,
-  wantedMs: number,
+  parked: number,
   nowMs: number,
   endAtMs: number,
 ): number {
+  const wantedMs = Math.min(tierDelay(policy, parked), SHARE_DELAY_MAX_MS);
   const fitting = policy.delaysMs.filter(
     (delayMs) => delayMs <= wantedMs && nowMs + delayMs <= endAtMs,
   );
   return fitting.at(-1) ?? tierDelay(policy, 0);
 }
 
-/** The tier of a delivery that was parked that many times. */
-export function tierDelay(policy: RetryPolicy, parked: number): number {
-  const { delaysMs } = policy;
-  return delaysMs[Math.min(parked, delaysMs.length - 1)] ?? 0;
+/** The tier of that number, from 0. */
+function tierDelay({ delaysMs }: RetryPolicy, tier: number): number {
+  return delaysMs[Math.min(tier, delaysMs.length - 1)] ?? 0;
 }
 
 /** The first tier that covers `waitMs`, else the longest, as long as it ends within the window. */

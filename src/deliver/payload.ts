@@ -1,5 +1,5 @@
 /**
- * The body of a webhook, byte for byte (SPEC section 7).
+ * The body of a webhook, byte for byte (docs/webhooks.md#shapes).
  *
  *   type       fields of the standard payload, in this order
  *   page       version, type, userId, properties, timestamp
@@ -23,7 +23,9 @@ import type { Webhook } from "./webhook.ts";
 
 type Fields = Record<string, unknown>;
 
-/** What a webhook takes from its delivery; the same on every attempt and after a replay. */
+/**
+ * The fields that a webhook takes from its delivery; the same on every attempt and after a replay.
+ */
 export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
 
 export function payload(
@@ -68,7 +70,7 @@ function caller(call: Caller): Fields {
   return call.userId === null ? { anonymousId: call.anonymousId } : { userId: call.userId };
 }
 
-/** Appends what the call has and the standard fields do not say yet; never the write key. */
+/** Appends the call's fields that the standard ones do not say yet; never the write key. */
 function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields {
   const rest: Fields = {
     properties: call.properties,

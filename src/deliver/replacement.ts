@@ -15,6 +15,7 @@
 
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import { SHORT_LETTER_BYTES, short, tooLargeFor } from "../domain/given-up.ts";
 import type {
   IncomingRecord,
   OutgoingRecord,
@@ -22,7 +23,7 @@ import type {
   RecordPlace,
 } from "../domain/record.ts";
 import { type TopicNames, tierName } from "../domain/topics.ts";
-import type { Output } from "./plan.ts";
+import type { Output, Waited } from "./output.ts";
 
 /** Keeps no hold of the record whose place it takes. */
 export type Replacement =
@@ -38,9 +39,10 @@ export type Replacement =
       readonly error: string;
       readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
+      readonly waited?: Waited | undefined;
     };
 
-export type LetterTopics = Pick<TopicNames, "delays" | "deadLetters">;
+export type LetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
 
 export function replacement(
   output: Output,
@@ -49,9 +51,9 @@ export function replacement(
   nowMs: number,
 ): Replacement {
   if (output.kind === "dead-letter") {
-    const { reason, error, delivery } = output;
+    const { reason, error, delivery, waited } = output;
     const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
-    return letter(record, reason, error, topics, nowMs, headers);
+    return letter(record, reason, error, topics, nowMs, headers, waited);
   }
   const { delayMs, delivery } = output;
   const outgoing = {
@@ -59,7 +61,7 @@ export function replacement(
     key: record.key,
     value: record.value,
     headers: [
-      ...deliveryHeaders({ ...delivery, returnTopic: record.topic }),
+      ...deliveryHeaders({ ...delivery, returnTopic: topics.returns(delivery.destination) }),
       ...foreignHeaders(record),
     ],
   };
@@ -73,13 +75,16 @@ export function letter(
   topics: LetterTopics,
   nowMs: number,
   headers = record.headers,
+  waited?: Waited,
 ): Replacement {
   const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
   const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
-  return { kind: "dead-letter", reason, error, place: placeOf(record), outgoing };
+  return { kind: "dead-letter", reason, error, place: placeOf(record), outgoing, waited };
 }
 
-/** In place of one that the brokers refused because of its size; null when it holds nothing more. */
+/**
+ * In place of one that the brokers refused because of its size; null when it holds nothing more.
+ */
 export function smaller(
   refused: Replacement,
   error: string,
@@ -89,16 +94,18 @@ export function smaller(
   const { place, outgoing } = refused;
   const { key, value, headers } = outgoing;
   if (refused.kind === "park") {
-    const sentence = `too large for ${outgoing.topic}: ${error}`;
+    const sentence = tooLargeFor(outgoing.topic, error);
     return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
-  const foreign = new Set(foreignHeaders({ headers }).map(([name]) => name));
-  if (key === null && value === null && foreign.size === 0) return null;
-  const bytes = value?.length ?? 0;
-  const sentence = `${refused.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const own = headers.filter(([name]) => !foreign.has(name));
-  const bare = { ...place, key: null, value: null, headers: own };
-  return letter(bare, refused.reason, sentence, topics, nowMs);
+  const foreign = foreignHeaders({ headers });
+  if (key === null && value === null && foreign.length === 0) return null;
+  const { reason } = refused;
+  const cause = { stage: "deliver", reason, error: refused.error, failedAtMs: nowMs } as const;
+  let bytes = key?.length ?? 0;
+  for (const [name, header] of foreign) bytes += Buffer.byteLength(name) + (header?.length ?? 0);
+  // Each one holds less than the one before.
+  const maxBytes = SHORT_LETTER_BYTES.find((most) => value !== null || most < bytes) ?? 0;
+  return { ...refused, ...short(cause, place, outgoing, topics.deadLetters, maxBytes) };
 }
 
 function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {

@@ -1,4 +1,4 @@
-/** What the deliver stage tells about a destination: metrics and log lines. */
+/** The deliver stage's metrics and log lines about a destination. */
 
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
@@ -10,7 +10,7 @@ import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
 import type { BreakerState } from "./breaker.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Replacement } from "./replacement.ts";
-import type { Attempted } from "./work-ports.ts";
+import type { Attempted, LineHeld } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
 const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
@@ -19,6 +19,13 @@ const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
   ramping: 1,
   open: 2,
 };
+
+const LINE_HELD = [
+  "breaker",
+  "retry-after",
+  "paused",
+  "disabled",
+] as const satisfies readonly LineHeld[];
 
 export type Report = ReturnType<typeof createReport>;
 
@@ -44,6 +51,9 @@ export function createReport(
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   const attempts = byLabel((outcome) => metrics.attempts.bind({ destination, outcome }));
+  const expiredWaiting = byLabel((because) =>
+    metrics.expiredWaiting.bind({ destination, because }),
+  );
   const parked = byLabel((tier) => metrics.parked.bind({ destination, tier }));
 
   const attempted = (attempt: Attempted) => {
@@ -70,12 +80,24 @@ export function createReport(
       parked(replacement.tier).inc();
       return;
     }
-    const { reason, error, place } = replacement;
+    const { reason, error, place, waited } = replacement;
+    if (waited !== undefined) expiredWaiting(waited).inc();
     metrics.deadLetters.bind({ stage, reason }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
     const leftOut = lines.admit(clock.nowMs());
     if (leftOut === null) return;
     log.warn({ destination, reason, error, ...place, leftOut }, "delivery.dead-lettered");
+  };
+
+  /** Shows in metrics whether the line is held. Returns how to end that. */
+  const watchLine = (held: () => LineHeld | null): (() => void) => {
+    const gauges = LINE_HELD.map(
+      (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
+    );
+    return metrics.onScrape(() => {
+      const now = held();
+      for (const [because, gauge] of gauges) gauge.set(because === now ? 1 : 0);
+    });
   };
 
   const breaker = (endpoint: EndpointKey, state: BreakerState) => {
@@ -88,6 +110,7 @@ export function createReport(
   }
   return {
     breaker,
+    watchLine,
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),

@@ -26,7 +26,7 @@ import type { Webhook } from "./webhook.ts";
 
 type Header = readonly [name: string, value: string];
 
-/** What the requests of an attempt share. */
+/** The parts that the requests of an attempt share. */
 export interface SharedRequest {
   readonly body: Buffer;
   readonly headers: readonly Header[];

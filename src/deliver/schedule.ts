@@ -1,6 +1,6 @@
 /**
- * Which deliveries of a destination may start (SPEC 8.9). Deliveries of one partition with the
- * same key go one after the other, all others side by side.
+ * Which deliveries of a destination may start (docs/delivery.md#order). Deliveries of one partition
+ * with the same key go one after the other, all others side by side.
  *
  *   a delivery's key                     it
  *   none                                 may start
@@ -17,7 +17,10 @@ export interface Scheduled<Item> {
   readonly owner: object;
   /** Text that stands for the record's key; null: no key. */
   readonly key: string | null;
-  /** Kept by the schedule, null at first: the next item in the same line, and of those that may start. */
+  /**
+   * Kept by the schedule, null at first: the next item in the same line, and of those that may
+   * start.
+   */
   behind: Item | null;
   after: Item | null;
 }
@@ -36,8 +39,9 @@ export interface Schedule<Item> {
 }
 
 /**
- * Of a partition: what is in hand, in lines by a hash of the key. A `Map` of keys in hand takes more
- * time, and a new table from the old generation whenever it has emptied or filled with deleted ones.
+ * The items of a partition in hand, in lines by a hash of the key. A `Map` of keys in hand takes
+ * more time, and a new table from the old generation whenever it has emptied or filled with deleted
+ * ones.
  */
 type Lines<Item> = (Item | null)[];
 
@@ -70,7 +74,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       if (item === null) return undefined;
       first = item.after;
       if (first === null) last = null;
-      // What is done and not yet collected should not keep alive what came later.
+      // An item that is done and not yet collected should not keep alive those behind it.
       item.after = null;
       return item;
     },

@@ -1,8 +1,8 @@
 /**
  * Signatures of a webhook, both keyed with the destination's shared secret.
  *
- *   X-Signature         HMAC-SHA1 of the body as sent, in hex (SPEC section 7). SHA-1 was given
- *                       with the project; as an HMAC it still holds
+ *   X-Signature         HMAC-SHA1 of the body as sent, in hex. SHA-1 was given with the project;
+ *                       as an HMAC it still holds
  *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as Standard Webhooks has it
  *
  * For Standard Webhooks a secret that begins with `whsec_` stands for the bytes that the rest says

@@ -10,8 +10,10 @@
  *   3  the consumer commits, now and then             nothing is repeated
  *
  * So an offset is committed only when everything before it is delivered, parked or a dead letter.
- * A drain starts nothing new, waits for what is under way (at most `drainLimitMs`) and leaves the
- * rest to whoever owns the partition next: a graceful stop repeats nothing.
+ * The same holds for both topics of a destination: its line, and the deliveries that come back. A
+ * line that is held is not written anywhere, and a crash finds it as it was.
+ * A drain starts nothing new, and waits at most `drainLimitMs` for attempts under way. The rest is
+ * left to the partition's next owner: a graceful stop repeats nothing.
  *
  * A consumer that crashes (its topic deleted, a right missing) is started again alone, later each
  * time; the other destinations do not notice.
@@ -20,17 +22,24 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { type CommonBytes, commonBytes } from "../kafka/byte-budget.ts";
-import { keepConsuming } from "../kafka/keep-consuming.ts";
-import { packRecord } from "../kafka/pack-record.ts";
-import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import {
+  ClosedError,
+  type CommonBytes,
+  commonBytes,
+  type Kafka,
+  type Producer,
+} from "../kafka/port.ts";
+import { packRecord } from "../kafka/wire/pack-record.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { RunningStage } from "../runtime/stage.ts";
 import { startInTurn } from "../runtime/start-in-turn.ts";
+import { keepConsuming } from "../stage/keep-consuming.ts";
+import { givingUpOmitted } from "../stage/omitted-values.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { TopicKeeper } from "../stage/topic-keeper.ts";
+import { watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { watchConsumer } from "../telemetry/watch-consumer.ts";
 import type { HttpPort } from "./attempt.ts";
 import { DestinationWork } from "./destination-work.ts";
 import { gatherWrites } from "./gather-writes.ts";
@@ -53,6 +62,8 @@ export interface DeliverDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Makes topics again that are gone; absent: nobody does. */
+  readonly keeper?: TopicKeeper;
 }
 
 export interface DeliverConfig {
@@ -64,9 +75,9 @@ export interface DeliverConfig {
   /** From the first attempt; at most 4 h. */
   readonly windowMs: number;
   /** Bytes of unfinished records that each destination may have in any case. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** Bytes that a destination may have beyond that, shared by all of them. */
-  readonly bytesCommonMax: number;
+  readonly commonMaxBytes: number;
   /** Longest wait for attempts under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -98,10 +109,11 @@ async function startAll(
   const names = limited.map(({ id }) => topics.deliveries(id));
   const described = names.length === 0 ? [] : await deps.kafka.admin.describe(names, []);
   const partitions = new Map(described.map((topic) => [topic.name, topic.partitions]));
-  const bytesCommon = commonBytes(config.bytesCommonMax);
+  const commonBudget = commonBytes(config.commonMaxBytes);
   await startInTurn(destinations, STARTING, stopped, deps.clock, (destination) => {
-    const total = partitions.get(topics.deliveries(destination.id)) ?? 1;
-    const started = startDestination(deps, config, destination, total, bytesCommon);
+    // One more for what is due again.
+    const total = (partitions.get(topics.deliveries(destination.id)) ?? 1) + 1;
+    const started = startDestination(deps, config, destination, total, commonBudget);
     running.set(destination.id, started);
     return started.joined;
   });
@@ -114,11 +126,11 @@ function startDestination(
   config: DeliverConfig,
   destination: WebhookDestination,
   partitions: number,
-  bytesCommon: CommonBytes,
+  commonBudget: CommonBytes,
 ): RunningDestination {
   const { kafka, clock, log, metrics } = deps;
   const { id } = destination;
-  const { topics, groups, bytesMax, drainLimitMs } = config;
+  const { topics, groups, maxBytes, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
   const connections = deps.http.open(destination);
@@ -126,11 +138,15 @@ function startDestination(
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
     write(deps, topics, replacements, report).catch((error: unknown) => {
-      // The process is about to end; the records stay unfinished.
-      if (!(error instanceof ClosedError)) consumer.fail(asError(error));
+      fail(error);
       throw error;
     }),
   );
+  const fail = (error: unknown) => {
+    // The process is about to end; the records stay unfinished.
+    if (!(error instanceof ClosedError)) consumer.fail(asError(error));
+  };
+  const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
   const work = new DestinationWork(destination, policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => {
@@ -149,14 +165,16 @@ function startDestination(
     kafka,
     {
       groupId: groups.deliver(id),
-      topics: [topics.deliveries(id)],
+      topics: [topics.deliveries(id), topics.returns(id)],
+      passingTopics: [topics.returns(id)],
       partitionRecordsMax: PARTITION_RECORDS_MAX,
-      bytesMax,
-      bytesCommon,
+      maxBytes,
+      commonBudget,
       whenFull: "hold",
       drainLimitMs,
-      onAssigned: (partition) => {
-        const owned = work.own(partition);
+      onAssigned: giveUpOmitted((partition) => {
+        const isReturn = partition.topic === topics.returns(id);
+        const owned = work.own(partition, isReturn ? "retry" : "line");
         return {
           take: (records) => {
             report.taken(records.length);
@@ -164,14 +182,16 @@ function startDestination(
           },
           drain: owned.drain,
         };
-      },
+      }, fail),
     },
     clock,
     (error, waitMs) => {
       restarts.inc();
       log.error({ destination: id, error: error.message, waitMs }, "deliver.consumer-restarts");
     },
+    { keeper: deps.keeper },
   );
+  const stopWatching = report.watchLine(() => work.lineHeld());
   const watch = watchConsumer(metrics, consumer, { stage: "deliver", destination: id }, clock);
   return {
     joined: consumer.joined,
@@ -185,6 +205,7 @@ function startDestination(
       await consumer.stop();
       stopped.abort();
       watch[Symbol.dispose]();
+      stopWatching();
       await connections.close();
     },
   };
@@ -195,7 +216,9 @@ function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }
 
-/** Writes what takes a record's place; what is too large is replaced by something smaller. */
+/**
+ * Writes the records that take a record's place; too large ones are replaced by something smaller.
+ */
 async function write(
   deps: DeliverDeps,
   topics: TopicNames,

@@ -1,4 +1,4 @@
-/** What a delivery's record holds: a call, or a delete notification of the deletion stage. */
+/** The content of a delivery's record: a call, or a delete notification of the deletion stage. */
 
 import type { Call } from "../domain/call.ts";
 import { decodeValue } from "../domain/decode.ts";
@@ -34,7 +34,9 @@ export function parseWebhook(value: Buffer | null): ParsedWebhook {
   return parsed.kind === "call" ? { kind: "webhook", webhook: parsed.call, text } : parsed;
 }
 
-/** Nearly no call has so many digits in a row. Written out, V8 passes over eight characters at once. */
+/**
+ * Nearly no call has so many digits in a row. Written out, V8 passes over eight characters at once.
+ */
 const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
 /** A number of 16 or more digits, wherever it stands; texts are sorted out by the last look. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;

@@ -1,8 +1,7 @@
-/** What the work on a destination needs from the world, and what it offers. */
+/** The ports of the work on a destination, and its own interface. */
 
 import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { IncomingRecord } from "../domain/record.ts";
 import type { EndpointConnections } from "./attempt.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
@@ -16,6 +15,9 @@ export interface Attempted {
   readonly endedAtMs: number;
 }
 
+/** Why nothing is taken from a destination's line. */
+export type LineHeld = "breaker" | "retry-after" | "paused" | "disabled";
+
 export interface WorkPorts {
   readonly nowMs: () => number;
   /** Calls back after so many milliseconds, unless the work is over. */
@@ -26,20 +28,10 @@ export interface WorkPorts {
     replacements: readonly Replacement[],
     ended: (isWritten: boolean) => void,
   ) => void;
-  /** Partitions of the destination's topic, whoever owns them. */
+  /** Partitions of the destination's topics, of all owners. */
   readonly partitions: number;
   readonly onStart: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
   readonly onBreaker: (endpoint: EndpointKey, state: BreakerState) => void;
-}
-
-export interface OwnedPartition {
-  finish(offset: number): void;
-}
-
-export interface PartitionWork {
-  take(records: readonly IncomingRecord[]): void;
-  /** Starts nothing more; resolves when what is under way has been finished. */
-  drain(): Promise<void>;
 }

@@ -38,7 +38,9 @@ const RANGE_WORDS: Readonly<Record<string, string>> = {
   uniqueLocal: "private",
 };
 
-/** @returns null when the text is no network such as `10.0.0.0/8`, `::1/128` or a single address. */
+/**
+ * @returns null when the text is no network such as `10.0.0.0/8`, `::1/128` or a single address.
+ */
 export function parseNetwork(text: string): Network | null {
   const [address = "", prefix, ...rest] = text.split("/");
   const parsed = parseAddress(address);

@@ -3,7 +3,9 @@
 import type { SourceId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
 
-/** Null: not stated; see `settingsOf` in `src/audience/audience-settings.ts` for what then counts. */
+/**
+ * Null: not stated; see `settingsOf` in `src/audience/audience-settings.ts` for what then counts.
+ */
 export interface AudienceOptions {
   /** The source of the calls. */
   readonly source: SourceId | null;

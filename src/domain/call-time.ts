@@ -1,6 +1,6 @@
 /**
- * When a call happened, and when it was received (SPEC section 3). The first line that can be read
- * decides; a timestamp that cannot be read counts as absent.
+ * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first line that
+ * can be read decides; a timestamp that cannot be read counts as absent.
  *
  *   there is                                    the call's time
  *   timestamp                                   timestamp, as it was given

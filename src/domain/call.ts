@@ -1,11 +1,12 @@
 /**
- * A call: one identify, track, page, screen, group or alias made by an application (SPEC section 3).
+ * A call: one identify, track, page, screen, group or alias made by an application (docs/calls.md).
  * `parse-call.ts` reads it.
  *
  *   field                                  read as
  *   userId, anonymousId, groupId,          text; a finite number becomes text
  *     previousId
- *   event, name, category                  text
+ *   event, name, category                  text; a finite number becomes text in a category and in
+ *                                          a screen's name
  *   properties, traits, context            an object
  *   messageId                              text of at most 100 characters, a number becomes text;
  *                                          anything else counts as absent
@@ -16,7 +17,7 @@
  *
  * Null and empty text count as absent everywhere. A field of the wrong type is refused whatever the
  * type of the call, so that no destination gets half of what was meant. A page's `traits` are read
- * as its `properties`. What stands in a call beside these fields is not passed to anybody.
+ * as its `properties`, and `context.traits` as those of an identify that has none. Other fields of a call are not passed to anybody.
  */
 
 import type { MessageId } from "./ids.ts";
@@ -26,7 +27,7 @@ export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alia
 
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** Whose call it is: a user, or somebody who has no user id yet. */
+/** The caller: a user, or somebody who has no user id yet. */
 export type Caller =
   | { readonly userId: string; readonly anonymousId: string | null }
   | { readonly userId: null; readonly anonymousId: string };
@@ -50,7 +51,7 @@ export interface CallFields {
   readonly receivedAt: unknown;
 }
 
-/** What each type needs besides a caller. */
+/** The fields that each type needs besides a caller. */
 export type ByType =
   | { readonly type: "identify" | "page" | "screen" }
   | { readonly type: "track"; readonly event: string }

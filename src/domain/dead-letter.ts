@@ -1,9 +1,10 @@
 /**
- * A dead letter: a delivery or record given up. Its value is the original one, untouched; why and
- * where from stands in headers (SPEC sections 2 and 11).
+ * A dead letter: a delivery or record given up. Its value is the original one, untouched. Headers
+ * say why it was given up and where it came from (docs/delivery.md#dead-letters).
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
+import type { StageName } from "./stages.ts";
 
 /** Each reason with the sentence that `docs/delivery.md` prints. */
 export const DEAD_LETTER_REASONS = {
@@ -14,14 +15,12 @@ export const DEAD_LETTER_REASONS = {
   "unknown-destination": "The delivery's destination, endpoint or topic is gone.",
   "invalid-sync": "The record on `audience-syncs` breaks the protocol.",
   "invalid-deletion": "The record on `deletion-requests` is no valid request.",
-  "too-large": "What would have to be written is more than the broker takes.",
+  "too-large": "A record that would have to be written is larger than the broker takes.",
   rejected: "Every endpoint answered with a status that is not tried again.",
   expired: "No endpoint accepted the delivery within the window.",
 } as const;
 
 export type DeadLetterReason = keyof typeof DEAD_LETTER_REASONS;
-
-export type StageName = "ingest" | "route" | "deliver" | "delay" | "audience" | "deletion";
 
 /** Headers that a dead letter adds. */
 export const DEAD_LETTER_HEADER = {
@@ -37,7 +36,7 @@ export const DEAD_LETTER_HEADER = {
 export interface DeadLetterCause {
   readonly stage: StageName;
   readonly reason: DeadLetterReason;
-  /** One sentence: what was wrong and where. No secret, no payload. */
+  /** One sentence that says the mistake and its place. No secret, no payload. */
   readonly error: string;
   readonly failedAtMs: number;
 }

@@ -17,7 +17,7 @@ export type DecodedValue =
   | {
       readonly kind: "json";
       readonly json: unknown;
-      /** What it was read from. */
+      /** The text that it was read from. */
       readonly text: string;
     }
   | {

@@ -1,6 +1,6 @@
 /**
- * A delivery is one call for one destination. What a later stage needs of it travels in the
- * headers of its record, all strings (SPEC section 2); the value is the call's, byte for byte.
+ * A delivery is one call for one destination. Headers of its record, all strings, carry the fields
+ * that later stages need (docs/topics.md#headers). The value is the call's, byte for byte.
  *
  *   header                        written by        kept by replay   value
  *   switchyard-message-id         route             yes              text
@@ -17,6 +17,8 @@
  *   switchyard-return-topic       deliver           no               where the delay stage puts it back
  *   switchyard-rejected           deliver           no               endpoint keys with commas
  *   switchyard-last-outcome       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
+ *
+ * Counters and lists are read no further than stages write them: others may write here, too.
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -40,8 +42,17 @@ export const DELIVERY_HEADER = {
   lastOutcome: "switchyard-last-outcome",
 } as const;
 
-/** Producers' headers of this prefix are dropped by route. */
-export const OWN_HEADER_PREFIX = "switchyard-";
+const OWN_HEADER_PREFIX = "switchyard-";
+
+/**
+ * Whether a header is one of ours by its name, in any letter case. Producers' headers of such names
+ * are dropped: receivers that look names up without their case would take them for ours.
+ */
+export function isOwnHeader(name: string): boolean {
+  if (name.startsWith(OWN_HEADER_PREFIX)) return true;
+  if (name[0] !== "S" && name[0] !== "s") return false;
+  return name.slice(0, OWN_HEADER_PREFIX.length).toLowerCase() === OWN_HEADER_PREFIX;
+}
 
 export interface Delivery {
   readonly messageId: MessageId;
@@ -54,9 +65,9 @@ export interface Delivery {
   readonly endpoint: EndpointKey | null;
   /** Attempts made so far. */
   readonly attempt: number;
-  /** When deliver first requested or parked it; null before. */
+  /** When deliver first requested it; null before. */
   readonly firstAttemptAtMs: number | null;
-  /** Times parked so far; chooses the tier. */
+  /** Times parked so far. */
   readonly parked: number;
   readonly dueAtMs: number | null;
   readonly notBeforeMs: number | null;
@@ -69,6 +80,13 @@ export type ParsedDelivery =
   | { readonly kind: "delivery"; readonly delivery: Delivery }
   /** `header` is the one that is missing or cannot be read. */
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
+
+/** Further than a stage counts: an attempt a second through the longest window comes to 14,400. */
+const COUNT_MAX = 100_000;
+/** A destination has five endpoints at a time; some of them may have been replaced since. */
+const ENDPOINT_KEYS_MAX = 100;
+/** Longer than that of five endpoints. */
+const LAST_OUTCOME_MAX = 1_000;
 
 type Field = keyof typeof DELIVERY_HEADER;
 
@@ -91,9 +109,9 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
   const receivedAtMs = fields.whole(AT.receivedAt);
   if (!messageId || !source || !destination) return whatIsWrong();
   if (timestampMs === null || receivedAtMs === null) return whatIsWrong();
-  const attempt = fields.whole(AT.attempt) ?? 0;
+  const attempt = Math.min(fields.whole(AT.attempt) ?? 0, COUNT_MAX);
   const firstAttemptAtMs = fields.whole(AT.firstAttemptAt);
-  const parked = fields.whole(AT.parked) ?? 0;
+  const parked = Math.min(fields.whole(AT.parked) ?? 0, COUNT_MAX);
   const dueAtMs = fields.whole(AT.dueAt);
   const notBeforeMs = fields.whole(AT.notBefore);
   // One that is no number makes the sum none.
@@ -114,7 +132,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     notBeforeMs,
     returnTopic: fields.fewTexts(AT.returnTopic),
     rejected: endpointKeys(fields.text(AT.rejected)),
-    lastOutcome: fields.text(AT.lastOutcome),
+    lastOutcome: fields.text(AT.lastOutcome)?.slice(0, LAST_OUTCOME_MAX) ?? null,
   };
   return { kind: "delivery", delivery };
 }
@@ -145,7 +163,7 @@ function invalid(field: Field, what: string): ParsedDelivery {
 
 function endpointKeys(value: string | null): readonly EndpointKey[] {
   if (value === null || value === "") return [];
-  return value.split(",") as EndpointKey[];
+  return value.split(",", ENDPOINT_KEYS_MAX) as EndpointKey[];
 }
 
 /** The headers of a delivery's record; absent fields and zero counts are left out. */
@@ -171,11 +189,11 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** A record's headers without those of a delivery: what producers sent along. */
+/** A record's headers without those of a delivery: those that producers sent along. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {
-    if (name.startsWith(OWN_HEADER_PREFIX)) return;
+    if (isOwnHeader(name)) return;
     foreign.push([name, start < 0 ? null : bytes.subarray(start, end)]);
   });
   return foreign;

@@ -46,6 +46,8 @@ export interface WebhookDestination extends DestinationBase {
   readonly endpoints: readonly Endpoint[];
   readonly payload: "standard" | "full";
   readonly deliver: "any" | "every";
+  /** Nothing is posted; what is routed to it waits on its topic. */
+  readonly paused: boolean;
   /** Deliveries in attempt at the same time in this process. At least 1. */
   readonly concurrency: number;
   /** Null: no limit. */
@@ -63,7 +65,7 @@ export interface WebhookDestination extends DestinationBase {
 
 export type Destination = WebhookDestination | TopicDestination;
 
-/** SPEC section 2: the first 16 hex digits of the SHA-256 of the URL. */
+/** The first 16 hex digits of the SHA-256 of the URL. */
 export function endpointKey(url: string): EndpointKey {
   return createHash("sha256").update(url).digest("hex").slice(0, 16) as EndpointKey;
 }

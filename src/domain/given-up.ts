@@ -1,75 +1,151 @@
 /**
- * The dead letters of stages that read what others write: route, deletion and audience; and what is
- * left of one that is too large, of these and of delay.
+ * The dead letters of stages that read other people's records: route, deletion and audience. Also
+ * the shorter form of a dead letter that is too large, of these stages and of delay.
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason
  *   the brokers refuse some of what it becomes    the same, reason too-large; the sentence names the
  *                                                 topics. The rest was written.
- *   they refuse a dead letter                     no key, value or headers of producers: the reason,
- *                                                 what our own say, and where the record stood, from
- *                                                 where it can still be read
+ *   they refuse a dead letter                     no value. Its key and the headers of producers as
+ *                                                 far as they fit; the reason, our own headers, and
+ *                                                 where the record stood, from where it can be read
  *
  * A producer's `switchyard-*` headers are not kept: they would say what only a stage may say.
  */
 
-import { type DeadLetterReason, deadLetter, type StageName } from "./dead-letter.ts";
-import { foreignHeaders, OWN_HEADER_PREFIX } from "./delivery.ts";
-import type { IncomingRecord, OutgoingRecord } from "./record.ts";
+import { type DeadLetterCause, type DeadLetterReason, deadLetter } from "./dead-letter.ts";
+import { foreignHeaders, isOwnHeader } from "./delivery.ts";
+import type {
+  IncomingRecord,
+  OutgoingRecord,
+  RecordContent,
+  RecordHeaders,
+  RecordPlace,
+} from "./record.ts";
+import type { StageName } from "./stages.ts";
 
 /** A record and why a stage gives it up. */
 export interface GivenUp {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
-  /** One sentence: what was wrong and where. No secret, no payload. */
+  /** One sentence that says the mistake and its place. No secret, no payload. */
   readonly error: string;
 }
 
 export interface DeadLetter extends GivenUp {
   readonly stage: StageName;
-  /** What to write. */
+  /** The record to write. */
   readonly outgoing: OutgoingRecord;
 }
 
-/** @param topic of dead letters. */
+/** A record, and the records that a stage makes of it. */
+export interface Became {
+  readonly record: IncomingRecord;
+  readonly records: readonly OutgoingRecord[];
+}
+
+/**
+ * @param topic of dead letters.
+ * @param headers those of the record's that it keeps.
+ */
 export function deadLetterOf(
   stage: StageName,
   { record, reason, error }: GivenUp,
   topic: string,
   nowMs: number,
+  headers: RecordHeaders = foreignHeaders(record),
 ): DeadLetter {
   const cause = { stage, reason, error, failedAtMs: nowMs };
-  const outgoing = deadLetter(topic, record, cause, foreignHeaders(record));
-  return { stage, record, reason, error, outgoing };
+  return { stage, record, reason, error, outgoing: deadLetter(topic, record, cause, headers) };
 }
 
 /**
- * For a record of which the brokers refused something; null when they refused none of it.
+ * The records of which the brokers refused something, each once.
  *
- * @param written what the record became.
- * @param refused with what the brokers say.
+ * @param refused with the brokers' words.
  */
 export function tooLarge(
-  record: IncomingRecord,
-  written: readonly OutgoingRecord[],
+  became: readonly Became[],
   refused: ReadonlyMap<OutgoingRecord, string>,
-): GivenUp | null {
-  const outgoing = written.filter((one) => refused.has(one));
-  const [first] = outgoing;
-  if (first === undefined) return null;
-  const topics = [...new Set(outgoing.map(({ topic }) => topic))].join(", ");
-  const error = `too large for ${topics}: ${refused.get(first)}`;
-  return { record, reason: "too-large", error };
+): readonly GivenUp[] {
+  return became.flatMap(({ record, records }) => {
+    const outgoing = records.filter((one) => refused.has(one));
+    const [first] = outgoing;
+    if (first === undefined) return [];
+    const topics = [...new Set(outgoing.map(({ topic }) => topic))].join(", ");
+    const error = tooLargeFor(topics, refused.get(first));
+    return [{ record, reason: "too-large", error }];
+  });
 }
 
+/**
+ * A delivery whose topic is gone. A replay writes it to that destination alone.
+ *
+ * @param delivery the record that could not be written, with all its headers.
+ */
+export function goneLetter(
+  from: Pick<DeadLetter, "stage" | "record" | "error">,
+  { key, value, headers }: RecordContent,
+  letterTopic: string,
+  nowMs: number,
+): DeadLetter {
+  const { topic, partition, offset } = from.record;
+  const reason = "unknown-destination";
+  const cause = { stage: from.stage, reason, error: from.error, failedAtMs: nowMs } as const;
+  const delivery = { topic, partition, offset, key, value, headers };
+  return { ...from, reason, outgoing: deadLetter(letterTopic, delivery, cause) };
+}
+
+/**
+ * Bytes of a key and of producers' headers in a dead letter without its value, tried in turn: as much
+ * as the plan's topic takes; as much as any topic takes; nothing.
+ */
+export const SHORT_LETTER_BYTES = [1_048_576, 65_536, 0] as const;
+
 /** In place of a dead letter that is itself too large. */
-export function bareLetter(letter: DeadLetter, letterTopic: string, nowMs: number): DeadLetter {
-  const { stage, record, reason, error } = letter;
-  const { topic, partition, offset } = record;
-  const bytes = record.value?.length ?? 0;
-  const sentence = `${error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  const headers = letter.outgoing.headers.filter(([name]) => name.startsWith(OWN_HEADER_PREFIX));
-  const bare = { topic, partition, offset, key: null, value: null, headers };
-  const cause = { stage, reason, error: sentence, failedAtMs: nowMs };
-  return { ...letter, error: sentence, outgoing: deadLetter(letterTopic, bare, cause) };
+export function shortLetter(
+  letter: DeadLetter,
+  letterTopic: string,
+  nowMs: number,
+  maxBytes: number,
+): DeadLetter {
+  const { stage, record, reason, error, outgoing } = letter;
+  const given = { stage, reason, error, failedAtMs: nowMs };
+  return { ...letter, ...short(given, record, outgoing, letterTopic, maxBytes) };
+}
+
+/**
+ * A dead letter without its value.
+ *
+ * @param content of the dead letter that is too large.
+ * @param maxBytes of its key and the headers of producers. Those that do not fit are left out.
+ */
+export function short(
+  cause: DeadLetterCause,
+  { topic, partition, offset }: RecordPlace,
+  { key, value, headers }: RecordContent,
+  letterTopic: string,
+  maxBytes: number,
+): { readonly error: string; readonly outgoing: OutgoingRecord } {
+  const bytes = value?.length ?? 0;
+  // A letter that is shortened again says it already.
+  const error =
+    value === null
+      ? cause.error
+      : `${cause.error}; its ${bytes} bytes are too large for this topic and not kept here`;
+  let leftBytes = maxBytes - (key?.length ?? 0);
+  const keepsKey = leftBytes >= 0;
+  if (!keepsKey) leftBytes = maxBytes;
+  const kept = headers.filter(([name, header]) => {
+    if (isOwnHeader(name)) return true;
+    leftBytes -= Buffer.byteLength(name) + (header?.length ?? 0);
+    return leftBytes >= 0;
+  });
+  const left = { topic, partition, offset, key: keepsKey ? key : null, value: null, headers: kept };
+  return { error, outgoing: deadLetter(letterTopic, left, { ...cause, error }) };
+}
+
+/** @param says the brokers' words. */
+export function tooLargeFor(topics: string, says: string | undefined): string {
+  return `too large for ${topics}: ${says}`;
 }

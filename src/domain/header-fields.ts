@@ -26,7 +26,7 @@ export class HeaderFields {
   readonly #texts: string[];
   /** In which the first field lies, and mostly all of them. */
   #bytes: Buffer = NO_BYTES;
-  /** By field, for what lies elsewhere. */
+  /** By field, for fields that lie elsewhere. */
   #others: Buffer[] = [];
   /** Names of the last record's headers, and their fields: most records have the same ones. */
   readonly #names: string[] = [];
@@ -80,7 +80,7 @@ export class HeaderFields {
     return this.#bytesOf(field).toString("utf8", start, this.#ends[field]);
   }
 
-  /** The same, for what has few values: the text that was made last serves again. */
+  /** The same, for fields with few values: the text that was made last serves again. */
   fewTexts(field: number): string | null {
     const known = this.#texts[field] ?? "";
     if (this.#length(field) === known.length && this.#is(field, known)) return known;
@@ -89,7 +89,7 @@ export class HeaderFields {
     return made;
   }
 
-  /** NaN for what is no whole number; a minus is for times before 1970. */
+  /** NaN for a text that is no whole number; a minus is for times before 1970. */
   whole(field: number): number | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
@@ -116,7 +116,7 @@ export class HeaderFields {
     return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
   }
 
-  /** Whether the field, which is as long, is this text. False for what is not ASCII. */
+  /** Whether the field, which is as long, is this text. False for other text than ASCII. */
   #is(field: number, text: string): boolean {
     const bytes = this.#bytesOf(field);
     const start = this.#starts[field] ?? ABSENT;

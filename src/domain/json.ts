@@ -1,11 +1,11 @@
-/** JSON values as `JSON.parse` makes them, and what can be written out again. */
+/** JSON values as `JSON.parse` makes them, and those that can be written out again. */
 
 /** A plain object; its keys are own properties, `__proto__` too. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * Most levels of nesting that are passed on. `JSON.parse` takes any number, `JSON.stringify` some
- * 4,400 on Node's default stack; half of that leaves room for whoever calls it.
+ * 4,400 on Node's default stack. Half of that leaves room for the callers.
  */
 export const JSON_DEPTH_MAX = 2_000;
 
@@ -13,14 +13,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a value is, for sentences: never the value itself, which may be personal data. */
+/** The kind of a value, for sentences: never the value itself, which may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   if (typeof value === "string") return value === "" ? "empty text" : "text";
-  if (typeof value === "number") return "a number";
+  // JSON.parse reads 1e400 as infinity.
+  if (typeof value === "number")
+    return Number.isFinite(value) ? "a number" : "a number too large to be read";
   return `${value}`;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Reads a call from JSON. Its type is read first and alone, because a record's source is looked up
- * before its fields are checked (SPEC section 3: bytes, JSON, type, source, fields).
+ * before its fields are checked (docs/calls.md#checks).
  *
  *   type              needs
  *   identify          userId or anonymousId
@@ -28,7 +28,7 @@ import {
   nestsDeeperThan,
 } from "./json.ts";
 
-/** Longest message id that is taken over; SPEC section 3. */
+/** Longest message id that is taken over (docs/calls.md#fields). */
 export const MESSAGE_ID_CHARACTERS_MAX = 100;
 
 /** The value has the outline of a call: an object with a known type. */
@@ -67,7 +67,8 @@ export function parseCallFields(
 ): ParsedCall {
   const problems: string[] = [];
   const properties = object(json.properties, "properties", problems);
-  const traits = object(json.traits, "traits", problems);
+  const context = object(json.context, "context", problems);
+  const traits = traitsOf(type, object(json.traits, "traits", problems), context);
   const call: Unchecked = {
     type,
     messageId: messageId(json.messageId),
@@ -76,11 +77,11 @@ export function parseCallFields(
     groupId: id(json.groupId, "groupId", problems),
     previousId: id(json.previousId, "previousId", problems),
     event: text(json.event, "event", problems),
-    name: text(json.name, "name", problems),
-    category: text(json.category, "category", problems),
+    name: text(type === "screen" ? numberAsText(json.name) : json.name, "name", problems),
+    category: text(numberAsText(json.category), "category", problems),
     properties: type === "page" ? pageProperties(traits, properties) : properties,
     traits: type === "page" ? null : traits,
-    context: object(json.context, "context", problems),
+    context,
     integrations: integrations(json),
     timestamp: json.timestamp,
     originalTimestamp: json.originalTimestamp,
@@ -137,6 +138,11 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   return null;
 }
 
+/** Numbers where people write texts: a category 5 is the category "5". */
+function numberAsText(value: unknown): unknown {
+  return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
+}
+
 function text(value: unknown, field: string, problems: string[]): string | null {
   if (typeof value === "string") return value === "" ? null : value;
   if (value === undefined || value === null) return null;
@@ -150,6 +156,17 @@ function object(value: unknown, field: string, problems: string[]): JsonObject |
   if (value === undefined || value === null || value === "") return null;
   problems.push(`${field} is ${kindOf(value)}, expected an object`);
   return null;
+}
+
+/** Some libraries put the traits of an identify into its context, and only there. */
+function traitsOf(
+  type: CallType,
+  traits: JsonObject | null,
+  context: JsonObject | null,
+): JsonObject | null {
+  if (type !== "identify" || traits !== null) return traits;
+  const inContext = context?.traits;
+  return isJsonObject(inContext) ? inContext : null;
 }
 
 function pageProperties(traits: JsonObject | null, properties: JsonObject | null) {

@@ -3,8 +3,8 @@
  *
  * Two rules hold together:
  *
- *   spacing   one every 1/rate seconds. What a late timer missed is caught up, for at most 50 ms,
- *             so that coarse timers cost no throughput.
+ *   spacing   one every 1/rate seconds. Events that a late timer missed are caught up, for at most
+ *             50 ms, so that coarse timers cost no throughput.
  *   window    within any second at most `rate`, however late timers were: the time of the event
  *             that was `rate` events ago has to be a second past. A fraction is rounded up, and the
  *             second made longer with it: 5 a second in three processes are 2 in 1.2 s in each.
@@ -19,7 +19,7 @@ export interface RateLimiter {
    * counted. More at once than the rate allows in a second go when a second is free.
    */
   take(nowMs: number, count?: number): number;
-  /** Changes the rate, such as when partitions come or go. Above 0; what was counted stays. */
+  /** Changes the rate, such as when partitions come or go. Above 0; events counted so far stay. */
   setRate(perSecond: number): void;
 }
 

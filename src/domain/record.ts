@@ -12,7 +12,7 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-/** What a record says. To ask for a field may mean decoding it, each time. */
+/** The content of a record. Each read of a field may mean decoding it. */
 export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
@@ -23,7 +23,9 @@ export interface RecordContent {
   eachHeader?(tell: TellHeader): void;
 }
 
-/** A header's value lies in `bytes` from `start` to before `end`; `start` is -1 for Kafka's null. */
+/**
+ * A header's value lies in `bytes` from `start` to before `end`; `start` is -1 for Kafka's null.
+ */
 export type TellHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
 
 export type WithHeaders = Pick<RecordContent, "headers" | "eachHeader">;
@@ -42,10 +44,17 @@ export function eachHeader(record: WithHeaders, tell: TellHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Name the fields that a copy shall have: those of a fetched record are no properties of its own. */
+/**
+ * Name the fields that a copy shall have: those of a fetched record are no properties of its own.
+ */
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or what its producer said. */
   readonly timestampMs: number;
+  /**
+   * The record is larger than its topic takes, and its value of so many bytes was left out: it is
+   * null. So may be its key and some of its headers (docs/topics.md#limits).
+   */
+  readonly omittedBytes?: number | undefined;
 }
 
 /**
@@ -68,7 +77,7 @@ export function forwarded(record: RecordContent, topic: string): OutgoingRecord 
   return new Forwarded(record, topic);
 }
 
-/** Asks the record only for what is asked of it. */
+/** Asks the record only for fields that it is asked for. */
 class Forwarded implements OutgoingRecord {
   readonly topic: string;
   readonly encoded: Buffer | undefined;

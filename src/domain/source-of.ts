@@ -1,6 +1,6 @@
 /**
- * Which source a record comes from (SPEC section 3). The first line that is present decides; what
- * follows is not looked at, even when no source of that name is configured.
+ * Which source a record comes from (docs/calls.md#source). The first line that is present decides.
+ * Later lines are not looked at, even when no source of that name is configured.
  *
  *   there is                        the source is
  *   the header source-id            the one of that id (of a repeated header the last one counts)

@@ -1,6 +1,6 @@
 /**
- * Waits that end together. Whoever may wait a little longer ends on the next tick of the clock, one
- * in 50 ms: what partitions, tiers and destinations have to write then shares requests to Kafka. A
+ * Waits that end together. Work that may wait a little longer ends on the next tick of the clock,
+ * one in 50 ms. So the writes of partitions, tiers and destinations share requests to Kafka. A
  * request costs the process and its broker more than the few records that are in it.
  */
 

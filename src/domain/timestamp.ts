@@ -1,6 +1,6 @@
 /**
- * Reads and writes instants (SPEC section 3). `new Date(text)` is not the parser: it takes
- * `Order 5` for a date in 2001, and a time without a zone for local time.
+ * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not the parser: it
+ * takes `Order 5` for a date in 2001, and a time without a zone for local time.
  *
  *   read                                       not read
  *   2026-03-01                                 2026-02-29, and other impossible dates
@@ -13,9 +13,10 @@
  *     each also after a blank
  *   24:00:00, the end of a day                 24:00:01
  *   a number from 1e11: milliseconds since     smaller numbers, which may be seconds; digits
- *     the epoch, the fraction cut                in a text
+ *     the epoch; from 1e14 microseconds; the     in a text
+ *     rest is cut
  *
- * Whatever is not in the years 0 to 9999 UTC is not read: ISO 8601 writes years in four digits.
+ * Times outside the years 0 to 9999 UTC are not read: ISO 8601 writes years in four digits.
  */
 
 const FORM =
@@ -27,15 +28,17 @@ const FIRST_MS = -62_167_219_200_000;
 const LAST_MS = 253_402_300_799_999;
 /** Below it a number may be meant as seconds. */
 const NUMBER_MIN = 1e11;
+/** From it on a number is meant as microseconds: as milliseconds it would be the year 5138. */
+const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
 const MINUTE_MS = 60_000;
 
-/** Milliseconds since the epoch, or null for what cannot be read. */
+/** Milliseconds since the epoch, or null for values that cannot be read. */
 export function readTimestamp(value: unknown): number | null {
   if (typeof value === "string") return readText(value);
   if (typeof value !== "number" || value < NUMBER_MIN) return null;
-  return inRange(Math.trunc(value));
+  return inRange(Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value));
 }
 
 /** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError for no instant. */
@@ -43,7 +46,7 @@ export const isoTimestamp = isoTimestamps();
 
 /**
  * A writer that keeps the second it wrote last, without its milliseconds: instants that follow each
- * other often share it. Who writes instants of another kind has one of their own.
+ * other often share it. Callers that write instants of another kind have one of their own.
  */
 export function isoTimestamps(): (atMs: number) => string {
   let lastSecond = Number.NaN;

@@ -63,7 +63,7 @@ export type TopicDifference =
     }
   | { readonly kind: "retired" | "orphaned"; readonly topic: string };
 
-/** What `topics --apply` would do. */
+/** The action of `topics --apply`. */
 export type TopicChange = Extract<TopicDifference, { kind: "missing" | "setting" }>;
 
 export function isChange(difference: TopicDifference): difference is TopicChange {
@@ -147,13 +147,14 @@ function leftovers(
 ): TopicDifference[] {
   const planned = new Set(plan.map(({ name }) => name));
   const delays = `${names.prefix}delays.`;
-  const deliveries = `${names.prefix}deliveries.`;
+  const ofDestinations = [`${names.prefix}deliveries.`, `${names.prefix}returns.`];
   return existing
     .filter((name) => !planned.has(name))
     .toSorted()
     .flatMap((topic): TopicDifference[] => {
       const isTier = topic.startsWith(delays) && tierDelayMs(topic.slice(delays.length)) !== null;
       if (isTier) return [{ kind: "retired", topic }];
-      return topic.startsWith(deliveries) ? [{ kind: "orphaned", topic }] : [];
+      const isOrphaned = ofDestinations.some((start) => topic.startsWith(start));
+      return isOrphaned ? [{ kind: "orphaned", topic }] : [];
     });
 }

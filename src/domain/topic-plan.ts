@@ -1,31 +1,33 @@
 /**
- * The topics that Switchyard needs (SPEC section 2), and how they should be set.
+ * The topics that Switchyard needs (docs/topics.md), and how they should be set.
  *
  *   topic                       retention.ms                     max.message.bytes
  *   calls                       7 d                              1 MiB
  *   audience-syncs              7 d                              1 MiB
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
+ *   returns.<destination>       7 d, one partition               16 KiB more
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
  *
- * All others are `cleanup.policy=delete`, and all but one have `kafka.partitions` partitions. What
- * is removed from a compacted topic is gone within two days: compaction comes within one, and
- * keeps tombstones for another, in which owners of audiences read them. A delivery is a call and
- * headers of ours, a dead letter a delivery and more headers, hence the growing sizes.
+ * All others are `cleanup.policy=delete`, and all but two have `kafka.partitions` partitions. A
+ * value that is removed from a compacted topic is gone within two days. Compaction comes within one
+ * day. It keeps tombstones for another day, in which owners of audiences read them. A delivery is a
+ * call and headers of ours, a dead letter a delivery and more headers. Hence the growing sizes.
  * `topic-differences.ts` compares the plan with a cluster.
  */
 
 import type { DestinationId } from "./ids.ts";
+import { readerOf, type TopicKind } from "./stages.ts";
 import { type TopicNames, tierName } from "./topics.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const CALL_BYTES_MAX = 1_048_576;
-const DELIVERY_BYTES_MAX = CALL_BYTES_MAX + 16 * 1_024;
-const DEAD_LETTER_BYTES_MAX = CALL_BYTES_MAX + 64 * 1_024;
+const CALL_MAX_BYTES = 1_048_576;
+const DELIVERY_MAX_BYTES = CALL_MAX_BYTES + 16 * 1_024;
+const DEAD_LETTER_MAX_BYTES = CALL_MAX_BYTES + 64 * 1_024;
 const RETENTION_MS = 7 * DAY_MS;
 const DEAD_LETTER_RETENTION_MS = 14 * DAY_MS;
 const DELAY_RETENTION_MIN_MS = 8 * HOUR_MS;
@@ -33,6 +35,8 @@ const DELAY_RETENTION_MIN_MS = 8 * HOUR_MS;
 export interface TopicPlanOptions {
   readonly topics: TopicNames;
   readonly destinations: readonly DestinationId[];
+  /** Those of them that deliver posts to. */
+  readonly webhooks: readonly DestinationId[];
   /** Of the tiers; equal ones share a topic. */
   readonly delaysMs: readonly number[];
   readonly windowMs: number;
@@ -43,6 +47,7 @@ export interface TopicPlanOptions {
 
 /** Fits the port's `TopicSpec`. */
 export interface PlannedTopic {
+  readonly kind: TopicKind;
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number | null;
@@ -64,53 +69,66 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
 /** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
-  const { topics, destinations, delaysMs, windowMs, partitions, replicationFactor } = options;
-  const bytesMax = recordBytesMax(topics);
-  const planned = (name: string, retentionMs: number, isConsumed = true): PlannedTopic => ({
+  const { topics, destinations, webhooks, delaysMs, windowMs } = options;
+  const { partitions, replicationFactor } = options;
+  const maxBytes = recordMaxBytes(topics);
+  const planned = (
+    kind: TopicKind,
+    name: string,
+    retentionMs: number,
+    count = partitions,
+  ): PlannedTopic => ({
+    kind,
     name,
-    partitions,
+    partitions: count,
     replicationFactor,
     config: {
       "cleanup.policy": "delete",
       "retention.ms": `${retentionMs}`,
-      "max.message.bytes": `${bytesMax(name)}`,
+      "max.message.bytes": `${maxBytes(name)}`,
     },
-    isConsumed,
+    isConsumed: readerOf(kind) !== null,
   });
-  const compacted = (name: string, count: number): PlannedTopic => ({
+  const compacted = (kind: TopicKind, name: string, count: number): PlannedTopic => ({
+    kind,
     name,
     partitions: count,
     replicationFactor,
     config: {
       "cleanup.policy": "compact",
-      "max.message.bytes": `${bytesMax(name)}`,
+      "max.message.bytes": `${maxBytes(name)}`,
       "max.compaction.lag.ms": `${DAY_MS}`,
       "delete.retention.ms": `${DAY_MS}`,
     },
-    isConsumed: false,
+    isConsumed: readerOf(kind) !== null,
   });
   const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * windowMs);
   const tiers = [...new Map(delaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
   return [
-    planned(topics.calls, RETENTION_MS),
-    planned(topics.audienceSyncs, RETENTION_MS),
-    planned(topics.deletionRequests, RETENTION_MS),
-    ...destinations.map((destination) => planned(topics.deliveries(destination), RETENTION_MS)),
-    ...tiers.map((delayMs) => planned(topics.delays(delayMs), delayRetentionMs)),
-    planned(topics.deadLetters, DEAD_LETTER_RETENTION_MS, false),
-    compacted(topics.audienceMembers, partitions),
-    compacted(topics.audiences, 1),
+    planned("calls", topics.calls, RETENTION_MS),
+    planned("audienceSyncs", topics.audienceSyncs, RETENTION_MS),
+    planned("deletionRequests", topics.deletionRequests, RETENTION_MS),
+    ...destinations.map((id) => planned("deliveries", topics.deliveries(id), RETENTION_MS)),
+    ...webhooks.map((id) => planned("returns", topics.returns(id), RETENTION_MS, 1)),
+    ...tiers.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
+    planned("deadLetters", topics.deadLetters, DEAD_LETTER_RETENTION_MS),
+    compacted("audienceMembers", topics.audienceMembers, partitions),
+    compacted("audiences", topics.audiences, 1),
   ];
 }
 
 /** The largest record (key, value and headers) that a topic of the plan takes, by its name. */
-export function recordBytesMax(topics: TopicNames): (topic: string) => number {
-  const grown = [`${topics.prefix}deliveries.`, `${topics.prefix}delays.`];
+export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
+  const grown = [
+    `${topics.prefix}deliveries.`,
+    `${topics.prefix}returns.`,
+    `${topics.prefix}delays.`,
+  ];
   // They may have names of their own, which may begin like others.
   const written = [topics.calls, topics.audienceSyncs, topics.deletionRequests];
   return (topic) => {
-    if (written.includes(topic)) return CALL_BYTES_MAX;
-    if (topic === topics.deadLetters) return DEAD_LETTER_BYTES_MAX;
-    return grown.some((start) => topic.startsWith(start)) ? DELIVERY_BYTES_MAX : CALL_BYTES_MAX;
+    if (written.includes(topic)) return CALL_MAX_BYTES;
+    if (topic === topics.deadLetters) return DEAD_LETTER_MAX_BYTES;
+    return grown.some((start) => topic.startsWith(start)) ? DELIVERY_MAX_BYTES : CALL_MAX_BYTES;
   };
 }

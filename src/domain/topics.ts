@@ -1,4 +1,4 @@
-/** Names of topics and consumer groups (SPEC section 2). */
+/** Names of topics and consumer groups (docs/topics.md). */
 
 import type { DestinationId } from "./ids.ts";
 
@@ -18,6 +18,8 @@ export interface TopicNames {
   readonly deletionRequests: string;
   readonly deadLetters: string;
   readonly deliveries: (destination: DestinationId) => string;
+  /** Deliveries that were attempted and are due again. */
+  readonly returns: (destination: DestinationId) => string;
   /** The delay topic of a tier, named by its delay. */
   readonly delays: (delayMs: number) => string;
 }
@@ -32,8 +34,20 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
+    returns: (destination) => `${prefix}returns.${destination}`,
     delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,
   };
+}
+
+/** The destination whose deliveries the topic holds; null for other topics. */
+export function destinationOfTopic(
+  topic: string,
+  topics: Pick<TopicNames, "deliveries" | "returns">,
+): DestinationId | null {
+  const none = "" as DestinationId;
+  const starts = [topics.deliveries(none), topics.returns(none)];
+  const start = starts.find((each) => topic.startsWith(each));
+  return start === undefined ? null : (topic.slice(start.length) as DestinationId);
 }
 
 /**
@@ -61,9 +75,9 @@ export interface GroupNames {
   readonly audience: string;
   readonly deletion: string;
   /** Keeps how far a replay of dead letters is; has no members. */
-  readonly replay: (run: string) => string;
+  readonly replay: (name: string) => string;
   /** Keeps which process works on it; has no members either. */
-  readonly replayOwner: (run: string) => string;
+  readonly replayOwner: (name: string) => string;
 }
 
 export function groupNames(prefix: string): GroupNames {
@@ -73,7 +87,7 @@ export function groupNames(prefix: string): GroupNames {
     delay: (tier) => `${prefix}delay.${tier}`,
     audience: `${prefix}audience`,
     deletion: `${prefix}deletion`,
-    replay: (run) => `${prefix}replay.${run}`,
-    replayOwner: (run) => `${prefix}replay.${run}.owner`,
+    replay: (name) => `${prefix}replay.${name}`,
+    replayOwner: (name) => `${prefix}replay.${name}.owner`,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Ids that are the same each time they are made (RFC 9562 section 5.5): what is written again after
- * a crash is recognised by its message id.
+ * Ids that are the same each time they are made (RFC 9562 section 5.5). A record that is written
+ * again after a crash is recognised by its message id.
  *
  * Version 5 is SHA-1 of a namespace and a name. Each use takes a namespace of its own, so that two
  * kinds of message never share an id; a name of several parts is written as a JSON list, so that

@@ -45,10 +45,11 @@ export class AddressRefusedError extends Error {
 }
 
 /**
- * All sockets read into one buffer, and what was read is copied out of it at once. Node would take
- * 64 KiB from the heap for each read, which is a lot for a response of 100 bytes.
+ * All sockets read into one buffer, from which the bytes are copied out at once. Node would take 64
+ * KiB from the heap for each read, which is a lot for a response of 100 bytes. No more than this is
+ * read of an answer after its limit has passed.
  */
-const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
+const READ_BUFFER = Buffer.allocUnsafeSlow(16_384);
 
 /** @returns false when the socket's reader has enough for now. */
 function passOn(socket: Socket, bytes: number): boolean {

@@ -16,7 +16,8 @@
  *   of all names                                     half of the threads: libuv runs no more
  *   of names that were not found the last time       a quarter of the threads
  *
- * Those that wait for their turn go in the order of asking, names that were not found last. Whether an address may be requested is judged by the caller, for each connection anew.
+ * Those that wait for their turn go in the order of asking, names that were not found last. The
+ * caller judges for each connection anew whether an address may be requested.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -46,7 +47,7 @@ interface Name {
   isFailing: boolean;
   /** Its look-up waits for its turn or is under way. */
   isBusy: boolean;
-  /** And does so for longer than who asks is kept waiting. */
+  /** And does so for longer than its caller is kept waiting. */
   isOverdue: boolean;
   waiting: Found[];
 }
@@ -112,7 +113,7 @@ export function boundedResolve(
     startNext();
   }
 
-  /** What is kept serves when the new look-up takes too long, wherever it stands. */
+  /** The kept addresses serve when the new look-up takes too long, wherever it stands. */
   async function losePatience({ entry, ended: { signal } }: Asked): Promise<void> {
     try {
       await clock.sleep(PATIENCE_MS, signal);

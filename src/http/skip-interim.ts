@@ -1,59 +1,74 @@
 /**
- * Takes interim responses (1xx) out of what a socket reads. A client must be able to skip them (RFC
- * 9110, 15.2) even if it never asked for any; undici drops the connection at `100 Continue`.
+ * Takes interim responses (1xx) out of the bytes of one answer. A client must be able to skip
+ * them (RFC 9110, 15.2) even if it never asked for any; undici drops the connection at `100
+ * Continue`.
  *
- *   what is read where a response begins      passed on
+ *   the bytes so far                          passed on
  *   a response with a final status, or 101    as it is, and so is everything after it
- *   a whole interim response                  what follows it
+ *   a whole interim response                  the rest, which may be another one
+ *   the beginning of an interim response      nothing; it is forgotten at once
  *   less than that can be told from           nothing, until more has come
  */
-
-import type { Socket } from "node:net";
-
-/** Set `awaits` before each request. */
-export interface ResponseStart {
-  awaits: boolean;
-}
 
 const STATUS_END = "HTTP/1.1 100".length;
 const STATUS_AT = "HTTP/1.1 ".length;
 const DIGIT_1 = 0x31;
+const CARRIAGE_RETURN = 0x0d;
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
-/** What the head of one may begin with. */
+/** The bytes that the head of one may begin with. */
 const BEGUN = /^H(T(T(P(\/(1(\.([01]( (1\d?)?)?)?)?)?)?)?)?)?$/;
-const END = "\r\n\r\n";
-/** A longer head is left to the parser, which refuses it. */
-const HEAD_BYTES_MAX = 16_384;
+const END = Buffer.from("\r\n\r\n");
+const NOTHING = Buffer.alloc(0);
 
-/** Replaces the socket's `read`; undici uses nothing else to read. */
-export function skipInterim(socket: Socket, start: ResponseStart): void {
-  const read: (size?: number) => Buffer | null = socket.read.bind(socket);
-  let kept: Buffer | null = null;
-  socket.read = (size?: number): Buffer | null => {
-    let chunk = read(size);
-    while (chunk !== null && start.awaits) {
-      const bytes: Buffer = kept === null ? chunk : Buffer.concat([kept, chunk]);
-      kept = null;
-      const rest = afterInterim(bytes);
-      if (rest === bytes) {
-        start.awaits = false;
+export class InterimFilter {
+  /** A part of a status line: too short to tell anything. */
+  #kept: Buffer | null = null;
+  /** The bytes seen of the end of the interim response that is being skipped; null: none is. */
+  #endSeen: number | null = null;
+
+  /** Before each answer. */
+  reset(): void {
+    this.#kept = null;
+    this.#endSeen = null;
+  }
+
+  /** @returns the final response from its first byte on, or null while there is none of it. */
+  take(chunk: Buffer): Buffer | null {
+    let bytes = this.#kept === null ? chunk : Buffer.concat([this.#kept, chunk]);
+    this.#kept = null;
+    for (;;) {
+      if (this.#endSeen !== null) bytes = this.#afterEnd(bytes, this.#endSeen);
+      if (bytes.length === 0) return null;
+      // Hardly any response has another than a final status: it shows at once.
+      if (bytes.length >= STATUS_END && bytes[STATUS_AT] !== DIGIT_1) return bytes;
+      const head = bytes.toString("latin1", 0, STATUS_END);
+      if (INTERIM.test(head)) {
+        this.#endSeen = 0;
+      } else if (head.length < STATUS_END && BEGUN.test(head)) {
+        this.#kept = bytes;
+        return null;
+      } else {
         return bytes;
       }
-      if (rest === null) kept = bytes;
-      // What follows one may be another.
-      chunk = rest === null || rest.length === 0 ? read(size) : rest;
     }
-    return chunk;
-  };
-}
+  }
 
-/** What follows an interim response; the bytes themselves when there is none; null when unknown. */
-function afterInterim(bytes: Buffer): Buffer | null {
-  // Hardly any response has another than a final status: it shows at once.
-  if (bytes.length >= STATUS_END && bytes[STATUS_AT] !== DIGIT_1) return bytes;
-  const head = bytes.toString("latin1", 0, STATUS_END);
-  if (!INTERIM.test(head)) return head.length < STATUS_END && BEGUN.test(head) ? null : bytes;
-  const endAt = bytes.indexOf(END);
-  if (endAt >= 0) return bytes.subarray(endAt + END.length);
-  return bytes.length > HEAD_BYTES_MAX ? bytes : null;
+  /** @returns the bytes after the interim response: none when it goes on. */
+  #afterEnd(bytes: Buffer, seen: number): Buffer {
+    let matched = seen;
+    for (let at = 0; at < bytes.length; at += 1) {
+      // Between two ends of lines there is nothing to look at.
+      if (matched === 0) at = bytes.indexOf(CARRIAGE_RETURN, at);
+      if (at < 0) break;
+      const byte = bytes[at];
+      if (byte === END[matched]) matched += 1;
+      else matched = byte === CARRIAGE_RETURN ? 1 : 0;
+      if (matched === END.length) {
+        this.#endSeen = null;
+        return bytes.subarray(at + 1);
+      }
+    }
+    this.#endSeen = matched;
+    return NOTHING;
+  }
 }

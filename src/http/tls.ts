@@ -1,6 +1,6 @@
 /**
- * Who is on the other end of a TLS connection. OpenSSL checks chain, time and host name; what they
- * let through is refused here.
+ * Checks the other end of a TLS connection. OpenSSL checks chain, time and host name. Some
+ * certificates that it lets through are refused here.
  *
  *   the endpoint shows                                       connection
  *   a chain to a public root, or to the private CA           stands

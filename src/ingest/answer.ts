@@ -1,6 +1,6 @@
 /**
- * What ingest answers. Every code stands here with its status and a sentence that says what to do;
- * `docs/openapi.yaml` lists the same ones.
+ * The answers of ingest. Every code stands here with its status and a sentence that says what to
+ * do. `docs/openapi.yaml` lists the same ones.
  *
  *   status           the client should
  *   200              let go of the calls
@@ -32,7 +32,8 @@ export const ANSWERS = {
   },
   "unknown-path": {
     status: 404,
-    message: "There are POST /v1/batch, /v1/import, /v1/{identify,track,page,screen,group,alias}.",
+    message:
+      "There are POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, and the paths of docs/ingest.md.",
   },
   "wrong-method": { status: 405, message: "Calls are sent with POST." },
   "request-timeout": {
@@ -63,10 +64,12 @@ export type Code = keyof typeof ANSWERS;
 
 export type Answer =
   | { readonly kind: "success" }
+  /** Settings of an SDK. */
+  | { readonly kind: "document"; readonly json: string }
   | {
       readonly kind: "failure";
       readonly code: Code;
-      /** What was wrong this time; null: nothing to add. Never any of a call. */
+      /** The mistake of this request; null: nothing to add. Never any of a call. */
       readonly detail: string | null;
       /** Whole seconds, 1 to 30; null: no `Retry-After`. */
       readonly retryAfterS: number | null;
@@ -83,13 +86,14 @@ export function failure(
 }
 
 export function statusOf(answer: Answer): number {
-  return answer.kind === "success" ? 200 : ANSWERS[answer.code].status;
+  return answer.kind === "failure" ? ANSWERS[answer.code].status : 200;
 }
 
 export const SUCCESS_BODY = '{"success":true}';
 
 export function bodyOf(answer: Answer): string {
   if (answer.kind === "success") return SUCCESS_BODY;
+  if (answer.kind === "document") return answer.json;
   const { code, detail } = answer;
   const advice = ANSWERS[code].message;
   const message = detail === null ? advice : `${detail}. ${advice}`;

@@ -1,5 +1,5 @@
 /**
- * Whose calls a request brings.
+ * The source whose calls a request brings.
  *
  *   Authorization          writeKey in the body     result
  *   Basic with a user      whatever                 the source with that key, else unknown

@@ -1,5 +1,5 @@
 /**
- * What lets pages of other origins send calls (CORS).
+ * The headers that let pages of other origins send calls (CORS).
  *
  *   corsOrigins       a page of such an origin        any other page
  *   empty             -                               no header: the browser refuses it

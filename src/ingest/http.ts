@@ -4,71 +4,108 @@
  *   the body                                              result
  *   arrives whole, in UTF-8                               its bytes, unpacked
  *   is announced or found to be over the limit            refused: body-too-large
+ *   has too many calls in its first bytes                 refused: body-too-large
  *   finds no room among the bytes in hand                 refused: overloaded
+ *   comes too slowly                                      refused: request-timeout
  *   has an encoding that is not gzip                      refused: invalid-encoding
  *   is no gzip, or unpacks to more than the limit         refused: invalid-gzip, body-too-large
  *   is not UTF-8                                          refused: invalid-json
  *   ends with the connection                              gone: there is nobody to answer
- *
- * Unpacking stops at the limit, whatever the packed bytes would become. It is done in one go: that
- * takes less time than handing it to a thread for nearly all bodies, and only one is unpacked at a
- * time.
  */
 
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { gunzipSync } from "node:zlib";
 
 import type { Code } from "./answer.ts";
+import type { InTurn } from "./in-turn.ts";
 import type { Hold } from "./limits.ts";
+import { refusedEarly } from "./read-body.ts";
+import type { SlowBodies } from "./slow-bodies.ts";
+import { refused, unpack } from "./unpack.ts";
 
 export type Body =
   | { readonly kind: "body"; readonly bytes: Buffer }
   | { readonly kind: "refused"; readonly code: Code; readonly detail: string | null }
   | { readonly kind: "gone" };
 
+export interface BodyReading {
+  readonly maxBytes: number;
+  /** Whether the body holds many calls. */
+  readonly isBatch: boolean;
+  /** The memory of the body is in it, also when it is refused. */
+  readonly hold: Hold;
+  readonly slowBodies: SlowBodies;
+  readonly inTurn: InTurn;
+}
+
 const GONE: Body = { kind: "gone" };
 
-/** What the body takes is in `hold`, also when it is refused. Never rejects. */
+/** Never rejects. */
 export async function readRequestBody(
   request: IncomingMessage,
-  bytesMax: number,
-  hold: Hold,
+  reading: BodyReading,
 ): Promise<Body> {
   const encoding = (request.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   const isGzip = encoding === "gzip" || encoding === "x-gzip";
   if (!isGzip && encoding !== "identity" && encoding !== "") return refused("invalid-encoding");
-  const received = await receive(request, bytesMax, hold);
+  const received = await receive(request, reading, isGzip);
   if (received.kind !== "body") return received;
-  const unpacked = isGzip ? unpack(received.bytes, bytesMax, hold) : received;
+  const unpacked = isGzip ? await unpackInTurn(received.bytes, reading) : received;
   if (unpacked.kind !== "body") return unpacked;
   const { bytes } = unpacked;
   if (!isUtf8(bytes)) return refused("invalid-json", "the body is not UTF-8");
   return { kind: "body", bytes: withoutMark(bytes) };
 }
 
-function receive(request: IncomingMessage, bytesMax: number, hold: Hold): Promise<Body> {
+function receive(
+  request: IncomingMessage,
+  { maxBytes, hold, isBatch, slowBodies }: BodyReading,
+  isGzip: boolean,
+): Promise<Body> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+    return Promise.resolve(refused("body-too-large"));
+  }
   return new Promise((resolve) => {
-    if (Number(request.headers["content-length"] ?? 0) > bytesMax) {
-      resolve(refused("body-too-large"));
-      return;
-    }
     const chunks: Buffer[] = [];
-    let size = 0;
+    const onItsWay = { bytes: 0, stop: () => end(refused("request-timeout", TOO_SLOW)) };
     const end = (body: Body) => {
       request.off("data", onData);
+      slowBodies.end(onItsWay);
       resolve(body);
     };
     const onData = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > bytesMax) return end(refused("body-too-large"));
+      const before = onItsWay.bytes;
+      onItsWay.bytes += chunk.length;
+      if (onItsWay.bytes > maxBytes) return end(refused("body-too-large"));
       if (!hold.grow(chunk.length)) return end(refused("overloaded"));
       chunks.push(chunk);
+      const isLookedAt = !isGzip && before < LOOK_BYTES && onItsWay.bytes >= LOOK_BYTES;
+      const early = isLookedAt ? lookAt(joined(chunks, onItsWay.bytes), isBatch) : null;
+      if (early !== null) end(early);
     };
+    slowBodies.begin(onItsWay, performance.now());
     request.on("data", onData);
-    request.once("end", () => end({ kind: "body", bytes: joined(chunks, size) }));
+    request.once("end", () => end({ kind: "body", bytes: joined(chunks, onItsWay.bytes) }));
     request.once("error", () => end(GONE));
     request.once("close", () => end(GONE));
+  });
+}
+
+const TOO_SLOW = "the body comes too slowly";
+/** So much of a large body is looked at before the rest is taken. */
+const LOOK_BYTES = 65_536;
+
+function lookAt(beginning: Buffer, isBatch: boolean) {
+  const early = refusedEarly(beginning, isBatch);
+  return early === null ? null : refused(early.code, early.error);
+}
+
+function unpackInTurn(packed: Buffer, { maxBytes, hold, isBatch, inTurn }: BodyReading) {
+  return unpack(packed, {
+    maxBytes,
+    hold,
+    look: (beginning) => lookAt(beginning, isBatch),
+    inTurn,
   });
 }
 
@@ -77,34 +114,8 @@ function joined(chunks: readonly Buffer[], size: number): Buffer {
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
 }
 
-function unpack(packed: Buffer, bytesMax: number, hold: Hold): Body {
-  let bytes: Buffer;
-  try {
-    bytes = gunzipSync(packed, { maxOutputLength: bytesMax, chunkSize: unpackedSize(packed) });
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    return refused(code === "ERR_BUFFER_TOO_LARGE" ? "body-too-large" : "invalid-gzip");
-  }
-  if (!hold.grow(bytes.length)) return refused("overloaded");
-  hold.shrink(packed.length);
-  return { kind: "body", bytes };
-}
-
-const CHUNK_BYTES_MIN = 1_024;
-const CHUNK_BYTES_MAX = 1_048_576;
-
-/** What gzip says at its end, within reason: with room for it all, nothing is put together twice. */
-function unpackedSize(packed: Buffer): number {
-  const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4) + 1;
-  return Math.min(CHUNK_BYTES_MAX, Math.max(CHUNK_BYTES_MIN, said));
-}
-
 /** A leading byte-order mark is ignored, as in records. */
 function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return isMarked ? bytes.subarray(3) : bytes;
-}
-
-function refused(code: Code, detail: string | null = null): Body {
-  return { kind: "refused", code, detail };
 }

@@ -1,18 +1,20 @@
 /**
- * What ingest lets in, beyond what a single request may be.
+ * The limits of ingest, beyond those of a single request.
  *
  *   limit             counts                                            full
  *   bytes in hand     bodies being read, and records that are not       refused until some are given
  *                     acknowledged, also those given up on              back
+ *   those without     bodies whose write key is not known before        refused until some are given
+ *   a key             they are read; they are bytes in hand too         back
  *   calls a second    calls of a source                                 refused until they are paid off
  *
  * A request alone is let in whatever its size, so that no setting can lock it out for good. A batch
  * may run a source into debt, which keeps the rate and never splits a batch.
  */
 
-/** What one request holds. */
+/** The memory of one request. */
 export interface Hold {
-  /** False: there is no room; what was held before stays held. */
+  /** False: there is no room; earlier holds stay. */
   grow(bytes: number): boolean;
   /** Gives back some of it. */
   shrink(bytes: number): void;
@@ -25,7 +27,7 @@ export interface BytesInHand {
   total(): number;
 }
 
-export function bytesInHand(bytesMax: number): BytesInHand {
+export function bytesInHand(maxBytes: number): BytesInHand {
   let total = 0;
   return {
     total: () => total,
@@ -39,7 +41,7 @@ export function bytesInHand(bytesMax: number): BytesInHand {
       return {
         grow: (bytes) => {
           const isAlone = total === held;
-          if (total + bytes > bytesMax && !isAlone) return false;
+          if (total + bytes > maxBytes && !isAlone) return false;
           held += bytes;
           total += bytes;
           return true;
@@ -47,6 +49,25 @@ export function bytesInHand(bytesMax: number): BytesInHand {
         shrink,
         release: () => shrink(held),
       };
+    },
+  };
+}
+
+/** Both have room, or neither is grown. */
+export function both(one: Hold, other: Hold): Hold {
+  const each = [one, other];
+  return {
+    grow: (bytes) => {
+      if (!one.grow(bytes)) return false;
+      if (other.grow(bytes)) return true;
+      one.shrink(bytes);
+      return false;
+    },
+    shrink: (bytes) => {
+      for (const hold of each) hold.shrink(bytes);
+    },
+    release: () => {
+      for (const hold of each) hold.release();
     },
   };
 }

@@ -28,7 +28,7 @@ export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   return merged;
 }
 
-/** What a batch adds to each of its calls; null: nothing. */
+/** The members that a batch adds to each of its calls; null: nothing. */
 export function mergeable(ofBatch: unknown): JsonObject | null {
   return isJsonObject(ofBatch) && Object.keys(ofBatch).length > 0 ? ofBatch : null;
 }

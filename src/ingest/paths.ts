@@ -1,29 +1,71 @@
 /**
- * What a request asks for, by its path and method.
+ * Reads a request's path and method.
  *
- *   path                                            POST             GET, HEAD   OPTIONS
- *   /v1/identify, track, page, screen, group, alias one call         405         200
- *   /v1/batch, /v1/import                           many calls       405         200
- *   /v1/health                                      405              health      200
- *   anything else                                   404              404         200
+ *   path                                              POST              GET, HEAD
+ *   /v1/identify, track, page, screen, group, alias   one call          405
+ *   /v1/i, t, p, s, g, a                              one call          405
+ *   /v1/batch, /v1/import, /v1/b                      many calls        405
+ *   /beacon/v1/batch?writeKey=KEY                     many calls        405
+ *   /pixel/v1/track, page, ...?writeKey=KEY&...       405               one call, out of the query
+ *   /v1/m, /v1/merge                                  left out          405
+ *   /v1/projects/KEY/settings                         405               settings of Segment's SDKs
+ *   /sourceConfig                                     405               settings of RudderStack's SDKs
+ *   /v1/health, /health                               405               health
+ *   anything else                                     404               404
  *
- * Repeated slashes and one at the end mean nothing, as in `//v1/batch` and `/v1/batch/`: clients put
- * base URL and path together carelessly. A query is ignored. Other methods are 405.
+ * OPTIONS is answered everywhere. Repeated slashes and one at the end mean nothing, as in
+ * `//v1/batch` and `/v1/batch/`: clients put base URL and path together carelessly. The query counts
+ * only where the table names it. Other methods are 405.
  */
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
 
-/** Where calls are taken; null: many in one body, else one of that type. */
+/** Calls are taken there; null: many in one body, else one of that type. */
 export const CALL_PATHS: ReadonlyMap<string, CallType | null> = new Map([
   ["/v1/batch", null],
   ["/v1/import", null],
+  ["/v1/b", null],
   ...CALL_TYPES.map((type) => [`/v1/${type}`, type] as const),
+  ...CALL_TYPES.map((type) => [`/v1/${type.charAt(0)}`, type] as const),
 ]);
 
-export const HEALTH_PATH = "/v1/health";
+export const BEACON_PATH = "/beacon/v1/batch";
+export const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
+  CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
+);
+/** Bodies that are answered 200 and not stored: figures about the SDK itself, and merges of users. */
+export const LEFT_OUT_PATHS: ReadonlyMap<string, LeftOutKind> = new Map([
+  ["/v1/m", "metrics"],
+  ["/v1/merge", "merge"],
+]);
+export const SOURCE_CONFIG_PATH = "/sourceConfig";
+export const HEALTH_PATHS = ["/v1/health", "/health"] as const;
+const SETTINGS_PATH = /^\/v1\/projects\/([^/]+)\/settings$/;
+
+export type LeftOutKind = "metrics" | "merge";
+
+export interface AskedCalls {
+  readonly kind: "calls";
+  /** Null: many in one body. */
+  readonly type: CallType | null;
+  /** The query, where it holds the write key; null: it means nothing. */
+  readonly query: URLSearchParams | null;
+  /** Whether the call itself stands in the query, and the answer is an image. */
+  readonly isPixel: boolean;
+}
+
+export interface AskedSettings {
+  readonly kind: "settings";
+  readonly of: "segment" | "rudderstack";
+  /** Null: it stands in the query or in the header. */
+  readonly writeKey: string | null;
+  readonly query: URLSearchParams;
+}
 
 export type Asked =
-  | { readonly kind: "calls"; readonly type: CallType | null }
+  | AskedCalls
+  | AskedSettings
+  | { readonly kind: "left-out"; readonly of: LeftOutKind }
   | { readonly kind: "health" }
   | { readonly kind: "options" }
   | { readonly kind: "unknown-path" }
@@ -33,23 +75,54 @@ export type Asked =
 /** @param url as it stands in the request line. */
 export function askedFor(method: string, url: string): Asked {
   if (method === "OPTIONS") return { kind: "options" };
-  const path = plainPath(url);
+  const [path, search] = divided(url);
   const type = CALL_PATHS.get(path);
-  if (type !== undefined) {
-    return method === "POST"
-      ? { kind: "calls", type }
-      : { kind: "wrong-method", allow: "POST, OPTIONS" };
+  if (type !== undefined) return posted(method, { kind: "calls", type, ...IN_BODY });
+  const leftOut = LEFT_OUT_PATHS.get(path);
+  if (leftOut !== undefined) return posted(method, { kind: "left-out", of: leftOut });
+  const query = new URLSearchParams(search);
+  if (path === BEACON_PATH) {
+    return posted(method, { kind: "calls", type: null, query, isPixel: false });
   }
-  if (path !== HEALTH_PATH) return { kind: "unknown-path" };
-  return method === "GET" || method === "HEAD"
-    ? { kind: "health" }
-    : { kind: "wrong-method", allow: "GET, HEAD, OPTIONS" };
+  const pixel = PIXEL_PATHS.get(path);
+  if (pixel !== undefined) return got(method, { kind: "calls", type: pixel, query, isPixel: true });
+  const [, key] = SETTINGS_PATH.exec(path) ?? [];
+  if (key !== undefined) {
+    return got(method, { kind: "settings", of: "segment", writeKey: decoded(key), query });
+  }
+  if (path === SOURCE_CONFIG_PATH) {
+    return got(method, { kind: "settings", of: "rudderstack", writeKey: null, query });
+  }
+  const isHealth = HEALTH_PATHS.some((one) => one === path);
+  return isHealth ? got(method, { kind: "health" }) : { kind: "unknown-path" };
 }
 
-function plainPath(url: string): string {
+const IN_BODY = { query: null, isPixel: false } as const;
+
+function posted(method: string, asked: Asked): Asked {
+  return method === "POST" ? asked : { kind: "wrong-method", allow: "POST, OPTIONS" };
+}
+
+function got(method: string, asked: Asked): Asked {
+  const isRead = method === "GET" || method === "HEAD";
+  return isRead ? asked : { kind: "wrong-method", allow: "GET, HEAD, OPTIONS" };
+}
+
+function divided(url: string): readonly [path: string, search: string] {
   // Through a proxy the request line may hold the whole URL.
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
-  const [path = ""] = target.split("?", 1);
-  if (CALL_PATHS.has(path)) return path;
-  return path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const search = mark < 0 ? "" : target.slice(mark);
+  if (CALL_PATHS.has(path)) return [path, search];
+  return [path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""), search];
+}
+
+/** A key that is badly written is nobody's. */
+function decoded(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * A body's outline: where its calls stand, and what it says about all of them.
+ * A body's outline: the places of its calls, and the members that hold for all of them.
  *
  *   body                                            result
  *   no JSON; no object                              refused
@@ -7,27 +7,44 @@
  *   of many: `batch` is a list                      its entries, and what stands beside them
  *   of many: `batch` is absent or something else    refused
  *   what stands beside `batch` is over 32 KB        refused
+ *   has more calls than a body may have             refused, without a look at the rest
  *
- * All of it is looked at, in one pass; only what stands beside the calls is parsed.
- * Of a repeated name the last one counts, as in JSON.parse.
+ * It is gone through once. Only the members beside the calls are parsed. A large body is gone through
+ * in pieces, so that others get their turn. Of a repeated name the last one counts, as in JSON.parse.
  */
 
 import { JSON_DEPTH_MAX, type JsonObject, kindOf } from "../domain/json.ts";
 import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
-import { beginsWith, endOfValue, scanList, scanObject, skipSpace } from "./scan-json.ts";
+import {
+  beginsWith,
+  endOf,
+  endOfValue,
+  firstEntry,
+  firstMember,
+  nextEntry,
+  nextMember,
+  skipSpace,
+} from "./scan-json.ts";
 
 /** KB are 1,024 bytes. Of a call's JSON as it was sent. */
-export const CALL_BYTES_MAX = 32 * 1_024;
+export const CALL_MAX_BYTES = 32 * 1_024;
 /** Of all that stands beside `batch`; it goes into each of the calls. */
-export const ENVELOPE_BYTES_MAX = 32 * 1_024;
+export const ENVELOPE_MAX_BYTES = 32 * 1_024;
 
 /** Of one body; each costs something, however small it is. */
-export const CALLS_MAX = 100_000;
+export const CALLS_MAX = 20_000;
+const TOO_MANY: BadBody = {
+  kind: "refused",
+  code: "body-too-large",
+  error: `batch has more than ${CALLS_MAX} calls`,
+};
+/** Bytes that are gone through in a turn: less than a millisecond. */
+const TURN_BYTES = 65_536;
 
 export interface Outline {
   readonly kind: "outline";
   readonly calls: readonly SentCall[];
-  /** What stands beside the calls; of a single call only its `writeKey`. */
+  /** The members beside the calls; of a single call only its `writeKey`. */
   readonly envelope: JsonObject;
 }
 
@@ -39,11 +56,47 @@ export interface BadBody {
 
 export type ReadBody = Outline | BadBody;
 
-/** @param isBatch whether the body holds many calls. */
-export function readBody(bytes: Buffer, isBatch: boolean): ReadBody {
+/** Yields between turns. @param isBatch whether the body holds many calls. */
+export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, ReadBody> {
   const start = skipSpace(bytes, 0);
   if (!beginsWith(bytes, "object", start)) return noObject(bytes, start);
-  return isBatch ? readBatch(bytes, start) : readSingle(bytes, start);
+  return isBatch ? yield* readBatch(bytes, start) : readSingle(bytes, start);
+}
+
+export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
+  const steps = readBody(bytes, isBatch);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/**
+ * Why a body will be refused, by its first bytes alone; null: nothing is known yet. Keeps nothing of
+ * the calls.
+ */
+export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
+  if (!isBatch) return null;
+  const nesting = { deepest: 0 };
+  const start = skipSpace(bytes, 0);
+  if (!beginsWith(bytes, "object", start)) return null;
+  const member = { nameEnd: 0, at: 0 };
+  for (let at = firstMember(bytes, start, member); at >= 0; ) {
+    if (nameAt(bytes, at, member.nameEnd) === "batch") return manyCalls(bytes, member.at);
+    at = nextMember(bytes, endOfValue(bytes, member.at, nesting), member);
+  }
+  return null;
+}
+
+function manyCalls(bytes: Buffer, start: number): BadBody | null {
+  if (!beginsWith(bytes, "list", start)) return null;
+  const nesting = { deepest: 0 };
+  let calls = 0;
+  for (let at = firstEntry(bytes, start); at >= 0; calls += 1) {
+    if (calls === CALLS_MAX) return TOO_MANY;
+    at = nextEntry(bytes, endOfValue(bytes, at, nesting));
+  }
+  return null;
 }
 
 function readSingle(bytes: Buffer, start: number): ReadBody {
@@ -53,15 +106,25 @@ function readSingle(bytes: Buffer, start: number): ReadBody {
   return { kind: "outline", calls: [call], envelope: { writeKey } };
 }
 
-function readBatch(bytes: Buffer, start: number): ReadBody {
+function* readBatch(bytes: Buffer, start: number): Generator<void, ReadBody> {
   let batch: Batch | null = null;
   const nesting = { deepest: 0 };
+  const member = { nameEnd: 0, at: 0 };
   // The calls are found while the body is gone through, so that it is gone through once.
-  const end = scanObject(bytes, start, (nameStart, nameEnd, at) => {
-    if (nameAt(bytes, nameStart, nameEnd) !== "batch") return endOfValue(bytes, at, nesting);
-    batch = scanBatch(bytes, at);
-    return batch.end;
-  });
+  let at = firstMember(bytes, start, member);
+  while (at >= 0) {
+    let end: number;
+    if (nameAt(bytes, at, member.nameEnd) === "batch") {
+      const read: Batch | "too-many" = yield* scanBatch(bytes, member.at);
+      if (read === "too-many") return TOO_MANY;
+      batch = read;
+      end = read.end;
+    } else {
+      end = endOfValue(bytes, member.at, nesting);
+    }
+    at = nextMember(bytes, end, member);
+  }
+  const end = endOf(at);
   if (!isWhole(bytes, end)) return notJson();
   return outline(bytes, { start, end, depth: nesting.deepest + 1 }, batch);
 }
@@ -73,17 +136,24 @@ interface Batch {
   readonly calls: readonly SentCall[] | null;
 }
 
-function scanBatch(bytes: Buffer, start: number): Batch {
+function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-many"> {
   if (!beginsWith(bytes, "list", start)) {
     return { start, end: endOfValue(bytes, start, { deepest: 0 }), calls: null };
   }
   const calls: SentCall[] = [];
-  const end = scanList(bytes, start, (at) => {
+  let turnEndsAt = start + TURN_BYTES;
+  let at = firstEntry(bytes, start);
+  while (at >= 0) {
+    if (calls.length === CALLS_MAX) return "too-many";
     const call = scanCall(bytes, at);
-    if (call !== null && calls.length <= CALLS_MAX) calls.push(call);
-    return call?.end ?? -1;
-  });
-  return { start, end, calls };
+    if (call !== null) calls.push(call);
+    at = nextEntry(bytes, call?.end ?? -1);
+    if (at > turnEndsAt) {
+      yield;
+      turnEndsAt = at + TURN_BYTES;
+    }
+  }
+  return { start, end: endOf(at), calls };
 }
 
 function outline(
@@ -92,8 +162,8 @@ function outline(
   batch: Batch | null,
 ): ReadBody {
   if (batch === null) return refused("invalid-body", "the body has no batch, expected a list");
-  if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_BYTES_MAX) {
-    const error = `what stands beside batch is more than ${ENVELOPE_BYTES_MAX / 1_024} KB; put it into the calls that need it`;
+  if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_MAX_BYTES) {
+    const error = `what stands beside batch is more than ${ENVELOPE_MAX_BYTES / 1_024} KB; put it into the calls that need it`;
     return refused("invalid-body", error);
   }
   if (body.depth > JSON_DEPTH_MAX) {
@@ -105,15 +175,12 @@ function outline(
     const kind = kindAt(bytes, batch.start, batch.end);
     return refused("invalid-body", `batch is ${kind}, expected a list of calls`);
   }
-  if (calls.length > CALLS_MAX) {
-    return refused("body-too-large", `batch has more than ${CALLS_MAX} calls`);
-  }
   const before = textOf(bytes, body.start, batch.start);
   const envelope = JSON.parse(`${before}null${textOf(bytes, batch.end, body.end)}`) as JsonObject;
   return { kind: "outline", calls, envelope };
 }
 
-/** @param end of what was gone through; negative: it was malformed. */
+/** @param end of the part that was gone through; negative: it was malformed. */
 function isWhole(bytes: Buffer, end: number): boolean {
   return end >= 0 && skipSpace(bytes, end) >= bytes.length;
 }
@@ -128,7 +195,7 @@ function notJson(): BadBody {
   return refused("invalid-json", "the body is not JSON");
 }
 
-/** What a value is that should not be there. Lists and objects are not looked into. */
+/** The kind of a value that should not be there. Lists and objects are not looked into. */
 function kindAt(bytes: Buffer, start: number, end: number): string {
   if (beginsWith(bytes, "object", start)) return "an object";
   if (beginsWith(bytes, "list", start)) return "a list";

@@ -4,7 +4,7 @@
  *   the call                                       result
  *   over 32 KB as it was sent                      left out: too-large
  *   nests too deep                                 left out: invalid-call
- *   breaks a rule of SPEC section 3                left out: invalid-call
+ *   breaks a rule of docs/calls.md#fields          left out: invalid-call
  *   anything else                                  a record
  *
  * The record's value is the call's JSON as it was sent, byte for byte, but for these members:
@@ -22,7 +22,7 @@ import { isJsonObject, JSON_DEPTH_MAX, type JsonObject } from "../domain/json.ts
 import { parseCall } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { merge, mergeable } from "./merge.ts";
-import { CALL_BYTES_MAX } from "./read-body.ts";
+import { CALL_MAX_BYTES } from "./read-body.ts";
 import { nameAt, type SentCall, textOf } from "./scan-call.ts";
 import { endOfValue, scanObject } from "./scan-json.ts";
 
@@ -44,7 +44,7 @@ interface Common {
   readonly newMessageId: () => string;
 }
 
-/** What the calls of a body have in common. */
+/** The settings that the calls of a body share. */
 export interface CallFrame extends Common {
   /** Of a call on a path of its own; null: the call says it. */
   readonly type: CallType | null;
@@ -52,14 +52,14 @@ export interface CallFrame extends Common {
   readonly set: JsonObject;
   /** `set` as the end of an object with other members before it. */
   readonly ending: Buffer;
-  /** What the batch has to add; null: nothing. */
+  /** The batch's additions; null: nothing. */
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
   /** Whether there is either of them. */
   readonly isMerged: boolean;
 }
 
-/** @param envelope what stands beside the calls. */
+/** @param envelope the members beside the calls. */
 export function batchFrame(
   common: Common & { readonly receivedAt: string },
   envelope: JsonObject,
@@ -95,7 +95,7 @@ function endingOf(set: JsonObject): Buffer {
   return Buffer.from(`,${JSON.stringify(set).slice(1)}`);
 }
 
-/** Copied into each call, so it must be short; what is none would be ignored anyway. */
+/** Copied into each call, so it must be short; another kind of value would be ignored anyway. */
 function isTimestamp(sentAt: unknown): boolean {
   return typeof sentAt === "number" || (typeof sentAt === "string" && sentAt.length <= 100);
 }
@@ -103,10 +103,10 @@ function isTimestamp(sentAt: unknown): boolean {
 const NO_HEADERS: RecordHeaders = [];
 /** For `parseCall`: the depth is known already. */
 const NOT_DEEP_BYTES = 0;
-const TOO_LARGE = `the call is more than ${CALL_BYTES_MAX / 1_024} KB of JSON`;
+const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 
 export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
-  if (sent.end - sent.start > CALL_BYTES_MAX) return leftOut("too-large", TOO_LARGE);
+  if (sent.end - sent.start > CALL_MAX_BYTES) return leftOut("too-large", TOO_LARGE);
   // The call itself is a level too.
   if (sent.depth > JSON_DEPTH_MAX + 1) {
     return leftOut("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);

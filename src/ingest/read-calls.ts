@@ -19,16 +19,19 @@ export interface LeftOut {
 
 export interface CallsRead {
   readonly records: OutgoingRecord[];
-  /** What they take in memory. */
+  /** Memory that they take. */
   bytes: number;
-  /** How many for each reason, with what was wrong with the first of them. */
+  /** How many for each reason, with the first error of each. */
   readonly leftOut: Map<LeftOutReason, { count: number; readonly error: string }>;
 }
 
 export type Progress = "more" | "done" | "too-much";
 
-/** What a record takes in memory beside its key and value, while it waits. */
+/** Memory that a record takes beside its key and value, while it waits. */
 const RECORD_OVERHEAD_BYTES = 300;
+
+/** Of records, made in a turn. */
+const TURN_BYTES = 262_144;
 
 export interface CallsReader {
   readonly read: CallsRead;
@@ -44,7 +47,8 @@ export function readCalls(bytes: Buffer, { calls }: Outline, frame: CallFrame): 
   let at = 0;
   const read: CallsRead = { records: [], bytes: 0, leftOut: new Map() };
   const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
-    for (const end = at + callsMax; at < end; at += 1) {
+    const bytesEnd = read.bytes + TURN_BYTES;
+    for (const end = at + callsMax; at < end && read.bytes < bytesEnd; at += 1) {
       const sent = calls[at];
       if (sent === undefined) return "done";
       const call = readCall(bytes, sent, frame);

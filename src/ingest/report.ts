@@ -1,10 +1,11 @@
-/** What ingest counts, and what it logs for an operator to look at. */
+/** Ingest's counters, and its log lines for an operator. */
 
 import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log, LogFields } from "../telemetry/log.ts";
 import { type Answer, failure } from "./answer.ts";
+import type { LeftOutKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 
 interface ReportDeps {
@@ -17,6 +18,8 @@ const LOG_LINES_PER_SECOND = 10;
 
 export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
+  /** A body that is taken and not stored. */
+  leftOut(kind: LeftOutKind): void;
   taken(source: SourceId, read: { readonly written: number } & Pick<CallsRead, "leftOut">): void;
   failed(error: unknown): Answer;
 }
@@ -31,11 +34,12 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
   };
   return {
     answered: (answer, tookMs) => {
-      const code = answer === null ? "gone" : answer.kind === "success" ? "ok" : answer.code;
+      const code = answer === null ? "gone" : answer.kind === "failure" ? answer.code : "ok";
       metrics.ingestRequests.bind({ code }).inc();
       duration.observe(tookMs / 1_000);
       if (code !== "ok" && code !== "gone") warn({ code }, "ingest.refused");
     },
+    leftOut: (kind) => metrics.ingestRequests.bind({ code: `left-out-${kind}` }).inc(),
     taken: (source, { written, leftOut }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);

@@ -1,5 +1,5 @@
 /**
- * A call of a body: where it stands, and what of it decides whether and how it is taken.
+ * A call of a body: its place, and the members that decide whether and how it is taken.
  *
  *   member                                        in `fields`
  *   type, ids, writeKey: text                     itself
@@ -8,7 +8,7 @@
  *   any of these: object, list                    an empty one
  *   any other member                              absent
  *
- * That is all that the domain's parser looks at, and a fraction of the work of parsing the call.
+ * The domain's parser looks at no more than that. It is a fraction of the work of parsing the call.
  * Of a repeated name the last one counts, as in JSON.parse.
  */
 
@@ -21,7 +21,7 @@ export interface SentCall {
   readonly end: number;
   /** Levels of nesting: 1 of a call without lists and objects in it. */
   readonly depth: number;
-  /** What `parseCall` must be given; see the table. */
+  /** The value for `parseCall`; see the table. */
   readonly fields: unknown;
 }
 

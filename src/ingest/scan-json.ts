@@ -2,9 +2,9 @@
  * Goes through JSON in bytes without making anything of it: sizes are measured as they were sent,
  * and most of a call only has to be passed on.
  *
- * As strict as JSON.parse, and takes what JSON.parse takes: a property test holds the two together.
- * That is less than half of its work, as no text, number or object is made. The bytes must be UTF-8,
- * which is somebody else's to check. Nesting is counted, not recursed into: depth costs no stack.
+ * As strict as JSON.parse: a property test holds the two together. It is less than half of its
+ * work, as no text, number or object is made. The bytes must be UTF-8; the caller checks that.
+ * Nesting is counted, not recursed into, so depth costs no stack.
  *
  * Ends are indexes behind the last byte; -1: it is no JSON, or it is cut short.
  */
@@ -52,39 +52,67 @@ export function scanObject(
   start: number,
   member: (nameStart: number, nameEnd: number, at: number) => number,
 ): number {
-  let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_OBJECT) return at + 1;
-  for (;;) {
-    const nameEnd = endOfName(bytes, at);
-    const valueAt = startOfValue(bytes, nameEnd);
-    const end = valueAt < 0 ? -1 : member(at, nameEnd, valueAt);
-    if (end < 0) return -1;
-    at = skipSpace(bytes, end);
-    if (bytes[at] === CLOSE_OBJECT) return at + 1;
-    if (bytes[at] !== COMMA) return -1;
-    at = skipSpace(bytes, at + 1);
-  }
+  const found = { nameEnd: 0, at: 0 };
+  let at = firstMember(bytes, start, found);
+  while (at >= 0) at = nextMember(bytes, member(at, found.nameEnd, found.at), found);
+  return endOf(at);
+}
+
+/** Where a member's name ends, with its quotes, and where its value begins. */
+export interface FoundMember {
+  nameEnd: number;
+  at: number;
+}
+
+/** It is no JSON, or it is cut short. Else what is below is the end of the object or list. */
+const BROKEN = -1;
+
+/** The end that `nextMember` and its like tell of by a negative number; -1: there is none. */
+export function endOf(at: number): number {
+  return at === BROKEN ? -1 : -at - 1;
+}
+
+function ended(at: number): number {
+  return -(at + 1) - 1;
+}
+
+/** Where the first member's name of the object at `start` begins; negative: see `endOf`. */
+export function firstMember(bytes: Buffer, start: number, found: FoundMember): number {
+  const at = skipSpace(bytes, start + 1);
+  return bytes[at] === CLOSE_OBJECT ? ended(at) : memberAt(bytes, at, found);
+}
+
+/** Where the name of the next member begins, behind a value that ends at `end`. */
+export function nextMember(bytes: Buffer, end: number, found: FoundMember): number {
+  if (end < 0) return BROKEN;
+  const at = skipSpace(bytes, end);
+  if (bytes[at] === CLOSE_OBJECT) return ended(at);
+  return bytes[at] === COMMA ? memberAt(bytes, skipSpace(bytes, at + 1), found) : BROKEN;
+}
+
+function memberAt(bytes: Buffer, at: number, found: FoundMember): number {
+  found.nameEnd = endOfName(bytes, at);
+  found.at = startOfValue(bytes, found.nameEnd);
+  return found.at < 0 ? BROKEN : at;
+}
+
+/** Where the first entry of the list at `start` begins; negative: see `endOf`. */
+export function firstEntry(bytes: Buffer, start: number): number {
+  const at = skipSpace(bytes, start + 1);
+  return bytes[at] === CLOSE_LIST ? ended(at) : at;
+}
+
+/** Where the next entry begins, behind one that ends at `end`. */
+export function nextEntry(bytes: Buffer, end: number): number {
+  if (end < 0) return BROKEN;
+  const at = skipSpace(bytes, end);
+  if (bytes[at] === CLOSE_LIST) return ended(at);
+  return bytes[at] === COMMA ? skipSpace(bytes, at + 1) : BROKEN;
 }
 
 /**
- * End of the list at `start`, entry by entry.
- *
- * @param entry the end of the value at `at`.
+ * Brackets that must close, innermost last. Used anew for each value, and enough for nearly all.
  */
-export function scanList(bytes: Buffer, start: number, entry: (at: number) => number): number {
-  let at = skipSpace(bytes, start + 1);
-  if (bytes[at] === CLOSE_LIST) return at + 1;
-  for (;;) {
-    const end = entry(at);
-    if (end < 0) return -1;
-    at = skipSpace(bytes, end);
-    if (bytes[at] === CLOSE_LIST) return at + 1;
-    if (bytes[at] !== COMMA) return -1;
-    at = skipSpace(bytes, at + 1);
-  }
-}
-
-/** Brackets that must close, innermost last. Used anew for each value, and enough for nearly all. */
 const BRACKETS = new Uint8Array(1_024);
 
 /** End of the value at `start`, all that is in it included. */

@@ -44,7 +44,7 @@ export function endOfText(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** What may stand behind a backslash, beside u and four hexadecimal digits. */
+/** The bytes that may stand behind a backslash, beside u and four hexadecimal digits. */
 const ESCAPED: ReadonlySet<unknown> = new Set(Buffer.from('"\\/bfnrt'));
 
 function endOfEscape(bytes: Buffer, start: number): number {

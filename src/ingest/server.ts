@@ -23,10 +23,16 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
 
-import type { CallType } from "../domain/call.ts";
-import { type ANSWERS, type Answer, bodyOf, failure, SUCCESS, statusOf } from "./answer.ts";
+import { type Answer, failure, SUCCESS } from "./answer.ts";
+import {
+  addressGroup,
+  type ConnectionLimits,
+  createConnections,
+  type TooMany,
+} from "./connections.ts";
 import { corsHeaders } from "./cors.ts";
-import { askedFor } from "./paths.ts";
+import { type Asked, askedFor } from "./paths.ts";
+import { isAnswered, note, onClientError, send } from "./respond.ts";
 
 export interface ServerSettings {
   readonly host: string;
@@ -35,6 +41,7 @@ export interface ServerSettings {
   /** PEM texts; null: plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly corsOrigins: readonly string[];
+  readonly connectionLimits: ConnectionLimits;
   readonly times: ServerTimes;
 }
 
@@ -46,6 +53,8 @@ export interface ServerTimes {
   readonly requestMs: number;
   /** Idle connections are kept so long; longer than load balancers and clients keep theirs. */
   readonly keepAliveMs: number;
+  /** In each such time a body must bring what the least rate asks for. */
+  readonly bodyWindowMs: number;
   /** How often the limits are looked at. */
   readonly checkMs: number;
 }
@@ -54,11 +63,15 @@ export const SERVER_TIMES: ServerTimes = {
   headersMs: 10_000,
   requestMs: 30_000,
   keepAliveMs: 75_000,
+  bodyWindowMs: 10_000,
   checkMs: 1_000,
 };
 
-/** Answers a request for calls; null: the client is gone. Never rejects. */
-export type Take = (request: IncomingMessage, type: CallType | null) => Promise<Answer | null>;
+/** The server answers the other requests itself. */
+export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "left-out" }>;
+
+/** Answers a request; null: the client is gone. Never rejects. */
+export type Take = (request: IncomingMessage, asked: AskedOfStage) => Promise<Answer | null>;
 
 export interface IngestServer {
   /** The real one where 0 was asked for. */
@@ -68,50 +81,64 @@ export interface IngestServer {
   stop(handoverMs: number, drainLimitMs: number): Promise<void>;
 }
 
-const HEADERS_BYTES_MAX = 16_384;
+const HEADERS_MAX_BYTES = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
-/** For those that wait when the hand-over is over; who is told to close may come again at once. */
-const ACCEPT_MS_MAX = 1_000;
-/** How long a client that goes on sending is listened to, so that it reads why it should not. */
-const LINGER_MS = 1_000;
-
-/** Resolves when it listens. */
-export async function startServer(settings: ServerSettings, take: Take): Promise<IngestServer> {
+/**
+ * For those that wait when the hand-over is over. A client that is told to close may come again at
+ * once.
+ */
+const ACCEPT_MAX_MS = 1_000;
+/**
+ * Resolves when it listens.
+ *
+ * @param onTooMany a connection is closed because there are too many.
+ */
+export async function startServer(
+  settings: ServerSettings,
+  take: Take,
+  onTooMany: (reason: TooMany) => void,
+): Promise<IngestServer> {
   const server = createHttpServer(settings);
   const origins = new Set(settings.corsOrigins);
-  const sockets = new Set<Socket>();
+  const connections = keepConnections(settings.connectionLimits, onTooMany);
   let accepted = 0;
   let isLeaving = false;
 
   server.on("connection", (socket: Socket) => {
     accepted += 1;
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    connections.opened(socket);
   });
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     note(request, response);
+    connections.asked(request.socket, response);
     if (isLeaving) response.setHeader("connection", "close");
-    const { origin, "access-control-request-headers": asked } = request.headers;
-    for (const [name, value] of corsHeaders(origins, origin, asked))
+    const { origin, "access-control-request-headers": wanted } = request.headers;
+    for (const [name, value] of corsHeaders(origins, origin, wanted))
       response.setHeader(name, value);
+    if (request.headers.host === undefined && request.httpVersion !== "1.0") {
+      response.setHeader("connection", "close");
+      return send(request, response, failure("invalid-request", "the request has no Host"));
+    }
     const immediate = answerAtOnce(request, response, isLeaving);
     if (immediate.kind === "answer") return send(request, response, immediate.answer);
-    void take(request, immediate.type).then((answer) => {
+    const { asked } = immediate;
+    const form = asked.kind === "calls" && asked.isPixel ? "image" : "json";
+    void take(request, asked).then((answer) => {
       if (answer === null) response.destroy();
-      else send(request, response, answer);
+      else send(request, response, answer, form);
     });
   });
   server.on("clientError", onClientError);
   await listen(server, settings);
   return {
     port: (server.address() as AddressInfo).port,
-    connections: () => sockets.size,
+    connections: connections.total,
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
-      // What waits by now is accepted, one connection in a turn of the loop. The kernel resets what
-      // comes between the last look and the close: clients' retries cover that.
-      const untilMs = performance.now() + ACCEPT_MS_MAX;
+      // Connections that wait by now are accepted, one in a turn of the loop. The kernel resets
+      // those that come between the last look and the close: clients' retries cover that.
+      const untilMs = performance.now() + ACCEPT_MAX_MS;
       for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;
         await otherWork();
@@ -125,13 +152,56 @@ export async function startServer(settings: ServerSettings, take: Take): Promise
   };
 }
 
+interface KeptConnections {
+  opened(socket: Socket): void;
+  asked(socket: Socket, response: ServerResponse): void;
+  total(): number;
+}
+
+function keepConnections(
+  limits: ConnectionLimits,
+  onTooMany: (reason: TooMany) => void,
+): KeptConnections {
+  const connections = createConnections<string>(limits);
+  const sockets = new Map<string, Socket>();
+  return {
+    opened: (socket) => {
+      const id = idOf(socket);
+      sockets.set(id, socket);
+      socket.once("close", () => {
+        connections.closed(id);
+        sockets.delete(id);
+      });
+      for (const closing of connections.open(id, addressGroup(socket.remoteAddress ?? ""))) {
+        onTooMany(closing.reason);
+        sockets.get(closing.id)?.destroy();
+      }
+    },
+    asked: (socket, response) => {
+      const id = idOf(socket);
+      connections.busy(id);
+      response.once("close", () => {
+        if (isAnswered(socket)) connections.waiting(id);
+      });
+    },
+    total: connections.total,
+  };
+}
+
+/** The same for a connection and for the TLS in it. */
+function idOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
 function createHttpServer({ tls, times }: ServerSettings): Server {
   const options: ServerOptions = {
     headersTimeout: times.headersMs,
     requestTimeout: times.requestMs,
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
-    maxHeaderSize: HEADERS_BYTES_MAX,
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    // Node would answer those without, and hand them over to be answered once more.
+    requireHostHeader: false,
     noDelay: true,
     // Finds out about clients that went without a word.
     keepAlive: true,
@@ -160,7 +230,7 @@ async function listen(server: Server, { host, port }: ServerSettings): Promise<v
 }
 
 type Immediate =
-  | { readonly kind: "calls"; readonly type: CallType | null }
+  | { readonly kind: "take"; readonly asked: AskedOfStage }
   | { readonly kind: "answer"; readonly answer: Answer };
 
 function answerAtOnce(
@@ -171,7 +241,9 @@ function answerAtOnce(
   const asked = askedFor(request.method ?? "", request.url ?? "");
   switch (asked.kind) {
     case "calls":
-      return asked;
+    case "settings":
+    case "left-out":
+      return { kind: "take", asked };
     case "health":
       return { kind: "answer", answer: isLeaving ? failure("stopping", null, 1) : SUCCESS };
     case "options":
@@ -182,73 +254,4 @@ function answerAtOnce(
       response.setHeader("allow", asked.allow);
       return { kind: "answer", answer: failure("wrong-method") };
   }
-}
-
-function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
-  const body = bodyOf(answer);
-  const isEarly = !request.complete && hasBody(request);
-  if (answer.kind === "failure" && answer.retryAfterS !== null) {
-    response.setHeader("retry-after", answer.retryAfterS);
-  }
-  if (isEarly) response.setHeader("connection", "close");
-  response.writeHead(statusOf(answer), {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-  });
-  if (!isEarly) {
-    response.end(body);
-    return;
-  }
-  // Ending the response would close the connection, and a client that still sends would hear of
-  // that before it reads the answer.
-  response.write(body);
-  const limit = setTimeout(() => response.end(), LINGER_MS);
-  request.once("close", () => {
-    clearTimeout(limit);
-    response.end();
-  });
-  request.resume();
-}
-
-/** Where there is none, a request is complete only after it was handled. */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-}
-
-/** Requests of a connection that are not answered. */
-const unanswered = new WeakMap<Socket, Set<ServerResponse>>();
-
-function note(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  const open = unanswered.get(socket) ?? new Set();
-  unanswered.set(socket, open.add(response));
-  response.once("close", () => open.delete(response));
-}
-
-function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  const open = [...(unanswered.get(socket) ?? [])];
-  // The answer must be to the request that is broken, not to one before it.
-  const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
-  if (!socket.writable || !isTheirs || open.length > 1) {
-    socket.destroy();
-    return;
-  }
-  const answer = failure(codeOf(error.code));
-  const body = bodyOf(answer);
-  const status = statusOf(answer);
-  socket.end(
-    `HTTP/1.1 ${status} ${REASONS[status] ?? ""}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  408: "Request Timeout",
-  431: "Request Header Fields Too Large",
-};
-
-function codeOf(code: string | undefined): keyof typeof ANSWERS {
-  if (code === "HPE_HEADER_OVERFLOW") return "headers-too-large";
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request-timeout" : "invalid-request";
 }

@@ -3,16 +3,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../telemetry/log.ts";
-import { KafkaAdmin } from "./admin.ts";
-import { Clients } from "./connection.ts";
-import { KafkaConsumer } from "./consumer.ts";
-import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs.ts";
+import { KafkaAdmin } from "./cluster/admin.ts";
+import { Clients } from "./cluster/connection.ts";
+import { RangeReader } from "./cluster/range-reader.ts";
+import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
+import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
+import { KafkajsMembership } from "./kafkajs/membership.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
-import { KafkaProducer } from "./producer.ts";
-import { RangeReader } from "./range-reader.ts";
+import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["join-hook", "commit-metadata"];
 const PROBE_DELAY_MS = 500;
+
+/** The driver behind the port, for a log line at start. */
+export const driverInUse = kafkajsInUse;
 
 /** Connects when it is first used. The caller closes it. */
 export function createKafka(connection: KafkaConnection, log: Log): Kafka {
@@ -26,22 +30,30 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   const clients = new Clients(connection, log);
   const admin = new KafkaAdmin(clients);
   const reader = new RangeReader(clients);
+  const consumerWorld: ConsumerWorld = {
+    createMembership: (options, events) => new KafkajsMembership(clients.create(), options, events),
+    sessionTimeoutMs: connection.sessionTimeoutMs,
+    recordMaxBytes: connection.recordMaxBytes,
+    outages: clients.outages,
+    log,
+  };
   const consumers = new Set<Consumer>();
   const producers = new Set<Producer>();
   return {
     admin,
     consume: (options) => {
-      const consumer = new KafkaConsumer(clients, options, log);
+      const consumer = new KafkaConsumer(consumerWorld, options);
       consumers.add(consumer);
       void consumer.over.then(() => consumers.delete(consumer));
       return consumer;
     },
-    producer: () => {
-      const producer = new KafkaProducer(clients);
+    producer: (options) => {
+      const producer = new KafkaProducer(clients, options);
       producers.add(producer);
       return producer;
     },
     read: (range) => reader.read(range),
+    damageAt: (place) => reader.damageAt(place),
     close: async () => {
       await Promise.all([...consumers].map((consumer) => consumer.stop()));
       await Promise.all([...producers].map((producer) => producer.close(0)));

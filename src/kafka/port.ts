@@ -1,12 +1,12 @@
 /**
- * What the stages need from Kafka, and nothing more. `kafkajs` stands behind it in this folder;
+ * Kafka as the stages need it, and nothing more. `kafkajs` stands behind it in this folder;
  * tests have a second implementation in memory with a manual clock, and one contract suite runs
  * against both.
  *
  * Consuming is at least once. Records are handed over in offset order and finished in any order.
  * The committed offset never passes an unfinished record; finished ones above it travel in the
  * commit's metadata and are skipped after a restart. A handler may hold the committed offset
- * further back, and what is finished above it then comes again.
+ * further back. Records that are finished above it then come again.
  *
  *   the life of a partition here          what the consumer does
  *   assigned                              calls `onAssigned`, then `take` with records
@@ -15,23 +15,25 @@
  *   fenced                                `finish` does nothing: somebody else owns the partition
  */
 
+import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import type { CommonBytes } from "./byte-budget.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
   consume(options: ConsumeOptions): Consumer;
   /** One producer per process is enough: callers' records are combined into few requests. */
-  producer(): Producer;
+  producer(options?: ProducerOptions): WatchedProducer;
   /**
    * The records of a part of one partition, a step at a time, as they lie there. Belongs to no
-   * group and commits nothing. What retention or compaction has removed is passed over; what an
-   * open transaction holds back is waited for, until the signal aborts: then it ends.
+   * group and commits nothing. Removed records (retention, compaction) are passed over. Records
+   * that an open transaction holds back are waited for, until the signal aborts: then it ends.
    *
    * @throws Error naming topic, partition and offset when nothing could be read for 30 seconds, or
    *   at once when it will stay so (topic gone, right missing, damaged batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
+  /** The damaged batch that lies at this offset; null when there is none. Throws as `read` else. */
+  damageAt(place: PartitionOffset & { readonly topic: string }): Promise<DamagedBatch | null>;
   readonly admin: Admin;
   /** Stops every consumer that still runs, closes the producers and all connections. */
   close(): Promise<void>;
@@ -45,8 +47,18 @@ export interface ReadRange {
   /** The first offset not wanted any more, at most the partition's end. */
   readonly to: number;
   /** Of one step. At least one record is always read. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   readonly signal: AbortSignal;
+}
+
+/** Bytes that several consumers use together. Made once, handed to each of them. */
+export interface CommonBytes {
+  inHand: number;
+  readonly max: number;
+}
+
+export function commonBytes(max: number): CommonBytes {
+  return { inHand: 0, max };
 }
 
 export interface ConsumeOptions {
@@ -59,14 +71,19 @@ export interface ConsumeOptions {
    * Most bytes of unfinished records of this consumer. At least one record is always let in. With
    * `pause` each partition has an equal share of them, so that none keeps the others waiting.
    */
-  readonly bytesMax: number;
-  /** What this consumer may use beyond `bytesMax`, shared with others; by default nothing. */
-  readonly bytesCommon?: CommonBytes;
+  readonly maxBytes: number;
+  /** Bytes that it may use beyond `maxBytes`, shared with others; by default nothing. */
+  readonly commonBudget?: CommonBytes;
   /**
-   * What happens when there is no room. `hold`: the fetch loop waits, which stops the consumer's
+   * The way to wait for room. `hold`: the fetch loop waits, which stops the consumer's
    * other partitions too, and goes on at once. `pause`: only this partition stops.
    */
   readonly whenFull: "hold" | "pause";
+  /**
+   * Those of `topics` whose records pass the others': with `hold` they are fetched also while the
+   * loop waits, and have a quarter of `maxBytes` of their own; when that is used up, they pause.
+   */
+  readonly passingTopics?: readonly string[];
   /**
    * Least time, in milliseconds, between fetches of a broker as long as they leave nothing behind;
    * by default 10, which is also the least. More of it costs less CPU, for records in no hurry.
@@ -86,9 +103,9 @@ export interface AssignedPartition {
   /** The record at `offset` is finished: delivered, parked, dead-lettered or passed on, and acknowledged. */
   finish(offset: number): void;
   /**
-   * Keeps the committed offset at or below `offset`, although records from there on are finished:
-   * whoever owns the partition next is handed them again. Null: no more. Holds from now on, so
-   * call it before the record at `offset` is finished.
+   * Keeps the committed offset at or below `offset`, although records from there on are finished.
+   * The partition's next owner is handed them again. Null ends that. Call it before the record at
+   * `offset` is finished.
    */
   hold(offset: number | null): void;
   /**
@@ -138,10 +155,37 @@ export interface PartitionProgress {
   readonly oldestUnfinishedMs: number | null;
 }
 
-/** A record the broker does not take because of its size. Everything else is retried. */
+/** A record that was not written. */
 export interface RefusedRecord {
   readonly record: OutgoingRecord;
   readonly error: string;
+  /** Absent: its size is the reason. Present only in answers to a send with `giveBack`. */
+  readonly blocked?: BlockedBy;
+}
+
+/** The brokers know no such topic, or its partition takes nothing: no leader, an error. */
+export type BlockedBy = "missing" | "unavailable";
+
+export interface SendOptions {
+  /**
+   * Gives records back whose topic, or partition, takes nothing for 2 s, instead of waiting for it.
+   * One of which the brokers' answer was lost may be written all the same.
+   */
+  readonly giveBack?: boolean;
+}
+
+/** A topic that takes nothing, for 2 s or longer, in the whole or in a partition. */
+export interface BlockedTopic {
+  readonly topic: string;
+  readonly sinceMs: number;
+  readonly by: BlockedBy;
+  /** Kafka's name of the last error. */
+  readonly error: string;
+}
+
+export interface ProducerOptions {
+  /** Called now and then, as long as a topic that is written is missing. Must not throw. */
+  readonly onMissing?: (topic: string) => void;
 }
 
 export interface Producer {
@@ -150,9 +194,18 @@ export interface Producer {
    * large to be taken. Records of one caller to one partition keep their order. Through an outage
    * it waits and tries again; what is still unacknowledged at `close()` rejects with `ClosedError`.
    */
-  send(records: readonly OutgoingRecord[]): Promise<readonly RefusedRecord[]>;
+  send(
+    records: readonly OutgoingRecord[],
+    options?: SendOptions,
+  ): Promise<readonly RefusedRecord[]>;
   /** Waits at most `limitMs` for what is under way. */
   close(limitMs: number): Promise<void>;
+}
+
+/** A producer as `Kafka` gives it. */
+export interface WatchedProducer extends Producer {
+  /** Topics that take nothing now. */
+  blocked(): readonly BlockedTopic[];
 }
 
 export class ClosedError extends Error {
@@ -219,32 +272,4 @@ export interface CommittedOffset extends PartitionOffset {
   readonly metadata: string;
 }
 
-/** How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration. */
-export interface KafkaConnection {
-  readonly brokers: readonly string[];
-  readonly clientId: string;
-  /** Null: plaintext. PEM texts; `ca` null: the public roots. */
-  readonly tls: {
-    readonly ca: string | null;
-    readonly cert: string | null;
-    readonly key: string | null;
-  } | null;
-  readonly sasl: KafkaSasl | null;
-  readonly sessionTimeoutMs: number;
-  /** Largest record (key, value and headers) that a topic takes; longest match first is the caller's. */
-  readonly recordBytesMax: (topic: string) => number;
-}
-
-export type KafkaSasl =
-  | {
-      readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
-      readonly username: string;
-      readonly password: string;
-    }
-  | {
-      readonly mechanism: "oauthbearer";
-      readonly tokenUrl: string;
-      readonly clientId: string;
-      readonly clientSecret: string;
-      readonly scope: string | null;
-    };
+export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";

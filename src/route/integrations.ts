@@ -1,5 +1,5 @@
 /**
- * What a call's `integrations` say about one destination's name (SPEC section 4).
+ * The meaning of a call's `integrations` for one destination's name (docs/routing.md#integrations).
  *
  *   the name's flag     the flag of All     the destination
  *   true                -                   gets the call

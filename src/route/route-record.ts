@@ -1,6 +1,6 @@
 /**
  * A record of `calls` to what is written for it. The checks are made in this order, and the first
- * that fails refuses the record (SPEC section 3).
+ * that fails refuses the record (docs/calls.md#checks).
  *
  *   check       refused as
  *   bytes       undecodable, unknown-schema
@@ -45,9 +45,10 @@ export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
   readonly source: Source;
-  /** Where it goes, perhaps nowhere. The copy at an index is for the route at the same one. */
+  /** Where it goes, perhaps nowhere. */
   readonly routes: readonly Route[];
-  readonly copies: readonly OutgoingRecord[];
+  /** Its copies: the one at an index is for the route at the same one. */
+  readonly records: readonly OutgoingRecord[];
 }
 
 export interface UnusableRecord {
@@ -85,5 +86,5 @@ export function routeRecord(record: IncomingRecord, routing: Routing, nowMs: num
   }
   const { call, source } = read;
   const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
-  return { kind: "routed", record, source, routes, copies: copies(record, read, routes) };
+  return { kind: "routed", record, source, routes, records: copies(record, read, routes) };
 }

@@ -6,7 +6,8 @@
  *   step                                           a crash after it
  *   1  the batch is routed, in short pieces        the batch is read again, nothing was written
  *   2  copies and dead letters go out in one send  copies that were written are written again
- *   3  dead letters of copies that were refused    the same
+ *   3  copies that came back go around their       the same; those are then written twice
+ *      topic; dead letters of refused ones
  *   4  the batch's records are finished            the same, until the consumer commits
  *   5  the consumer commits, now and then          nothing is repeated
  *
@@ -16,26 +17,25 @@
  *
  * The next batch is routed while earlier ones wait for their acknowledgement; the consumer's limits
  * bound how many. The order of a key's calls holds all the same: a partition's batches are sent one
- * after the other, and the producer keeps the order of what it is sent.
+ * after the other, and the producer keeps the order of what it is sent. Copies that go around a topic
+ * that takes nothing are overtaken (docs/delivery.md#order-when-copies-go-around).
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { Destination, Source } from "../domain/destination.ts";
-import { type DeadLetter, deadLetterOf } from "../domain/given-up.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { failOnce } from "../kafka/fail-once.ts";
-import { letterWriter, type Refused } from "../kafka/letter-writer.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
-import type { StageDeps } from "../kafka/stage-deps.ts";
-import type { RunningStage } from "../runtime/stage.ts";
 import { UnderWay } from "../runtime/under-way.ts";
+import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
+import { letterWriter, type Refused } from "../stage/letter-writer.ts";
+import { oneAtATime } from "../stage/one-at-a-time.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import { watchConsumer } from "../telemetry/watch-consumer.ts";
-import { tooLargeLetters } from "./dead-letters.ts";
-import { type Routed, routeRecord } from "./route-record.ts";
+import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 
 export interface RouteConfig {
@@ -45,7 +45,7 @@ export interface RouteConfig {
   readonly defaultSource: SourceId | null;
   readonly destinations: readonly Destination[];
   /** Bytes of unfinished records of `calls`. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** Longest wait for sends under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -57,70 +57,51 @@ const PIECE_RECORDS = 100;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
 export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
-  const { sources, defaultSource, destinations, topics } = config;
+  const { sources, defaultSource, destinations, topics, groups, maxBytes, drainLimitMs } = config;
   const routing = createRouting(sources, defaultSource, destinations, topics);
-  const writer = createWriter(deps, topics.deadLetters);
-  const fail = failOnce(deps.onFatal);
-  const consumer = deps.kafka.consume({
-    groupId: config.groups.route,
+  const { write, troubles } = createWriter(deps, topics.deadLetters);
+  const route = (record: IncomingRecord) => routeRecord(record, routing, deps.clock.nowMs());
+  const consume = (fail: Fail) => ({
+    groupId: groups.route,
     topics: [topics.calls],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
-    bytesMax: config.bytesMax,
+    maxBytes,
     // All partitions go to the same brokers: where one has to wait, the others would too.
-    whenFull: "hold",
-    drainLimitMs: config.drainLimitMs,
-    onAssigned: (assigned) =>
-      partitionHandler(assigned, {
-        route: (record) => routeRecord(record, routing, deps.clock.nowMs()),
-        write: writer.write,
-        fail,
-      }),
-    onCrash: fail,
+    whenFull: "hold" as const,
+    drainLimitMs,
+    onAssigned: (assigned: AssignedPartition) => partitionHandler(assigned, { route, write, fail }),
   });
-  const watch = watchConsumer(
-    deps.metrics,
-    consumer,
-    { stage: "route", destination: "" },
-    deps.clock,
+  return Promise.resolve(
+    startConsuming(deps, {
+      name: "route",
+      deadLetterTopic: topics.deadLetters,
+      consume: (fail) => [consume(fail)],
+      troubles,
+    }),
   );
-  return Promise.resolve({
-    name: "route",
-    joined: consumer.joined,
-    troubles: writer.troubles,
-    [Symbol.asyncDispose]: async () => {
-      await consumer.stop();
-      watch[Symbol.dispose]();
-    },
-  });
 }
 
-/** What the partitions share. */
+/** State that the partitions share. */
 interface Work {
   readonly route: (record: IncomingRecord) => Routed;
-  /** Resolves when all that the batch becomes is acknowledged. */
+  /** Resolves when all records of the batch are acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
-  readonly fail: (thrown: unknown) => void;
+  readonly fail: Fail;
 }
 
 function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
   const waiting: (readonly IncomingRecord[])[] = [];
   const writes = new UnderWay();
-  let routing = Promise.resolve();
-  let isRouting = false;
   let isDraining = false;
 
-  const routeWaiting = async () => {
-    for (let records = waiting.shift(); records !== undefined; records = waiting.shift()) {
-      const batch: Routed[] = [];
-      for (const record of records) {
-        if (batch.length > 0 && batch.length % PIECE_RECORDS === 0) await otherWork();
-        if (isDraining) return;
-        batch.push(work.route(record));
-      }
-      begin(batch);
+  const routeBatch = async (records: readonly IncomingRecord[]) => {
+    const batch: Routed[] = [];
+    for (const record of records) {
+      if (batch.length > 0 && batch.length % PIECE_RECORDS === 0) await otherWork();
+      if (isDraining) return;
+      batch.push(work.route(record));
     }
-    // In the same turn as the last look at `waiting`, so that no `take` falls between.
-    isRouting = false;
+    begin(batch);
   };
   const begin = (batch: readonly Routed[]) => {
     const written = work
@@ -131,17 +112,19 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       .catch((error: unknown) => work.fail(error));
     writes.add(written);
   };
+  const routing = oneAtATime(() => {
+    const records = waiting.shift();
+    return records === undefined ? null : routeBatch(records);
+  }, work.fail);
   return {
     take: (records) => {
       waiting.push(records);
-      if (isRouting) return;
-      isRouting = true;
-      routing = routeWaiting().catch((error: unknown) => work.fail(error));
+      routing.wake();
     },
     drain: async () => {
       isDraining = true;
       waiting.length = 0;
-      await routing;
+      await routing.ended();
       await writes.ended();
     },
   };
@@ -149,26 +132,21 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
-/** Writes batches, counts what was written, and tells of what was given up. */
+/** Writes batches, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
-  const { producer, clock, metrics } = deps;
-  const recordsOut = metrics.recordsOut.bind({ stage: "route" });
-  const writer = letterWriter(producer, clock, deadLetterTopic, (count) => recordsOut.inc(count));
+  const writer = letterWriter(deps, "route", deadLetterTopic);
   const count = createCount(deps);
   const tell = countLetters(deps);
   return {
     troubles: writer.troubles,
     write: async (batch) => {
-      const nowMs = clock.nowMs();
-      const letters: DeadLetter[] = [];
-      const copies: OutgoingRecord[] = [];
+      const calls: RoutedCall[] = [];
+      const unusable: UnusableRecord[] = [];
       for (const routed of batch) {
-        if (routed.kind === "routed") for (const copy of routed.copies) copies.push(copy);
-        else letters.push(deadLetterOf("route", routed, deadLetterTopic, nowMs));
+        if (routed.kind === "routed") calls.push(routed);
+        else unusable.push(routed);
       }
-      const written = await writer.write(copies, letters, (refused) =>
-        tooLargeLetters(batch, refused, deadLetterTopic, nowMs),
-      );
+      const written = await writer.write(calls, unusable);
       count(batch, written.refused);
       tell(written.letters);
     },
@@ -186,7 +164,7 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
       if (routed.routes.length === 0)
         metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
       routed.routes.forEach(({ destination }, index) => {
-        const copy = routed.copies[index];
+        const copy = routed.records[index];
         if (copy === undefined || refused.has(copy)) return;
         copies.set(destination, (copies.get(destination) ?? 0) + 1);
       });

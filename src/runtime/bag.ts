@@ -1,8 +1,9 @@
 /**
- * Things that are under way, in no order. A `Set` would do, but V8 gives it a new table whenever it
- * has emptied, and all tables of a set that has lived for a while lie in the old generation: some
- * 40 bytes for each thing that comes and goes, freed only when the whole heap is collected, and
- * until then whatever they still point to lives on as well (decision 0007).
+ * Things that are under way, in no order. A `Set` would do the same, but V8 gives it a new table
+ * whenever it has emptied. All tables of a set that has lived for a while lie in the old
+ * generation. That is some 40 bytes for each thing that comes and goes. They are freed only when
+ * the whole heap is collected. Until then everything that they point to lives on
+ * (docs/decisions/0007-garbage-collection.md).
  */
 
 /** Made with `place: -1`; the bag keeps there where it is. In one bag at a time. */

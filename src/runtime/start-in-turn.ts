@@ -22,7 +22,7 @@ export async function startInTurn<Item>(
 ): Promise<void> {
   const waiting = [...items];
   const joins: Promise<void>[] = [];
-  const lane = async () => {
+  const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       if (stopped.aborted) return;
       const join = start(next);
@@ -33,6 +33,6 @@ export async function startInTurn<Item>(
       over.abort();
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, lane));
+  await Promise.all(Array.from({ length: atOnce }, worker));
   await Promise.all(joins);
 }

@@ -14,7 +14,9 @@ import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./o
 /** All are per store: a process may own many partitions. */
 const CACHE_BYTES = 8 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
-/** Tables of 2 MiB. Each that is open counts as memory of the process; ten more are LevelDB's own. */
+/**
+ * Tables of 2 MiB. Each that is open counts as memory of the process; ten more are LevelDB's own.
+ */
 const FILES_OPEN_MAX = 64 + 10;
 const PIECE_ENTRIES = 1_000;
 const PIECE_BYTES = 64 * 1_024;
@@ -64,7 +66,10 @@ class LevelStore implements OrderedStore {
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
     // One for all of it: iterators keep their last piece until they are collected as garbage.
     const iterator = this.#level.iterator({
-      ...{ gte: from, lt: to, fillCache: false, highWaterMarkBytes: PIECE_BYTES },
+      gte: from,
+      lt: to,
+      fillCache: false,
+      highWaterMarkBytes: PIECE_BYTES,
     });
     try {
       for (;;) {

@@ -55,7 +55,7 @@ export class MemoryStore implements OrderedStore {
     this.#isClosed = true;
   }
 
-  /** What a process that opens the store again finds. */
+  /** The entries that a process finds when it opens the store again. */
   reopen(): MemoryStore {
     const store = new MemoryStore();
     for (const [key, value] of this.#values) store.#values.set(key, value);

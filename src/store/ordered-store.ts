@@ -1,4 +1,4 @@
-/** What the stages need of an ordered store: texts by key, ordered by the keys' UTF-8 bytes. */
+/** An ordered store, as the stages need it: texts by key, ordered by the keys' UTF-8 bytes. */
 
 export type Entry = readonly [key: string, value: string];
 /** Null: the key is removed. */
@@ -12,14 +12,14 @@ export interface OrderedStore {
    * the first were asked for. Never an empty list.
    */
   pieces(from: string, to: string): AsyncIterable<readonly Entry[]>;
-  /** All or nothing. What is written survives the process, though not always the machine. */
+  /** All or nothing. Written values survive the process, though not always the machine. */
   write(changes: readonly Change[]): Promise<void>;
   /**
-   * Rewrites what is on disk between two keys, so that nothing is left of removed values. The two
+   * Rewrites the part on disk between two keys, so that nothing is left of removed values. The two
    * keys themselves must be in no use: they are written and removed.
    */
   compact(from: string, to: string): Promise<void>;
-  /** Waits for what is under way. Nothing may be asked afterwards. */
+  /** Waits for operations under way. Nothing may be asked afterwards. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,6 @@
-/** The store of a partition while this process owns it: opened when nobody else has it, closed once. */
+/**
+ * The store of a partition while this process owns it: opened when nobody else has it, closed once.
+ */
 
 import { join } from "node:path";
 

@@ -1,6 +1,6 @@
 /**
- * Histograms that count into plain numbers. prom-client's own looks its labels up, checks them and
- * hashes them for every observation; here it is asked only to show them.
+ * Histograms that count into plain numbers. prom-client's own look their labels up, check them and
+ * hash them for every observation. Here prom-client is asked only to show them.
  */
 
 import { Histogram, type MetricValueWithName } from "prom-client";
@@ -67,7 +67,7 @@ export class BucketsHistogram extends Histogram {
     this.#all = all;
   }
 
-  /** What prom-client asks a histogram for, whoever asks prom-client. */
+  /** The interface that prom-client wants of a histogram. */
   getForPromString(): Promise<Shown> {
     const { name, help } = this.#spec;
     const values = [...this.#all].flatMap((buckets) => buckets.values(name));

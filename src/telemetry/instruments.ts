@@ -1,9 +1,9 @@
 /**
  * Turns the table of `metrics.ts` into instruments behind a prom-client registry.
  *
- * An instrument is bound to its labels once and then counts into plain numbers; prom-client sees
- * them when Prometheus asks. Counting costs an addition that way: hashing label objects for every
- * request would be a noticeable part of a delivery's CPU.
+ * An instrument is bound to its labels once and then counts into plain numbers. prom-client sees
+ * them when Prometheus asks. So counting costs an addition. Hashing label objects for every request
+ * would be a noticeable part of a delivery's CPU.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";

@@ -3,14 +3,15 @@
  * Core code never logs; shells are handed a `Log`.
  *
  * Lines that come within 50 ms go out in one write, or in one for each 65,536 bytes, while other
- * work goes on. Each by itself would cost 20 us to wake the thread that writes. `process.exit` and
- * exceptions that nobody catches write what is left; SIGKILL loses it. Writing without that thread
- * would lose nothing to SIGKILL, but a slow reader would hold up all other work.
+ * work goes on. A write for each line would cost 20 us to wake the thread that writes.
+ * `process.exit` and uncaught exceptions write the rest; SIGKILL loses it. Writing without that
+ * thread would lose nothing to SIGKILL, but a slow reader would hold up all other work.
  */
 
 import { type Level, pino } from "pino";
 
 import { isoTimestamps } from "../domain/timestamp.ts";
+import { visibleText } from "../domain/visible.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -32,7 +33,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 const GATHER_MS = 50;
 const GATHER_BYTES = 65_536;
 /** Of a code unit. */
-const UTF8_BYTES_MAX = 3;
+const UTF8_MAX_BYTES = 3;
 
 /** @param destination anything with `write`, by default standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
@@ -44,7 +45,7 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
 
 let shared: Lines | null = null;
 
-/** There is one, whatever writes to it. */
+/** There is one for all writers. */
 function standardOutput(): Lines {
   shared ??= gatheredOutput();
   return shared;
@@ -64,7 +65,7 @@ function gatheredOutput(): Lines {
     isTimed = false;
     write();
   };
-  // Before pino's own listeners, which see to it that what it was handed is written.
+  // Before pino's own listeners, which write all that it was handed.
   process.on("beforeExit", write);
   process.on("exit", write);
   // It could gather by itself, but measures all that it has for each line that comes.
@@ -72,10 +73,12 @@ function gatheredOutput(): Lines {
   // Its types know only texts.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
   return {
-    write: (line) => {
-      const bytesMax = line.length * UTF8_BYTES_MAX;
-      if (used + bytesMax > GATHER_BYTES) write();
-      if (bytesMax > GATHER_BYTES) {
+    write: (json) => {
+      // Standard output may be a terminal.
+      const line = visibleText(json);
+      const maxBytes = line.length * UTF8_MAX_BYTES;
+      if (used + maxBytes > GATHER_BYTES) write();
+      if (maxBytes > GATHER_BYTES) {
         output.write(Buffer.from(line));
         return;
       }

@@ -101,6 +101,18 @@ export const METRICS = {
     labels: ["destination", "tier"],
     help: "Deliveries put into a delay topic.",
   },
+  lineHeld: {
+    name: "switchyard_line_held",
+    type: "gauge",
+    labels: ["destination", "because"],
+    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled.",
+  },
+  expiredWaiting: {
+    name: "switchyard_deliveries_expired_waiting_total",
+    type: "counter",
+    labels: ["destination", "because"],
+    help: "Deliveries whose window ended while they were due and waited, because of: breaker, retry-after, paused, disabled, or late where they came back too late.",
+  },
   breakerState: {
     name: "switchyard_breaker_state",
     type: "gauge",
@@ -117,7 +129,7 @@ export const METRICS = {
     name: "switchyard_audience_syncs_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Audience syncs started, and what became of them: complete, held, released, abandoned, wrong-count, deleted.",
+    help: "Audience syncs by their beginning and end: started, complete, held, released, abandoned, wrong-count, deleted.",
   },
   audienceChanges: {
     name: "switchyard_audience_changes_total",
@@ -181,6 +193,18 @@ export const METRICS = {
     buckets: LATENESS_S,
     help: "How long after its due time a record was back on its destination's topic.",
   },
+  wentAround: {
+    name: "switchyard_deliveries_around_total",
+    type: "counter",
+    labels: ["stage", "destination"],
+    help: "Deliveries written to a delay topic because their own topic took nothing.",
+  },
+  topicBlockedSince: {
+    name: "switchyard_topic_blocked_since_timestamp_seconds",
+    type: "gauge",
+    labels: ["topic", "destination"],
+    help: "Since when a topic takes nothing, in whole or in a partition; 0: it takes records.",
+  },
   deadLetters: {
     name: "switchyard_dead_letters_total",
     type: "counter",
@@ -205,11 +229,17 @@ export const METRICS = {
     labels: ["stage", "destination"],
     help: "Times that a crashed consumer was started again.",
   },
+  consumerHalted: {
+    name: "switchyard_consumer_halted",
+    type: "gauge",
+    labels: ["stage", "destination"],
+    help: "1 while a damaged batch halts the consumer; /readyz names its offset. Alert on any.",
+  },
   ingestRequests: {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests for calls by the code of their answer: ok, a code of docs/ingest.md, or gone where the client left first.",
+    help: "Requests for calls by the code of their answer: ok, a code of docs/ingest.md, left-out-metrics and left-out-merge for bodies that are not stored, or gone where the client left first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -241,6 +271,12 @@ export const METRICS = {
     type: "gauge",
     labels: [],
     help: "Open connections.",
+  },
+  ingestConnectionsClosed: {
+    name: "switchyard_ingest_connections_closed_total",
+    type: "counter",
+    labels: ["reason"],
+    help: "Connections closed because there were too many: address (of theirs) or all.",
   },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",

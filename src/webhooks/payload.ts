@@ -16,7 +16,7 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whose call it is. With `payload: full` a user's call may have an anonymousId too. */
+/** The caller. With `payload: full` a user's call may have an anonymousId too. */
 export type PayloadCaller =
   | { readonly userId: string; readonly anonymousId?: string }
   | { readonly anonymousId: string; readonly userId?: undefined };

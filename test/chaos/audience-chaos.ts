@@ -17,7 +17,7 @@ import { stringify } from "yaml";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
-import { createPrng } from "../support/prng.ts";
+import { createPrng } from "../support/clock/prng.ts";
 import { readEvidence, readExpected } from "./audience-evidence.ts";
 import { AUDIENCE_LAWS, judgeAudiences } from "./audience-laws.ts";
 import { PARTITIONS, publishSyncs } from "./audience-publisher.ts";
@@ -66,8 +66,15 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
   const spare = programs.pop();
   if (spare === undefined) throw new Error("there is no program");
   const world: FaultWorld = {
-    ...{ random, broker, members: programs, spare, setSick: () => undefined },
-    ...{ exposures: [], busy: new Set(), fail: (says) => failures.push(says), say },
+    random,
+    broker,
+    members: programs,
+    spare,
+    setSick: () => undefined,
+    exposures: [],
+    busy: new Set(),
+    fail: (says) => failures.push(says),
+    say,
   };
   const kafka = connect(broker.brokers);
   stack.defer(() => kafka.close());
@@ -87,8 +94,10 @@ async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions
   await Promise.all(members.map((member) => member.ready()));
   const stop = new AbortController();
   const publishing = publishSyncs({
-    ...{ producer: kafka.producer(), topic: topics.audienceSyncs },
-    ...{ random: random.fork(), stop: stop.signal },
+    producer: kafka.producer(),
+    topic: topics.audienceSyncs,
+    random: random.fork(),
+    stop: stop.signal,
   });
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   const injected = new Map<string, number>();
@@ -137,7 +146,10 @@ async function written(kafka: Kafka): Promise<number> {
   return offsets.reduce((sum, { end }) => sum + end, 0);
 }
 
-/** Waits until everything is committed, then stops the programs. Returns what is not as it should be. */
+/**
+ * Waits until everything is committed, then stops the programs. Returns what is not as it should
+ * be.
+ */
 async function settle({ members }: FaultWorld, kafka: Kafka): Promise<readonly string[]> {
   const untilMs = Date.now() + SETTLED_LIMIT_MS;
   let behind = ["nothing was read yet"];
@@ -193,8 +205,11 @@ async function judge(
 function configuration(stateDirectory: string): string {
   return stringify({
     kafka: {
-      ...{ brokers: ["overridden:1"], topicPrefix: PREFIX, partitions: PARTITIONS },
-      ...{ replicationFactor: 1, sessionTimeout: `${SESSION_TIMEOUT_MS}ms` },
+      brokers: ["overridden:1"],
+      topicPrefix: PREFIX,
+      partitions: PARTITIONS,
+      replicationFactor: 1,
+      sessionTimeout: `${SESSION_TIMEOUT_MS}ms`,
     },
     sources: [{ id: "platform" }],
     defaultSource: "platform",

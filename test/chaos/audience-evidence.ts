@@ -6,12 +6,16 @@ import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { TopicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { AudienceModel, type ModelOptions, type ModelRecord } from "../support/audience-model.ts";
-import { headerTexts } from "../support/calls.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import {
+  AudienceModel,
+  type ModelOptions,
+  type ModelRecord,
+} from "../support/worlds/audience-model.ts";
 import type { Evidence, Expected, ToldCall } from "./audience-laws.ts";
 import { AUDIENCES } from "./audience-publisher.ts";
 
-const STEP_BYTES_MAX = 1_024 * 1_024;
+const STEP_MAX_BYTES = 1_024 * 1_024;
 
 /** What the records on `audience-syncs` should come to. */
 export async function readExpected(
@@ -92,7 +96,7 @@ async function readTopic(kafka: Kafka, topic: string): Promise<readonly Incoming
     partitions.map(async ({ partition, end }) => {
       const all: IncomingRecord[] = [];
       const signal = AbortSignal.timeout(120_000);
-      const range = { topic, partition, from: 0, to: end, bytesMax: STEP_BYTES_MAX, signal };
+      const range = { topic, partition, from: 0, to: end, maxBytes: STEP_MAX_BYTES, signal };
       for await (const records of kafka.read(range)) for (const each of records) all.push(each);
       return all;
     }),

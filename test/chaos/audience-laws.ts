@@ -15,11 +15,11 @@
  *
  * Overtaken: a process that stood still, or was out of reach, for longer than the session timeout
  * may write the step that it had begun after its successor has written later ones
- * (docs/audiences.md, Guarantees). So a call that came again behind another one, during such a
+ * (docs/audiences.md#guarantees). So a call that came again behind another one, during such a
  * fault, excuses its user and trait. A killed process excuses nothing.
  */
 
-import type { Exposure, Violation } from "./laws.ts";
+import type { Exposure, Violation } from "./violation.ts";
 
 export interface ToldCall {
   /** User and trait. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import type { Producer } from "../../src/kafka/port.ts";
-import type { Prng } from "../support/prng.ts";
+import type { Prng } from "../support/clock/prng.ts";
 import { type AudiencePlan, type SentRecord, SyncAuthor } from "./audience-syncs.ts";
 
 /** The large ones have more changes than one step of the stage writes. */

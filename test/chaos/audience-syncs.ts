@@ -13,8 +13,8 @@
  *    4 %     records that cannot be used
  */
 
-import type { ModelRecord } from "../support/audience-model.ts";
-import type { Prng } from "../support/prng.ts";
+import type { Prng } from "../support/clock/prng.ts";
+import type { ModelRecord } from "../support/worlds/audience-model.ts";
 
 export interface AudiencePlan {
   readonly id: string;

@@ -1,6 +1,6 @@
 /**
- * The real program on a real Kafka, with everything going wrong that a seed decides, and a ledger of
- * every call for every destination.
+ * The real program on a real Kafka, with everything going wrong that a seed decides, and a ledger
+ * of every call for every destination.
  *
  *   1  a broker of its own, a proxy before each program, an endpoint server, two to four programs
  *   2  calls are published all the time; in each round one or two faults (`faults.ts`)
@@ -17,10 +17,10 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
-import { createPrng } from "../support/prng.ts";
+import { createPrng } from "../support/clock/prng.ts";
 import { FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
 import { Journal } from "./journal.ts";
-import { type Exposure, outOfOrder, violations } from "./laws.ts";
+import { outOfOrder, violations } from "./laws.ts";
 import { Member } from "./member.ts";
 import { startProxy } from "./proxy.ts";
 import { publish } from "./publisher.ts";
@@ -30,6 +30,7 @@ import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { type Answer, healthyAnswer, scriptedAnswer, sickAnswer } from "./scripts.ts";
 import { configuration, destinations, POLICY, recipientOf, WINDOW_MS } from "./setup.ts";
+import type { Exposure } from "./violation.ts";
 
 const WHOLE_PATH = "route,deliver,delay";
 /** Stages of the programs that make up the pipeline. */
@@ -130,7 +131,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 export function connect(brokers: readonly string[]): Kafka {
   const log = createLog("error", { write: () => undefined });
   const connection = { brokers, clientId: "chaos", tls: null, sasl: null };
-  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordBytesMax: () => 1e6 }, log);
+  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 }, log);
 }
 
 /** The rounds. Returns what went wrong when. */
@@ -191,7 +192,10 @@ async function revive(member: Member): Promise<void> {
   await member.ready().catch(() => undefined);
 }
 
-/** Waits until everything is finished and committed, then stops the programs. Returns what is not as it should be. */
+/**
+ * Waits until everything is finished and committed, then stops the programs. Returns what is not as
+ * it should be.
+ */
 async function settle(world: FaultWorld, reader: TopicReader): Promise<readonly string[]> {
   const untilMs = Date.now() + SETTLED_LIMIT_MS;
   let progress = await reader.progress();

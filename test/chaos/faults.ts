@@ -20,10 +20,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { PrivateKafka } from "../../tools/kafka/start.ts";
-import type { Prng } from "../support/prng.ts";
-import type { Exposure } from "./laws.ts";
+import type { Prng } from "../support/clock/prng.ts";
 import type { Member } from "./member.ts";
 import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
+import type { Exposure } from "./violation.ts";
 
 /** Commits come once a second; an attempt that began earlier is noted with its end. */
 const BEFORE_MS = 4_000;

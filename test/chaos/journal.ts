@@ -4,8 +4,8 @@ import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { headerTexts } from "../support/calls.ts";
-import type { Entry, Request } from "../support/ledger.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import type { Entry, Request } from "../support/worlds/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
 import { type ChaosDestination, DELAYS_MS, topics } from "./setup.ts";
 

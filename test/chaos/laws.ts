@@ -5,6 +5,7 @@
  *   accepted by an endpoint, or a dead letter              -
  *   no attempt before its tier's delay or `Retry-After`    the window would end first
  *   nothing leaves a delay topic before it is due          -
+ *   nothing is parked that was never attempted             it is the share of one endpoint
  *   no attempt after the window                            the program was frozen while it sent it
  *   nothing expires or is rejected without cause           -
  *   nothing is done twice                                  it was done shortly before or during a
@@ -21,23 +22,10 @@ import {
   isSettled,
   type Recipient,
   windowBeganMs,
-} from "../support/ledger.ts";
+} from "../support/worlds/ledger.ts";
 import type { ChaosEntry, ChaosRequest } from "./journal.ts";
 import { repetitions, tooOften, unexplained } from "./repetitions.ts";
-
-/** What was done in this time may be done again: it may not have been committed. */
-export interface Exposure {
-  readonly kind: string;
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-export type Law = "lost" | "early" | "late" | "given up" | "repeated" | "order";
-
-export interface Violation {
-  readonly law: Law;
-  readonly says: string;
-}
+import type { Exposure, Law, Violation } from "./violation.ts";
 
 /** From a check of the window in the program to the note in the receiver. */
 const LATE_GRACE_MS = 2_000;
@@ -58,6 +46,7 @@ export function violations(
       ...returnedEarly(entry),
       ...beforeRetryAfter(entry, recipient, policy),
     ]),
+    ...say("parked", parkedUntried(entry)),
     ...say("late", late(entry, recipient, policy, exposures)),
     ...say("given up", [...givenUpEarly(entry, policy), ...givenUpWithoutReason(entry, recipient)]),
     ...say("repeated", [
@@ -65,6 +54,14 @@ export function violations(
       ...tooOften(entry, exposures),
     ]),
   ];
+}
+
+/** A line is held, not parked. Copies that go around a topic have waited, and were not parked. */
+function parkedUntried({ written }: ChaosEntry): string[] {
+  return written.flatMap(({ where, attempt, parked, endpoint, place }) => {
+    if (where !== "delay" || attempt > 0 || parked === 0 || endpoint !== null) return [];
+    return [`${place} was parked without an attempt`];
+  });
 }
 
 function returnedEarly({ written }: ChaosEntry): string[] {
@@ -122,8 +119,8 @@ function late(
 /**
  * Where no endpoint fails, calls of one user arrive one after the other, as they were sent: none
  * before one request of the call before it is over. There are several when a frozen process goes on
- * with what another one has begun as well; that one waits for its own alone. What a fault made go on
- * to a later attempt is left out: its first request was never seen.
+ * with what another one has begun as well; that one waits for its own alone. What a fault made go
+ * on to a later attempt is left out: its first request was never seen.
  */
 export function outOfOrder(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
   const latest = new Map<string, ChaosEntry>();

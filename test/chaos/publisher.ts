@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import type { Producer } from "../../src/kafka/port.ts";
-import type { Prng } from "../support/prng.ts";
+import type { Prng } from "../support/clock/prng.ts";
 import type { Journal, SentCall } from "./journal.ts";
 import { topics } from "./setup.ts";
 

@@ -4,7 +4,7 @@ import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
 import type { Journal } from "./journal.ts";
 import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setup.ts";
 
-const STEP_BYTES_MAX = 1_024 * 1_024;
+const STEP_MAX_BYTES = 1_024 * 1_024;
 
 export interface Progress {
   /** Partitions whose group has not committed their end, in words. */
@@ -28,7 +28,7 @@ export class TopicReader {
   /** Everything written since the last time. */
   async read(): Promise<void> {
     const names = [
-      ...this.#destinations.map(({ id }) => topics.deliveries(id)),
+      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
       ...DELAYS_MS.map(topics.delays),
       topics.deadLetters,
     ];
@@ -42,7 +42,7 @@ export class TopicReader {
     const from = this.#positions.get(place) ?? 0;
     if (from >= end) return;
     const signal = AbortSignal.timeout(60_000);
-    const range = { topic, partition, from, to: end, bytesMax: STEP_BYTES_MAX, signal };
+    const range = { topic, partition, from, to: end, maxBytes: STEP_MAX_BYTES, signal };
     for await (const records of this.#kafka.read(range)) {
       for (const record of records) this.#journal.read(record);
     }

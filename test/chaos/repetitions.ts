@@ -1,9 +1,10 @@
 /**
  * What was done twice for a delivery, which fault explains it, and how much one fault may repeat.
  *
- * A delivery that a fault has split in two goes on twice, each on its own: what one of them does may
- * repeat the other much later, and in another form. So a fault explains a repetition when anything
- * that was done for the delivery before lies in its exposure, and what follows needs no other one.
+ * A delivery that a fault has split in two goes on twice, each on its own: what one of them does
+ * may repeat the other much later, and in another form. So a fault explains a repetition when
+ * anything that was done for the delivery before lies in its exposure, and what follows needs no
+ * other one.
  *
  *   a fault may repeat          because
  *   what began before it        it takes what a program has in hand, and what is not committed yet
@@ -14,9 +15,9 @@
  *   the attempts of 256
  */
 
-import { isAccepted, type Recipient } from "../support/ledger.ts";
+import { isAccepted, type Recipient } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
-import type { Exposure, Violation } from "./laws.ts";
+import type { Exposure, Violation } from "./violation.ts";
 
 /** For each fault. */
 const TIMES_MAX = 4;

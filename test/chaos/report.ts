@@ -1,10 +1,10 @@
 /** The ledger of a run as text, and the history of a delivery where a law was broken. */
 
-import { isAccepted } from "../support/ledger.ts";
+import { isAccepted } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, Journal } from "./journal.ts";
-import type { Exposure, Law, Violation } from "./laws.ts";
 import { explanations, repetitions } from "./repetitions.ts";
 import { recipientOf } from "./setup.ts";
+import type { Exposure, Law, Violation } from "./violation.ts";
 
 export interface Injected {
   readonly kind: string;

@@ -9,7 +9,7 @@
  *   never accepted                           4 %
  */
 
-import { createPrng, type Prng } from "../support/prng.ts";
+import { createPrng, type Prng } from "../support/clock/prng.ts";
 
 export type Answer =
   | {

@@ -16,7 +16,7 @@ import { stringify } from "yaml";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
-import type { Recipient } from "../support/ledger.ts";
+import type { Recipient } from "../support/worlds/ledger.ts";
 
 export const DELAYS_MS = [1_000, 2_000, 4_000];
 export const WINDOW_MS = 20_000;
@@ -108,6 +108,7 @@ export function consumedTopics(
   return [
     [topics.calls, groups.route],
     ...all.map(({ id }) => [topics.deliveries(id), groups.deliver(id)] as const),
+    ...all.map(({ id }) => [topics.returns(id), groups.deliver(id)] as const),
     ...DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
   ];
 }

@@ -57,7 +57,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
 
   const connection = { brokers: broker.brokers, clientId: "takeover", tls: null, sasl: null };
   const kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 10_000, recordBytesMax: () => 1e6 },
+    { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
     createLog("error", { write: () => undefined }),
   );
   stack.defer(() => kafka.close());

@@ -1,4 +1,4 @@
-// Bodies byte for byte, as written by hand from SPEC section 7 into test/golden/payloads.
+// Bodies byte for byte, as written by hand from docs/webhooks.md#shapes into test/golden/payloads.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 import { payload } from "../../src/deliver/payload.ts";
 import { parseWebhook } from "../../src/deliver/webhook.ts";
-import { deliveryOf } from "../support/webhook-destination.ts";
+import { deliveryOf } from "../support/build/webhook-destination.ts";
 
 const FOLDER = join(import.meta.dirname, "payloads");
 

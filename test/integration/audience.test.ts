@@ -15,9 +15,8 @@ import {
   onTestFinished,
   test,
 } from "vitest";
-
-import { AudienceOnKafka } from "../support/audience-kafka.ts";
-import { createPrng } from "../support/prng.ts";
+import { createPrng } from "../support/clock/prng.ts";
+import { AudienceOnKafka } from "../support/worlds/audience-kafka.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

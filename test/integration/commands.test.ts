@@ -11,8 +11,8 @@ import { kafkaConnection } from "../../src/cli/connection.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { config } from "../support/config-source.ts";
-import { uniquePrefix } from "../support/prefix.ts";
+import { config } from "../support/build/config-source.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const prefix = uniquePrefix("commands");
@@ -52,7 +52,7 @@ async function calls(count: number): Promise<readonly IncomingRecord[]> {
     groupId: `${prefix}test`,
     topics: [`${prefix}calls`],
     partitionRecordsMax: 100,
-    bytesMax: 1_000_000,
+    maxBytes: 1_000_000,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onCrash: () => undefined,

@@ -11,11 +11,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 
-import type { StatusReport } from "../../src/cli/status-report.ts";
+import type { StatusReport } from "../../src/cli/status/report.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/prefix.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CALLS = 60;
@@ -66,7 +66,7 @@ afterAll(async () => {
       tls: null,
       sasl: null,
       sessionTimeoutMs: 10_000,
-      recordBytesMax: () => 1_048_576,
+      recordMaxBytes: () => 1_048_576,
     },
     createLog("error", { write: () => undefined }),
   );

@@ -1,4 +1,5 @@
-// Deletions on a real Kafka: from `switchyard delete` to the receiver's bytes and the users to forget.
+// Deletions on a real Kafka: from `switchyard delete` to the receiver's bytes and the users to
+// forget.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,9 +20,9 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { config } from "../support/config-source.ts";
-import { uniquePrefix } from "../support/prefix.ts";
-import { Taker } from "../support/taker.ts";
+import { config } from "../support/build/config-source.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { Taker } from "../support/contract/taker.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const PARTITIONS = 3;
@@ -87,13 +88,19 @@ async function start() {
   const deps = { kafka, producer, clock: systemClock, log, metrics: createMetrics(), onFatal };
   const { sources, destinations } = settings;
   const stage = await startDeletion(deps, {
-    ...{ topics, groups, sources, destinations },
-    ...{ bytesMax: 4_000_000, drainLimitMs: 10_000 },
+    topics,
+    groups,
+    sources,
+    destinations,
+    maxBytes: 4_000_000,
+    drainLimitMs: 10_000,
   });
   return { stage, failures };
 }
 
-/** The program with the stages that a deletion passes; gives its exit status when it was stopped. */
+/**
+ * The program with the stages that a deletion passes; gives its exit status when it was stopped.
+ */
 function startProgram() {
   const args = ["run", "--stages", "deletion,deliver", "--config", file];
   const child = spawn(process.execPath, [BIN, ...args], { stdio: ["ignore", "ignore", "inherit"] });
@@ -114,7 +121,7 @@ async function read(names: readonly string[], count: number): Promise<readonly I
     groupId: `${prefix}read.${names.join()}`,
     topics: names,
     partitionRecordsMax: 10_000,
-    bytesMax: 32_000_000,
+    maxBytes: 32_000_000,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onCrash: () => undefined,

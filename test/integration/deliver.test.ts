@@ -20,12 +20,17 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { headerTexts } from "../support/deliver-world.ts";
-import { uniquePrefix } from "../support/prefix.ts";
-import { deliveryOf, endpointOf, webhookDestination } from "../support/webhook-destination.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import {
+  deliveryOf,
+  endpointOf,
+  webhookDestination,
+} from "../support/build/webhook-destination.ts";
 
 const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== null);
 const quiet = createLog("error", { write: () => undefined });
+const LAG = /^switchyard_consumer_lag_records\{.*stage="deliver".*\} (\d+)$/m;
 const POLL = { timeout: 60_000, interval: 50 };
 
 interface Received {
@@ -77,24 +82,32 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
   const topicList = [
     topics.deadLetters,
     topics.deliveries(destination.id),
+    topics.returns(destination.id),
     ...delaysMs.map(topics.delays),
   ];
   await kafka.admin.create(
     topicList.map((name) => ({ name, partitions: 2, replicationFactor: 1, config: {} })),
   );
-  const common = { topics, groups, bytesMax: 1_048_576, drainLimitMs: 10_000 };
-  const start = async () => {
+  const common = { topics, groups, maxBytes: 1_048_576, drainLimitMs: 10_000 };
+  const metrics = createMetrics();
+  const start = async (more: Partial<WebhookDestination> = {}) => {
     const deps = {
       kafka,
       producer: kafka.producer(),
       clock: systemClock,
       log: quiet,
-      metrics: createMetrics(),
+      metrics,
     };
     const http = createHttp({ timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null });
     const deliver = await startDeliver(
       { ...deps, http },
-      { ...common, bytesCommonMax: 0, destinations: [destination], delaysMs, windowMs },
+      {
+        ...common,
+        commonMaxBytes: 0,
+        destinations: [{ ...destination, ...more }],
+        delaysMs,
+        windowMs,
+      },
     );
     await deliver.joined;
     return deliver;
@@ -109,7 +122,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       metrics: createMetrics(),
       onFatal: raise,
     },
-    { ...common, tiers: delaysMs.map(tierName), destinations: [destination.id] },
+    { ...common, tiers: delaysMs.map(tierName) },
   );
   await delay.joined;
   const producer = kafka.producer();
@@ -127,6 +140,14 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
           ),
         })),
       ),
+    /** What deliver's consumer says that it has not finished. */
+    lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? 0),
+    committed: async () => {
+      const { deliveries } = topics;
+      const group = groups.deliver(destination.id);
+      const offsets = await kafka.admin.committed(group, deliveries(destination.id));
+      return offsets.reduce((sum, { offset }) => sum + offset, 0);
+    },
     deadLetters: () => readAll(kafka, `${prefix}test`, topics.deadLetters),
     [Symbol.asyncDispose]: async () => {
       await deliver[Symbol.asyncDispose]();
@@ -144,7 +165,7 @@ function connect(): Kafka {
       tls: null,
       sasl: null,
       sessionTimeoutMs: 6_000,
-      recordBytesMax: () => 1_048_576,
+      recordMaxBytes: () => 1_048_576,
     },
     quiet,
   );
@@ -161,7 +182,7 @@ function readAll(kafka: Kafka, groupId: string, topic: string): IncomingRecord[]
     groupId,
     topics: [topic],
     partitionRecordsMax: 1_000,
-    bytesMax: 10_485_760,
+    maxBytes: 10_485_760,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onAssigned: () => ({
@@ -208,7 +229,7 @@ test.each([
   await expect.poll(() => letters.length, POLL).toBe(1);
   const [letter] = letters;
   expect(letter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
-  expect(headerTexts(letter?.headers ?? [])).toMatchObject({
+  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
     "switchyard-stage": "deliver",
     "switchyard-reason": reason,
     "switchyard-message-id": "m-0",
@@ -229,4 +250,34 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
   await expect.poll(() => hook.received.length, POLL).toBeGreaterThanOrEqual(300);
   expect(new Set(hook.received.map(({ body }) => JSON.parse(body).userId)).size).toBe(300);
   expect(hook.received).toHaveLength(300);
+});
+
+test("what is due again passes a line that is full, and the line goes on", async () => {
+  // A line of 40 s, of which the consumer has a part in hand and a part waiting to be handed over.
+  const calls = 1_600;
+  await using hook = await receiver((earlier, response) => {
+    setTimeout(() => response.writeHead(earlier === 0 ? 503 : 200).end(), 50);
+  });
+  await using flow = await pipeline(hook.url, { concurrency: 2 });
+  await flow.publish(calls);
+  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(0);
+  const [first] = hook.received;
+  const attempts = () => hook.received.filter(({ body }) => body === first?.body).length;
+  await expect.poll(attempts, POLL).toBe(2);
+  // At 40 a second: behind the line it would have been the last one.
+  expect(hook.received.length).toBeLessThan(calls / 4);
+  const passed = hook.received.length;
+  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(passed + 100);
+});
+
+test("a paused destination's line waits in its topic, and goes out when it is started otherwise", async () => {
+  await using hook = await receiver(status(200));
+  await using flow = await pipeline(hook.url, { paused: true });
+  await flow.publish(600);
+  await expect.poll(() => flow.lag(), POLL).toBe(600);
+  await flow.deliver[Symbol.asyncDispose]();
+  expect(hook.received).toEqual([]);
+  expect(await flow.committed()).toBe(0);
+  await using _again = await flow.start({ paused: false });
+  await expect.poll(() => hook.received.length, POLL).toBe(600);
 });

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
-import { callsTopic, KEY } from "../support/ingest-on-kafka.ts";
-import { ingestProcess } from "../support/ingest-process.ts";
+import { ingestProcess } from "../support/servers/ingest-process.ts";
+import { callsTopic, KEY } from "../support/worlds/ingest-on-kafka.ts";
 
 let broker: PrivateKafka;
 beforeAll(async () => {
@@ -51,12 +51,15 @@ function startLoad(port: number) {
   const looks = new Set<() => void>();
   let isOver = false;
   let batches = 0;
-  const lane = async () => {
+  const caller = async () => {
     while (!isOver) {
       batches += 1;
       const number = batches;
       const batch = Array.from({ length: 20 }, (_, at) => ({
-        ...{ type: "track", event: "e", userId: `u${number % 50}`, messageId: `m${number}-${at}` },
+        type: "track",
+        event: "e",
+        userId: `u${number % 50}`,
+        messageId: `m${number}-${at}`,
       }));
       for (let isTaken = false; !(isTaken || isOver); ) {
         const answered = await post(port, agent, batch);
@@ -68,7 +71,7 @@ function startLoad(port: number) {
       }
     }
   };
-  const lanes = Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  const callers = Promise.all(Array.from({ length: CONNECTIONS }, caller));
   return {
     acknowledged,
     refusals,
@@ -84,7 +87,7 @@ function startLoad(port: number) {
       }),
     stop: async () => {
       isOver = true;
-      await lanes;
+      await callers;
       agent.destroy();
     },
   };

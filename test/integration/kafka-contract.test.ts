@@ -2,8 +2,8 @@
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { testKafkaContract } from "../support/kafka-contract.ts";
-import { RECORD_BYTES_MAX } from "../support/kafka-contract-bench.ts";
+import { RECORD_MAX_BYTES } from "../support/contract/bench.ts";
+import { testKafkaContract } from "../support/contract/contract.ts";
 
 const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {
@@ -19,7 +19,7 @@ testKafkaContract(() => ({
         tls: null,
         sasl: null,
         sessionTimeoutMs: 10_000,
-        recordBytesMax: () => RECORD_BYTES_MAX,
+        recordMaxBytes: () => RECORD_MAX_BYTES,
       },
       createLog("error"),
     ),

@@ -9,10 +9,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { Bench, record, values } from "../support/kafka-contract-bench.ts";
-import { Taker } from "../support/taker.ts";
+import { Bench, record, values } from "../support/contract/bench.ts";
+import { Taker } from "../support/contract/taker.ts";
 
-const MEMBER = join(import.meta.dirname, "../support/frozen-member.ts");
+const MEMBER = join(import.meta.dirname, "../support/kafkajs/frozen-member.ts");
 const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
 const bench = new Bench();
 
@@ -20,7 +20,7 @@ beforeEach(() =>
   bench.open({
     connect: () => {
       const connection = { brokers: BROKERS.split(","), clientId: "other", tls: null, sasl: null };
-      const limits = { sessionTimeoutMs: 6_000, recordBytesMax: () => 200_000 };
+      const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 };
       return createKafka({ ...connection, ...limits }, createLog("error"));
     },
     close: () => Promise.resolve(),

@@ -2,14 +2,14 @@
 
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
-import { Brokers } from "../../src/kafka/brokers.ts";
-import { Clients } from "../../src/kafka/connection.ts";
-import { request } from "../../src/kafka/internals.ts";
+import { Brokers } from "../../src/kafka/cluster/brokers.ts";
+import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import { request } from "../../src/kafka/kafkajs/internals.ts";
 import type { KafkaConnection } from "../../src/kafka/port.ts";
-import type { ProducerId } from "../../src/kafka/producer-id.ts";
-import { Bench } from "../support/kafka-contract-bench.ts";
-import { LogLines } from "../support/log-lines.ts";
+import type { ProducerId } from "../../src/kafka/produce/producer-id.ts";
+import { Bench } from "../support/contract/bench.ts";
+import { LogLines } from "../support/log/log-lines.ts";
 
 const OUT_OF_ORDER = 45;
 const connection: KafkaConnection = {
@@ -18,7 +18,7 @@ const connection: KafkaConnection = {
   tls: null,
   sasl: null,
   sessionTimeoutMs: 6_000,
-  recordBytesMax: () => 900_000,
+  recordMaxBytes: () => 900_000,
 };
 const { log } = new LogLines();
 const bench = new Bench();
@@ -65,7 +65,11 @@ test("batches of one request have ids and sequences of their own", async () => {
   /** One record each; the answers in the same order. */
   const produce = async (...batches: readonly Batch[]) => {
     const data = batches.map(({ id: { producerId, producerEpoch }, firstSequence }, index) => ({
-      ...{ partition: partitions[index], producerId, producerEpoch, firstSequence, messages },
+      partition: partitions[index],
+      producerId,
+      producerEpoch,
+      firstSequence,
+      messages,
     }));
     const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
     const { topics } = await request<Produced>(leader, "Produce", options);

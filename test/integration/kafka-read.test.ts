@@ -3,10 +3,11 @@
 import { CompressionTypes } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs.ts";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { Bench, values } from "../support/kafka-contract-bench.ts";
+import { Bench, values } from "../support/contract/bench.ts";
+import { registerCompressions } from "../support/kafkajs/compressing.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection: KafkaConnection = {
@@ -15,7 +16,7 @@ const connection: KafkaConnection = {
   tls: null,
   sasl: null,
   sessionTimeoutMs: 10_000,
-  recordBytesMax: () => 900_000,
+  recordMaxBytes: () => 900_000,
 };
 const foreign = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING });
 const bench = new Bench();
@@ -36,7 +37,7 @@ async function read(
   signal = new AbortController().signal,
 ) {
   const found = [];
-  const range = { topic, partition: 0, from, to, bytesMax: 1_000_000, signal };
+  const range = { topic, partition: 0, from, to, maxBytes: 1_000_000, signal };
   for await (const records of kafka.read(range)) found.push(...records);
   return values(found);
 }
@@ -63,6 +64,7 @@ test("from the middle of a compressed batch, only what was asked for", async () 
   const producer = foreign.producer();
   await producer.connect();
   const messages = Array.from({ length: 10 }, (_, number) => ({ value: `${number}` }));
+  registerCompressions();
   await producer.send({ topic, messages, compression: CompressionTypes.GZIP });
   await producer.disconnect();
   expect(await read(kafka, topic, 4, 7)).toEqual(["4", "5", "6"]);
@@ -120,7 +122,7 @@ test("an empty partition gives nothing until the reader stops, a missing topic a
     partition: 0,
     from: 0,
     to: 1,
-    bytesMax: 1,
+    maxBytes: 1,
     signal: AbortSignal.timeout(1),
   };
   for await (const _records of kafka.read(range)) throw new Error("there is nothing to read");

@@ -13,12 +13,12 @@ import type { KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type JavaBroker, killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
-import { record } from "../support/kafka-contract-bench.ts";
-import { LogLines } from "../support/log-lines.ts";
-import { Taker } from "../support/taker.ts";
+import { record } from "../support/contract/bench.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
 
 const pem = (name: string) =>
-  readFileSync(join(import.meta.dirname, "../support/kafka-tls", name), "utf8");
+  readFileSync(join(import.meta.dirname, "../support/servers/kafka-tls", name), "utf8");
 const CA = pem("ca.pem");
 const NO_CERTIFICATE = { ca: CA, cert: null, key: null };
 const CERTIFICATE = { ca: CA, cert: pem("client.pem"), key: pem("client.key") };
@@ -118,7 +118,7 @@ function connection(
     tls,
     sasl,
     sessionTimeoutMs: 10_000,
-    recordBytesMax: () => 900_000,
+    recordMaxBytes: () => 900_000,
   };
 }
 
@@ -134,7 +134,7 @@ async function roundTrip(options: KafkaConnection): Promise<void> {
     groupId: topic,
     topics: [topic],
     partitionRecordsMax: 10,
-    bytesMax: 100_000,
+    maxBytes: 100_000,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onAssigned: taker.onAssigned,
@@ -195,7 +195,7 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
       groupId: "g",
       topics: ["t"],
       partitionRecordsMax: 1,
-      bytesMax: 1,
+      maxBytes: 1,
       whenFull: "hold",
       drainLimitMs: 1_000,
       onAssigned: new Taker().onAssigned,

@@ -1,16 +1,17 @@
-// What kafkajs gets wrong, one test for each fear (DESIGN section 5), on the real Kafka.
+// What kafkajs gets wrong, one test for each fear (docs/decisions/0002-kafkajs-replacements.md#traps), on the real Kafka.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { Brokers } from "../../src/kafka/brokers.ts";
-import { Clients } from "../../src/kafka/connection.ts";
-import { request } from "../../src/kafka/internals.ts";
+import { Brokers } from "../../src/kafka/cluster/brokers.ts";
+import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs.ts";
+import { request } from "../../src/kafka/kafkajs/internals.ts";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Consumer, KafkaConnection } from "../../src/kafka/port.ts";
-import { Bench, record, values } from "../support/kafka-contract-bench.ts";
-import { LogLines } from "../support/log-lines.ts";
-import { keyOf, Taker } from "../support/taker.ts";
+import { Bench, record, values } from "../support/contract/bench.ts";
+import { keyOf, Taker } from "../support/contract/taker.ts";
+import { registerCompressions } from "../support/kafkajs/compressing.ts";
+import { LogLines } from "../support/log/log-lines.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection: KafkaConnection = {
@@ -19,7 +20,7 @@ const connection: KafkaConnection = {
   tls: null,
   sasl: null,
   sessionTimeoutMs: 6_000,
-  recordBytesMax: () => 900_000,
+  recordMaxBytes: () => 900_000,
 };
 const bench = new Bench();
 let lines = new LogLines();
@@ -103,6 +104,7 @@ test("a paused partition that comes back after a rebalance is fetched again", as
 
 /** Writes `count` empty records as one batch. Compressed with gzip it is far below the limit. */
 async function writeOneBatch(topic: string, count: number): Promise<void> {
+  registerCompressions();
   const client = new Clients(connection, lines.log).create();
   const leaders = new Brokers(client);
   const { topicMetadata } = await leaders.metadata([topic]);
@@ -124,7 +126,7 @@ test("whenFull pause: bytes that wait in one partition leave the others their sh
   const large = (partition: number) => record(topic, "x".repeat(10_000), partition);
   await kafka.producer().send(Array.from({ length: 10 }, () => large(0)));
   const taker = new Taker();
-  const limits = { bytesMax: 60_000, whenFull: "pause" } as const;
+  const limits = { maxBytes: 60_000, whenFull: "pause" } as const;
   const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
   await taker.untilTaken(2);
   await kafka.producer().send(Array.from({ length: 2 }, () => large(1)));
@@ -140,7 +142,7 @@ test("whenFull pause: batches larger than a partition's share come in from all o
   const producer = kafka.producer();
   for (let round = 0; round < 3; round += 1) await producer.send([0, 1, 2, 3].map(large));
   const taker = new Taker({ finishesAtOnce: true });
-  const limits = { bytesMax: 256 * 1024, whenFull: "pause" } as const;
+  const limits = { maxBytes: 256 * 1024, whenFull: "pause" } as const;
   const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
   await taker.untilTaken(12);
   expect(new Set(taker.taken.map(keyOf)).size).toBe(12);
@@ -153,7 +155,7 @@ test("200,000 tiny records in one batch are handed over, at most 1,000 at once",
   await writeOneBatch(topic, 200_000);
   const taker = new Taker({ finishesAtOnce: true });
   const options = { groupId: topic, topics: [topic], partitionRecordsMax: 1_500 };
-  const consumer = bench.consume(kafka, taker, { ...options, bytesMax: 16_000_000 });
+  const consumer = bench.consume(kafka, taker, { ...options, maxBytes: 16_000_000 });
   await taker.untilTaken(200_000);
   expect(taker.taken.at(-1)?.offset).toBe(199_999);
   expect(taker.batchMax).toBe(1_000);

@@ -9,29 +9,31 @@ import {
   Producer as OtherProducer,
   stringDeserializers,
 } from "@platformatic/kafka";
-import type {
-  ConsumerConfig,
-  ConsumerCrashEvent,
-  KafkaConfig,
-  KafkaMessage,
-  Message,
-} from "kafkajs";
+import type { ConsumerConfig, ConsumerCrashEvent, KafkaConfig, KafkaMessage } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
-import { consumerGroupHooks, type FetchedOffset } from "../../src/kafka/consumer-group.ts";
-import type { OutgoingMessage } from "../../src/kafka/encode-records.ts";
-import { Kafka, logLevel, PartitionAssigners, Partitioners } from "../../src/kafka/kafkajs.ts";
-import { recordOf } from "../../src/kafka/message.ts";
-import { damagingProxy } from "../support/damaging-proxy.ts";
-import { uniquePrefix } from "../support/prefix.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { consumerGroupHooks } from "../../src/kafka/kafkajs/group-hooks.ts";
+import {
+  Kafka,
+  logLevel,
+  PartitionAssigners,
+  Partitioners,
+} from "../../src/kafka/kafkajs/kafkajs.ts";
+import type { FetchedOffset } from "../../src/kafka/membership.ts";
+import type { OutgoingMessage } from "../../src/kafka/wire/encode-records.ts";
+import { recordOf } from "../../src/kafka/wire/fetched-record.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { damagingProxy } from "../support/servers/damaging-proxy.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const jars = process.env.SWITCHYARD_KAFKA_JARS;
 const prefix = uniquePrefix("wire");
 
-const createKafka = (config: Partial<KafkaConfig> = {}) =>
+const createClient = (config: Partial<KafkaConfig> = {}) =>
   new Kafka({ brokers, clientId: "wire-test", logLevel: logLevel.NOTHING, ...config });
-const kafka = createKafka();
+const kafka = createClient();
 const admin = kafka.admin();
 const producer = kafka.producer({
   createPartitioner: Partitioners.DefaultPartitioner,
@@ -106,16 +108,15 @@ const RECORDS: readonly OutgoingMessage[] = [
 
 const text = (bytes: Buffer | null | undefined) => bytes?.toString() ?? null;
 
-describe.each([
-  ["none", 0],
-  ["gzip", 1],
-  ["lz4", 3],
-  ["zstd", 4],
-])("with compression %s", (name, compression) => {
+describe("what we write", () => {
   let topic = "";
   beforeAll(async () => {
-    topic = await createTopic(`read-${name}`);
-    await producer.send({ topic, compression, messages: RECORDS as unknown as Message[] });
+    topic = await createTopic("written");
+    const connection = { brokers, clientId: "wire-test", tls: null, sasl: null };
+    const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 900_000 };
+    const own = createKafka({ ...connection, ...limits }, createLog("error"));
+    await own.producer().send(RECORDS.map((record) => ({ topic, ...record })));
+    await own.close();
   });
 
   const expected = RECORDS.map(({ key, value, headers, sharedHeaders = [] }) => ({
@@ -124,7 +125,7 @@ describe.each([
     headers: [...sharedHeaders, ...headers].map(([header, bytes]) => [header, text(bytes)]),
   }));
 
-  test("@platformatic/kafka reads what we write", async () => {
+  test("is read by @platformatic/kafka", async () => {
     const other = new OtherConsumer({
       bootstrapBrokers: brokers,
       clientId: "wire-test-other",
@@ -155,7 +156,7 @@ describe.each([
     expect(read).toEqual(lastOnly);
   });
 
-  test.skipIf(jars === undefined)("Java's console consumer reads what we write", async () => {
+  test.skipIf(jars === undefined)("is read by Java's console consumer", async () => {
     const { stdout } = await promisify(execFile)(
       "java",
       [
@@ -183,7 +184,7 @@ describe.each([
     );
   });
 
-  test("we read what we write", async () => {
+  test("is read by us", async () => {
     const { messages, consumer } = await consume(topic, RECORDS.length);
     await consumer.disconnect();
     const read = messages.map((message) => ({
@@ -194,6 +195,30 @@ describe.each([
     expect(read).toEqual(expected);
   });
 });
+
+test.each(["none", "gzip", "snappy", "lz4", "zstd"] as const)(
+  "what @platformatic/kafka writes with compression %s is read",
+  async (compression) => {
+    const topic = await createTopic(`foreign-${compression}`);
+    const other = new OtherProducer({ bootstrapBrokers: brokers, clientId: "wire-test-other" });
+    const values = Array.from({ length: 100 }, (_, number) => `${number}`.repeat(1_000));
+    const written = values.map((value) => ({
+      topic,
+      key: Buffer.from("k"),
+      value: Buffer.from(value),
+      headers: new Map([[Buffer.from("größe"), Buffer.from("ünïcode")]]),
+    }));
+    await other.send({ messages: written, compression });
+    await other.close();
+    const { messages, consumer } = await consume(topic, written.length);
+    await consumer.disconnect();
+    expect(messages.map(({ key, value }) => [text(key), text(value)])).toEqual(
+      values.map((value) => ["k", value]),
+    );
+    const [first] = messages.map((message) => recordOf(topic, 0, message));
+    expect(first?.headers).toEqual([["größe", Buffer.from("ünïcode")]]);
+  },
+);
 
 test("another client's batch of 200,000 records is read", async () => {
   const topic = await createTopic("many");
@@ -237,7 +262,7 @@ test("a damaged batch stops the consumer with an error that names it, and no rec
   await producer.send({ topic, messages: [{ value: "first" }] });
   await producer.send({ topic, messages: [{ value: "intact" }] });
   using proxy = await damagingProxy("intact", "broken");
-  const from = createKafka({ brokers: brokers.slice(0, 1), socketFactory: proxy.socketFactory });
+  const from = createClient({ brokers: brokers.slice(0, 1), socketFactory: proxy.socketFactory });
   const { messages, crash } = await consume(topic, 2, { from });
   expect(crash?.error.message).toContain(`at topic ${topic}, partition 0, offset 1 is damaged`);
   expect(crash?.error.cause).toMatchObject({
@@ -258,7 +283,10 @@ test("a consumer's hooks get commits with their metadata, and a re-created topic
     const fetched: FetchedOffset[] = [];
     const config = consumerGroupHooks(PartitionAssigners.roundRobin, {
       beforeJoin: async () => void joins.push("join"),
-      offsetsFetched: (all) => void fetched.push(...all),
+      offsetsFetched: (all) => {
+        fetched.push(...all);
+        return [];
+      },
       joinsAgain: async () => false,
     });
     const { consumer, messages } = await consume(topic, 1, { config });

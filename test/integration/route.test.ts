@@ -1,4 +1,5 @@
-// Route on the real Kafka: calls in, copies and dead letters out, and nothing twice after a graceful stop.
+// Route on the real Kafka: calls in, copies and dead letters out, and nothing twice after a
+// graceful stop.
 
 import { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -12,10 +13,10 @@ import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { aSource, aTopicDestination, headerTexts } from "../support/calls.ts";
-import { countingTakes } from "../support/counting-takes.ts";
-import { uniquePrefix } from "../support/prefix.ts";
-import { Taker } from "../support/taker.ts";
+import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { countingTakes } from "../support/worlds/counting-takes.ts";
 
 /** Its topic takes small records only. */
 const TIGHT = "tight";
@@ -46,7 +47,7 @@ beforeEach(async () => {
       tls: null,
       sasl: null,
       sessionTimeoutMs: 10_000,
-      recordBytesMax: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
+      recordMaxBytes: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
     },
     log,
   );
@@ -96,7 +97,7 @@ async function start(connectedTo: readonly string[], counts = { takes: 0 }) {
       sources: [aSource("web", connectedTo)],
       defaultSource: "web" as SourceId,
       destinations: IDS.map((id) => aTopicDestination(id, { historical: id !== "live" })),
-      bytesMax: 32_000_000,
+      maxBytes: 32_000_000,
       drainLimitMs: 10_000,
     },
   );
@@ -126,7 +127,7 @@ function read(names: readonly string[]): Taker {
     groupId: uniquePrefix(`${prefix}read`),
     topics: names,
     partitionRecordsMax: 10_000,
-    bytesMax: 50_000_000,
+    maxBytes: 50_000_000,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onAssigned: taker.onAssigned,

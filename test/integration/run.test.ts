@@ -1,4 +1,5 @@
-// The program itself, as a child process on a real Kafka: start, readiness, stop, failures to start.
+// The program itself, as a child process on a real Kafka: start, readiness, stop, failures to
+// start.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +13,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/prefix.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
@@ -136,8 +137,8 @@ test("asked to stop, the other stages do not wait for ingest's hand-over", async
 });
 
 /**
- * While its body does not come, ingest does not stop, not even when the hand-over is over before the
- * others have stopped on a slow machine.
+ * While its body does not come, ingest does not stop, not even when the hand-over is over before
+ * the others have stopped on a slow machine.
  */
 async function begunRequest(port: number): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port });
@@ -184,7 +185,7 @@ test("told not to make topics, it waits for them and says for which", async () =
   expect(topics).toContain(`${prefix}deliveries.hook`);
   const connection = { brokers, clientId: "test", tls: null, sasl: null };
   const kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 6_000, recordBytesMax: () => 1e6 },
+    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1e6 },
     createLog("error", { write: () => undefined }),
   );
   onTestFinished(() => kafka.close());

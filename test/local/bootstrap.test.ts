@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  copyFileSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
@@ -99,6 +100,25 @@ test("a package of another version is installed anew", async () => {
   // The stand-in still installs the old one.
   expect(err).toContain("npm reported success, but node_modules does not match");
   expect(status).toBe(1);
+});
+
+test("an installation that takes away the Node that runs it brings it back", async () => {
+  const own = join(clone, "node_modules/node/bin/node");
+  mkdirSync(join(clone, "node_modules/node/bin"), { recursive: true });
+  copyFileSync(process.execPath, own);
+  writeNpm(`
+    case "$1" in
+      ci) rm -rf node_modules && mkdir node_modules && echo '${INSTALLED}' >node_modules/.package-lock.json ;;
+      rebuild) mkdir -p node_modules/node/bin && cp "${process.execPath}" node_modules/node/bin/node ;;
+    esac`);
+  const child = spawn(own, ["tools/bootstrap.js", "test", "pass", "0"], {
+    cwd: clone,
+    env: { ...process.env, PATH: `${clone}:${process.env.PATH}` },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [out] = await Promise.all([text(child.stdout), ended(child)]);
+  expect([out, child.exitCode]).toEqual(["pass 0", 0]);
+  expect(npmCalls()).toEqual(["ci --ignore-scripts", "rebuild node"]);
 });
 
 test("what npm says when it fails is shown, with what to do", async () => {

@@ -41,7 +41,7 @@ const BIOME: readonly Planted[] = [
   ],
   [
     "src/kafka/cycle-b.ts",
-    'import { a } from "./cycle-a.ts";\n\nexport const b = () => a;\n',
+    'import type { a } from "./cycle-a.ts";\n\nexport const b = (f: typeof a) => f;\n',
     "noImportCycles",
   ],
   [

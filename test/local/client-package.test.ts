@@ -56,14 +56,27 @@ const PLAIN = `
 `;
 
 const TYPED = `
-  import { Analytics, type LostCall, type TrackCall } from "switchyard/client";
-  import { type Payload, parsePayload, verify } from "switchyard/webhooks";
+  import { Analytics, type LostCall, type SentBatch, type TrackCall } from "switchyard/client";
+  import { type Payload, parsePayload, verify, verifyStandard } from "switchyard/webhooks";
   interface Order { readonly total: number }
   const order: Order = { total: 1 };
   const analytics = new Analytics("k", { onError: (lost: LostCall) => lost.reason });
   const call: TrackCall = { anonymousId: "a", event: "e", properties: order };
   analytics.track(call);
   analytics.page({ userId: 1, properties: { url: "/", own: 1 }, timestamp: "2026-01-01" });
+  interface Person { readonly email: string; readonly score: number }
+  const person: Person = { email: "a@example.com", score: 1 };
+  const own: Record<string, unknown> = {};
+  analytics.identify({ userId: "u", traits: person });
+  analytics.identify({ userId: "u", traits: own });
+  analytics.identify({ userId: "u", traits: { email: null, createdAt: new Date(), plan: "pro" } });
+  analytics.group({ userId: "u", groupId: "g", traits: { employees: 5, address: { city: "X", zip: 1 } } });
+  const sent: SentBatch["attempts"] = 1;
+  new Analytics("k", { onSuccess: ({ calls }) => calls.length + sent, disable: true });
+  // @ts-expect-error a reserved trait of another type
+  analytics.identify({ userId: "u", traits: { email: 5 } });
+  // @ts-expect-error a reserved trait of another type
+  analytics.group({ userId: "u", groupId: "g", traits: { industry: true } });
   // @ts-expect-error neither userId nor anonymousId
   analytics.track({ event: "e" });
   // @ts-expect-error no event
@@ -72,6 +85,7 @@ const TYPED = `
   analytics.track({ userId: "u", event: "e", traits: {} });
   export function read(body: Uint8Array, signature: string | undefined): string {
     if (!verify(body, signature, "secret")) return "";
+    if (!verifyStandard(new ArrayBuffer(1), { "webhook-id": "m" }, ["a", "b"], { toleranceMs: 1 })) return "";
     const payload: Payload = parsePayload(body);
     return payload.type === "alias" ? payload["User ID"] : payload.timestamp;
   }
@@ -88,14 +102,33 @@ test.for<readonly [string, () => string | null]>([
   expect(stdout).toBe("e event true function\n");
 });
 
-test.each(["nodenext", "bundler"])("TypeScript, resolved as %s", async (moduleResolution) => {
-  writeFileSync(join(project, "typed.ts"), TYPED);
+test("plain JavaScript in CommonJS", async () => {
+  const code = PLAIN.replace(/import (\{.*\}) from ("[^"]+");/g, "const $1 = require($2);");
+  writeFileSync(join(project, "plain.cjs"), `(async () => {${code}})();`);
+  // As before Node could require an ES module.
+  const args = ["--no-experimental-require-module", "plain.cjs"];
+  const { stdout } = await run(process.execPath, args, { cwd: project });
+  expect(stdout).toBe("e event true function\n");
+});
+
+test.each([
+  ["nodenext", "typed.ts"],
+  ["nodenext", "typed.cts"],
+  ["bundler", "typed.ts"],
+])("TypeScript, resolved as %s: %s", async (moduleResolution, file) => {
+  writeFileSync(join(project, file), TYPED);
   const compilerOptions = {
-    ...{ strict: true, noEmit: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
-    ...{ target: "es2022", lib: ["es2023"], types: [] },
-    ...{ module: moduleResolution === "bundler" ? "esnext" : moduleResolution, moduleResolution },
+    strict: true,
+    noEmit: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    target: "es2022",
+    lib: ["es2023"],
+    types: [],
+    module: moduleResolution === "bundler" ? "esnext" : moduleResolution,
+    moduleResolution,
   };
-  const config = { compilerOptions, files: ["typed.ts"] };
+  const config = { compilerOptions, files: [file] };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
   const { stdout } = await run(join(BINARIES, "tsc"), ["-p", "."], { cwd: project }).catch(
     (error: unknown) => error as { readonly stdout: string },
@@ -109,7 +142,7 @@ test("nothing but the two entries and their types is in the package", () => {
     "switchyard",
   ]);
   expect(readdirSync(installed).sort()).toEqual([
-    ...["LICENSE", "README.md", "client", "package.json", "webhooks"],
+    ...["LICENSE", "README.md", "cjs", "client", "package.json", "webhooks"],
   ]);
 });
 
@@ -118,12 +151,32 @@ test("publint finds nothing", async () => {
   expect(stdout).toContain("All good!");
 });
 
-test("arethetypeswrong finds nothing", async () => {
-  // ES modules only: what CommonJS's require and Node 10 would find is of no interest.
-  const args = [tarball, "--profile", "esm-only", "--format", "json"];
+test("arethetypeswrong finds nothing, from CommonJS and for compilers that know no exports too", async () => {
+  const args = [tarball, "--profile", "strict", "--format", "json"];
   const { stdout } = await run(join(BINARIES, "attw"), args, { cwd: ROOT });
-  expect(stdout).toContain('"resolutions"');
+  const { analysis } = JSON.parse(stdout) as { readonly analysis: Analysis };
+  expect(analysis.problems).toEqual([]);
+  const resolved = ["./client", "./webhooks"].flatMap((entry) =>
+    Object.values(analysis.entrypoints[entry]?.resolutions ?? {}),
+  );
+  expect(resolved.map(({ resolution }) => resolution?.isTypeScript ?? false)).toEqual(
+    Array.from({ length: 8 }, () => true),
+  );
 });
+
+interface Analysis {
+  readonly problems: readonly unknown[];
+  readonly entrypoints: Readonly<
+    Record<
+      string,
+      {
+        readonly resolutions: Readonly<
+          Record<string, { readonly resolution?: { readonly isTypeScript: boolean } }>
+        >;
+      }
+    >
+  >;
+}
 
 /** Another Node on the PATH than the one that runs this, at least 20. */
 function machineNode(): string | null {

@@ -6,7 +6,12 @@ import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 
-import { Analytics, type AnalyticsOptions, type LostCall } from "../../src/client/index.ts";
+import {
+  Analytics,
+  type AnalyticsOptions,
+  type LostCall,
+  type SentBatch,
+} from "../../src/client/index.ts";
 
 const CLIENT = new URL("../../src/client/index.ts", import.meta.url).href;
 const WRITE_KEY = "wk-ключ";
@@ -104,6 +109,45 @@ test("calls arrive as one batch, as they were when they were handed in", async (
   expect(() => analytics.track({ userId: "u", event: "late" })).toThrow(
     expect.objectContaining({ name: "ClosedError" }),
   );
+});
+
+test("every acknowledged batch is reported, with the attempts that it took", async () => {
+  const { endpoint } = await listen((response) => response.writeHead(503).end());
+  const sent: SentBatch[] = [];
+  const onSuccess = (batch: SentBatch) => {
+    sent.push(batch);
+    throw new Error("mine");
+  };
+  const lines: string[] = [];
+  const { analytics, lost } = client(endpoint, { onSuccess, log: (line) => lines.push(line) });
+  analytics.track({ userId: "u", event: "a", messageId: "m-1" });
+  analytics.track({ userId: "u", event: "b" });
+  await analytics.flush();
+  analytics.track({ userId: "u", event: "c" });
+  await analytics.close();
+  expect(sent).toEqual([
+    {
+      calls: [
+        expect.objectContaining({ type: "track", event: "a", messageId: "m-1" }),
+        expect.objectContaining({ event: "b" }),
+      ],
+      attempts: 2,
+    },
+    { calls: [expect.objectContaining({ event: "c" })], attempts: 1 },
+  ]);
+  expect(lost).toEqual([]);
+  expect(lines.filter((line) => line.includes("onSuccess threw: mine"))).toHaveLength(2);
+});
+
+test("disabled it checks calls, and makes no request", async () => {
+  const { endpoint, requests } = await listen();
+  const { analytics, lost } = client(endpoint, { disable: true, flushAt: 1 });
+  analytics.track({ userId: "u", event: "a" });
+  expect(() => analytics.track({ userId: "u", event: "" })).toThrow(/event is missing/);
+  await analytics.flush();
+  await analytics.close();
+  expect([requests, lost]).toEqual([[], []]);
+  expect(() => analytics.track({ userId: "u", event: "late" })).toThrow(/closed/);
 });
 
 test("flushAt calls are sent without being asked, 1 sends each at once", async () => {

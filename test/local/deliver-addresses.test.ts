@@ -5,10 +5,10 @@ import { isIP } from "node:net";
 import { expect, test } from "vitest";
 
 import type { Resolve } from "../../src/http/lookup.ts";
-import { httpClient, outcome } from "../support/http-client.ts";
-import { lateServer } from "../support/late-server.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient, outcome } from "../support/servers/http-client.ts";
+import { lateServer } from "../support/servers/late-server.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CLOSING = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";

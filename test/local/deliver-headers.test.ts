@@ -4,9 +4,9 @@ import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
 import type { MessageId } from "../../src/domain/ids.ts";
-import { httpClient } from "../support/http-client.ts";
-import { type RawServer, rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient } from "../support/servers/http-client.ts";
+import { type RawServer, rawServer } from "../support/servers/raw-server.ts";
 
 const OK = "HTTP/1.1 503 S\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 const CURRENT = `whsec_${Buffer.from("a key of no special length").toString("base64")}`;

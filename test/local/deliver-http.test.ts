@@ -3,11 +3,11 @@
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 
-import { RESPONSE_BODY_BYTES_MAX } from "../../src/deliver/http.ts";
+import { RESPONSE_BODY_MAX_BYTES } from "../../src/deliver/http.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { httpClient, LONG_MS, outcome } from "../support/http-client.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient, LONG_MS, outcome } from "../support/servers/http-client.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -113,7 +113,7 @@ test.each([
   ["64 KiB of body are read to the end, and the connection serves again", 0, 1],
   ["one byte more drops the connection", 1, 2],
 ])("%s", async (_name, more, connections) => {
-  const bytes = RESPONSE_BODY_BYTES_MAX + more;
+  const bytes = RESPONSE_BODY_MAX_BYTES + more;
   const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`;
   await using server = await rawServer(says(answer));
   await using http = httpClient();
@@ -121,6 +121,22 @@ test.each([
   expect(await http.post(endpoint)).toMatchObject({ status: 200 });
   expect(await http.post(endpoint)).toMatchObject({ status: 200 });
   expect(server.connections()).toBe(connections);
+});
+
+test.each([
+  ["a head of 20 KiB", `HTTP/1.1 200 OK\r\n${`Set-Cookie: ${"c".repeat(986)}\r\n`.repeat(20)}`],
+  ["64 KiB of body in chunks of 256 bytes", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"],
+])("%s is read to its end, and the connection serves again", async (_name, head) => {
+  const chunk = `100\r\n${"x".repeat(256)}\r\n`;
+  const isChunked = head.includes("chunked");
+  const rest = isChunked ? `\r\n${chunk.repeat(256)}0\r\n\r\n` : "Content-Length: 0\r\n\r\n";
+  await using server = await rawServer(says(head + rest));
+  await using http = httpClient();
+  const endpoint = endpointOf(`${server.url}/hook`);
+  for (let request = 0; request < 3; request += 1) {
+    expect(await http.post(endpoint)).toMatchObject({ status: 200 });
+  }
+  expect(server.connections()).toBe(1);
 });
 
 test.each([

@@ -6,9 +6,9 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { MessageId } from "../../src/domain/ids.ts";
-import { httpClient, outcome } from "../support/http-client.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient, outcome } from "../support/servers/http-client.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

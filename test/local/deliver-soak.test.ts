@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { soak } from "../support/soak.ts";
+import { soak } from "../support/servers/soak.ts";
 
 test("5,000 attempts that fail in every way leave no socket open and no memory taken", async () => {
   const { samples, outcomes, openSockets } = await soak(5_000, 64, 5);

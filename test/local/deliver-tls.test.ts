@@ -13,11 +13,16 @@ import { judge } from "../../src/deliver/outcome.ts";
 import { openSocket, type SocketOptions, type TlsSession } from "../../src/http/connect.ts";
 import { systemResolve } from "../../src/http/lookup.ts";
 import { secureContext, sharedContexts } from "../../src/http/tls.ts";
-import { type Certificate, issue } from "../support/certificates.ts";
-import { type ClientOptions, httpClient, httpProcess, outcome } from "../support/http-client.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { type TlsServer, tlsServer } from "../support/tls-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { type Certificate, issue } from "../support/build/certificates.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import {
+  type ClientOptions,
+  httpClient,
+  httpProcess,
+  outcome,
+} from "../support/servers/http-client.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
+import { type TlsServer, tlsServer } from "../support/servers/tls-server.ts";
 
 const HOSTS = ["localhost", "127.0.0.1"];
 const YEAR_MS = 365 * 86_400_000;
@@ -230,8 +235,8 @@ test("a session is not resumed once the certificate it was made with has run out
 /** What a process of its own, with such an environment, gets from each server. */
 async function inProcess(env: Record<string, string>, ports: readonly number[]) {
   const script = `
-    import { httpClient, outcome } from ${JSON.stringify(join(import.meta.dirname, "../support/http-client.ts"))};
-    import { endpointOf } from ${JSON.stringify(join(import.meta.dirname, "../support/webhook-destination.ts"))};
+    import { httpClient, outcome } from ${JSON.stringify(join(import.meta.dirname, "../support/servers/http-client.ts"))};
+    import { endpointOf } from ${JSON.stringify(join(import.meta.dirname, "../support/build/webhook-destination.ts"))};
     await using http = httpClient({ ca: process.env.PRIVATE_CA });
     const outcomes = [];
     for (const port of ${JSON.stringify(ports)})

@@ -4,10 +4,9 @@
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-
-import { httpClient, outcome } from "../support/http-client.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient, outcome } from "../support/servers/http-client.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
 const OK = `${HEAD}Content-Length: 2\r\n\r\nok`;
@@ -86,18 +85,18 @@ test.each<[string, Answer, number | string]>([
   ["headers without end", floods(HEAD, "A: bcdefghijklmnop\r\n"), "protocol"],
   ["a header's name without end", floods(HEAD, "a"), "protocol"],
   ["a header's value without end", floods(`${HEAD}A: `, "b"), "protocol"],
-  ["trailers without end", floods(`${CHUNKED}0\r\n`, "A: bcdefghijklmnop\r\n"), "protocol"],
-  ["a reason without end", floods("HTTP/1.1 200 ", "y"), "timeout"],
-  ["a chunk extension without end", floods(`${CHUNKED}2;`, "x"), "timeout"],
-  ["102 without end", floods("", "HTTP/1.1 102 Processing\r\n\r\n"), "timeout"],
-  ["100 without end", floods("", "HTTP/1.1 100 Continue\r\n\r\n"), "timeout"],
-  ["103 with headers without end", floods("", "HTTP/1.1 103 E\r\nLink: x\r\n\r\n"), "timeout"],
-  ["empty lines without end", floods("", "\r\n"), "timeout"],
+  ["trailers without end", floods(`${CHUNKED}0\r\n`, "A: bcdefghijklmnop\r\n"), 200],
+  ["a reason without end", floods("HTTP/1.1 200 ", "y"), "protocol"],
+  ["a chunk extension without end", floods(`${CHUNKED}2;`, "x"), 200],
+  ["102 without end", floods("", "HTTP/1.1 102 Processing\r\n\r\n"), "protocol"],
+  ["100 without end", floods("", "HTTP/1.1 100 Continue\r\n\r\n"), "protocol"],
+  ["103 with headers without end", floods("", "HTTP/1.1 103 E\r\nLink: x\r\n\r\n"), "protocol"],
+  ["empty lines without end", floods("", "\r\n"), "protocol"],
   ["a body without end", floods(CHUNKED, "4\r\nmore\r\n"), 200],
   ["a body without end and length", floods(`${HEAD}\r\n`, "more"), 200],
 ])("%s: %3$s, and the connection is given back", async (_name, answer, expected) => {
   await using server = await rawServer(answer);
-  await using http = httpClient({ timeoutMs: expected === "timeout" ? 150 : 5_000 });
+  await using http = httpClient({ timeoutMs: 5_000 });
   expect(outcome(await http.post(endpointOf(server.url)))).toBe(expected);
   await expect.poll(server.open).toBe(0);
 });

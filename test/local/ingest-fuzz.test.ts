@@ -10,10 +10,10 @@ import { expect, test } from "vitest";
 
 import { CALL_TYPES } from "../../src/domain/call.ts";
 import { parseCall } from "../../src/domain/parse-call.ts";
-import { CALL_BYTES_MAX } from "../../src/ingest/read-body.ts";
+import { CALL_MAX_BYTES } from "../../src/ingest/read-body.ts";
 import type { Producer } from "../../src/kafka/port.ts";
-import { anyJson, anyValue, nearCall, validCall } from "../support/generated-calls.ts";
-import { ingestWorld, KEY } from "../support/ingest-world.ts";
+import { anyJson, anyValue, nearCall, validCall } from "../support/build/generated-calls.ts";
+import { ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
 const REQUESTS = Number(process.env.SWITCHYARD_FUZZ_REQUESTS ?? 5_000);
 /** Sent side by side. */
@@ -155,7 +155,7 @@ function acceptedOf({ path, plain }: Fuzzed): string[] {
     type === undefined ? (json as { batch?: unknown }).batch : [{ ...(json as object), type }];
   return (Array.isArray(all) ? all : []).flatMap((call: unknown) => {
     const parsed = parseCall(call);
-    const isSmall = Buffer.byteLength(JSON.stringify(call)) <= CALL_BYTES_MAX;
+    const isSmall = Buffer.byteLength(JSON.stringify(call)) <= CALL_MAX_BYTES;
     const id = parsed.kind === "call" ? parsed.call.messageId : null;
     return isSmall && id !== null ? [id] : [];
   });

@@ -15,12 +15,17 @@ const SETTINGS = {
   port: 0,
   tls: null,
   corsOrigins: [],
+  connectionLimits: { all: 100, perAddress: 100 },
   reusePort: false,
   times: SERVER_TIMES,
 };
 
 test("connections that wait when the hand-over ends are taken over, not reset", async () => {
-  const server = await startServer(SETTINGS, async () => null);
+  const server = await startServer(
+    SETTINGS,
+    async () => null,
+    () => undefined,
+  );
   const stopped = server.stop(HAND_OVER_MS, 100);
   const connections = Array.from({ length: CONNECTIONS }, async () => {
     const socket = connect(server.port, "127.0.0.1");

@@ -3,9 +3,15 @@
 import { connect } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 
-import { type IngestWorld, ingestWorld, KEY } from "../support/ingest-world.ts";
+import { type IngestWorld, ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
-const QUICK = { headersMs: 100, requestMs: 200, keepAliveMs: 75_000, checkMs: 20 };
+const QUICK = {
+  headersMs: 100,
+  requestMs: 200,
+  keepAliveMs: 75_000,
+  bodyWindowMs: 10_000,
+  checkMs: 20,
+};
 const MIB = 1_024 * 1_024;
 
 let world: IngestWorld;
@@ -166,4 +172,77 @@ test("Expect: 100-continue is answered, then the request", async () => {
   raw.write(body(1));
   expect(await raw.until(/success/)).toContain("HTTP/1.1 200 OK");
   raw.socket.destroy();
+});
+
+test("a wrong key in the header is answered before the body has come", async () => {
+  world = await ingestWorld();
+  const raw = world.raw();
+  const wrong = `Authorization: Basic ${btoa("wrong:")}\r\n`;
+  raw.write(head(`${wrong}Content-Length: 100000\r\n`));
+  expect(await raw.until(/\}$/)).toMatch(/^HTTP\/1.1 401 .*"code":"unknown-write-key"/s);
+  raw.socket.destroy();
+});
+
+test("bodies without a key in the header share a budget; a key in the header needs none of it", async () => {
+  world = await ingestWorld({ bytesWithoutKey: 100_000 });
+  const [first, second] = [world.raw(), world.raw()];
+  first.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(80_000)}`);
+  while (Number(await world.metric("switchyard_ingest_bytes_in_hand")) < 80_000) {
+    await new Promise(setImmediate);
+  }
+  second.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(80_000)}`);
+  expect(await second.until(/\}$/)).toMatch(/^HTTP\/1.1 429 .*"code":"overloaded"/s);
+  const call = { type: "track", userId: "u", event: "e", properties: { a: "x".repeat(30_000) } };
+  expect((await world.post("/v1/batch", { batch: [call, call, call, call] })).status).toBe(200);
+  first.socket.destroy();
+  second.socket.destroy();
+  await untilZero("switchyard_ingest_bytes_in_hand");
+});
+
+test("a body below the least rate is stopped, one at it goes on", async () => {
+  const times = { ...QUICK, requestMs: 20_000, bodyWindowMs: 100 };
+  world = await ingestWorld({ times, bodyBytesPerSecond: 1_000 });
+  const [slow, steady] = [world.raw(), world.raw()];
+  slow.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(10)}`);
+  const text = body(1);
+  steady.write(
+    `POST /v1/track HTTP/1.1\r\nHost: x\r\nContent-Length: ${text.length + 9_000}\r\n\r\n`,
+  );
+  let left = 9_000;
+  const flow = setInterval(() => {
+    steady.write(" ".repeat(Math.min(left, 300)) + (left <= 0 ? text : ""));
+    if (left <= 0) clearInterval(flow);
+    left -= 300;
+  }, 10);
+  expect(await slow.until(/\}$/)).toMatch(/^HTTP\/1.1 408 .*too slowly/s);
+  expect(await steady.until(/\}$/)).toMatch(/^HTTP\/1.1 200 /);
+  steady.socket.destroy();
+});
+
+test("an address with too many connections gives up the one that has waited longest", async () => {
+  world = await ingestWorld({ connectionsPerAddress: 2 });
+  const [first, second] = [world.raw(), world.raw()];
+  for (const raw of [first, second]) {
+    raw.write(request(1));
+    await raw.until(/success/);
+  }
+  const third = world.raw();
+  third.write(request(2, "Connection: close\r\n"));
+  expect(await third.closed).toMatch(/^HTTP\/1.1 200 /);
+  await first.closed;
+  expect(await world.metric('switchyard_ingest_connections_closed_total{reason="address"}')).toBe(
+    "1",
+  );
+  second.socket.destroy();
+});
+
+test.each([
+  ["with a body", `POST /v1/track HTTP/1.1\r\nContent-Length: ${body(1).length}\r\n\r\n${body(1)}`],
+  ["without one", "GET /v1/health HTTP/1.1\r\n\r\n"],
+])("a request without Host gets one answer, %s", async (_, text) => {
+  world = await ingestWorld();
+  const answer = await endOf(text);
+  expect(answer.match(/HTTP\/1.1 /g)).toHaveLength(1);
+  expect(answer).toMatch(/^HTTP\/1.1 400 .*"code":"invalid-request"/s);
+  expect(world.records()).toHaveLength(0);
 });

@@ -5,14 +5,17 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
-import { headerTexts } from "../support/calls.ts";
-import { type IngestWorld, ingestWorld, KEY } from "../support/ingest-world.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import { type IngestWorld, ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
 let world: IngestWorld;
 afterEach(() => world[Symbol.asyncDispose]());
 
 const call = (number: number, more: object = {}) => ({
-  ...{ type: "track", userId: `u${number % 7}`, event: "e", messageId: `m${number}` },
+  type: "track",
+  userId: `u${number % 7}`,
+  event: "e",
+  messageId: `m${number}`,
   ...more,
 });
 const calls = (count: number, more: object = {}) =>
@@ -143,7 +146,8 @@ test("a batch as analytics-go sends it, and again after a lost answer", async ()
   );
   for (const value of values) {
     expect(value).toMatchObject({
-      ...{ timestamp: "2026-11-20T10:00:00+0000", sentAt: "2026-11-20T10:00:05Z" },
+      timestamp: "2026-11-20T10:00:00+0000",
+      sentAt: "2026-11-20T10:00:05Z",
       context: { library: { name: "analytics-go" } },
     });
   }
@@ -180,7 +184,8 @@ test("calls that are not valid cost only themselves; alone they are a 400", asyn
   expect(await world.metric(`${counted}{source="web",reason="invalid-call"}`)).toBe("1");
   expect(await world.metric(`${counted}{source="web",reason="too-large"}`)).toBe("1");
   expect(await answer(await world.post("/v1/track", { userId: "u" }))).toMatchObject({
-    ...{ status: 400, code: "invalid-call" },
+    status: 400,
+    code: "invalid-call",
     message: "event is missing, a track needs it. Correct the call.",
   });
   const large = await world.post("/v1/track", {

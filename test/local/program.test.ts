@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
-import { SMALL } from "../support/config-source.ts";
+import { SMALL } from "../support/build/config-source.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-program-"));
 afterAll(() => rmSync(folder, { recursive: true }));

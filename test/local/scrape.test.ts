@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 import { createHealth } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
-import { rateOf } from "../../src/cli/rates.ts";
-import { scrapeTwice } from "../../src/cli/scrape.ts";
+import { rateOf } from "../../src/cli/status/rates.ts";
+import { scrapeTwice } from "../../src/cli/status/scrape.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 

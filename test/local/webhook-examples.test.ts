@@ -5,10 +5,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { httpClient } from "../support/http-client.ts";
-import { rawServer } from "../support/raw-server.ts";
-import { endpointOf } from "../support/webhook-destination.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient } from "../support/servers/http-client.ts";
+import { rawServer } from "../support/servers/raw-server.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
 const directory = mkdtempSync(join(tmpdir(), "switchyard-examples-"));

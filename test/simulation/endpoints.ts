@@ -3,10 +3,10 @@
 import type { EndpointConnections, HttpPort, HttpResult } from "../../src/deliver/attempt.ts";
 import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
-import type { Ledger } from "../support/ledger.ts";
-import type { ManualClock, Scheduled } from "../support/manual-clock.ts";
-import type { Party } from "../support/memory-network.ts";
-import type { Prng } from "../support/prng.ts";
+import type { ManualClock, Scheduled } from "../support/clock/manual-clock.ts";
+import type { Prng } from "../support/clock/prng.ts";
+import type { Party } from "../support/memory-kafka/network.ts";
+import type { Ledger } from "../support/worlds/ledger.ts";
 
 const TIMEOUT_MS = 5_000;
 

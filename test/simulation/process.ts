@@ -4,12 +4,12 @@ import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
 import { type RouteConfig, startRoute } from "../../src/route/stage.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
-import type { RunningStage } from "../../src/runtime/stage.ts";
+import type { RunningStage } from "../../src/stage/running-stage.ts";
 import type { Metrics } from "../../src/telemetry/instruments.ts";
 import type { Log } from "../../src/telemetry/log.ts";
-import type { ManualClock } from "../support/manual-clock.ts";
-import type { MemoryKafka } from "../support/memory-kafka.ts";
-import type { Party } from "../support/memory-network.ts";
+import type { ManualClock } from "../support/clock/manual-clock.ts";
+import type { MemoryKafka } from "../support/memory-kafka/memory-kafka.ts";
+import type { Party } from "../support/memory-kafka/network.ts";
 import type { Endpoints } from "./endpoints.ts";
 
 export interface ProcessConfig {

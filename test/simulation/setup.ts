@@ -3,8 +3,9 @@
 import { endpointKey, type WebhookDestination } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
-import { aSource, aWebhook } from "../support/calls.ts";
-import type { Recipient } from "../support/ledger.ts";
+import { aSource } from "../support/build/calls.ts";
+import { webhookDestination } from "../support/build/webhook-destination.ts";
+import type { Recipient } from "../support/worlds/ledger.ts";
 import type { ProcessConfig } from "./process.ts";
 
 export const SECOND_MS = 1_000;
@@ -28,10 +29,15 @@ export function destinations(): WebhookDestination[] {
     });
   const told = { messageIdHeader: true, attemptHeader: true };
   return [
-    aWebhook("one", { ...told, endpoints: endpoints("one") }),
-    aWebhook("narrow", { ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
-    aWebhook("any", { ...told, endpoints: endpoints("any-a", "any-b") }),
-    aWebhook("every", { ...told, endpoints: endpoints("every-a", "every-b"), deliver: "every" }),
+    webhookDestination({ id: "one", ...told, endpoints: endpoints("one") }),
+    webhookDestination({ id: "narrow", ...told, endpoints: endpoints("narrow"), concurrency: 2 }),
+    webhookDestination({ id: "any", ...told, endpoints: endpoints("any-a", "any-b") }),
+    webhookDestination({
+      id: "every",
+      ...told,
+      endpoints: endpoints("every-a", "every-b"),
+      deliver: "every",
+    }),
   ];
 }
 
@@ -41,7 +47,7 @@ export function recipientOf({ id, deliver, endpoints }: WebhookDestination): Rec
 
 export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
   const ids: readonly DestinationId[] = all.map(({ id }) => id);
-  const shared = { topics, groups, bytesMax: 1_000_000, drainLimitMs: 20 * SECOND_MS };
+  const shared = { topics, groups, maxBytes: 1_000_000, drainLimitMs: 20 * SECOND_MS };
   return {
     route: {
       ...shared,
@@ -49,7 +55,7 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
       defaultSource: "web" as SourceId,
       destinations: all,
     },
-    deliver: { ...shared, bytesCommonMax: 0, destinations: all, ...POLICY },
-    delay: { ...shared, tiers: DELAYS_MS.map(tierName), destinations: ids },
+    deliver: { ...shared, commonMaxBytes: 0, destinations: all, ...POLICY },
+    delay: { ...shared, tiers: DELAYS_MS.map(tierName) },
   };
 }

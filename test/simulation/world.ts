@@ -12,11 +12,11 @@ import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { WebhookDestination } from "../../src/domain/destination.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
-import { headerTexts } from "../support/calls.ts";
-import { type Exposure, isSettled, Ledger, violations } from "../support/ledger.ts";
-import { ManualClock } from "../support/manual-clock.ts";
-import { MemoryCluster } from "../support/memory-kafka.ts";
-import { createPrng, type Prng } from "../support/prng.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import { ManualClock } from "../support/clock/manual-clock.ts";
+import { createPrng, type Prng } from "../support/clock/prng.ts";
+import { MemoryCluster } from "../support/memory-kafka/memory-kafka.ts";
+import { type Exposure, isSettled, Ledger, violations } from "../support/worlds/ledger.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
@@ -70,7 +70,10 @@ export class World {
     this.#endpoints = new Endpoints(clock, chance, this.#ledger, this.#behaviours);
     this.#config = configOf(this.#destinations);
     for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
-    for (const { id } of this.#destinations) this.#cluster.createTopic(topics.deliveries(id), 2);
+    for (const { id } of this.#destinations) {
+      this.#cluster.createTopic(topics.deliveries(id), 2);
+      this.#cluster.createTopic(topics.returns(id), 1);
+    }
     for (const delayMs of DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
   }
 
@@ -265,7 +268,7 @@ export class World {
   #readTopics(): void {
     const names = [
       topics.deadLetters,
-      ...this.#destinations.map(({ id }) => topics.deliveries(id)),
+      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
       ...DELAY_TOPICS,
     ];
     for (const name of names) {

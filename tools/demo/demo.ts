@@ -122,9 +122,9 @@ export async function runDemo(
 
 function demoKafka(brokers: readonly string[]): Kafka {
   const log = createLog("error", process.stderr);
-  const recordBytesMax = () => 1_048_576;
+  const recordMaxBytes = () => 1_048_576;
   const connection = { brokers, clientId: "switchyard-demo", tls: null, sasl: null };
-  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordBytesMax }, log);
+  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes }, log);
 }
 
 /** Writes the lines as they are, as a data platform would: also the one that is no call. */

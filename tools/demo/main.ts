@@ -10,6 +10,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { shutdownSignal } from "../../src/runtime/shutdown.ts";
 import { startKafka } from "../kafka/start.ts";
 import { runDemo } from "./demo.ts";
 import { heading, say, tint } from "./show.ts";
@@ -48,9 +49,8 @@ function readOptions() {
 }
 
 function runReal(file: string): void {
-  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "--config", file], {
-    stdio: "inherit",
-  });
+  const command = [join(ROOT, "bin/switchyard.js"), "run", "--config", file];
+  const child = spawn(process.execPath, command, { stdio: "inherit" });
   // Ctrl-C reaches the child by itself; it ends when it has stopped in good order.
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => child.kill("SIGTERM"));
@@ -58,8 +58,7 @@ function runReal(file: string): void {
 }
 
 async function demonstrate(isOnce: boolean): Promise<number> {
-  const stop = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(name));
+  using stop = shutdownSignal();
   say(heading("Switchyard: raw calls through a real Kafka to signed webhooks\n"));
   try {
     await using kafka = await startKafka({

@@ -26,7 +26,7 @@ export function watchTopics(
     groupId,
     topics: [topics.warehouse, topics.deadLetters],
     partitionRecordsMax: 1_000,
-    bytesMax: 8 * 1_024 * 1_024,
+    maxBytes: 8 * 1_024 * 1_024,
     whenFull: "hold",
     drainLimitMs: 1_000,
     onAssigned: (partition) => ({

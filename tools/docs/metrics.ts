@@ -9,23 +9,26 @@ export function renderMetrics(): string {
 \`GET /metrics\` on the admin port, in Prometheus' text format. This page is generated from
 \`src/telemetry/metrics.ts\` by \`npm run docs\`; a test compares the two.
 
-Labels are bounded: destinations, stages, tiers, reasons, outcome classes. A URL, a user id or a
-message id is never a label. Gauges and lag speak of the partitions that this process owns, so add
-them up over processes. The usual \`process_*\` and \`nodejs_*\` metrics are there too;
-the event loop's delay is \`switchyard_event_loop_delay_seconds\`.
+- Labels are bounded: destinations, stages, tiers, reasons, outcome classes. A URL, a user id or a message id is never a label.
+- Gauges and lag are those of the partitions that this process owns. Add them up over processes.
+- The usual \`process_*\` and \`nodejs_*\` metrics are there too. The event loop's delay is \`switchyard_event_loop_delay_seconds\`.
+
+## Table
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|
 ${specs.map(row).join("\n")}
 
-Buckets of histograms, in seconds:
+## Buckets
+
+Upper bounds of the histograms' buckets, in seconds:
 
 ${specs
   .filter((spec) => spec.buckets !== undefined)
   .map((spec) => `- \`${spec.name}\`: ${(spec.buckets ?? []).join(", ")}`)
   .join("\n")}
 
-## What to watch
+## Queries
 
 | Question | Query |
 |---|---|

@@ -2,6 +2,7 @@
 
 import { durationText } from "../../src/config/duration.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
 import { type PlannedTopic, topicPlan } from "../../src/domain/topic-plan.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 
@@ -10,37 +11,56 @@ const DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_0
 const WINDOW_MS = 14_400_000;
 const DESTINATION = "<destination>" as DestinationId;
 
+/** Complete by its type: a topic without a row here does not compile. */
+const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]>> = {
+  calls: ["applications, audience", "userId, else anonymousId"],
+  audienceSyncs: ["data platforms, deletion", "audience id, or userId"],
+  audienceMembers: ["audience", "audience and user"],
+  audiences: ["audience", "audience id"],
+  deletionRequests: ["data platforms", "userId"],
+  deliveries: ["route, deletion, delay", "the call's userId, else anonymousId"],
+  returns: ["delay", "the delivery's key"],
+  delays: ["deliver", "the delivery's key"],
+  deadLetters: ["every stage", "the record's key"],
+};
+/** Of topics without a consumer group. */
+const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
+  audienceMembers: "audience",
+  audiences: "audience",
+  deadLetters: "people",
+};
+
+function notesOf(kind: TopicKind) {
+  const [writer, key] = WRITERS[kind];
+  return { writer, key, reader: isReadAlone(kind) ? READERS[kind] : groupOf(kind) };
+}
+
+function isReadAlone(kind: TopicKind): kind is keyof typeof READERS {
+  return kind in READERS;
+}
+
+function groupOf(kind: ConsumedKind): string {
+  const input = readerOf(kind)?.input;
+  const groups = groupNames(PREFIX);
+  if (input === undefined) throw new Error(`no stage reads ${kind}`);
+  if (input.per === "stage") return `\`${groups[input.group]}\``;
+  if (input.per === "tier") return `\`${groups[input.group]("<tier>")}\``;
+  return `\`${groups[input.group](DESTINATION)}\``;
+}
+
 export function renderTopics(): string {
   const topics = topicNames(PREFIX);
-  const groups = groupNames(PREFIX);
   const plan = topicPlan({
     topics,
     destinations: [DESTINATION],
+    webhooks: [DESTINATION],
     delaysMs: DELAYS_MS,
     windowMs: WINDOW_MS,
     partitions: 6,
     replicationFactor: null,
   });
-  const notes: Readonly<Record<string, readonly [writer: string, key: string, reader: string]>> = {
-    [topics.calls]: ["applications, audience", "userId, else anonymousId", `\`${groups.route}\``],
-    [topics.audienceSyncs]: [
-      "data platforms, deletion",
-      "audience id, or userId",
-      `\`${groups.audience}\``,
-    ],
-    [topics.audienceMembers]: ["audience", "audience and user", "audience"],
-    [topics.audiences]: ["audience", "audience id", "audience"],
-    [topics.deletionRequests]: ["data platforms", "userId", `\`${groups.deletion}\``],
-    [topics.deliveries(DESTINATION)]: [
-      "route, deletion, delay",
-      "the call's userId, else anonymousId",
-      `\`${groups.deliver(DESTINATION)}\``,
-    ],
-    [topics.deadLetters]: ["every stage", "the record's key", "people"],
-  };
-  const delay = ["deliver", "the delivery's key", `\`${groups.delay("<tier>")}\``] as const;
-  const row = ({ name, config }: PlannedTopic) => {
-    const [writer, key, reader] = notes[name] ?? delay;
+  const row = ({ kind, name, config }: PlannedTopic) => {
+    const { writer, key, reader } = notesOf(kind);
     const retention = config["retention.ms"];
     const kept = retention === undefined ? "compacted" : durationText(Number(retention));
     const bytes = Number(config["max.message.bytes"]) / 1_024;
@@ -48,28 +68,90 @@ export function renderTopics(): string {
   };
   return `# Topics
 
-Names with the default prefix, \`kafka.topicPrefix\`; consumer groups begin with it too. \`kafka.topics\` gives the topics
-that applications and data platforms write other names. This page is generated from \`src/domain/topic-plan.ts\` by
+The names here have the default prefix. \`kafka.topicPrefix\` sets another one, also for consumer groups. \`kafka.topics\` gives
+other names to the topics that applications and data platforms write. This page is generated from \`src/domain/topic-plan.ts\` by
 \`npm run docs\`; a test compares the two.
 
 | Topic | Written by | Key | Read by | Kept | Largest record |
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- Every topic but \`audiences\`, which has one, has \`kafka.partitions\` partitions (6); all have \`kafka.replicationFactor\`
-  replicas (the brokers' default), and all that are not compacted \`cleanup.policy=delete\`.
-- Compacted topics have \`max.compaction.lag.ms\` and \`delete.retention.ms\` of a day, so that nothing of a forgotten user is
-  left after two. \`audience-syncs\` and \`audience-members\` must have equally many partitions.
-- Delay topics are named by their delay and shared by all destinations. They are kept for 8 hours or twice \`delivery.window\`,
-  whichever is longer. Equal delays share a topic.
-- Keys are placed as Java's client does (murmur2). With librdkafka, set \`partitioner=murmur2_random\`, or calls of one
-  user will be in two partitions.
-- Records that Switchyard writes carry the time of writing, so a historic call does not fall to retention.
+- **Partitions:** \`returns.<destination>\` and \`audiences\` have one. Every other topic has \`kafka.partitions\` (6). \`audience-syncs\` and \`audience-members\` must
+  have equally many.
+- **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
+- **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and
+  \`delete.retention.ms\` of a day. So nothing of a forgotten user is left after two days.
+- **Delay topics** are named by their delay: \`Ns\` under two minutes or where the delay is no whole minute, \`Nms\` below whole seconds,
+  else \`Nm\` (\`60m\`, not \`1h\`). All destinations share them. Equal delays share a topic. They are kept for 8 hours or twice
+  \`delivery.window\`, whichever is longer.
+- **Keys** are placed as Java's client does (murmur2). With librdkafka, set \`partitioner=murmur2_random\`. Otherwise calls of one user
+  are in two partitions.
+- **Times:** records that Switchyard writes carry the time of writing. So a historic call does not fall to retention.
+- **Compression:** records that producers compressed with gzip, snappy, lz4 or zstd are all read.
 
-## Creating and changing them
+## Limits
 
-\`switchyard run\` creates what is missing unless \`kafka.createTopics\` is false; then it waits, and says for which topics.
-Nothing relies on the brokers' auto-creation. \`switchyard topics\` prints how the cluster differs from the plan,
+The column "Largest record" counts key, value and headers. Brokers count a batch as it is sent, so a compressed batch can hold
+far more. Switchyard inflates it in pieces.
+
+| A compressed record | Then |
+|---|---|
+| fits | is read |
+| is larger than its topic's limit | becomes the dead letter \`too-large\` with its place, its key and its headers as far as they fit, without its value; the partition moves on |
+
+- A batch of many records is read in parts of at most 4 MiB. A batch that inflates to hundreds of mebibytes costs about as much
+  memory as any other. Parts are inflated one at a time in a process.
+- A dead letter that is itself too large is written without its value. It keeps the key and the producer's headers as far as they fit.
+- Snappy may repeat bytes from at most 1 MiB ago. All known writers stay below 64 KiB.
+
+## Headers
+
+A stage passes the bytes of a call on as they came. A later stage needs more than these bytes, and that travels in headers. All
+headers are text. Instants are milliseconds since the epoch.
+
+| Header of a delivery | Written by | Kept by a replay | Value |
+|---|---|---|---|
+| \`switchyard-message-id\` | route | yes | the call's message id |
+| \`switchyard-source\` | route | yes | a source's id |
+| \`switchyard-destination\` | route | yes | a destination's id |
+| \`switchyard-timestamp\` | route | yes | the call's [time](calls.md#timestamps) |
+| \`switchyard-received-at\` | route | yes | the time of receipt; latency is measured from it |
+| \`switchyard-endpoint\` | deliver, with \`deliver: every\` | yes | key of the only endpoint to request |
+| \`switchyard-attempt\` | deliver | no | attempts made |
+| \`switchyard-first-attempt-at\` | deliver | no | the beginning of the window |
+| \`switchyard-parked\` | deliver | no | times parked |
+| \`switchyard-due-at\` | deliver | no | time of parking plus the tier's delay |
+| \`switchyard-not-before\` | deliver, after \`Retry-After\` | no | earliest time of the next attempt |
+| \`switchyard-around\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-takes-nothing); chooses the tier there |
+| \`switchyard-return-topic\` | deliver | no | for people: the delay stage knows the topic from the destination |
+| \`switchyard-rejected\` | deliver | no | keys of endpoints that rejected it, with commas |
+| \`switchyard-last-outcome\` | deliver | no | such as \`<endpoint key>=503,<endpoint key>=timeout\` |
+
+- An endpoint key is the first 16 hex digits of the SHA-256 of the endpoint's URL.
+- Headers of producers whose name begins with \`switchyard-\`, in any letter case, are dropped on \`calls\`. Other headers are passed on.
+- A record on \`deliveries.*\` that lacks a header it needs becomes the dead letter \`invalid-call\`. The sentence names the header.
+- [Dead letters](delivery.md#dead-letters) keep these headers and add their own.
+
+### How far headers are believed
+
+Somebody who may write to a destination's topics can say anything in these headers. It reaches no further than that destination.
+
+| A header says | It counts as |
+|---|---|
+| on \`deliveries.*\` and \`returns.*\`: another destination | the destination of the topic |
+| a first attempt in the future | now |
+| a not-before further ahead than the window | the window from now |
+| more attempts or parkings than 100,000 | 100,000 |
+| more rejections than 100, an outcome longer than 1,000 characters | the first of them |
+| on \`delays.*\`: a due time later than the tier's delay after the record was read | that instant |
+| on \`delays.*\`: a due time later than the tier's delay and a minute after the record's time | that instant |
+| on \`delays.*\`: any topic to return to | the topic of the destination |
+
+## Changes
+
+
+\`switchyard run\` creates missing topics. With \`kafka.createTopics: false\` it waits for them instead, and says for which. Nothing
+relies on the brokers' auto-creation. \`switchyard topics\` prints how the cluster differs from the plan.
 \`switchyard topics --apply\` removes the differences that it can:
 
 | Difference | \`topics --apply\` |
@@ -79,8 +161,8 @@ Nothing relies on the brokers' auto-creation. \`switchyard topics\` prints how t
 | more retention, larger records | not a difference: left as it is |
 | another number of partitions or replicas | leaves it: other partition counts would put calls of one key out of order |
 | records are kept longer than the brokers keep offsets (\`offsets.retention.minutes\`) | leaves it: a group stopped for so long would read all of them again |
-| a delay topic that is no longer configured | leaves it: what is in it is still returned when it is due |
-| a topic of a destination that is no longer configured | leaves it: what is in it goes on if the id comes back |
+| a delay topic that is no longer configured | leaves it: its records are still returned when they are due |
+| a topic of a destination that is no longer configured | leaves it: its records go on if the id comes back |
 
 It never deletes. Its exit status is 1 when, without \`--apply\`, something would be created or changed, else 0.
 `;

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type * as Kafkajs from "kafkajs";
 
-import { loadKafkajs, type Replacement } from "../../../src/kafka/load-kafkajs.ts";
+import { loadKafkajs, type Replacement } from "../../../src/kafka/kafkajs/load-kafkajs.ts";
 
 const [broker = "", topicPrefix = "", filePrefix = ""] = process.argv.slice(2);
 

@@ -1,0 +1,77 @@
+/** The events of audiences, as metrics and log lines. User ids are in neither. */
+
+import type { StageDeps } from "../stage/stage-deps.ts";
+import { countLetters } from "../telemetry/count-letters.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { PartitionWork } from "./partition-work.ts";
+import type { Events, SyncOutcome } from "./ports.ts";
+
+/** Outcomes that somebody should look at. */
+const UNUSUAL: ReadonlySet<SyncOutcome> = new Set(["held", "abandoned", "wrong-count"]);
+
+export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock">): Events {
+  const { metrics, log, clock } = deps;
+  const stage = "audience";
+  const recordsIn = metrics.recordsIn.bind({ stage });
+  const entered = metrics.audienceChanges.bind({ change: "entered" });
+  const left = metrics.audienceChanges.bind({ change: "left" });
+  const traits = metrics.audienceChanges.bind({ change: "trait" });
+  return {
+    started: ({ id, key }, syncId) => {
+      metrics.audienceSyncs.bind({ outcome: "started" }).inc();
+      log.info({ audience: id, key, sync: syncId }, "audience.sync.started");
+    },
+    ended: ({ audience, syncId, outcome, ...rest }) => {
+      const durationMs = Math.max(0, clock.nowMs() - rest.beganAtMs);
+      metrics.audienceSyncs.bind({ outcome }).inc();
+      metrics.audienceSyncDuration.bind({ outcome }).observe(durationMs / 1_000);
+      const { members, arrived } = rest;
+      const fields = {
+        audience: audience.id,
+        key: audience.key,
+        sync: syncId,
+        outcome,
+        members,
+        arrived,
+        left: rest.left,
+        durationMs,
+      };
+      if (UNUSUAL.has(outcome)) log.warn(fields, "audience.sync.ended");
+      else log.info(fields, "audience.sync.ended");
+    },
+    told: (told) => {
+      entered.inc(told.entered);
+      left.inc(told.left);
+      traits.inc(told.traits);
+    },
+    applied: (records) => recordsIn.inc(records),
+    givenUp: countLetters(deps),
+  };
+}
+
+/**
+ * Sets the gauges before each scrape, of the partitions owned then. Returns a function that ends
+ * it.
+ */
+export function watchAudiences(
+  metrics: Metrics,
+  works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
+): () => void {
+  const members = metrics.audienceMembers.bind({});
+  const open = metrics.audienceOpenSyncs.bind({});
+  const held = metrics.audienceHeldSyncs.bind({});
+  return metrics.onScrape(() => {
+    const sums = { members: 0, open: 0, held: 0 };
+    for (const work of works.values()) {
+      const state = work.state();
+      for (const audience of state?.audiences() ?? []) {
+        sums.members += state?.counts(audience.first).members ?? 0;
+        sums.open += audience.open === null ? 0 : 1;
+        sums.held += audience.held === null ? 0 : 1;
+      }
+    }
+    members.set(sums.members);
+    open.set(sums.open);
+    held.set(sums.held);
+  });
+}

@@ -1,0 +1,170 @@
+/** `switchyard audience`: publish a sync, list audiences and members, carry out a held sync. */
+
+import { randomUUID } from "node:crypto";
+import { Command } from "commander";
+
+import type { Claimed } from "../../audience/claims.ts";
+import { snakeCase } from "../../audience/snake-case.ts";
+import type { Config } from "../../config/config.ts";
+import { visibleCell } from "../../domain/visible.ts";
+import type { Kafka, Producer } from "../../kafka/port.ts";
+import { withKafka } from "../cluster.ts";
+import { commandProducer } from "../command-producer.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { configuredTopics } from "../connection.ts";
+import { openInput } from "../input.ts";
+import { withScratchStore } from "../scratch-store.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { assertTopics } from "../topics-ready.ts";
+import { audienceTable, readClaims, readMembers } from "./audiences.ts";
+import { publishAudience } from "./publish.ts";
+
+interface PublishOptions extends ConfigOption {
+  readonly name: string;
+  readonly audience?: string;
+  readonly file?: string;
+}
+
+type Exit = (status: ExitStatus) => void;
+
+export function audienceCommand(shell: Shell, exit: Exit): Command {
+  return new Command("audience")
+    .summary("publish syncs, list audiences and their members, release held syncs")
+    .addCommand(publishSync(shell, exit))
+    .addCommand(list(shell, exit))
+    .addCommand(members(shell, exit))
+    .addCommand(release(shell, exit));
+}
+
+function publishSync(shell: Shell, exit: Exit): Command {
+  return new Command("publish")
+    .summary("write a complete sync from a file of user ids")
+    .description(
+      "Reads user ids, one a line, and writes them as a complete sync: those who are new are told " +
+        "that they are members, those who are not listed any more that they are none. Without " +
+        "--file it reads standard input. Repeated ids count once.",
+    )
+    .requiredOption("--name <name>", "the audience's name, which gives the trait")
+    .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
+    .option("--file <file>", "the user ids")
+    .addOption(configOption())
+    .addHelpText(
+      "after",
+      "\nExit status: 0 written, 1 a line is no id or it was interrupted: nobody is removed then; " +
+        "2 wrong usage or configuration.\n\nExample:\n" +
+        '  switchyard audience publish --name "VIP Customers" --file users.txt',
+    )
+    .action((options: PublishOptions) => {
+      const { name, audience, file } = options;
+      return withConfig(options, shell, exit, async (kafka, config, signal) => {
+        const topic = configuredTopics(config).audienceSyncs;
+        await assertTopics(kafka.admin, [topic]);
+        return withScratchStore((seen) =>
+          publishAudience({
+            input: openInput(file, shell),
+            producer: commandProducer(kafka, shell, signal),
+            topic,
+            audienceId: audience ?? snakeCase(name),
+            audienceName: name,
+            syncId: randomUUID(),
+            seen,
+            signal,
+            shell,
+          }),
+        );
+      });
+    });
+}
+
+function list(shell: Shell, exit: Exit): Command {
+  return new Command("list")
+    .summary("show the audiences, their last syncs and what is held")
+    .addOption(configOption())
+    .action((options: ConfigOption) =>
+      withConfig(options, shell, exit, async (kafka, config, signal) => {
+        const claims = await readClaims(kafka, configuredTopics(config), signal);
+        const all = claims.all();
+        shell.out(all.length === 0 ? "There is no audience.\n" : audienceTable(all));
+        return 0;
+      }),
+    );
+}
+
+function members(shell: Shell, exit: Exit): Command {
+  return new Command("members")
+    .summary("print an audience's members, one a line")
+    .argument("<id>", "the audience's id")
+    .addOption(configOption())
+    .action((id: string, options: ConfigOption) =>
+      withConfig(options, shell, exit, async (kafka, config, signal) => {
+        const topics = configuredTopics(config);
+        const audience = (await readClaims(kafka, topics, signal)).of(id);
+        if (audience === null) return unknown(id, shell);
+        await withScratchStore(async (scratch) => {
+          shell.onlyPrints();
+          for await (const ids of readMembers(kafka, topics, audience, scratch, signal)) {
+            shell.raw(ids.map((userId) => `${userId}\n`).join(""));
+          }
+        });
+        return signal.aborted ? 1 : 0;
+      }),
+    );
+}
+
+function release(shell: Shell, exit: Exit): Command {
+  return new Command("release")
+    .summary("carry out a held sync: its removals are told")
+    .argument("<id>", "the audience's id")
+    .addOption(configOption())
+    .action((id: string, options: ConfigOption) =>
+      withConfig(options, shell, exit, async (kafka, config, signal) => {
+        const topics = configuredTopics(config);
+        const audience = (await readClaims(kafka, topics, signal)).of(id);
+        if (audience === null) return unknown(id, shell);
+        if (audience.held === null) {
+          shell.err(
+            `error: no sync of audience ${visibleCell(id)} is held. See: switchyard audience list\n`,
+          );
+          return 1;
+        }
+        const value = { type: "release", audienceId: id, syncId: audience.held.syncId };
+        await assertTopics(kafka.admin, [topics.audienceSyncs]);
+        const producer = commandProducer(kafka, shell, signal);
+        await sendTo(producer, topics.audienceSyncs, audience, value);
+        shell.out(
+          `Sync ${visibleCell(audience.held.syncId)}: ${audience.held.removals} users will be told.\n`,
+        );
+        return 0;
+      }),
+    );
+}
+
+/** To the partition that the audience is in, however it got there. */
+async function sendTo(
+  producer: Producer,
+  topic: string,
+  { id, partition }: Claimed,
+  value: object,
+): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify(value));
+  const record = { topic, partition, key: Buffer.from(id), value: bytes, headers: [] };
+  const [refused] = await producer.send([record]);
+  if (refused !== undefined) throw new Error(`${topic}: ${refused.error}`);
+}
+
+function unknown(id: string, shell: Shell): 1 {
+  shell.err(`error: there is no audience ${JSON.stringify(id)}. See: switchyard audience list\n`);
+  return 1;
+}
+
+async function withConfig(
+  options: ConfigOption,
+  shell: Shell,
+  exit: Exit,
+  act: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
+): Promise<void> {
+  const loaded = loadOrExplain(options, shell);
+  if (loaded === null) return exit(2);
+  const { config } = loaded;
+  exit(await withKafka(config, shell, (kafka, signal) => act(kafka, config, signal)));
+}

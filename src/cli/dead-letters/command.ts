@@ -1,0 +1,141 @@
+/** `switchyard dead-letters`: lists what was given up, and sends it again. */
+
+import { Command, InvalidArgumentError } from "commander";
+
+import { withKafka } from "../cluster.ts";
+import { loadOrExplain } from "../configuration.ts";
+import { configuredTopics } from "../connection.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { shellWord } from "../shell-word.ts";
+import { listLetters } from "./list.ts";
+import {
+  addLetterOptions,
+  FILTER_OPTIONS,
+  filterOf,
+  type LetterOptions,
+  wholeNumber,
+} from "./options.ts";
+import { type ReplayOptions, replayLetters } from "./replay.ts";
+
+/** As for `requestsPerSecond` of a destination. */
+const PER_SECOND_MAX = 1_000_000;
+
+interface ListFlags extends LetterOptions {
+  readonly json?: boolean;
+}
+
+interface ReplayFlags extends LetterOptions {
+  readonly dryRun?: boolean;
+  readonly perSecond?: number;
+  readonly resume?: string;
+}
+
+export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("dead-letters")
+    .summary("list what was given up, and replay it")
+    .description("Lists deliveries and records that were given up, and sends them again.")
+    .addCommand(listCommand(shell, exit))
+    .addCommand(replayCommand(shell, exit))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard dead-letters list --since 2h --destination crm-hook\n" +
+        "  switchyard dead-letters replay --since 2h --destination crm-hook --dry-run",
+    );
+}
+
+function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  const list = new Command("list")
+    .summary("show dead letters and count them")
+    .description("Shows dead letters, the newest last, and counts them by destination and reason.");
+  return addLetterOptions(list, "show at most so many, the newest (default: 50, with --json all)")
+    .option("--json", "one JSON object a line, the oldest first")
+    .addHelpText(
+      "after",
+      "\nFilters of different kinds must all hold; of one kind, any.\n\nExamples:\n" +
+        "  switchyard dead-letters list --since 2026-03-01T09:30Z --until 2026-03-01T11:00Z\n" +
+        "  switchyard dead-letters list --reason rejected --limit 10\n" +
+        "  switchyard dead-letters list --message-id m-123 --json",
+    )
+    .action(async (flags: ListFlags) => {
+      const loaded = loadOrExplain(flags, shell);
+      if (loaded === null) return exit(2);
+      shell.onlyPrints();
+      const { config } = loaded;
+      const options = {
+        filter: filterOf(flags),
+        limit: flags.limit ?? null,
+        json: flags.json === true,
+        topics: configuredTopics(config),
+        destinations: config.destinations,
+      };
+      exit(
+        await withKafka(config, shell, (kafka, signal) =>
+          listLetters(kafka, { ...options, signal }, shell),
+        ),
+      );
+    });
+}
+
+function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  const replay = new Command("replay")
+    .summary("send dead letters again")
+    .description(
+      "Sends dead letters again: deliveries to their destination's topic, where a new window " +
+        "begins; what never became a delivery to the topic it came from. Counts first.",
+    );
+  return addLetterOptions(replay, "replay at most so many, the oldest first")
+    .option("--dry-run", "count, and send nothing")
+    .option("--per-second <count>", "at most so many a second", (text) =>
+      wholeNumber(text, 1, PER_SECOND_MAX),
+    )
+    .option("--resume <replay>", "go on with an interrupted replay, with its filters", replayName)
+    .addHelpText(
+      "after",
+      "\nDead letters stay in their topic until its retention ends: a second replay with the same\n" +
+        "filters sends them again. Ctrl-C ends a replay after what is in hand and prints how to go on.\n\n" +
+        "Exit status: 0 all replayed or counted, 1 interrupted, failed or some refused, 2 wrong usage\n" +
+        "or configuration.\n\nExamples:\n" +
+        "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
+        "  switchyard dead-letters replay --destination crm-hook --since 2h --per-second 100\n" +
+        "  switchyard dead-letters replay --resume 20260301-093015-3f9c",
+    )
+    .action(async (flags: ReplayFlags, command: Command) => {
+      const chosen = chosenReplay(flags, command);
+      const loaded = loadOrExplain(flags, shell);
+      if (loaded === null) return exit(2);
+      const { config } = loaded;
+      const options = {
+        chosen,
+        dryRun: flags.dryRun === true,
+        topics: configuredTopics(config),
+        destinations: config.destinations,
+        resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
+      };
+      exit(
+        await withKafka(config, shell, (kafka, signal) =>
+          replayLetters(kafka, { ...options, signal }, shell),
+        ),
+      );
+    });
+}
+
+function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chosen"] {
+  const perSecond = flags.perSecond ?? null;
+  if (flags.resume === undefined) {
+    const plan = { filter: filterOf(flags), limit: flags.limit ?? null, perSecond };
+    return { kind: "new", plan };
+  }
+  const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);
+  if (given !== undefined) {
+    command.error(
+      "error: --resume goes on with the filters that the replay began with; give none of " +
+        "--destination, --reason, --message-id, --since, --until and --limit",
+    );
+  }
+  return { kind: "resume", name: flags.resume, perSecond };
+}
+
+function replayName(text: string): string {
+  if (/^[\w-]{1,60}$/.test(text)) return text;
+  throw new InvalidArgumentError(`"${text}" is no name of a replay, such as 20260301-093015-3f9c.`);
+}

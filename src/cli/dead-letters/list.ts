@@ -1,0 +1,75 @@
+/**
+ * `switchyard dead-letters list`.
+ *
+ *   format   printed                             without --limit    with --limit N
+ *   table    when all have been read             the newest 50      the newest N
+ *   --json   as they are read, the oldest first  all                the newest N, when all are read
+ */
+
+import type { LetterFilter } from "../../dead-letter/filter.ts";
+import type { Letter } from "../../dead-letter/letter.ts";
+import { letterRanges, readLetters } from "../../dead-letter/read-letters.ts";
+import { Tally } from "../../dead-letter/tally.ts";
+import type { Destination } from "../../domain/destination.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { startProgress } from "../progress.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { assertTopics } from "../topics-ready.ts";
+import { letterJson, letterTable, tallyTable } from "./rows.ts";
+
+const TABLE_LIMIT = 50;
+
+export interface ListOptions {
+  readonly filter: LetterFilter;
+  /** Null: the format's own. */
+  readonly limit: number | null;
+  readonly json: boolean;
+  readonly topics: TopicNames;
+  readonly destinations: readonly Destination[];
+  readonly signal: AbortSignal;
+}
+
+export async function listLetters(
+  kafka: Kafka,
+  options: ListOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const { filter, json, topics, signal } = options;
+  const limit = options.limit ?? (json ? null : TABLE_LIMIT);
+  const tally = new Tally(options);
+  const newest: Letter[] = [];
+  await assertTopics(kafka.admin, [topics.deadLetters]);
+  using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
+  const ranges = await letterRanges(kafka, topics.deadLetters, filter.sinceMs);
+  for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
+    tally.add(letter);
+    if (limit === null) {
+      shell.out(`${letterJson(letter)}\n`);
+      continue;
+    }
+    newest.push(letter);
+    // Now and then, not each time: it copies what stays.
+    if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
+  }
+  progress.end();
+  const shown = newest.slice(-(limit ?? 0));
+  if (json) for (const letter of shown) shell.out(`${letterJson(letter)}\n`);
+  else print(tally, shown, shell);
+  if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
+  return signal.aborted ? 1 : 0;
+}
+
+function print(tally: Tally, shown: readonly Letter[], shell: Shell): void {
+  if (tally.total === 0) {
+    shell.out("No dead letters match.\n");
+    return;
+  }
+  shell.out(`${letterTable(shown, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`);
+  const total = tally.total.toLocaleString("en");
+  shell.out(
+    shown.length < tally.total
+      ? `${total} dead letters match; the newest ${shown.length} are shown (--limit).\n`
+      : `${total} dead letter${tally.total === 1 ? "" : "s"} match${tally.total === 1 ? "es" : ""}.\n`,
+  );
+}

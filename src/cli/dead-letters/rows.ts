@@ -1,0 +1,66 @@
+/** Dead letters as people and programs read them. */
+
+import { type Letter, messageIdOf } from "../../dead-letter/letter.ts";
+import type { Tally } from "../../dead-letter/tally.ts";
+import { instantText } from "../instant.ts";
+import type { Colors } from "../shell.ts";
+import { table } from "../table.ts";
+
+const LETTER_HEAD = ["TIME (UTC)", "STAGE", "REASON", "DESTINATION", "MESSAGE ID", "FROM", "ERROR"];
+const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
+
+export function letterTable(letters: readonly Letter[], { bold, dim }: Colors): string {
+  const rows = letters.map((letter) =>
+    [
+      instantText(letter.failedAtMs),
+      letter.stage,
+      letter.reason,
+      letter.destination,
+      messageIdOf(letter),
+      fromText(letter),
+      letter.error,
+    ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
+  );
+  return table(LETTER_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 0 || column === 5 ? dim(cell) : cell;
+  });
+}
+
+/**
+ * One line; every key is always there. `letter` is where it stands on the topic of dead letters.
+ */
+export function letterJson(letter: Letter): string {
+  const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = letter;
+  return JSON.stringify({
+    failedAt: new Date(failedAtMs).toISOString(),
+    stage,
+    reason,
+    error,
+    destination,
+    endpoint,
+    messageId: messageIdOf(letter),
+    from,
+    letter: { topic: record.topic, partition: record.partition, offset: record.offset },
+    bytes: record.value?.length ?? 0,
+  });
+}
+
+/** By destination and reason, and where a replay puts them. */
+export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
+  const counted = tally.rows();
+  const rows = counted.map(({ destination, reason, count, to, refused }) => [
+    destination ?? "-",
+    reason,
+    count.toLocaleString("en"),
+    to ?? `no: ${refused}`,
+  ]);
+  return table(TALLY_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 3 && counted[row]?.to === null ? yellow(cell) : cell;
+  });
+}
+
+function fromText({ from: { topic, partition, offset } }: Letter): string {
+  return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
+}

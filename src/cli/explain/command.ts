@@ -1,0 +1,51 @@
+/** `switchyard explain`: the fate of calls, and the exact requests. Needs no Kafka. */
+
+import { Command } from "commander";
+
+import { systemClock } from "../../runtime/clock.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { configuredTopics } from "../connection.ts";
+import { linesOf, openInput } from "../input.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { createExplainer } from "./explanation.ts";
+import { explanationText } from "./explanation-text.ts";
+
+/** The largest value that a record on `calls` may have. */
+const LINE_MAX_BYTES = 1_024 * 1_024;
+
+export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("explain")
+    .summary("show where calls would go, and why")
+    .description(
+      "Shows for each call its source, which destinations get it and why, and the exact requests " +
+        "(method, URL, headers with signature, body; the connection adds Host, Connection and " +
+        "Content-Length). Sends nothing.",
+    )
+    .argument("[file]", "calls as JSON lines; without it, standard input")
+    .addOption(configOption())
+    .addHelpText(
+      "after",
+      "\nStatic headers are shown as they are sent, secret ones too.\n\nExamples:\n" +
+        "  switchyard explain calls.jsonl --config switchyard.yaml\n" +
+        `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain`,
+    )
+    .action(async (file: string | undefined, options: ConfigOption) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      shell.onlyPrints();
+      const explain = createExplainer(loaded.config, configuredTopics(loaded.config));
+      for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
+        for (const { number, bytes } of lines) {
+          const explanation =
+            bytes === null ? TOO_LARGE : explain(bytes, number, systemClock.nowMs());
+          shell.out(explanationText(explanation, number, shell.colors));
+        }
+      }
+    });
+}
+
+const TOO_LARGE = {
+  kind: "unusable",
+  reason: "too-large",
+  error: `the line has more than ${LINE_MAX_BYTES} bytes, and \`calls\` takes no larger record`,
+} as const;

@@ -1,0 +1,109 @@
+/**
+ * The fate of a record on `calls`. Route's functions judge it. Deliver's functions make its
+ * requests, from the very copies that route would write. Nothing is sent.
+ */
+
+import assert from "node:assert/strict";
+
+import type { Config } from "../../config/config.ts";
+import type { WebhookRequest } from "../../deliver/attempt.ts";
+import type { RetryPolicy } from "../../deliver/park.ts";
+import { OPEN_GATES, prepare, stillness } from "../../deliver/prepare.ts";
+import { requestTo, sharedRequest } from "../../deliver/request.ts";
+import type { DeadLetterReason } from "../../domain/dead-letter.ts";
+import type { Destination, WebhookDestination } from "../../domain/destination.ts";
+import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import { decide, type Reason } from "../../route/route.ts";
+import { type ReadCall, readCall, routeRecord } from "../../route/route-record.ts";
+import { createRouting } from "../../route/routing.ts";
+
+export type Explanation =
+  | { readonly kind: "unusable"; readonly reason: DeadLetterReason; readonly error: string }
+  | {
+      readonly kind: "call";
+      readonly read: ReadCall;
+      /** In the order of the configuration. */
+      readonly destinations: readonly ExplainedDestination[];
+    };
+
+export interface ExplainedDestination {
+  readonly destination: Destination;
+  readonly reason: Reason;
+  /** The record that route writes for it; null: it doesn't get the call. */
+  readonly copy: OutgoingRecord | null;
+  /** The first step of deliver; null where it gets none, or is of type topic. */
+  readonly first: FirstStep | null;
+}
+
+export type FirstStep =
+  /** One request for each endpoint. */
+  | { readonly kind: "attempt"; readonly requests: readonly WebhookRequest[] }
+  | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
+  | { readonly kind: "park"; readonly delayMs: number }
+  /** In line. */
+  | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
+
+export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
+
+type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
+
+export function createExplainer(
+  { sources, defaultSource, destinations, delivery }: ExplainerConfig,
+  topics: TopicNames,
+): Explainer {
+  const routing = createRouting(sources, defaultSource, destinations, topics);
+  return (line, number, nowMs) => {
+    const record = recordOf(line, number, topics.calls, nowMs);
+    const read = readCall(record, routing.lookup, nowMs);
+    if (read.kind === "refused") return { ...read, kind: "unusable" };
+    const routed = routeRecord(record, routing, nowMs);
+    assert(routed.kind === "routed");
+    const copies = new Map(
+      routed.routes.map(({ destination }, at) => [destination, routed.records[at]]),
+    );
+    const decisions = decide(read.call.integrations, read.source, destinations);
+    return {
+      kind: "call",
+      read,
+      destinations: decisions.map(({ destination, reason }) => {
+        const copy = copies.get(destination.id) ?? null;
+        const isDelivered = copy !== null && destination.kind === "webhook";
+        const first = isDelivered ? firstStep(destination, copy, delivery, nowMs) : null;
+        return { destination, reason, copy, first };
+      }),
+    };
+  };
+}
+
+/** The line as it would stand on `calls`, written now as the first record of a partition. */
+function recordOf(line: Buffer, number: number, topic: string, nowMs: number): IncomingRecord {
+  const place = { topic, partition: 0, offset: number - 1 };
+  return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
+}
+
+/** As deliver decides and makes them, from what it reads back of route's copy. */
+export function firstStep(
+  destination: WebhookDestination,
+  copy: OutgoingRecord,
+  policy: RetryPolicy,
+  nowMs: number,
+): FirstStep {
+  const record = { ...copy, headers: [...(copy.sharedHeaders ?? []), ...copy.headers] };
+  const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "line");
+  switch (prepared.kind) {
+    case "attempt": {
+      const { webhook, delivery, endpoints } = prepared;
+      const shared = sharedRequest(destination, webhook, delivery, nowMs);
+      return { kind: "attempt", requests: endpoints.map((each) => requestTo(each, shared)) };
+    }
+    case "dead-letter":
+      return { kind: "dead-letter", reason: prepared.reason, error: prepared.error };
+    case "unreadable":
+      return { kind: "dead-letter", reason: "invalid-call", error: prepared.error };
+    case "park":
+      return { kind: "park", delayMs: prepared.delayMs };
+    case "wait":
+      return { kind: "wait", because: stillness(destination) };
+  }
+}

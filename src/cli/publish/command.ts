@@ -1,0 +1,62 @@
+/** `switchyard publish`: calls from JSON lines to the topic `calls`. `publish.ts` does it. */
+
+import { Command } from "commander";
+
+import { withKafka } from "../cluster.ts";
+import { commandProducer } from "../command-producer.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { configuredTopics } from "../connection.ts";
+import { openInput } from "../input.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { assertTopics } from "../topics-ready.ts";
+import { publish } from "./publish.ts";
+
+interface PublishOptions extends ConfigOption {
+  readonly source?: string;
+}
+
+export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("publish")
+    .summary("write calls from JSON lines to the topic of calls")
+    .description(
+      "Reads calls as JSON lines, checks each, and writes the valid ones to the topic of calls. " +
+        "Says which lines were refused and why.",
+    )
+    .argument("[file]", "calls, one JSON object a line; without it, standard input")
+    .addOption(configOption())
+    .option("--source <id>", "the source of the calls, written as the header source-id")
+    .addHelpText(
+      "after",
+      "\nExit status: 0 every line was written, 1 a line was refused or not written, 2 wrong usage or " +
+        "configuration.\n\nExamples:\n" +
+        "  switchyard publish --source web calls.jsonl --config switchyard.yaml\n" +
+        `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
+    )
+    .action(async (file: string | undefined, options: PublishOptions) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      const { config } = loaded;
+      const { sources, defaultSource } = config;
+      const source = options.source ?? null;
+      if (source !== null && !sources.some(({ id }) => id === source)) {
+        const known = sources.map(({ id }) => id).join(", ");
+        shell.err(`error: no source has the id "${source}". Configured: ${known || "none"}.\n`);
+        return exit(2);
+      }
+      const topic = configuredTopics(config).calls;
+      const result = await withKafka(config, shell, async (kafka, signal) => {
+        await assertTopics(kafka.admin, [topic]);
+        return publish({
+          input: openInput(file, shell),
+          producer: commandProducer(kafka, shell, signal),
+          topic,
+          sources,
+          defaultSource,
+          source,
+          signal,
+          shell,
+        });
+      });
+      exit(result);
+    });
+}

@@ -1,0 +1,123 @@
+/**
+ * Publishes calls: lines in, records out, in order.
+ *
+ *   a line                                       what becomes of it
+ *   blank                                        nothing
+ *   longer than a record may be                  refused
+ *   that route would make a dead letter          refused, with the same reason
+ *   any other                                    written as it is, keyed as route expects
+ */
+
+import { callKey } from "../../domain/call.ts";
+import { decodeValue } from "../../domain/decode.ts";
+import type { Source } from "../../domain/destination.ts";
+import type { SourceId } from "../../domain/ids.ts";
+import { parseCallFields, parseCallType } from "../../domain/parse-call.ts";
+import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import {
+  SOURCE_HEADER,
+  type SourceLookup,
+  sourceLookup,
+  sourceOf,
+} from "../../domain/source-of.ts";
+import { visibleCell } from "../../domain/visible.ts";
+import type { Producer, RefusedRecord } from "../../kafka/port.ts";
+import { InterruptedError } from "../command-producer.ts";
+import { type Line, linesOf } from "../input.ts";
+import { type Progress, startProgress } from "../progress.ts";
+import type { Shell } from "../shell.ts";
+
+export interface PublishOptions {
+  readonly input: AsyncIterable<Buffer>;
+  readonly producer: Producer;
+  /** The topic of calls. */
+  readonly topic: string;
+  readonly sources: readonly Source[];
+  readonly defaultSource: SourceId | null;
+  /** For the header `source-id`; null: the calls name their source, or the default counts. */
+  readonly source: string | null;
+  /** Stops reading; lines read so far are written, unless the producer gives up. */
+  readonly signal: AbortSignal;
+  readonly shell: Shell;
+}
+
+/** A record on `calls` is at most 1 MiB; key and headers take the rest. */
+const LINE_MAX_BYTES = 1_048_576 - 1_024;
+
+/** Returns the exit status: 1 when a line was refused, or when it was interrupted. */
+export async function publish(options: PublishOptions): Promise<0 | 1> {
+  const { input, producer, topic, signal, shell } = options;
+  const { sources, defaultSource, source } = options;
+  const lookup = sourceLookup(sources, defaultSource);
+  const headers: RecordHeaders = source === null ? [] : [[SOURCE_HEADER, Buffer.from(source)]];
+  const count = { written: 0, refused: 0 };
+  using progress = startProgress(shell, () => countText(count));
+  for await (const lines of linesOf(input, LINE_MAX_BYTES, signal)) {
+    const records = new Map<OutgoingRecord, number>();
+    for (const line of lines) {
+      const checked = check(line, headers, lookup);
+      if (checked.kind === "refused") refuse(progress, line.number, checked.error, count);
+      else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
+    }
+    const refused = await send(producer, records, progress);
+    if (refused === null) break;
+    for (const { record, error } of refused) {
+      refuse(progress, records.get(record) ?? 0, `too-large: ${error}`, count);
+      records.delete(record);
+    }
+    count.written += records.size;
+  }
+  progress.end();
+  shell.out(`${countText(count)} (${topic}).\n`);
+  if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
+  return count.refused > 0 || signal.aborted ? 1 : 0;
+}
+
+/** Null: interrupted, and Kafka did not answer. */
+async function send(
+  producer: Producer,
+  records: ReadonlyMap<OutgoingRecord, number>,
+  progress: Progress,
+): Promise<readonly RefusedRecord[] | null> {
+  try {
+    return await producer.send([...records.keys()]);
+  } catch (error) {
+    if (!(error instanceof InterruptedError)) throw error;
+    const lines = [...records.values()];
+    progress.say(`lines ${lines[0]} to ${lines.at(-1)}: ${error.message}`);
+    return null;
+  }
+}
+
+type Checked =
+  | { readonly kind: "call"; readonly key: Buffer }
+  | { readonly kind: "refused"; readonly error: string };
+
+/** As route checks a record, so that records written here are routed there. */
+function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): Checked {
+  if (bytes === null) {
+    return { kind: "refused", error: `too-large: the line has over ${LINE_MAX_BYTES} bytes` };
+  }
+  const decoded = decodeValue(bytes);
+  if (decoded.kind === "refused") return refusal(decoded);
+  const typed = parseCallType(decoded.json);
+  if (typed.kind === "refused") return refusal(typed);
+  const found = sourceOf(headers, decoded.json, lookup);
+  if (found.kind === "refused") return refusal(found);
+  const parsed = parseCallFields(typed, bytes.length);
+  if (parsed.kind === "refused") return refusal(parsed);
+  return { kind: "call", key: Buffer.from(callKey(parsed.call)) };
+}
+
+function refusal({ reason, error }: { reason: string; error: string }): Checked {
+  return { kind: "refused", error: `${reason}: ${error}` };
+}
+
+function refuse(progress: Progress, line: number, error: string, count: { refused: number }): void {
+  count.refused += 1;
+  progress.say(`line ${line} refused: ${visibleCell(error)}`);
+}
+
+function countText({ written, refused }: { written: number; refused: number }): string {
+  return `${written} calls written, ${refused} lines refused`;
+}

@@ -1,0 +1,47 @@
+/** `switchyard run`: options and configuration; `run.ts` does it. */
+
+import { Command, InvalidArgumentError } from "commander";
+
+import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
+import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { run } from "./run.ts";
+
+interface RunOptions extends ConfigOption {
+  readonly stages?: readonly StageName[];
+}
+
+const DEFAULT_STAGES = STAGE_NAMES.filter((name) => STAGES[name].isDefault);
+const IN_SHORT = DEFAULT_STAGES.length === STAGE_NAMES.length ? "all" : DEFAULT_STAGES.join(",");
+
+export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("run")
+    .summary("run the stages")
+    .description("Runs the stages until it is asked to stop (SIGTERM or Ctrl-C).")
+    .addOption(configOption())
+    .option(
+      "-s, --stages <list>",
+      `stages with commas, of ${STAGE_NAMES.join(", ")} (default: ${IN_SHORT})`,
+      parseStages,
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  switchyard run --config switchyard.yaml\n" +
+        "  switchyard run --stages route,deliver --config switchyard.yaml",
+    )
+    .action(async (options: RunOptions) => {
+      const loaded = loadOrExplain(options, shell);
+      if (loaded === null) return exit(2);
+      using shutdown = shutdownSignal();
+      exit(await run(loaded.config, options.stages ?? DEFAULT_STAGES, shutdown.signal));
+    });
+}
+
+function parseStages(text: string): readonly StageName[] {
+  const names = text.split(",").map((name) => name.trim());
+  const known = STAGE_NAMES.filter((stage) => names.includes(stage));
+  const unknown = names.find((name) => !known.some((stage) => stage === name));
+  if (unknown === undefined) return known;
+  throw new InvalidArgumentError(`"${unknown}" is no stage. Stages: ${STAGE_NAMES.join(", ")}.`);
+}

@@ -1,0 +1,147 @@
+/**
+ * `switchyard run`: starts the stages, keeps them running, stops them side by side.
+ *
+ *   step                                fails                            exit
+ *   1  admin port listens               port in use                      1
+ *   2  a broker answers                 not within kafka.startTimeout    1
+ *   3  topics exist                     cannot be created                1
+ *   4  stages start; consumers join     after 30 s: ready all the same   -
+ *   5  runs                             a shared stage crashes           1
+ *   6  SIGTERM: stops, 30 s at most     something hangs                  1
+ *                                       nothing                          0
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import { createHealth, type Health } from "../../admin/health.ts";
+import { startAdmin } from "../../admin/server.ts";
+import type { Config } from "../../config/config.ts";
+import type { StageName } from "../../domain/stages.ts";
+import { createKafka, driverInUse, waitForBrokers } from "../../kafka/kafka.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { goingAround } from "../../stage/going-around.ts";
+import type { RunningStage } from "../../stage/running-stage.ts";
+import { topicKeeper } from "../../stage/topic-keeper.ts";
+import { watchEventLoop } from "../../telemetry/event-loop.ts";
+import { createMetrics } from "../../telemetry/instruments.ts";
+import { createLog, type Log } from "../../telemetry/log.ts";
+import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
+import { ensureTopics } from "../topics-ready.ts";
+import { startStages } from "./start-stages.ts";
+
+const JOIN_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 30_000;
+/** Left for the producer's last records when the stages have stopped. */
+const PRODUCER_CLOSE_LIMIT_MS = 3_000;
+
+/**
+ * Runs until the signal aborts or a shared stage fails. Returns the exit status.
+ *
+ * @throws Error when it cannot start, with a sentence that says what to do.
+ */
+export async function run(
+  config: Config,
+  stages: readonly StageName[],
+  signal: AbortSignal,
+  log: Log = createLog(config.log.level),
+): Promise<0 | 1> {
+  const metrics = createMetrics();
+  const health = createHealth();
+  using _eventLoop = watchEventLoop(metrics);
+  await using admin = await startAdmin(config.admin, health, metrics);
+  log.info({ host: admin.host, port: admin.port }, "admin.listening");
+  log.info({ ...driverInUse }, "kafka.client");
+
+  const connection = kafkaConnection(config);
+  if (!(await waitForBrokers(connection, config.kafka.startTimeoutMs, log, signal))) return 0;
+  const kafka = createKafka(connection, log);
+  const keeper = topicKeeper(
+    { admin: kafka.admin, clock: systemClock, log },
+    config.kafka.createTopics ? configuredPlan(config) : [],
+  );
+  const producer = kafka.producer({ onMissing: keeper.missing });
+  const around = goingAround(
+    { producer, metrics, clock: systemClock },
+    {
+      topics: configuredTopics(config),
+      delaysMs: config.delivery.delaysMs,
+      isMade: keeper.isMade,
+    },
+  );
+  health.add({ name: "topics", troubles: around.troubles });
+  const fatal = Promise.withResolvers<Error>();
+  const running: RunningStage[] = [];
+  try {
+    if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
+    const deps = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
+    for await (const stage of startStages(stages, deps, config)) {
+      running.push(stage);
+      health.add(stage);
+      log.info({ stage: stage.name }, "stage.started");
+    }
+    const stopped = stopRequested(signal);
+    await Promise.race([ready(running, health, log), stopped, fatal.promise]);
+    const cause = await Promise.race([stopped, fatal.promise]);
+    health.become("stopping");
+    if (cause instanceof Error) {
+      log.error({ err: cause }, "stage.failed");
+      return 1;
+    }
+    log.info({ signal: cause }, "stopping");
+    return 0;
+  } finally {
+    health.become("stopping");
+    await within(STOP_LIMIT_MS, async () => {
+      await stopAll(running, log);
+      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
+      await kafka.close();
+    });
+    log.info({}, "stopped");
+  }
+}
+
+async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
+  const limit = new AbortController();
+  const joined = Promise.all(running.map((stage) => stage.joined)).then(() => true);
+  const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+  const isComplete = await Promise.race([joined, late]);
+  limit.abort();
+  health.become("ready");
+  if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
+  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.incomplete");
+}
+
+function stopRequested(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(String(signal.reason));
+    else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
+  });
+}
+
+/** All at once: ingest answers on for a while, and the others need not wait for it. */
+async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
+  const stops = running.map(async (stage) => {
+    await stage[Symbol.asyncDispose]();
+    log.info({ stage: stage.name }, "stage.stopped");
+  });
+  const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+}
+
+/** @throws Error when `work` has not ended after `limitMs`. */
+async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
+    () => {
+      throw new Error(
+        `the stages have not stopped within ${limitMs / 1_000} s; what was in hand is read again`,
+      );
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    limit.abort();
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Starts the chosen stages, from the end of the data's way to its beginning: what a stage takes in
+ * should find the others at work. They are stopped side by side: ingest answers on for a while, and
+ * what a stage has written for one that is gone waits in its topic.
+ */
+
+import { join } from "node:path";
+
+import { startAudience } from "../../audience/stage.ts";
+import type { Config } from "../../config/config.ts";
+import { startDelay } from "../../delay/stage.ts";
+import { startDeletion } from "../../deletion/stage.ts";
+import { createHttp } from "../../deliver/http.ts";
+import { startDeliver } from "../../deliver/stage.ts";
+import type { WebhookDestination } from "../../domain/destination.ts";
+import { STAGE_NAMES, type StageName } from "../../domain/stages.ts";
+import {
+  type GroupNames,
+  groupNames,
+  type TopicNames,
+  tierDelayMs,
+  tierName,
+} from "../../domain/topics.ts";
+import { startIngest } from "../../ingest/stage.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { startRoute } from "../../route/stage.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { RunningStage } from "../../stage/running-stage.ts";
+import type { StageDeps } from "../../stage/stage-deps.ts";
+import { levelStores } from "../../store/owned-store.ts";
+import { configuredTopics } from "../connection.ts";
+
+/** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
+const DRAIN_LIMIT_MS = 10_000;
+const ROUTE_MAX_BYTES = 8 * 1_024 * 1_024;
+const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
+const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
+const AUDIENCE_MAX_BYTES = 8 * 1_024 * 1_024;
+/** In hand over all destinations: each has an even share, and borrows of what is free. */
+const DELIVER_MAX_BYTES = 32 * 1_024 * 1_024;
+const DELIVER_SHARE_MIN_BYTES = 16 * 1_024;
+const DELIVER_SHARE_MAX_BYTES = 4 * 1_024 * 1_024;
+
+/** The things that starting a stage takes. */
+interface World {
+  readonly deps: StageDeps;
+  readonly config: Config;
+  readonly common: {
+    readonly topics: TopicNames;
+    readonly groups: GroupNames;
+    readonly drainLimitMs: number;
+  };
+}
+
+/**
+ * Complete by its type: a stage of the table (`domain/stages.ts`) that cannot be started does not
+ * compile.
+ */
+const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
+  ingest: ({ deps, config, common }) => {
+    const { sources, ingest } = config;
+    const { topics, drainLimitMs } = common;
+    return startIngest(deps, { ...ingest, sources, topic: topics.calls, drainLimitMs });
+  },
+  route: ({ deps, config, common }) => {
+    const { sources, defaultSource, destinations } = config;
+    const own = { sources, defaultSource, destinations, maxBytes: ROUTE_MAX_BYTES };
+    return startRoute(deps, { ...common, ...own });
+  },
+  audience: ({ deps, config, common }) => {
+    const { audiences, audienceDefaults, audience, defaultSource } = config;
+    // Two clusters or prefixes may share a directory.
+    const stores = levelStores(join(audience.stateDir, common.topics.audienceMembers));
+    const own = { audiences, audienceDefaults, defaultSource, maxBytes: AUDIENCE_MAX_BYTES };
+    return startAudience({ ...deps, stores }, { ...common, ...own });
+  },
+  deletion: ({ deps, config, common }) => {
+    const { sources, destinations } = config;
+    const own = { sources, destinations, maxBytes: DELETION_MAX_BYTES };
+    return startDeletion(deps, { ...common, ...own });
+  },
+  deliver: ({ deps, config, common }) => {
+    const { timeoutMs, windowMs, delaysMs, allowNetworks, ca } = config.delivery;
+    const destinations = config.destinations.filter(isWebhook);
+    const maxBytes = share(destinations.length);
+    const http = createHttp({ timeoutMs, allowNetworks, ca });
+    const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
+    return startDeliver({ ...deps, http }, { ...common, ...own });
+  },
+  delay: async ({ deps, config, common }) => {
+    const tiers = await tiersToDrain(config, deps.kafka);
+    return startDelay(deps, { ...common, tiers, maxBytes: DELAY_MAX_BYTES });
+  },
+};
+
+/**
+ * Yields each stage when it has started. The caller disposes them, also when a later one throws.
+ */
+export async function* startStages(
+  chosen: readonly StageName[],
+  deps: Omit<StageDeps, "clock">,
+  config: Config,
+): AsyncGenerator<RunningStage> {
+  const topics = configuredTopics(config);
+  const groups = groupNames(config.kafka.topicPrefix);
+  const world = {
+    deps: { ...deps, clock: systemClock },
+    config,
+    common: { topics, groups, drainLimitMs: DRAIN_LIMIT_MS },
+  };
+  for (const name of STAGE_NAMES.toReversed()) {
+    if (chosen.includes(name)) yield await STARTS[name](world);
+  }
+}
+
+function isWebhook(destination: Config["destinations"][number]): destination is WebhookDestination {
+  return destination.kind === "webhook";
+}
+
+function share(destinations: number): number {
+  const even = Math.floor(DELIVER_MAX_BYTES / Math.max(1, destinations));
+  return Math.min(DELIVER_SHARE_MAX_BYTES, Math.max(DELIVER_SHARE_MIN_BYTES, even));
+}
+
+/**
+ * The configured tiers, and those no longer configured whose topics exist: records may wait there.
+ */
+async function tiersToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
+  const start = `${configuredTopics(config).prefix}delays.`;
+  const existing = (await kafka.admin.topics())
+    .filter((name) => name.startsWith(start))
+    .map((name) => name.slice(start.length))
+    .filter((tier) => tierDelayMs(tier) !== null);
+  return [...new Set([...config.delivery.delaysMs.map(tierName), ...existing])];
+}

@@ -1,0 +1,58 @@
+/** `switchyard skip-damaged`: gives up exactly one damaged batch, so that its stage goes on. */
+
+import { Command, InvalidArgumentError } from "commander";
+
+import { withKafka } from "../cluster.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { assertTopics } from "../topics-ready.ts";
+import { groupOf, inputTopics } from "./group-of.ts";
+import { skipDamaged } from "./skip-damaged.ts";
+
+interface SkipFlags extends ConfigOption {
+  readonly dryRun?: boolean;
+}
+
+export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("skip-damaged")
+    .summary("give up one damaged batch, so that its stage goes on")
+    .description(
+      "Moves the consumer group of a halted stage behind one damaged batch. Its records are given " +
+        "up. The batch is read first: one that is whole is never skipped.",
+    )
+    .argument("<topic>", "as the error names it")
+    .argument("<partition>", "as the error names it", number)
+    .argument("<offset>", "as the error names it", number)
+    .addOption(configOption())
+    .option("--dry-run", "say what would be skipped, and change nothing")
+    .addHelpText(
+      "after",
+      "\nThe processes of the stage may run on. A halted one goes on within a minute.\n\n" +
+        "Exit status: 0 the batch was skipped, or would be; 1 it was not; 2 wrong usage or\n" +
+        "configuration.\n\nExamples:\n" +
+        "  switchyard skip-damaged switchyard.calls 3 42 --dry-run --config switchyard.yaml\n" +
+        "  switchyard skip-damaged switchyard.calls 3 42 --config switchyard.yaml",
+    )
+    .action(async (topic: string, partition: number, offset: number, flags: SkipFlags) => {
+      const loaded = loadOrExplain(flags, shell);
+      if (loaded === null) return exit(2);
+      const { config } = loaded;
+      const group = groupOf(topic, config);
+      if (group === null) {
+        shell.err(`error: no stage reads ${topic}. Read are: ${inputTopics(config).join(", ")}.\n`);
+        return exit(2);
+      }
+      const dryRun = flags.dryRun === true;
+      exit(
+        await withKafka(config, shell, async (kafka, signal) => {
+          await assertTopics(kafka.admin, [topic]);
+          return skipDamaged(kafka, { topic, partition, offset, group, dryRun, signal }, shell);
+        }),
+      );
+    });
+}
+
+function number(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError(`"${text}" is no whole number.`);
+}

@@ -1,0 +1,29 @@
+/** The consumer group that reads a topic, by the table of stages. */
+
+import type { Config } from "../../config/config.ts";
+import type { DestinationId } from "../../domain/ids.ts";
+import { readerOf } from "../../domain/stages.ts";
+import { destinationOfTopic, groupNames, tierDelayMs } from "../../domain/topics.ts";
+import { configuredPlan, configuredTopics } from "../connection.ts";
+
+/** Null: no stage reads it. Topics of destinations and tiers that were removed are still read. */
+export function groupOf(topic: string, config: Config): string | null {
+  const topics = configuredTopics(config);
+  const groups = groupNames(config.kafka.topicPrefix);
+  const planned = configuredPlan(config).find(({ name }) => name === topic);
+  if (planned !== undefined) {
+    const input = readerOf(planned.kind)?.input;
+    if (input?.per === "stage") return groups[input.group];
+  }
+  const destination: DestinationId | null = destinationOfTopic(topic, topics);
+  if (destination !== null) return groups.deliver(destination);
+  const start = `${topics.prefix}delays.`;
+  const tier = topic.startsWith(start) ? topic.slice(start.length) : "";
+  return tierDelayMs(tier) === null ? null : groups.delay(tier);
+}
+
+export function inputTopics(config: Config): readonly string[] {
+  return configuredPlan(config)
+    .filter(({ isConsumed }) => isConsumed)
+    .map(({ name }) => name);
+}

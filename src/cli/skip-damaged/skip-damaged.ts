@@ -1,0 +1,113 @@
+/**
+ * Moves a group behind one damaged batch.
+ *
+ *   step                                               a crash after it
+ *   1  the group's offset is read, and the batch there  nothing has changed
+ *   2  a batch that is whole, or another one: refused   the same
+ *   3  the offset behind the batch is committed         the batch is given up: done
+ *
+ * A group with members refuses the commit. A halted stage is a member only while it tries again, so
+ * the command tries until the stage is away. Before each try the offset is read again. Records above
+ * the batch that are finished already stay finished.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
+import { passedCommit } from "../../kafka/consume/passed-commit.ts";
+import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+
+const TRY_AGAIN_MS = 500;
+/** Longer than a halted stage waits at most, and the brokers' patience with a dead member. */
+const GIVE_UP_AFTER_MS = 150_000;
+const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"];
+
+export interface SkipOptions {
+  readonly topic: string;
+  readonly partition: number;
+  /** Of the batch, as the error names it. */
+  readonly offset: number;
+  readonly group: string;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+export async function skipDamaged(
+  kafka: Kafka,
+  options: SkipOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const { topic, partition, group, dryRun, signal } = options;
+  const untilMs = performance.now() + GIVE_UP_AFTER_MS;
+  for (let tries = 0; ; tries += 1) {
+    const at = await groupAt(kafka, options);
+    const damaged = await kafka.damageAt({ topic, partition, offset: at.offset });
+    const refusal = refusalOf(options, at, damaged);
+    if (damaged === null || refusal !== null) {
+      shell.err(`error: ${refusal}\n`);
+      return 1;
+    }
+    if (tries === 0) shell.out(`${foundText(damaged, group, at.offset)}\n`);
+    if (dryRun) {
+      shell.out("Nothing was changed (--dry-run).\n");
+      return 0;
+    }
+    try {
+      await kafka.admin.commit(group, topic, [passedCommit(at, damaged.behind)]);
+      shell.out(`Skipped. ${group} goes on at offset ${damaged.behind}, within a minute.\n`);
+      return 0;
+    } catch (error) {
+      const types = errorTypes(error);
+      if (!HAS_MEMBERS.some((type) => types.has(type))) throw error;
+    }
+    if (performance.now() >= untilMs) {
+      shell.err(`error: processes hold on to ${group}. Stop those of its stage, then try again.\n`);
+      return 1;
+    }
+    if (tries === 0) shell.err(`Waiting until no process is a member of ${group} ...\n`);
+    await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) throw new Error("interrupted; nothing was changed");
+  }
+}
+
+/** Where the group goes on: at its commit, or with the first record. */
+async function groupAt(
+  { admin }: Kafka,
+  { topic, partition, group }: SkipOptions,
+): Promise<CommittedOffset> {
+  const logs = await admin.offsets(topic);
+  const log = logs.find((each) => each.partition === partition);
+  if (log === undefined) throw new Error(`${topic} has no partition ${partition}`);
+  const all = await admin.committed(group, topic);
+  const committed = all.find((each) => each.partition === partition);
+  if (committed !== undefined && committed.offset >= log.first) return committed;
+  return { partition, offset: log.first, metadata: "" };
+}
+
+/** Why nothing is skipped; null: the batch is the one that is meant, and it is damaged. */
+export function refusalOf(
+  { topic, partition, offset, group }: SkipOptions,
+  { offset: position }: CommittedOffset,
+  damaged: DamagedBatch | null,
+): string | null {
+  const where = `${group} is at offset ${position} of partition ${partition} of ${topic}`;
+  if (damaged === null) {
+    if (position > offset) return `${where}, and has passed offset ${offset}.`;
+    if (position < offset) {
+      return `${where}: records before the batch are not finished. Let the stage finish them, then try again.`;
+    }
+    return `${where}, and the batch there is whole. Nothing is skipped.`;
+  }
+  if (damaged.offset === offset || position === offset) return null;
+  return `${where}, and the damaged batch there begins at ${damaged.offset}, not at ${offset}.`;
+}
+
+function foundText(damaged: DamagedBatch, group: string, position: number): string {
+  const { topic, partition, offset, behind, damage } = damaged;
+  return (
+    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n` +
+    `${group} is at ${position}: up to ${behind - Math.max(position, offset)} records are given up.`
+  );
+}

@@ -1,0 +1,24 @@
+/** Reads Prometheus' text format, as `/metrics` of a process prints it. */
+
+export interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
+const ESCAPES: Readonly<Record<string, string>> = { "\\n": "\n", '\\"': '"', "\\\\": "\\" };
+
+/** Comments, and lines that are none of the format, are left out. */
+export function parseMetrics(text: string): readonly Sample[] {
+  return text.split("\n").flatMap((line) => {
+    const [, name, labels = "", value] = LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined || Number.isNaN(Number(value))) return [];
+    const pairs = [...labels.matchAll(LABEL)].map(([, label = "", escaped = ""]) => [
+      label,
+      escaped.replace(/\\./g, (pair) => ESCAPES[pair] ?? pair),
+    ]);
+    return [{ name, labels: Object.fromEntries(pairs) as Record<string, string>, value: +value }];
+  });
+}

@@ -1,0 +1,100 @@
+/**
+ * The deliveries of a destination that wait for an attempt, and which of them goes next.
+ *
+ *   where from          waits here          goes
+ *   its topic           in line, by key     when the line goes (`endpoint-gates.ts`) and has a place
+ *   its topic of        by key              when there is a place for a retry (`turns.ts`)
+ *   returns
+ *   ... and its         at that endpoint    when that may be asked, or its time is over
+ *   endpoint may not
+ *   be asked
+ *
+ * While the destination is paused or disabled nothing goes but what has to be looked at: a retry
+ * once, so that its window is known, and again when that has ended.
+ */
+
+import type { Turn } from "./breaker.ts";
+import type { EndpointGates, LineState } from "./endpoint-gates.ts";
+import { createSchedule, type Scheduled } from "./schedule.ts";
+import type { Turns } from "./turns.ts";
+
+export interface WaitingItem<Item> extends Scheduled<Item> {
+  /** The partition as assigned this time. */
+  readonly owner: { readonly turn: Turn; readonly isDraining: boolean };
+}
+
+export class WaitingDeliveries<Item extends WaitingItem<Item>> {
+  readonly #gates: EndpointGates<Item>;
+  readonly #turns: Turns;
+  readonly #isStill: boolean;
+  readonly #onHeld: (untilMs: number) => void;
+  readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
+  /** Were next, and had to be put back. */
+  readonly #first: Record<Turn, Item | undefined> = { line: undefined, retry: undefined };
+
+  /** @param onHeld called with the time until which the line is held, when something waits in it. */
+  constructor(
+    gates: EndpointGates<Item>,
+    turns: Turns,
+    isStill: boolean,
+    onHeld: (untilMs: number) => void,
+  ) {
+    this.#gates = gates;
+    this.#turns = turns;
+    this.#isStill = isStill;
+    this.#onHeld = onHeld;
+  }
+
+  add(item: Item): void {
+    this.#schedules[item.owner.turn].add(item);
+  }
+
+  /** The item is no longer under way: the next one of its key may start. */
+  end(item: Item): void {
+    this.#schedules[item.owner.turn].end(item);
+  }
+
+  /** Forgets all items of a partition that is being drained. */
+  drop(owner: Item["owner"]): void {
+    this.#schedules[owner.turn].drop(owner);
+    if (this.#first[owner.turn]?.owner === owner) this.#first[owner.turn] = undefined;
+    this.#gates.keep((item) => item.owner !== owner);
+  }
+
+  /** It goes next of those of its turn. */
+  putBack(item: Item): void {
+    this.#first[item.owner.turn] = item;
+  }
+
+  /** The next one that may start; it is under way from now on. */
+  next(nowMs: number): Item | undefined {
+    if (this.#turns.isFull) return undefined;
+    const due = this.#gates.due();
+    if (due !== undefined) return due;
+    if (this.#isStill) return this.#schedules.retry.next();
+    if (!this.#mayLineGo(nowMs)) return this.#nextRetry(nowMs);
+    const isRetrysTurn = this.#turns.isRetrysTurn(this.#gates.isProbeDue(nowMs));
+    return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("line");
+  }
+
+  #mayLineGo(nowMs: number): boolean {
+    if (this.#first.line === undefined && !this.#schedules.line.hasNext()) return false;
+    if (!this.#turns.hasPlaceForLine(nowMs)) return false;
+    const state: LineState = this.#gates.line(nowMs);
+    if (state.kind === "held") this.#onHeld(state.untilMs);
+    return state.kind === "goes";
+  }
+
+  #nextRetry(nowMs: number): Item | undefined {
+    return this.#first.retry === undefined
+      ? (this.#gates.released(nowMs) ?? this.#schedules.retry.next())
+      : this.#nextOf("retry");
+  }
+
+  #nextOf(turn: Turn): Item | undefined {
+    const first = this.#first[turn];
+    if (first === undefined) return this.#schedules[turn].next();
+    this.#first[turn] = undefined;
+    return first;
+  }
+}

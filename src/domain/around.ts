@@ -1,0 +1,75 @@
+/**
+ * Decides about a record whose topic takes nothing: the record that is written in its place
+ * (docs/delivery.md#a-topic-that-takes-nothing).
+ *
+ *   its topic                                     in its place
+ *   is no destination's                           itself: it waits until the topic takes it
+ *   is missing, and nobody makes it again         a dead letter, unknown-destination
+ *   is missing or unavailable                     the record in a delay topic
+ *
+ *   the record went around before   tier
+ *   never                           the first
+ *   n times                         n tiers further, at most the last
+ *
+ * The header that counts says nothing of attempts or parkings: no window begins. Key and value stay.
+ */
+
+import { DELIVERY_HEADER } from "./delivery.ts";
+import type { DestinationId } from "./ids.ts";
+import type { OutgoingRecord, RecordHeaders } from "./record.ts";
+import { destinationOfTopic, type TopicNames } from "./topics.ts";
+
+/** Times that a delivery went around its topic. Only stages that write deliveries read it. */
+export const AROUND_HEADER = "switchyard-around";
+
+export interface AroundRules {
+  readonly topics: TopicNames;
+  /** Of the tiers. At least one, never falling. */
+  readonly delaysMs: readonly number[];
+  /** Whether a topic is made again when it is missing. */
+  readonly isMade: (topic: string) => boolean;
+}
+
+export type Instead =
+  | { readonly kind: "wait" }
+  | { readonly kind: "gone"; readonly error: string; readonly delivery: OutgoingRecord }
+  | {
+      readonly kind: "around";
+      readonly destination: DestinationId;
+      readonly outgoing: OutgoingRecord;
+    };
+
+export function insteadOf(
+  record: OutgoingRecord,
+  blocked: "missing" | "unavailable",
+  { topics, delaysMs, isMade }: AroundRules,
+  nowMs: number,
+): Instead {
+  const { topic, key, value } = record;
+  const destination = destinationOfTopic(topic, topics);
+  if (destination === null) return { kind: "wait" };
+  const headers = [...(record.sharedHeaders ?? []), ...record.headers];
+  if (blocked === "missing" && !isMade(topic)) {
+    const error = `the topic ${topic} does not exist`;
+    return { kind: "gone", error, delivery: { topic, key, value, headers } };
+  }
+  const times = timesAround(headers);
+  const delayMs = delaysMs[Math.min(times, delaysMs.length - 1)] ?? 0;
+  const added = { [DELIVERY_HEADER.dueAt]: nowMs + delayMs, [AROUND_HEADER]: times + 1 };
+  const outgoing = {
+    topic: topics.delays(delayMs),
+    key,
+    value,
+    headers: [
+      ...headers.filter(([name]) => !(name in added)),
+      ...Object.entries(added).map(([name, number]) => [name, Buffer.from(`${number}`)] as const),
+    ],
+  };
+  return { kind: "around", destination, outgoing };
+}
+
+/** Anybody who may write to a delay topic can write any number. */
+function timesAround(headers: RecordHeaders): number {
+  const text = headers.findLast(([name]) => name === AROUND_HEADER)?.[1]?.toString() ?? "";
+  return /^\d{1,4}$/.test(text) ? Number(text) : 0;
+}

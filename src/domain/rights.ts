@@ -1,0 +1,216 @@
+/**
+ * The least rights on Kafka that each role needs. A role is a stage, or a command that people run.
+ * `switchyard acls` prints them, `docs/operations.md` and `SECURITY.md` show them, and a test runs
+ * every role on a broker that grants exactly these.
+ *
+ *   right on        operations that Kafka checks for it
+ *   read, write     Read, Write on the topic
+ *   groups          Read on the group
+ *   every role      Describe on all topics of the prefix: a process waits until they are all there
+ *   makes topics    Create on the topics of the prefix
+ *
+ * A kind with a topic for each destination or tier is granted by its prefix, so that a new
+ * destination needs no new right.
+ */
+
+import type { DestinationId } from "./ids.ts";
+import { STAGES, type StageInput, type StageName, type TopicKind } from "./stages.ts";
+import { type GroupNames, type TopicNames, tierName } from "./topics.ts";
+
+export type CommandRole =
+  | "topics"
+  | "publish"
+  | "audience-command"
+  | "delete"
+  | "status"
+  | "replay";
+export type RoleName = StageName | CommandRole;
+
+export interface Role {
+  readonly reads: readonly TopicKind[];
+  readonly writes: readonly TopicKind[];
+  readonly groups: readonly (keyof GroupNames)[];
+}
+
+/** Topics that a stage needs beside its input. */
+const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
+  ingest: { reads: [], writes: ["calls"] },
+  route: { reads: [], writes: ["deliveries", "delays", "deadLetters"] },
+  audience: {
+    reads: ["audienceMembers", "audiences"],
+    writes: ["calls", "audienceMembers", "audiences", "deadLetters"],
+  },
+  deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
+  deliver: { reads: [], writes: ["delays", "deadLetters"] },
+  delay: { reads: [], writes: ["deliveries", "returns", "delays", "deadLetters"] },
+};
+
+const COMMANDS: Readonly<Record<CommandRole, Role>> = {
+  topics: { reads: [], writes: [], groups: [] },
+  publish: { reads: [], writes: ["calls"], groups: [] },
+  "audience-command": {
+    reads: ["audiences", "audienceMembers"],
+    writes: ["audienceSyncs"],
+    groups: [],
+  },
+  delete: { reads: [], writes: ["deletionRequests"], groups: [] },
+  status: {
+    reads: [
+      "calls",
+      "audienceSyncs",
+      "deletionRequests",
+      "deliveries",
+      "returns",
+      "delays",
+      "deadLetters",
+    ],
+    writes: [],
+    groups: [],
+  },
+  replay: {
+    reads: ["deadLetters"],
+    writes: ["calls", "deletionRequests", "audienceSyncs", "deliveries", "delays"],
+    groups: ["replay"],
+  },
+};
+
+export const STAGE_ROLES = Object.keys(STAGES) as readonly StageName[];
+export const COMMAND_ROLES = Object.keys(COMMANDS) as readonly CommandRole[];
+export const ROLE_NAMES: readonly RoleName[] = [...STAGE_ROLES, ...COMMAND_ROLES];
+
+export function roleOf(name: RoleName): Role {
+  if (!isStage(name)) return COMMANDS[name];
+  const { reads, writes } = BESIDE[name];
+  const input: StageInput | null = STAGES[name].input;
+  if (input === null) return { reads, writes, groups: [] };
+  const passing = input.per === "destination" ? [input.passing] : [];
+  return { reads: [input.topic, ...passing, ...reads], writes, groups: [input.group] };
+}
+
+function isStage(name: RoleName): name is StageName {
+  return name in STAGES;
+}
+
+export type Operation =
+  | "Read"
+  | "Write"
+  | "Describe"
+  | "Create"
+  | "Delete"
+  | "DescribeConfigs"
+  | "AlterConfigs";
+
+/** One entry of an access control list: the role may do these to these. */
+export interface Grant {
+  readonly on: "topic" | "group" | "cluster";
+  /** Names or beginnings of names, by the pattern; none for the cluster. */
+  readonly names: readonly string[];
+  readonly pattern: "literal" | "prefixed";
+  readonly operations: readonly Operation[];
+}
+
+/** @param makesTopics whether processes make missing topics themselves. */
+export function grantsOf(
+  name: RoleName,
+  topics: TopicNames,
+  groups: GroupNames,
+  makesTopics: boolean,
+): readonly Grant[] {
+  const { reads, writes, groups: read } = roleOf(name);
+  const ofAll: Operation[] = ["Describe"];
+  if (name === "topics") ofAll.push("Create", "DescribeConfigs", "AlterConfigs");
+  else if (makesTopics && isStage(name)) ofAll.push("Create");
+  const places = topicPlaces(topics);
+  const grants = [
+    ...grant("topic", allTopics(topics), ofAll),
+    ...grant(
+      "topic",
+      reads.map((kind) => places[kind]),
+      ["Read"],
+    ),
+    ...grant(
+      "topic",
+      writes.map((kind) => places[kind]),
+      ["Write"],
+    ),
+    ...grant(
+      "group",
+      read.map((kind) => groupPlaces(groups)[kind]),
+      groupOperations(name),
+    ),
+  ];
+  if (name === "status") grants.push(...grant("group", [prefixed(topics.prefix)], ["Describe"]));
+  if (name === "topics") grants.push({ ...CLUSTER, operations: ["DescribeConfigs"] });
+  return grants;
+}
+
+const CLUSTER = { on: "cluster", names: [], pattern: "literal" } as const;
+
+function groupOperations(name: RoleName): readonly Operation[] {
+  return name === "replay" ? ["Read", "Delete"] : ["Read"];
+}
+
+interface Place {
+  readonly name: string;
+  readonly pattern: Grant["pattern"];
+}
+
+const NONE = "" as DestinationId;
+
+function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
+  return {
+    calls: literal(topics.calls),
+    audienceSyncs: literal(topics.audienceSyncs),
+    audienceMembers: literal(topics.audienceMembers),
+    audiences: literal(topics.audiences),
+    deletionRequests: literal(topics.deletionRequests),
+    deadLetters: literal(topics.deadLetters),
+    deliveries: prefixed(topics.deliveries(NONE)),
+    returns: prefixed(topics.returns(NONE)),
+    delays: prefixed(beginningOf(topics.delays(1), tierName(1))),
+  };
+}
+
+function groupPlaces(groups: GroupNames): Readonly<Record<keyof GroupNames, Place>> {
+  return {
+    route: literal(groups.route),
+    audience: literal(groups.audience),
+    deletion: literal(groups.deletion),
+    deliver: prefixed(groups.deliver(NONE)),
+    delay: prefixed(groups.delay("")),
+    replay: prefixed(groups.replay("")),
+    replayOwner: prefixed(groups.replay("")),
+  };
+}
+
+/** Topics with a name of their own need not begin with the prefix. */
+function allTopics(topics: TopicNames): readonly Place[] {
+  const { prefix, calls, audienceSyncs, deletionRequests } = topics;
+  const own = [calls, audienceSyncs, deletionRequests].filter((name) => !name.startsWith(prefix));
+  return [prefixed(prefix), ...own.map(literal)];
+}
+
+function literal(name: string): Place {
+  return { name, pattern: "literal" };
+}
+
+/** Without a beginning it is every name. */
+function prefixed(name: string): Place {
+  return name === "" ? literal("*") : { name, pattern: "prefixed" };
+}
+
+function beginningOf(name: string, end: string): string {
+  return name.slice(0, -end.length);
+}
+
+/** One grant for each pattern: an entry may have several names. */
+function grant(
+  on: "topic" | "group",
+  places: readonly Place[],
+  operations: readonly Operation[],
+): readonly Grant[] {
+  return (["literal", "prefixed"] as const).flatMap((pattern) => {
+    const names = places.filter((place) => place.pattern === pattern).map(({ name }) => name);
+    return names.length === 0 ? [] : [{ on, names, pattern, operations }];
+  });
+}

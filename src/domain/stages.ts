@@ -1,0 +1,76 @@
+/**
+ * The stages, a row each. The command `run`, `switchyard status`, the page of topics and the tests
+ * read this table: a new stage is a row here, a folder of its name, and its start in
+ * `src/cli/run/start-stages.ts`.
+ *
+ *   input            who reads                                   shown by `status` as
+ *   null             it is asked over HTTP                       nothing: there is no lag
+ *   per stage        one consumer for all                        a row
+ *   per destination  a consumer and a group for each of them     a row for each of them
+ *   per tier         a consumer and a group for each of them     a row, and a table of tiers
+ *
+ * The order is that of the data. Stages are started from the end, so that nothing backs up.
+ */
+
+import type { GroupNames, TopicNames } from "./topics.ts";
+
+export type TopicKind = Exclude<keyof TopicNames, "prefix">;
+type NamedAlone<Names> = {
+  [Key in keyof Names]: Names[Key] extends string ? Key : never;
+}[keyof Names];
+
+/** The topics and groups of a stage, as `topics.ts` names them. */
+export type StageInput =
+  | {
+      readonly per: "stage";
+      readonly topic: Exclude<NamedAlone<TopicNames>, "prefix">;
+      readonly group: NamedAlone<GroupNames>;
+    }
+  | {
+      readonly per: "destination";
+      readonly topic: "deliveries";
+      /** The same consumer reads it, and its records pass the others'. */
+      readonly passing: "returns";
+      readonly group: "deliver";
+    }
+  | { readonly per: "tier"; readonly topic: "delays"; readonly group: "delay" };
+
+export interface StageRow {
+  readonly input: StageInput | null;
+  /** Whether `switchyard run` starts it when no stages are named. */
+  readonly isDefault: boolean;
+}
+
+export const STAGES = {
+  ingest: { input: null, isDefault: true },
+  route: { input: { per: "stage", topic: "calls", group: "route" }, isDefault: true },
+  audience: { input: { per: "stage", topic: "audienceSyncs", group: "audience" }, isDefault: true },
+  deletion: {
+    input: { per: "stage", topic: "deletionRequests", group: "deletion" },
+    isDefault: true,
+  },
+  deliver: {
+    input: { per: "destination", topic: "deliveries", passing: "returns", group: "deliver" },
+    isDefault: true,
+  },
+  delay: { input: { per: "tier", topic: "delays", group: "delay" }, isDefault: true },
+} as const satisfies Readonly<Record<string, StageRow>>;
+
+export type StageName = keyof typeof STAGES;
+/** Topics that a stage reads with a consumer group. */
+export type ConsumedKind = Exclude<(typeof STAGES)[StageName]["input"], null>["topic"] | "returns";
+
+export const STAGE_NAMES = Object.keys(STAGES) as readonly StageName[];
+
+/** The stage that reads topics of the kind with a consumer group, and its input. */
+export function readerOf(
+  kind: TopicKind,
+): { readonly stage: StageName; readonly input: StageInput } | null {
+  for (const stage of STAGE_NAMES) {
+    const { input }: StageRow = STAGES[stage];
+    if (input === null) continue;
+    const isPassing = input.per === "destination" && input.passing === kind;
+    if (input.topic === kind || isPassing) return { stage, input };
+  }
+  return null;
+}

@@ -1,0 +1,33 @@
+/**
+ * Characters of data that could steer a terminal, or turn the order of what is read, as escapes.
+ * Inside a JSON text these escapes mean the same characters, so that JSON stays what it was.
+ *
+ *   characters                                       visibleText   visibleCell
+ *   line feed, tab, ESC and the rest of C0           kept          \u000a
+ *   DEL and C1 (0x7f to 0x9f)                        \u009b        \u009b
+ *   bidi controls, line and paragraph separators     \u202e        \u202e
+ */
+
+const STEERING = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
+const STEERING_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
+/** Cheaper than a replacement, for the many texts that have nothing of the kind. */
+const ANY_STEERING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+/** For whole lines of output, which have line feeds and colours of our own. */
+export function visibleText(text: string): string {
+  return ANY_STEERING.test(text) ? text.replace(STEERING, escaped) : text;
+}
+
+/** For a piece of data inside a line: an id, a name, a sentence that quotes one. */
+export function visibleCell(text: string): string {
+  return text.replace(STEERING_OR_C0, escaped);
+}
+
+/** For a sentence of several lines. */
+export function visibleLines(text: string): string {
+  return text.split("\n").map(visibleCell).join("\n");
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,90 @@
+/**
+ * Connections to an origin, each with a place of its own. undici's `Client` holds one connection,
+ * makes it when it has a request, and makes it anew when it was closed between two requests.
+ */
+
+import type { Socket } from "node:net";
+import { Client } from "undici";
+
+import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-answer.ts";
+import { openSocket, type SocketOptions, type TlsSession } from "./connect.ts";
+import { watchWire } from "./watch-wire.ts";
+
+const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
+
+/** A connection, or the place for one: the client connects when it has a request. */
+export interface KeptConnection {
+  readonly client: Client;
+  readonly answer: Answer;
+  socket: Socket | null;
+}
+
+export interface Origin {
+  readonly url: URL;
+  readonly options: SocketOptions;
+  readonly session: TlsSession;
+  /** Used by nobody now; the one used last is at the end. */
+  readonly free: KeptConnection[];
+  readonly all: Set<KeptConnection>;
+}
+
+export function createOrigin(url: URL, options: SocketOptions): Origin {
+  return { url, options, session: { last: null }, free: [], all: new Set() };
+}
+
+/** A connection that nobody else uses. Give it back by pushing it to `free`, or drop it. */
+export function takeConnection(origin: Origin): KeptConnection {
+  return origin.free.pop() ?? makeConnection(origin);
+}
+
+/** The same, surely on a new connection. */
+export function makeConnection(origin: Origin): KeptConnection {
+  const { url, options, session } = origin;
+  const isSecure = url.protocol === "https:";
+  const hostname = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
+  const port = Number(url.port || (isSecure ? 443 : 80));
+  const target = { protocol: url.protocol, hostname, port };
+  const client = new Client(url.origin, {
+    allowH2: false,
+    pipelining: 1,
+    // The deadline takes the place of these.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // undici makes an error object for each header beyond this limit. None comes so far: an answer
+    // has a lower limit.
+    maxHeaderSize: HEAD_BYTES_NEVER,
+    connect: (_options, callback) => {
+      const socket = openSocket(target, options, session, (error) => {
+        if (error === null) callback(null, socket);
+        else callback(error, null);
+      });
+      boundAnswer(socket, kept.answer);
+      if (isSecure) watchWire(socket, kept.answer);
+      kept.socket = socket;
+    },
+  });
+  const kept: KeptConnection = { client, answer: new Answer(), socket: null };
+  origin.all.add(kept);
+  return kept;
+}
+
+/** A client that has failed is not used again: it may still have its error to work off. */
+export function dropConnection(origin: Origin, kept: KeptConnection): void {
+  origin.all.delete(kept);
+  const error = new Error("the connection is dropped");
+  void kept.client.destroy(error);
+  // undici cannot give up a connection that does not stand yet.
+  kept.socket?.destroy(error);
+}
+
+/** Requests under way end as if the endpoint had reset them. */
+export async function closeOrigin(origin: Origin): Promise<void> {
+  const error = Object.assign(new Error("the connections are closed"), { code: "ECONNRESET" });
+  const closing = [...origin.all].map(({ client, socket }) => {
+    const closed = client.destroy(error);
+    // undici would wait for a connection that does not stand yet.
+    socket?.destroy();
+    return closed;
+  });
+  await Promise.all(closing);
+}

@@ -1,0 +1,46 @@
+/**
+ * A call out of the query of a pixel, an image that pages and mails without scripts load.
+ *
+ *   in the query                       in the call
+ *   writeKey                           nothing
+ *   anonymousId="a", with the quotes   a: AMP writes them
+ *   name=value                         a text
+ *   context.page.url=value             a text in objects
+ *   a name a second time               the first counts
+ *   a name within a text, `a=1&a.b=2`  nothing: `a` is no object
+ */
+
+/** Names beyond that many dots are one name. */
+const LEVELS_MAX = 10;
+
+/** JSON of the call, without its type. */
+export function callOfPixel(query: URLSearchParams): Buffer {
+  const call = new Map<string, Node>([["channel", "web"]]);
+  for (const [name, value] of query) {
+    if (name === "writeKey") continue;
+    put(call, name, name === "anonymousId" ? value.replace(/^"(.*)"$/, "$1") : value);
+  }
+  return Buffer.from(written(call));
+}
+
+type Node = string | Map<string, Node>;
+
+function put(call: Map<string, Node>, name: string, value: string): void {
+  const parts = name.split(".");
+  const steps = parts.length > LEVELS_MAX ? [name] : parts;
+  const last = steps.pop() ?? "";
+  let at = call;
+  for (const step of steps) {
+    const inner = at.get(step) ?? new Map<string, Node>();
+    if (typeof inner === "string") return;
+    at.set(step, inner);
+    at = inner;
+  }
+  if (!at.has(last)) at.set(last, value);
+}
+
+function written(node: Node): string {
+  if (typeof node === "string") return JSON.stringify(node);
+  const members = [...node].map(([name, inner]) => `${JSON.stringify(name)}:${written(inner)}`);
+  return `{${members.join(",")}}`;
+}

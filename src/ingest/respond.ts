@@ -1,0 +1,101 @@
+/** Answers to requests, also to those that are still arriving and to what is no request. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./answer.ts";
+
+/** How long a client that goes on sending is listened to, so that it reads why it should not. */
+const LINGER_MS = 1_000;
+
+/** A transparent image of one pixel. */
+const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
+/** So much more of a body is read for an answer that came before it; then the connection goes on. */
+const REST_MAX_BYTES = 65_536;
+
+/** @param form an image tells of a failure by its status alone. */
+export function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  form: "json" | "image" = "json",
+): void {
+  const body = form === "image" ? PIXEL : Buffer.from(bodyOf(answer));
+  const isEarly = !request.complete && hasBody(request) && !isShort(request);
+  if (answer.kind === "failure" && answer.retryAfterS !== null) {
+    response.setHeader("retry-after", answer.retryAfterS);
+  }
+  if (answer.kind === "document" || form === "image")
+    response.setHeader("cache-control", "no-store");
+  if (isEarly) response.setHeader("connection", "close");
+  response.writeHead(statusOf(answer), {
+    "content-type": form === "image" ? "image/gif" : "application/json",
+    "content-length": body.length,
+  });
+  if (!isEarly) {
+    // Node reads the rest of a short body by itself.
+    response.end(body);
+    return;
+  }
+  // Ending the response would close the connection, and a client that still sends would hear of
+  // that before it reads the answer.
+  response.write(body);
+  const limit = setTimeout(() => response.end(), LINGER_MS);
+  request.once("close", () => {
+    clearTimeout(limit);
+    response.end();
+  });
+  request.resume();
+}
+
+function isShort({ headers }: IncomingMessage): boolean {
+  return Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= REST_MAX_BYTES;
+}
+
+/** Where there is none, a request is complete only after it was handled. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** Requests of a connection that are not answered. */
+const unanswered = new WeakMap<Socket, Set<ServerResponse>>();
+
+export function note(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  const open = unanswered.get(socket) ?? new Set();
+  unanswered.set(socket, open.add(response));
+  response.once("close", () => open.delete(response));
+}
+
+export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  const open = [...(unanswered.get(socket) ?? [])];
+  // The answer must be to the request that is broken, not to one before it.
+  const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
+  if (!socket.writable || !isTheirs || open.length > 1) {
+    socket.destroy();
+    return;
+  }
+  const answer = failure(codeOf(error.code));
+  const body = bodyOf(answer);
+  const status = statusOf(answer);
+  socket.end(
+    `HTTP/1.1 ${status} ${REASONS[status] ?? ""}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  408: "Request Timeout",
+  431: "Request Header Fields Too Large",
+};
+
+function codeOf(code: string | undefined): keyof typeof ANSWERS {
+  if (code === "HPE_HEADER_OVERFLOW") return "headers-too-large";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request-timeout" : "invalid-request";
+}
+
+/** Whether every request of a connection is answered. */
+export function isAnswered(socket: Socket): boolean {
+  return (unanswered.get(socket)?.size ?? 0) === 0;
+}

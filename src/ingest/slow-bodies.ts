@@ -1,0 +1,52 @@
+/**
+ * Bodies that come so slowly that they only hold a connection and memory.
+ *
+ *   in the last window the body brought    result
+ *   at least the least rate                goes on, in a new window
+ *   less, and the window is over           stopped
+ *   less, and the window is not over       waits
+ */
+
+/** A body on its way. */
+export interface BodyOnItsWay {
+  /** So far. */
+  readonly bytes: number;
+  stop(): void;
+}
+
+interface Window {
+  sinceMs: number;
+  bytesBefore: number;
+}
+
+export interface SlowBodies {
+  begin(body: BodyOnItsWay, nowMs: number): void;
+  end(body: BodyOnItsWay): void;
+  /** To be called now and then. */
+  look(nowMs: number): void;
+}
+
+export function createSlowBodies(bytesPerSecondMin: number, windowMs: number): SlowBodies {
+  const windows = new Map<BodyOnItsWay, Window>();
+  return {
+    begin: (body, nowMs) => {
+      windows.set(body, { sinceMs: nowMs, bytesBefore: body.bytes });
+    },
+    end: (body) => {
+      windows.delete(body);
+    },
+    look: (nowMs) => {
+      for (const [body, window] of windows) {
+        const passedMs = nowMs - window.sinceMs;
+        if (passedMs < windowMs) continue;
+        if ((body.bytes - window.bytesBefore) * 1_000 < bytesPerSecondMin * passedMs) {
+          windows.delete(body);
+          body.stop();
+        } else {
+          window.sinceMs = nowMs;
+          window.bytesBefore = body.bytes;
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * Unpacks gzip, no further than a body may be.
+ *
+ *   the packed bytes                                result
+ *   say that they become more than is allowed       refused at once
+ *   say that they become little, and do             unpacked in one go
+ *   become more than they say, or much              unpacked in pieces, one body after the other,
+ *                                                   and looked at after the first pieces
+ *   become more than is allowed                     refused where they do
+ *
+ * In one go takes less time than handing them to a thread, for nearly all bodies. The limit is the smaller of
+ * two: that of a body, and a hundred times the packed bytes. Calls have ids and times of their own, so
+ * they shrink to no less than a fiftieth.
+ */
+
+import { constants, createGunzip, gunzipSync } from "node:zlib";
+
+import type { Code } from "./answer.ts";
+import type { InTurn } from "./in-turn.ts";
+import type { Hold } from "./limits.ts";
+
+export type Unpacked =
+  | { readonly kind: "body"; readonly bytes: Buffer }
+  | { readonly kind: "refused"; readonly code: Code; readonly detail: string | null };
+
+export interface Unpacking {
+  readonly maxBytes: number;
+  readonly hold: Hold;
+  /** Looks at the beginning of a large body; null: it may go on. */
+  readonly look: (beginning: Buffer) => Unpacked | null;
+  readonly inTurn: InTurn;
+}
+
+/** Up to here a body is unpacked in one go. */
+export const ONE_GO_BYTES = 131_072;
+const PIECE_BYTES = 65_536;
+/** They become at most 128 KiB. */
+const FIRST_PACKED_BYTES = 128;
+/** So much may be unpacked of any packed bytes; beyond it, so many times their size. */
+const ALWAYS_BYTES = ONE_GO_BYTES;
+const TIMES_MAX = 100;
+/** More cannot come of packed bytes. A body that states more is cut short or damaged. */
+const DEFLATE_TIMES_MAX = 1_032;
+
+export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpacked> {
+  const { hold, look, inTurn } = unpacking;
+  const maxBytes = Math.min(unpacking.maxBytes, Math.max(ALWAYS_BYTES, TIMES_MAX * packed.length));
+  // Of the last of several parts; the size of the others is found out.
+  const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4);
+  if (said > DEFLATE_TIMES_MAX * packed.length) return refused("invalid-gzip");
+  if (said > maxBytes) return refused("body-too-large");
+  const atOnce = said <= ONE_GO_BYTES ? inOneGo(packed, said, hold) : "more";
+  if (atOnce === "damaged") return refused("invalid-gzip");
+  const early = atOnce === "more" ? lookAtFirst(packed, look) : null;
+  if (early !== null) return early;
+  const unpacked =
+    atOnce === "more" ? await inTurn(() => inPieces(packed, maxBytes, unpacking)) : atOnce;
+  if (unpacked.kind === "body") hold.shrink(packed.length);
+  return unpacked;
+}
+
+/** "more": it becomes more than it says. */
+function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | "damaged" {
+  const chunkSize = Math.max(1_024, said + 1);
+  try {
+    const bytes = gunzipSync(packed, { maxOutputLength: Math.max(1, said), chunkSize });
+    return hold.grow(bytes.length) ? { kind: "body", bytes } : refused("overloaded");
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    return code === "ERR_BUFFER_TOO_LARGE" ? "more" : "damaged";
+  }
+}
+
+/** Much comes of little only where it is all alike: it is looked at before a thread has to do it. */
+function lookAtFirst(packed: Buffer, look: Unpacking["look"]): Unpacked | null {
+  const first = packed.subarray(0, FIRST_PACKED_BYTES);
+  try {
+    return look(gunzipSync(first, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: PIECE_BYTES }));
+  } catch {
+    // Damaged: that is found out again.
+    return null;
+  }
+}
+
+function inPieces(packed: Buffer, maxBytes: number, { hold, look }: Unpacking): Promise<Unpacked> {
+  return new Promise((resolve) => {
+    const gunzip = createGunzip({ chunkSize: PIECE_BYTES });
+    const pieces: Buffer[] = [];
+    let size = 0;
+    const end = (unpacked: Unpacked) => {
+      resolve(unpacked);
+      gunzip.destroy();
+    };
+    gunzip.on("data", (piece: Buffer) => {
+      size += piece.length;
+      if (size > maxBytes) return end(refused("body-too-large"));
+      if (!hold.grow(piece.length)) return end(refused("overloaded"));
+      pieces.push(piece);
+      const isSeen = size - piece.length >= PIECE_BYTES;
+      const seen = isSeen || size < PIECE_BYTES ? null : look(Buffer.concat(pieces, size));
+      if (seen !== null) end(seen);
+    });
+    gunzip.on("error", () => end(refused("invalid-gzip")));
+    gunzip.on("end", () => end({ kind: "body", bytes: Buffer.concat(pieces, size) }));
+    gunzip.end(packed);
+  });
+}
+
+export function refused(code: Code, detail: string | null = null) {
+  return { kind: "refused", code, detail } as const;
+}

@@ -1,0 +1,144 @@
+/**
+ * Runs admin calls one after the other, each with a time limit.
+ *
+ * kafkajs' admin client hangs on requests that run side by side and stays broken once a topic it
+ * has seen is deleted. So a client that failed is dropped, and if it was not new the call is made
+ * once more with a new one: every call must do no harm when it is made twice. Likewise while a
+ * partition moves to another leader, for a few seconds.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { DriverAdmin } from "../kafkajs/client.ts";
+import type { BrokerPool } from "../kafkajs/internals.ts";
+import { ClosedError } from "../port.ts";
+import { Brokers } from "./brokers.ts";
+import type { Client, Clients } from "./connection.ts";
+import { errorSentence, errorTypes } from "./kafka-error.ts";
+
+const CALL_LIMIT_MS = 30_000;
+/** An unused client is closed after this time. */
+const IDLE_LIMIT_MS = 10_000;
+/** Of kafkajs' steps; callers decide about longer outages. */
+const RETRIES = 3;
+const ELECTING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"];
+const ELECTION_LIMIT_MS = 5_000;
+const ELECTION_STEP_MS = 500;
+
+export interface AdminClient {
+  readonly admin: DriverAdmin;
+  /** Connected, for requests that kafkajs' admin lacks. */
+  readonly pool: BrokerPool;
+  /** Connects when it is used, for requests to a certain broker. */
+  readonly brokers: Brokers;
+}
+
+interface Open extends AdminClient {
+  readonly client: Client;
+  isNew: boolean;
+}
+
+export class AdminSession {
+  readonly #clients: Clients;
+  readonly #limitMs: number;
+  readonly #electionStepMs: number;
+  #open: Open | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(clients: Clients, limitMs = CALL_LIMIT_MS, electionStepMs = ELECTION_STEP_MS) {
+    this.#clients = clients;
+    this.#limitMs = limitMs;
+    this.#electionStepMs = electionStepMs;
+  }
+
+  /** Runs `act` after the calls before it. */
+  call<Result>(name: string, act: (client: AdminClient) => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(async () => {
+      if (this.#closed) throw new ClosedError(`admin.${name}: the Kafka client is closed`);
+      clearTimeout(this.#idle);
+      try {
+        return await this.#attempt(name, act);
+      } finally {
+        this.#idle = setTimeout(() => this.#drop(), IDLE_LIMIT_MS).unref();
+      }
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Ends a call under way with an error. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+    await this.#last;
+  }
+
+  async #attempt<Result>(
+    name: string,
+    act: (client: AdminClient) => Promise<Result>,
+  ): Promise<Result> {
+    const untilMs = performance.now() + ELECTION_LIMIT_MS;
+    for (;;) {
+      const open = this.#open ?? this.#create();
+      const { isNew } = open;
+      open.isNew = false;
+      try {
+        return await this.#withLimit(async () => {
+          if (isNew) await Promise.all([open.admin.connect(), open.pool.connect()]);
+          return await act(open);
+        });
+      } catch (cause) {
+        this.#drop();
+        if (!isNew && !this.#closed) continue;
+        if (isElecting(cause) && performance.now() < untilMs) {
+          await sleep(this.#electionStepMs);
+          if (!this.#closed) continue;
+        }
+        throw new Error(`admin.${name}: ${errorSentence(cause)}`, { cause });
+      }
+    }
+  }
+
+  #create(): Open {
+    const client = this.#clients.create(RETRIES);
+    this.#open = {
+      client,
+      admin: client.admin(),
+      pool: client.brokerPool(),
+      brokers: new Brokers(client),
+      isNew: true,
+    };
+    return this.#open;
+  }
+
+  #drop(): void {
+    clearTimeout(this.#idle);
+    const open = this.#open;
+    this.#open = null;
+    if (open === null) return;
+    // Only to let kafkajs clear its timers; the sockets are gone at once.
+    for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
+    open.brokers.close();
+    open.client.destroy();
+  }
+
+  async #withLimit<Result>(act: () => Promise<Result>): Promise<Result> {
+    const ended = new AbortController();
+    const limit = sleep(this.#limitMs, undefined, { signal: ended.signal }).then(() => {
+      throw new Error(`no answer within ${this.#limitMs} ms`);
+    });
+    try {
+      return await Promise.race([act(), limit]);
+    } finally {
+      limit.catch(() => undefined);
+      ended.abort();
+    }
+  }
+}
+
+function isElecting(cause: unknown): boolean {
+  const types = errorTypes(cause);
+  return ELECTING.some((type) => types.has(type));
+}

@@ -1,0 +1,205 @@
+/** The admin part of the port: the requests. `admin-session.ts` makes them, one at a time. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type {
+  Admin,
+  CommittedOffset,
+  PartitionOffset,
+  PartitionOffsets,
+  TopicSpec,
+  TopicState,
+} from "../port.ts";
+import { type AdminClient, AdminSession } from "./admin-session.ts";
+import { commitOffsets } from "./commit-offsets.ts";
+import type { Clients } from "./connection.ts";
+import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
+import { errorTypes } from "./kafka-error.ts";
+import { fetchMetadata, isUsable } from "./topic-metadata.ts";
+
+const TOPIC = 2;
+const BROKER = 4;
+/** Topics of one request, so that none gets too large or slow. */
+const TOPICS_MAX = 100;
+const BROKER_LIMIT_MS = 15_000;
+const USABLE_POLL_MS = 50;
+
+export class KafkaAdmin implements Admin {
+  readonly #session: AdminSession;
+
+  constructor(clients: Clients) {
+    this.#session = new AdminSession(clients);
+  }
+
+  topics(): Promise<readonly string[]> {
+    return this.#session.call("topics", topicNames);
+  }
+
+  describe(names: readonly string[], configKeys: readonly string[]): Promise<TopicState[]> {
+    return this.#session.call("describe", async (client) => {
+      const states: TopicState[] = [];
+      for (const some of chunks(names)) states.push(...(await describe(client, some, configKeys)));
+      return states;
+    });
+  }
+
+  create(topics: readonly TopicSpec[]): Promise<void> {
+    return this.#session.call("create", async (client) => {
+      const existing = new Set(await topicNames(client));
+      const missing = topics.filter(({ name }) => !existing.has(name));
+      for (const some of chunks(missing)) await create(client, some);
+      for (const some of chunks(topics)) {
+        const names = some.map(({ name }) => name);
+        while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
+      }
+    });
+  }
+
+  alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void> {
+    return this.#session.call("alterConfig", ({ pool }) =>
+      incrementalAlterConfigs(pool.seedBroker, topic, config),
+    );
+  }
+
+  deleteTopics(names: readonly string[]): Promise<void> {
+    return this.#session.call("deleteTopics", async (client) => {
+      const existing = new Set(await topicNames(client));
+      const topics = names.filter((name) => existing.has(name));
+      if (topics.length > 0) await client.admin.deleteTopics({ topics, timeout: BROKER_LIMIT_MS });
+    });
+  }
+
+  offsets(topic: string): Promise<readonly PartitionOffsets[]> {
+    return this.#session.call("offsets", async ({ admin }) => {
+      const offsets = await admin.fetchTopicOffsets(topic);
+      return offsets
+        .map(({ partition, low, high }) => ({ partition, first: Number(low), end: Number(high) }))
+        .sort((one, other) => one.partition - other.partition);
+    });
+  }
+
+  offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
+    return this.#session.call("offsetsAt", async ({ admin }) => {
+      const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, atMs);
+      return offsets
+        .map(({ partition, offset }) => ({ partition, offset: Number(offset) }))
+        .sort((one, other) => one.partition - other.partition);
+    });
+  }
+
+  committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
+    return this.#session.call("committed", async ({ admin }) => {
+      const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      return (offsets?.partitions ?? [])
+        .map(({ partition, offset, metadata }) => ({
+          partition,
+          offset: Number(offset),
+          metadata: metadata ?? "",
+        }))
+        .filter(({ offset }) => offset >= 0)
+        .sort((one, other) => one.partition - other.partition);
+    });
+  }
+
+  commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
+    return this.#session.call("commit", ({ brokers }) =>
+      commitOffsets(brokers, groupId, topic, offsets),
+    );
+  }
+
+  deleteGroup(groupId: string): Promise<void> {
+    return this.#session.call("deleteGroup", async ({ admin }) => {
+      await unless("GROUP_ID_NOT_FOUND", admin.deleteGroups([groupId]));
+    });
+  }
+
+  brokerSetting(key: string): Promise<string | null> {
+    return this.#session.call("brokerSetting", async ({ admin, pool }) => {
+      const { brokers } = await fetchMetadata(pool.seedBroker, null);
+      const described = await unless(
+        "CLUSTER_AUTHORIZATION_FAILED",
+        admin.describeConfigs({
+          includeSynonyms: false,
+          resources: [{ type: BROKER, name: `${brokers[0]?.nodeId ?? 0}`, configNames: [key] }],
+        }),
+      );
+      const entries = described?.resources[0]?.configEntries ?? [];
+      return entries.find(({ configName }) => configName === key)?.configValue ?? null;
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}
+
+async function topicNames({ pool }: AdminClient): Promise<string[]> {
+  const { topicMetadata } = await fetchMetadata(pool.seedBroker, null);
+  return topicMetadata.map(({ topic }) => topic);
+}
+
+async function describe(
+  { admin, pool }: AdminClient,
+  names: readonly string[],
+  configNames: readonly string[],
+): Promise<TopicState[]> {
+  const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
+  const existing = topicMetadata.filter(({ topicErrorCode }) => topicErrorCode === 0);
+  const configs = new Map<string, Record<string, string>>();
+  if (configNames.length > 0 && existing.length > 0) {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: existing.map(({ topic }) => ({
+        type: TOPIC,
+        name: topic,
+        configNames: [...configNames],
+      })),
+    });
+    for (const { resourceName, configEntries } of resources) {
+      const entries = configEntries.map(({ configName, configValue }) => [configName, configValue]);
+      configs.set(resourceName, Object.fromEntries(entries) as Record<string, string>);
+    }
+  }
+  return existing.map(({ topic, partitionMetadata }) => ({
+    name: topic,
+    partitions: partitionMetadata.length,
+    replicationFactor: partitionMetadata[0]?.replicas.length ?? 0,
+    config: configs.get(topic) ?? {},
+  }));
+}
+
+async function create({ admin }: AdminClient, specs: readonly TopicSpec[]): Promise<void> {
+  const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
+    topic: name,
+    numPartitions: partitions,
+    replicationFactor: replicationFactor ?? -1,
+    configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+  }));
+  // Somebody else may have created some of them in the meantime: kafkajs takes that well.
+  await unless(
+    "TOPIC_ALREADY_EXISTS",
+    admin.createTopics({ topics, waitForLeaders: false, timeout: BROKER_LIMIT_MS }),
+  );
+}
+
+async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {
+  const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
+  return topicMetadata.every(isUsable);
+}
+
+/** The result of `call`, or null when it failed for this reason and no other. */
+async function unless<Result>(type: string, call: Promise<Result>): Promise<Result | null> {
+  try {
+    return await call;
+  } catch (error) {
+    const types = errorTypes(error);
+    if (types.size === 1 && types.has(type)) return null;
+    throw error;
+  }
+}
+
+function chunks<Item>(items: readonly Item[]): Item[][] {
+  const count = Math.ceil(items.length / TOPICS_MAX);
+  return Array.from({ length: count }, (_, index) =>
+    items.slice(index * TOPICS_MAX, (index + 1) * TOPICS_MAX),
+  );
+}

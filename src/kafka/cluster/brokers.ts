@@ -1,0 +1,122 @@
+/** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
+
+import { type Broker, type BrokerPool, request } from "../kafkajs/internals.ts";
+import type { ProduceRequest } from "../wire/encode-produce.ts";
+import type { Client } from "./connection.ts";
+import { protocolError } from "./kafka-error.ts";
+import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface CoordinatorResponse {
+  readonly errorCode: number;
+  readonly coordinator: Address & { readonly nodeId: number };
+}
+
+export interface ProduceResponse {
+  readonly topics: readonly {
+    readonly topicName: string;
+    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
+  }[];
+}
+
+const GROUP = 0;
+
+export class Brokers {
+  readonly #pool: BrokerPool;
+  readonly #addresses = new Map<number, Address>();
+  readonly #brokers = new Map<number, Broker>();
+
+  constructor(client: Client) {
+    this.#pool = client.brokerPool();
+  }
+
+  /** Brokers known so far. */
+  get count(): number {
+    return this.#addresses.size;
+  }
+
+  /** Asks any broker. Also learns where the brokers are. */
+  async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
+    const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
+    for (const broker of metadata.brokers) this.#learn(broker);
+    return metadata;
+  }
+
+  /** A producer id for idempotence. */
+  initProducerId(): Promise<{
+    readonly errorCode: number;
+    readonly producerId: string;
+    readonly producerEpoch: number;
+  }> {
+    return this.#any((broker) =>
+      request(broker, "InitProducerId", { transactionalId: null, transactionTimeout: 60_000 }),
+    );
+  }
+
+  /** The broker that coordinates the group, connected. Throws when there is none at the moment. */
+  async coordinator(groupId: string): Promise<Broker> {
+    const { errorCode, coordinator } = await this.#any((broker) =>
+      request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
+    );
+    if (errorCode !== 0) throw protocolError(errorCode);
+    this.#learn(coordinator);
+    return this.leader(coordinator.nodeId);
+  }
+
+  /** The broker, connected. Throws when it cannot be reached. */
+  async leader(nodeId: number): Promise<Broker> {
+    const known = this.#brokers.get(nodeId);
+    if (known?.isConnected()) return known;
+    const address = this.#addresses.get(nodeId);
+    if (address === undefined) throw new Error(`broker ${nodeId} is not known`);
+    const broker =
+      known ??
+      this.#pool.createBroker({
+        logger: this.#pool.rootLogger,
+        versions: this.#pool.versions,
+        connectionPool: await this.#pool.connectionPoolBuilder.build(address),
+        nodeId,
+      });
+    this.#brokers.set(nodeId, broker);
+    await broker.connect();
+    return broker;
+  }
+
+  /** Errors of single partitions stand in the answer. Throws when there is no answer. */
+  produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
+    return request(broker, "Produce", batches);
+  }
+
+  /** After a failure: the next request gets a new connection. */
+  drop(nodeId: number): void {
+    const broker = this.#brokers.get(nodeId);
+    this.#brokers.delete(nodeId);
+    broker?.disconnect().catch(() => undefined);
+  }
+
+  close(): void {
+    for (const nodeId of this.#brokers.keys()) this.drop(nodeId);
+    this.#pool.disconnect().catch(() => undefined);
+  }
+
+  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
+    const known = this.#addresses.get(nodeId);
+    if (known !== undefined && known.host === host && known.port === port) return;
+    this.#addresses.set(nodeId, { host, port });
+    this.drop(nodeId);
+  }
+
+  async #any<Result>(ask: (broker: Broker) => Promise<Result>): Promise<Result> {
+    await this.#pool.connect();
+    try {
+      return await ask(this.#pool.seedBroker);
+    } catch (error) {
+      await this.#pool.createSeedBroker();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Makes the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
+ *
+ * Each consumer gets a client of its own: kafkajs keeps committed offsets by group in the client,
+ * so that two members of a group would share and spoil them. A client's sockets are known here,
+ * because kafkajs waits for open requests before it closes a connection, and a fetch or a broker
+ * that hangs would keep a stop waiting.
+ */
+
+import net from "node:net";
+import tls from "node:tls";
+
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import {
+  CONNECTION_LIMIT_MS,
+  createClient,
+  type DriverClient,
+  type SaslOptions,
+  type SocketRequest,
+} from "../kafkajs/client.ts";
+import type { KafkaConnection, KafkaSasl } from "../port.ts";
+import { tokenSource } from "./oauth-token.ts";
+import { OutageLog } from "./outage-log.ts";
+
+const KEEP_ALIVE_DELAY_MS = 60_000;
+
+export interface Client extends DriverClient {
+  /** Drops all connections at once; later ones fail. */
+  destroy(): void;
+}
+
+/** One for each `createKafka`: what its clients share. */
+export class Clients {
+  readonly connection: KafkaConnection;
+  readonly outages: OutageLog;
+  readonly #log: Log;
+  readonly #sasl: SaslOptions | undefined;
+
+  constructor(connection: KafkaConnection, log: Log, clock: Clock = systemClock) {
+    this.connection = connection;
+    this.#log = log;
+    this.outages = new OutageLog(log, clock);
+    this.#sasl = connection.sasl === null ? undefined : saslOptions(connection.sasl, clock);
+  }
+
+  /** @param retries of each step in the driver, by default enough to sit out a broker's restart. */
+  create(retries?: number): Client {
+    const { brokers, clientId } = this.connection;
+    const sockets = new Sockets(this.outages);
+    const client = createClient({
+      brokers,
+      clientId,
+      tls: tlsOptions(this.connection),
+      sasl: this.#sasl,
+      retries,
+      openSocket: sockets.create,
+      isDebug: this.#log.isLevelEnabled("debug"),
+      onLog: this.outages.client,
+    });
+    return { ...client, destroy: () => sockets.destroy() };
+  }
+}
+
+function tlsOptions({ tls: options }: KafkaConnection): tls.ConnectionOptions | undefined {
+  if (options === null) return undefined;
+  const { ca, cert, key } = options;
+  return {
+    ...(ca === null ? {} : { ca: [ca] }),
+    ...(cert === null ? {} : { cert }),
+    ...(key === null ? {} : { key }),
+    // Verification cannot be switched off, not by NODE_TLS_REJECT_UNAUTHORIZED either.
+    rejectUnauthorized: true,
+  };
+}
+
+function saslOptions(sasl: KafkaSasl, clock: Clock): SaslOptions {
+  if (sasl.mechanism !== "oauthbearer") {
+    const { mechanism, username, password } = sasl;
+    return { mechanism, username, password };
+  }
+  const token = tokenSource(sasl, clock);
+  return {
+    mechanism: "oauthbearer",
+    oauthBearerProvider: async () => ({ value: await token() }),
+  };
+}
+
+class Sockets {
+  readonly #outages: OutageLog;
+  readonly #open = new Set<net.Socket>();
+  #destroyed = false;
+
+  constructor(outages: OutageLog) {
+    this.#outages = outages;
+  }
+
+  readonly create = ({ host, port, ssl, onConnect }: SocketRequest): net.Socket => {
+    const broker = `${host}:${port}`;
+    let isConnected = false;
+    const connected = (): void => {
+      isConnected = true;
+      clearTimeout(silent);
+      this.#outages.connected(broker);
+      onConnect();
+    };
+    const name = net.isIP(host) === 0 ? { servername: host } : {};
+    const socket = ssl
+      ? tls.connect({ host, port, ...name, ...ssl }, connected)
+      : net.connect({ host, port }, connected);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
+    this.#open.add(socket);
+    const failed = (error: Error): void => {
+      if (!isConnected && !this.#destroyed) this.#outages.connectionFailed(broker, error);
+    };
+    const silent = setTimeout(failed, CONNECTION_LIMIT_MS, new Error("no answer"));
+    socket.on("error", failed);
+    socket.on("close", () => {
+      clearTimeout(silent);
+      this.#open.delete(socket);
+    });
+    // kafkajs attaches its listeners after this returns, so the error must not come before.
+    if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));
+    return socket;
+  };
+
+  destroy(): void {
+    this.#destroyed = true;
+    for (const socket of this.#open) socket.destroy(new Error("the client is closed"));
+  }
+}

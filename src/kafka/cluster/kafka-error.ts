@@ -1,0 +1,119 @@
+/** Tells what kind of trouble an error is. kafkajs nests errors, and its classes tell little. */
+
+import { createErrorFromCode } from "../kafkajs/internals.ts";
+
+/** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
+export function errorType(code: number): string {
+  return createErrorFromCode(code).type;
+}
+
+export function errorText(code: number): string {
+  return createErrorFromCode(code).message;
+}
+
+/** The error of a code. Its `type` is Kafka's name of it, so that `troubleOf` knows it. */
+export function protocolError(code: number): Error & { readonly type: string } {
+  return createErrorFromCode(code);
+}
+
+/** Kafka's names of all errors in the chain of causes, such as `UNKNOWN_TOPIC_OR_PARTITION`. */
+export function errorTypes(error: unknown): Set<string> {
+  const types = new Set<string>();
+  for (const { type } of chain(error)) if (typeof type === "string") types.add(type);
+  return types;
+}
+
+/** One sentence, with what kafkajs keeps in lists: a topic that could not be created, for example. */
+export function errorSentence(error: unknown): string {
+  const { message, errors } = error as { readonly message?: unknown; readonly errors?: unknown };
+  if (!Array.isArray(errors) || errors.length === 0) return `${message}`;
+  const parts = errors.map((each: { readonly topic?: unknown; readonly message?: unknown }) =>
+    each.topic === undefined ? `${each.message}` : `${each.topic}: ${each.message}`,
+  );
+  return `${message}: ${parts.join("; ")}`;
+}
+
+export type Trouble =
+  /** Goes away by itself: brokers unreachable, restarting, electing, or slow; no token. */
+  | "outage"
+  /** Another member came or went, or this one was away for too long. */
+  | "rebalance"
+  /** Stays until somebody changes something. */
+  | "fatal"
+  /** Anything else, such as kafkajs stumbling over its own state. */
+  | "unknown";
+
+const REBALANCE = new Set([
+  "REBALANCE_IN_PROGRESS",
+  "NOT_COORDINATOR_FOR_GROUP",
+  "ILLEGAL_GENERATION",
+  "UNKNOWN_MEMBER_ID",
+]);
+const FATAL_TYPES = new Set([
+  "UNKNOWN_TOPIC_OR_PARTITION",
+  "INVALID_TOPIC_EXCEPTION",
+  "TOPIC_AUTHORIZATION_FAILED",
+  "GROUP_AUTHORIZATION_FAILED",
+  "CLUSTER_AUTHORIZATION_FAILED",
+  "SASL_AUTHENTICATION_FAILED",
+  "UNSUPPORTED_SASL_MECHANISM",
+  "UNSUPPORTED_VERSION",
+  "INVALID_GROUP_ID",
+  "INVALID_SESSION_TIMEOUT",
+  "INCONSISTENT_GROUP_PROTOCOL",
+  "GROUP_MAX_SIZE_REACHED",
+  "FENCED_INSTANCE_ID",
+]);
+const FATAL_NAMES = new Set([
+  "KafkaJSSASLAuthenticationError",
+  "KafkaJSServerDoesNotSupportApiKey",
+  "KafkaJSNotImplemented",
+  "KafkaJSUnsupportedMagicByteInMessageSet",
+  "DamagedBatchError",
+]);
+const OUTAGE_NAMES = new Set([
+  "TokenError",
+  "KafkaJSConnectionError",
+  "KafkaJSConnectionClosedError",
+  "KafkaJSRequestTimeoutError",
+  // Not retriable for kafkajs, although each means that brokers did not answer in time.
+  "KafkaJSLockTimeout",
+  "KafkaJSTimeout",
+  "KafkaJSGroupCoordinatorNotFound",
+  "KafkaJSBrokerNotFound",
+  "KafkaJSNoBrokerAvailableError",
+  "KafkaJSMetadataNotLoaded",
+  "KafkaJSTopicMetadataNotLoaded",
+]);
+
+export function troubleOf(error: unknown): Trouble {
+  let trouble: Trouble = "unknown";
+  for (const { name, type, retriable } of chain(error)) {
+    if (typeof type === "string" && REBALANCE.has(type)) return "rebalance";
+    if (typeof type === "string" && FATAL_TYPES.has(type)) return "fatal";
+    if (typeof name === "string" && FATAL_NAMES.has(name)) return "fatal";
+    if (typeof name === "string" && OUTAGE_NAMES.has(name)) return "outage";
+    // A protocol error that Kafka calls retriable, such as LEADER_NOT_AVAILABLE.
+    if (typeof type === "string" && retriable === true) trouble = "outage";
+  }
+  return trouble;
+}
+
+interface ErrorParts {
+  readonly name?: unknown;
+  readonly type?: unknown;
+  readonly retriable?: unknown;
+}
+
+/** The error, its causes, and what kafkajs keeps in lists. */
+function chain(error: unknown, depth = 0): ErrorParts[] {
+  if (typeof error !== "object" || error === null || depth > 10) return [];
+  const { cause, errors, groups } = error as {
+    readonly cause?: unknown;
+    readonly errors?: unknown;
+    readonly groups?: unknown;
+  };
+  const lists = [errors, groups].flatMap((list) => (Array.isArray(list) ? list : []));
+  const inner = lists.flatMap((item) => [item, (item as { error?: unknown }).error]);
+  return [error, ...[cause, ...inner].flatMap((item) => chain(item, depth + 1))];
+}

@@ -1,0 +1,77 @@
+/**
+ * Tokens for SASL oauthbearer by the client credentials grant (RFC 6749 section 4.4), shared by
+ * all connections and fetched again after four fifths of their life.
+ */
+
+import type { Clock } from "../../runtime/clock.ts";
+import type { KafkaSasl } from "../port.ts";
+
+type OauthSasl = Extract<KafkaSasl, { readonly mechanism: "oauthbearer" }>;
+
+/** The token endpoint's fault. Counts as an outage: it is asked again until it answers. */
+export class TokenError extends Error {
+  override readonly name = "TokenError";
+  /** Read by kafkajs. */
+  readonly retriable = true;
+}
+
+const REQUEST_LIMIT_MS = 8_000;
+/** For responses without `expires_in`. */
+const LIFE_DEFAULT_S = 300;
+
+/** Gives a valid token, by a request only when the last one is used up. Throws `TokenError`. */
+export function tokenSource(
+  sasl: OauthSasl,
+  clock: Clock,
+  request: typeof fetch = fetch,
+): () => Promise<string> {
+  let current: { readonly token: string; readonly renewAtMs: number } | null = null;
+  let underWay: Promise<string> | null = null;
+  const renew = async (): Promise<string> => {
+    const { token, lifeS } = await fetchToken(sasl, request);
+    current = { token, renewAtMs: clock.nowMs() + lifeS * 800 };
+    return token;
+  };
+  return () => {
+    if (current !== null && clock.nowMs() < current.renewAtMs) {
+      return Promise.resolve(current.token);
+    }
+    underWay ??= renew().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+async function fetchToken(
+  sasl: OauthSasl,
+  request: typeof fetch,
+): Promise<{ readonly token: string; readonly lifeS: number }> {
+  const form = new URLSearchParams({ grant_type: "client_credentials" });
+  if (sasl.scope !== null) form.set("scope", sasl.scope);
+  // Only the host is told: a path or query may hold a password.
+  const host = new URL(sasl.tokenUrl).origin;
+  const credentials = [sasl.clientId, sasl.clientSecret].map(encodeURIComponent).join(":");
+  let status: number;
+  let body: unknown;
+  try {
+    const response = await request(sasl.tokenUrl, {
+      method: "POST",
+      headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` },
+      body: form,
+      signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
+    });
+    status = response.status;
+    body = await response.json().catch(() => null);
+  } catch (cause) {
+    throw new TokenError(`No token from ${host}: ${cause}`, { cause });
+  }
+  const { access_token: token, expires_in: lifeS } = (body ?? {}) as Record<string, unknown>;
+  if (status !== 200 || typeof token !== "string" || token === "") {
+    // The body is not quoted: it may hold a token.
+    throw new TokenError(
+      `No token from ${host}: status ${status}${status === 200 ? " without access_token" : ""}. Check tokenUrl, clientId, clientSecret and scope.`,
+    );
+  }
+  return { token, lifeS: typeof lifeS === "number" && lifeS > 0 ? lifeS : LIFE_DEFAULT_S };
+}

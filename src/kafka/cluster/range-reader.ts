@@ -1,0 +1,199 @@
+/**
+ * Reads parts of partitions without a group: each step asks the partition's leader.
+ *
+ *   the answer                                     then
+ *   batches                                        their records; on behind the last batch
+ *   nothing                                        the same again: an open transaction, or a quota
+ *   the offset is below the first one              on at the first one
+ *   the offset is behind the end                   done: what was wanted is gone
+ *   the topic is gone, no right, a damaged batch   throws
+ *   any other error, no connection                 the leader is looked up again; 30 s without an
+ *                                                  answer: throws
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { type Broker, request } from "../kafkajs/internals.ts";
+import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
+import { damagedBatchOf } from "../wire/damaged-batch.ts";
+import { endOfBatches } from "../wire/decode-records.ts";
+import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
+import { withoutAborted } from "../wire/without-aborted.ts";
+import { Brokers } from "./brokers.ts";
+import type { Client, Clients } from "./connection.ts";
+import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
+import { retryDelayMs } from "./retry-delay.ts";
+
+const GIVE_UP_AFTER_MS = 30_000;
+/** There is something to read, so the answer comes at once; else it is an open transaction. */
+const WAIT_MAX_MS = 250;
+const EARLIEST = -2;
+/** A batch is always whole. The one behind it tells where it ends. */
+const DAMAGED_FETCH_BYTES = 1_024 * 1_024;
+
+type Message = (FetchedRecord | OldMessage) & { readonly isControlRecord?: boolean };
+
+interface FetchedPartition {
+  readonly errorCode: number;
+  readonly abortedTransactions?: readonly { producerId: string; firstOffset: string }[];
+  readonly messages: Message[];
+}
+
+interface FetchResponse {
+  readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
+}
+
+interface ListOffsetsResponse {
+  readonly responses: readonly {
+    readonly partitions: readonly { readonly errorCode: number; readonly offset: string }[];
+  }[];
+}
+
+interface Step {
+  readonly records: readonly IncomingRecord[];
+  /** Where to go on; null: there is nothing more. */
+  readonly next: number | null;
+}
+
+export class RangeReader {
+  readonly #clients: Clients;
+  #open: { readonly client: Client; readonly brokers: Brokers } | null = null;
+  #isClosed = false;
+  /** Node ids by topic, then by partition. */
+  readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
+
+  constructor(clients: Clients) {
+    this.#clients = clients;
+  }
+
+  async *read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+    const { to, signal } = range;
+    let position: number | null = range.from;
+    while (position !== null && position < to && !signal.aborted) {
+      const step: Step = await this.#step(range, position);
+      position = step.next;
+      if (step.records.length > 0) yield step.records;
+    }
+  }
+
+  async damageAt(
+    place: PartitionOffset & { readonly topic: string },
+  ): Promise<DamagedBatch | null> {
+    const { topic, partition, offset } = place;
+    const signal = new AbortController().signal;
+    const range = { topic, partition, from: offset, to: Number.POSITIVE_INFINITY, signal };
+    try {
+      await this.#step({ ...range, maxBytes: DAMAGED_FETCH_BYTES }, offset);
+      return null;
+    } catch (error) {
+      const damaged = damagedBatchOf(error);
+      if (damaged === null) throw error;
+      return damaged;
+    }
+  }
+
+  /** Reads under way end with an error. */
+  close(): void {
+    this.#isClosed = true;
+    this.#open?.brokers.close();
+    this.#open?.client.destroy();
+    this.#open = null;
+  }
+
+  /** Tries until it succeeds or gives up. */
+  async #step(range: ReadRange, position: number): Promise<Step> {
+    const { topic, partition, signal } = range;
+    const untilMs = Date.now() + GIVE_UP_AFTER_MS;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await this.#fetch(range, position);
+      } catch (cause) {
+        if (this.#isClosed) throw new ClosedError(`reading ${topic}: the Kafka client is closed`);
+        this.#leaders.delete(topic);
+        const isOver = Date.now() >= untilMs || troubleOf(cause) === "fatal";
+        if (isOver && !signal.aborted) {
+          const where = `partition ${partition} of ${topic} at offset ${position}`;
+          throw new Error(`cannot read ${where}: ${(cause as Error).message}`, { cause });
+        }
+        await sleep(retryDelayMs(failures), undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) return { records: [], next: null };
+      }
+    }
+  }
+
+  async #fetch(range: ReadRange, position: number): Promise<Step> {
+    const { topic, partition, to, maxBytes } = range;
+    const broker = await this.#leader(topic, partition);
+    const policy = { recordMaxBytes: this.#clients.connection.recordMaxBytes(topic) };
+    const asked = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
+    const { responses } = await request<FetchResponse>(broker, "Fetch", {
+      maxWaitTime: WAIT_MAX_MS,
+      minBytes: 1,
+      maxBytes: maxBytes,
+      topics: [{ topic, partitions: [asked] }],
+      rackId: "",
+    });
+    const fetched = responses[0]?.partitions[0];
+    if (fetched === undefined) return { records: [], next: position };
+    if (fetched.errorCode !== 0) {
+      const error = protocolError(fetched.errorCode);
+      if (!errorTypes(error).has("OFFSET_OUT_OF_RANGE")) throw error;
+      return { records: [], next: await first(broker, topic, partition, position) };
+    }
+    const { messages } = fetched;
+    const records = visible(fetched)
+      .map((message) => recordOf(topic, partition, message))
+      .filter(({ offset }) => offset >= position && offset < to);
+    const last = messages.at(-1);
+    const behind = endOfBatches(messages) ?? (last === undefined ? 0 : Number(last.offset) + 1);
+    return { records, next: Math.max(position, behind) };
+  }
+
+  async #leader(topic: string, partition: number): Promise<Broker> {
+    const { brokers } = this.#connection();
+    let leaders = this.#leaders.get(topic);
+    if (leaders === undefined) {
+      const [metadata] = (await brokers.metadata([topic])).topicMetadata;
+      const code = metadata?.topicErrorCode ?? 0;
+      if (code !== 0) throw protocolError(code);
+      const partitions = metadata?.partitionMetadata ?? [];
+      leaders = new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader]));
+      this.#leaders.set(topic, leaders);
+    }
+    const nodeId = leaders.get(partition);
+    if (nodeId === undefined || nodeId < 0) {
+      throw new Error(`partition ${partition} of ${topic} has no leader at the moment`);
+    }
+    return brokers.leader(nodeId);
+  }
+
+  #connection(): { readonly brokers: Brokers } {
+    if (this.#isClosed) throw new ClosedError("the Kafka client is closed");
+    if (this.#open === null) {
+      const client = this.#clients.create();
+      this.#open = { client, brokers: new Brokers(client) };
+    }
+    return this.#open;
+  }
+}
+
+/** The partition's first offset when that is above `position`, else null. */
+async function first(
+  broker: Broker,
+  topic: string,
+  partition: number,
+  position: number,
+): Promise<number | null> {
+  const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
+    topics: [{ topic, partitions: [{ partition, timestamp: `${EARLIEST}` }] }],
+  });
+  const found = responses[0]?.partitions[0];
+  if (found === undefined || found.errorCode !== 0) throw protocolError(found?.errorCode ?? -1);
+  return Number(found.offset) > position ? Number(found.offset) : null;
+}
+
+function visible({ messages, abortedTransactions }: FetchedPartition): readonly Message[] {
+  const kept = withoutAborted({ messages, abortedTransactions: abortedTransactions ?? null });
+  return kept.filter(({ isControlRecord }) => isControlRecord !== true);
+}

@@ -1,0 +1,187 @@
+/**
+ * Hands fetched records over as there is room, and stops fetching when there is none.
+ *
+ *   whenFull   while something fetched is not handed over     again when
+ *   hold       no partition is fetched                        all of it is handed over
+ *   ... of a   only that partition is not fetched             and half of what is allowed is free
+ *   passing topic
+ *   pause      its partition is not fetched                   and half of what is allowed is free
+ *
+ * While `hold` holds a broker's fetch loop, the passing topics that it leads are looked at now and then:
+ *
+ *   since the last look         the next look is          and the broker may wait
+ *   something was finished      250 ms after it           not at all: the others go on any moment
+ *   nothing was                 250 ms after it           a second for a record
+ *
+ * Between two calls of a partition's `take` others run: a fetch can hold 100,000 tiny records.
+ */
+
+import type { Signal } from "../../runtime/signal.ts";
+import type { Member } from "../membership.ts";
+import { POLL_PAUSED_MS } from "./consumer-times.ts";
+import type { OwnedPartition } from "./owned-partition.ts";
+
+/** Between looks while fetching stands still and no heartbeat is due, or none can be sent. */
+const WAIT_MIN_MS = 100;
+const LOOK_EVERY_MS = 250;
+const LOOK_WAIT_MAX_MS = 1_000;
+
+/** The partitions that a fetch loop may fetch. */
+export type Room =
+  | { readonly kind: "all" }
+  /** Passing topics alone; the broker may wait so long for a record. */
+  | { readonly kind: "passing"; readonly maxWaitMs: number };
+
+const ALL: Room = { kind: "all" };
+
+interface Look {
+  readonly atMs: number;
+  /** How often something had been finished. */
+  readonly finishes: number;
+}
+
+export interface BackPressureOptions {
+  readonly whenFull: "hold" | "pause";
+  readonly pollMs: number;
+  readonly heartbeatMs: number;
+  /** Fired when fetching may go on. */
+  readonly wake: Signal;
+}
+
+const NEVER: Look = { atMs: Number.NEGATIVE_INFINITY, finishes: -1 };
+
+export class BackPressure {
+  readonly #options: BackPressureOptions;
+  #member: Member | null = null;
+  #owned: readonly OwnedPartition[] = [];
+  #isScheduled = false;
+  #finishes = 0;
+  /** By broker: the last look at passing topics. */
+  readonly #looks = new Map<string, Look>();
+
+  constructor(options: BackPressureOptions) {
+    this.#options = options;
+  }
+
+  /** No partition stays paused from before: the driver keeps that over rebalances. */
+  own(member: Member, owned: readonly OwnedPartition[]): void {
+    member.resumeAll();
+    member.pollMs = this.#options.pollMs;
+    this.#member = member;
+    this.#owned = owned;
+  }
+
+  /** Hands nothing more over. */
+  stop(): void {
+    this.#owned = [];
+  }
+
+  /** There may be room again. */
+  finished(): void {
+    this.#finishes += 1;
+    if (this.#isScheduled) return;
+    if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
+  }
+
+  /** Hands over what there is room for, at most 1,000 records of each partition at once. */
+  handOver(): void {
+    let hasMore = false;
+    for (const owned of this.#owned) {
+      if (owned.hasBacklog && owned.handOver() === "more") hasMore = true;
+    }
+    const isResumed = this.#pauseAndResume();
+    if (hasMore) this.#soon();
+    else if (isResumed || !this.#standsStill()) this.#options.wake.fire();
+  }
+
+  /**
+   * Waits until fetching makes sense, or until the partitions are given up; heartbeats meanwhile.
+   * Throws the heartbeat's errors: the group is rebalancing, or the coordinator is gone.
+   */
+  async room(member: Member, nodeId: string): Promise<Room> {
+    while (this.#standsStill()) {
+      const lookMs = this.#untilLook(member, nodeId);
+      if (lookMs <= 0) return this.#look(nodeId);
+      await this.#options.wake.wait(Math.min(this.#untilHeartbeat(member), lookMs));
+      if (this.#standsStill()) await member.heartbeat(this.#options.heartbeatMs);
+    }
+    return ALL;
+  }
+
+  #untilLook(member: Member, nodeId: string): number {
+    const passing = this.#owned.filter(({ passes }) => passes);
+    if (passing.length === 0) return Number.POSITIVE_INFINITY;
+    const isPassing = (topic: string, partition: number) =>
+      passing.some((owned) => owned.topic === topic && owned.partition === partition);
+    if (!member.readsFrom(nodeId, isPassing)) return Number.POSITIVE_INFINITY;
+    const { atMs } = this.#looks.get(nodeId) ?? NEVER;
+    const leftMs = atMs + LOOK_EVERY_MS - Date.now();
+    // A clock that was set back would stop the looks until it is there again.
+    return leftMs > LOOK_EVERY_MS ? 0 : leftMs;
+  }
+
+  #look(nodeId: string): Room {
+    const { finishes } = this.#looks.get(nodeId) ?? NEVER;
+    this.#looks.set(nodeId, { atMs: Date.now(), finishes: this.#finishes });
+    const isMoving = finishes !== this.#finishes;
+    return { kind: "passing", maxWaitMs: isMoving ? 0 : LOOK_WAIT_MAX_MS };
+  }
+
+  /** Waking up before that would be for nothing: most consumers stand still most of the time. */
+  #untilHeartbeat({ heardAtMs }: Member): number {
+    const { heartbeatMs } = this.#options;
+    const leftMs = heardAtMs + heartbeatMs - Date.now();
+    return Math.min(heartbeatMs, Math.max(WAIT_MIN_MS, leftMs));
+  }
+
+  #standsStill(): boolean {
+    if (this.#options.whenFull === "hold") {
+      return this.#owned.some(({ hasBacklog, passes }) => hasBacklog && !passes);
+    }
+    return this.#owned.length > 0 && this.#owned.every(({ isPaused }) => isPaused);
+  }
+
+  #soon(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.handOver();
+    });
+  }
+
+  /** Returns whether any goes on. */
+  #pauseAndResume(): boolean {
+    const member = this.#member;
+    if (member === null) return false;
+    let isResumed = false;
+    for (const owned of this.#owned) {
+      if (this.#options.whenFull === "hold" && !owned.passes) continue;
+      const { topic, partition } = owned;
+      if (!owned.isPaused && owned.hasBacklog) {
+        owned.isPaused = true;
+        member.pause(topic, partition);
+      } else if (owned.isPaused && !owned.hasBacklog && owned.isHalfEmpty) {
+        owned.isPaused = false;
+        isResumed = true;
+        member.resume(topic, partition);
+      }
+    }
+    const isAnyPaused = this.#owned.some(({ isPaused }) => isPaused);
+    member.pollMs = isAnyPaused ? POLL_PAUSED_MS : this.#options.pollMs;
+    return isResumed;
+  }
+}
+
+/**
+ * Handing records over one by one costs more than waiting for a few. So an eighth of what is allowed
+ * has to be free before the next ones are handed over.
+ */
+function isWorthALook({
+  hasBacklog,
+  isEighthFree,
+  isPaused,
+  isHalfEmpty,
+}: OwnedPartition): boolean {
+  return hasBacklog ? isEighthFree : isPaused && isHalfEmpty;
+}

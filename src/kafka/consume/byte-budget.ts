@@ -1,0 +1,44 @@
+/**
+ * Bytes of unfinished records that a consumer may have in hand.
+ *
+ *   the next record                                       may be taken
+ *   nothing is in hand                                    yes, however large
+ *   fits the consumer's own share                         yes
+ *   is above it, and consumers share a common budget      while less than what is free there is in hand
+ *
+ * The last row is a dynamic threshold: a consumer alone gets up to half of the common budget, n busy
+ * ones 1/(n + 1) of it each, and something is always left for one that becomes busy. (Choudhury and
+ * Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with alpha 1.)
+ */
+
+import type { CommonBytes } from "../port.ts";
+
+export class ByteBudget {
+  readonly max: number;
+  readonly #common: CommonBytes | null;
+  #inHand = 0;
+
+  constructor(max: number, common: CommonBytes | null) {
+    this.max = max;
+    this.#common = common;
+  }
+
+  get inHand(): number {
+    return this.#inHand;
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    if (this.#inHand === 0 || this.#inHand + bytes <= this.max) return true;
+    if (this.#common === null) return false;
+    return this.#inHand + bytes <= this.#common.max - this.#common.inHand;
+  }
+
+  add(bytes: number): void {
+    this.#inHand += bytes;
+    if (this.#common !== null) this.#common.inHand += bytes;
+  }
+
+  remove(bytes: number): void {
+    this.add(-bytes);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Commits a consumer's progress: about once a second while there is some, sooner when there is
+ * much, one commit at a time.
+ *
+ *   the commit fails because           then
+ *   the group is rebalancing           nothing: the member joins again, which commits first
+ *   the metadata is too long for the   warn once, commit without it from now on: a restart
+ *   broker (`offset.metadata.max.bytes`)   repeats records that finished out of order
+ *   of anything else                   try again with the next commit
+ */
+
+import type { Log } from "../../telemetry/log.ts";
+import { errorTypes } from "../cluster/kafka-error.ts";
+import type { Member, OffsetToCommit } from "../membership.ts";
+import type { Commit, OwnedPartition } from "./owned-partition.ts";
+
+const INTERVAL_MS = 1_000;
+/** Finished records that are not left waiting for the interval. */
+const PROGRESS_MAX = 20_000;
+
+interface Change {
+  readonly owned: OwnedPartition;
+  readonly commit: Commit;
+}
+
+export class Committer {
+  readonly #groupId: string;
+  readonly #log: Log;
+  #member: Member | null = null;
+  #partitions: readonly OwnedPartition[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #finished = 0;
+  #last: Promise<void> = Promise.resolve();
+  #hasMetadata = true;
+
+  constructor(groupId: string, log: Log) {
+    this.#groupId = groupId;
+    this.#log = log;
+  }
+
+  /** The partitions to commit from now on, and as whose member. */
+  own(member: Member, partitions: readonly OwnedPartition[]): void {
+    this.#member = member;
+    this.#partitions = partitions;
+  }
+
+  /** A record was finished. */
+  progressed(): void {
+    this.#finished += 1;
+    if (this.#finished >= PROGRESS_MAX) {
+      this.#finished = 0;
+      void this.commit();
+    } else if (this.#timer === undefined) {
+      this.#timer = setTimeout(() => void this.commit(), INTERVAL_MS);
+    }
+  }
+
+  /** Commits all changes, after the commit under way. Never rejects. */
+  commit(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#last = this.#last.then(() => this.#commitChanges());
+    return this.#last;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#partitions = [];
+  }
+
+  async #commitChanges(): Promise<void> {
+    const member = this.#member;
+    if (member === null) return;
+    this.#finished = 0;
+    const changes = this.#partitions.flatMap((owned): Change[] => {
+      const commit = owned.toCommit();
+      return commit === null ? [] : [{ owned, commit }];
+    });
+    if (changes.length === 0) return;
+    try {
+      await member.commit(changes.map((change) => toCommit(change, this.#hasMetadata)));
+      for (const { owned, commit } of changes) owned.wasCommitted(commit);
+    } catch (error) {
+      await this.#failed(error);
+    }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const group = this.#groupId;
+    if (this.#hasMetadata && errorTypes(error).has("OFFSET_METADATA_TOO_LARGE")) {
+      this.#hasMetadata = false;
+      const hint = "Raise offset.metadata.max.bytes to 4096, or a restart repeats more records.";
+      this.#log.warn({ group, hint }, "kafka.commit.metadata-refused");
+      await this.#commitChanges();
+      return;
+    }
+    this.#log.debug({ group, error: (error as Error).message }, "kafka.commit.failed");
+    // Partitions that are still owned are tried again. After a rebalance there are none to commit.
+    this.#timer ??= setTimeout(() => void this.commit(), INTERVAL_MS);
+  }
+}
+
+function toCommit({ owned, commit }: Change, hasMetadata: boolean): OffsetToCommit {
+  const { topic, partition } = owned;
+  return { topic, partition, offset: commit.offset, metadata: hasMetadata ? commit.metadata : "" };
+}

@@ -1,0 +1,274 @@
+/**
+ * Which records of one partition are finished: they are taken in offset order and finished in any.
+ *
+ *   state                                   position: the offset to commit
+ *   records in hand are unfinished          the offset of the first of them
+ *   everything taken is finished            after the last record taken, skipped or passed
+ *
+ *   a record comes                          answer
+ *   finished before the restart             skipped
+ *   below what was taken already            skipped
+ *   as many in hand as allowed              full
+ *   the commit's metadata could outgrow     full, unless nothing is in hand
+ *   otherwise                               taken
+ *
+ * Only unfinished records are remembered, as offsets in flat arrays. Offsets between them are finished
+ * or not there: compaction and transaction markers leave gaps. So a record costs no allocation.
+ * Finished ones are swept out when the arrays are full. So a record that never finishes costs no
+ * memory for those that overtake it.
+ *
+ * Why the metadata always fits: count 1 character for each unfinished record and those of the range
+ * before it. The encoded ranges are never longer than this `weight`, and finishing a record never
+ * raises it: two ranges and the record between them become one, whose length needs at most one
+ * character more than the longer of both. So it is enough to look at the weight when taking.
+ */
+
+import assert from "node:assert/strict";
+
+import {
+  decodeRanges,
+  encodeRanges,
+  RANGE_CHARS_MAX,
+  rangeChars,
+  rangesCharsMax,
+} from "./finished-ranges.ts";
+
+export interface CompletionStart {
+  /** The committed offset and its metadata, or where reading begins and null. */
+  readonly offset: number;
+  readonly metadata: string | null;
+  /** Identifies the topic's incarnation: letters, digits, `-` and `_`, at most 64. */
+  readonly topicId: string;
+  /** Most unfinished records in hand. At least 1. */
+  readonly recordsMax: number;
+}
+
+export type Taken = "taken" | "skipped" | "full";
+
+/** In `#bytes`: the record is finished, and still in the arrays. */
+const FINISHED = -1;
+const CAPACITY_FIRST = 16;
+
+export class Completion {
+  readonly #topicId: string;
+  readonly #recordsMax: number;
+  readonly #weightMax: number;
+
+  /** The records from `#head` to before `#tail`, by rising offset; the first one is unfinished. */
+  #offsets = new Float64Array(CAPACITY_FIRST);
+  #timestamps = new Float64Array(CAPACITY_FIRST);
+  #bytes = new Float64Array(CAPACITY_FIRST);
+  #head = 0;
+  #tail = 0;
+  /** Characters that the records from head to tail can need, see above. */
+  #weight = 0;
+  #inHand = 0;
+  #bytesInHand = 0;
+  /** Everything below is taken, skipped or not there. */
+  #next: number;
+
+  /** Ranges of the metadata, in turn unfinished and finished; not passed yet from `#rangeAt` on. */
+  readonly #ranges: readonly number[];
+  #rangeAt = 0;
+  /** Where the unfinished range at `#rangeAt` begins. */
+  #rangeStart: number;
+  #rangesWeight = 0;
+
+  constructor(start: CompletionStart) {
+    assert(start.recordsMax >= 1);
+    this.#topicId = start.topicId;
+    this.#recordsMax = start.recordsMax;
+    // Room is kept for the range of finished records after the last unfinished one, and once more
+    // for a record that is taken over the weight because nothing is in hand.
+    this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
+    this.#next = start.offset;
+    this.#ranges = decodeRanges(start.metadata, start.offset, start.topicId);
+    this.#rangeStart = start.offset;
+    for (const length of this.#ranges) this.#rangesWeight += rangeChars(length);
+  }
+
+  /** The offset to commit. Never passes an unfinished record. */
+  get position(): number {
+    return this.#head < this.#tail ? (this.#offsets[this.#head] ?? 0) : this.#next;
+  }
+
+  /** Unfinished records. */
+  get inHand(): number {
+    return this.#inHand;
+  }
+
+  get bytesInHand(): number {
+    return this.#bytesInHand;
+  }
+
+  /** Record time of the first unfinished record; null when there is none. */
+  get oldestUnfinishedMs(): number | null {
+    return this.#head < this.#tail ? (this.#timestamps[this.#head] ?? 0) : null;
+  }
+
+  /** Whether a record right after those already taken would be taken. */
+  get hasRoom(): boolean {
+    return this.#roomFor(this.#next);
+  }
+
+  /**
+   * Offers the next record of the partition; offsets rise from call to call. After `full`, offer
+   * the same record again once others are finished.
+   *
+   * A partition that was reset to an earlier offset needs a new Completion: this one would skip.
+   */
+  take(offset: number, timestampMs: number, bytes: number): Taken {
+    if (offset < this.#next || this.#wasFinished(offset)) {
+      this.passTo(offset + 1);
+      return "skipped";
+    }
+    if (!this.#roomFor(offset)) return "full";
+    if (this.#tail === this.#offsets.length) this.#sweep();
+    this.#weight += this.#cost(offset);
+    this.#offsets[this.#tail] = offset;
+    this.#timestamps[this.#tail] = timestampMs;
+    this.#bytes[this.#tail] = bytes;
+    this.#tail += 1;
+    this.#inHand += 1;
+    this.#bytesInHand += bytes;
+    this.passTo(offset + 1);
+    return "taken";
+  }
+
+  /** There is nothing more to take below `offset`: records are skipped or the log has a gap. */
+  passTo(offset: number): void {
+    if (offset > this.#next) this.#next = offset;
+    while (this.#rangeAt < this.#ranges.length) {
+      const unfinished = this.#ranges[this.#rangeAt] ?? 0;
+      const finished = this.#ranges[this.#rangeAt + 1] ?? 0;
+      if (this.#next < this.#rangeStart + unfinished) return;
+      this.#rangeStart += unfinished + finished;
+      this.#rangesWeight -= rangeChars(unfinished) + rangeChars(finished);
+      this.#rangeAt += 2;
+      if (this.#next < this.#rangeStart) this.#next = this.#rangeStart;
+    }
+  }
+
+  /** Returns the bytes that are free again, or null when the record is not in hand. */
+  finish(offset: number): number | null {
+    const index = this.#indexOf(offset);
+    const bytes = this.#bytes[index] ?? FINISHED;
+    if (index < 0 || bytes === FINISHED) return null;
+    this.#bytes[index] = FINISHED;
+    this.#inHand -= 1;
+    this.#bytesInHand -= bytes;
+    if (index === this.#head) this.#advance();
+    return bytes;
+  }
+
+  /** The metadata for a commit of `position`. At most 3,000 characters. */
+  metadata(): string {
+    const ranges: number[] = [];
+    let at = this.position;
+    // `finished` offsets lie before each unfinished range; before the first one there are none.
+    const add = (finished: number, unfinished: number) => {
+      if (finished > 0) ranges.push(finished);
+      if (finished > 0 || ranges.length === 0) ranges.push(unfinished);
+      else ranges[ranges.length - 1] = (ranges.at(-1) ?? 0) + unfinished;
+    };
+    for (let index = this.#head; index < this.#tail; index += 1) {
+      if (this.#bytes[index] === FINISHED) continue;
+      const offset = this.#offsets[index] ?? 0;
+      add(offset - at, 1);
+      at = offset + 1;
+    }
+    for (
+      let range = this.#rangeAt, start = this.#rangeStart;
+      range < this.#ranges.length;
+      range += 2
+    ) {
+      const end = start + (this.#ranges[range] ?? 0);
+      // The taken part of the first range is in the arrays.
+      const from = Math.max(start, this.#next);
+      add(from - at, end - from);
+      at = end;
+      start = end + (this.#ranges[range + 1] ?? 0);
+      if (range + 2 === this.#ranges.length) ranges.push(start - at);
+    }
+    if (this.#rangeAt === this.#ranges.length && this.#next > at) ranges.push(this.#next - at);
+    return encodeRanges(this.position, this.#topicId, ranges);
+  }
+
+  #wasFinished(offset: number): boolean {
+    if (this.#rangeAt === this.#ranges.length) return false;
+    this.passTo(offset);
+    return offset < this.#next;
+  }
+
+  #roomFor(offset: number): boolean {
+    if (this.#inHand === 0) return true;
+    if (this.#inHand >= this.#recordsMax) return false;
+    if (this.#fits(offset)) return true;
+    // Finished records that are still in the arrays weigh, too.
+    if (this.#tail - this.#head === this.#inHand) return false;
+    this.#sweep();
+    return this.#fits(offset);
+  }
+
+  #fits(offset: number): boolean {
+    return this.#weight + this.#cost(offset) + this.#rangesWeight <= this.#weightMax;
+  }
+
+  /** Characters for a record at `offset` and the range between it and the one taken before. */
+  #cost(offset: number): number {
+    if (this.#head === this.#tail) return 1;
+    const gap = offset - (this.#offsets[this.#tail - 1] ?? 0) - 1;
+    return gap === 0 ? 1 : 1 + rangeChars(gap);
+  }
+
+  #indexOf(offset: number): number {
+    let low = this.#head;
+    let high = this.#tail - 1;
+    if (this.#offsets[low] === offset && low <= high) return low;
+    while (low <= high) {
+      const middle = (low + high) >>> 1;
+      const found = this.#offsets[middle] ?? 0;
+      if (found === offset) return middle;
+      if (found < offset) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  /** Leaves finished records at the head behind. */
+  #advance(): void {
+    while (this.#head < this.#tail && this.#bytes[this.#head] === FINISHED) {
+      const gap = (this.#offsets[this.#head + 1] ?? 0) - (this.#offsets[this.#head] ?? 0) - 1;
+      this.#head += 1;
+      this.#weight -= this.#head === this.#tail ? 1 : 1 + rangeChars(gap);
+    }
+    if (this.#head < this.#tail) return;
+    this.#head = 0;
+    this.#tail = 0;
+  }
+
+  /** Moves the unfinished records to the front, into larger arrays if they fill half of these. */
+  #sweep(): void {
+    const from = { offsets: this.#offsets, timestamps: this.#timestamps, bytes: this.#bytes };
+    const end = this.#tail;
+    if (this.#inHand * 2 > from.offsets.length) {
+      this.#offsets = new Float64Array(from.offsets.length * 2);
+      this.#timestamps = new Float64Array(from.offsets.length * 2);
+      this.#bytes = new Float64Array(from.offsets.length * 2);
+    }
+    let at = this.#head;
+    this.#head = 0;
+    this.#tail = 0;
+    this.#weight = 0;
+    for (; at < end; at += 1) {
+      const bytes = from.bytes[at] ?? FINISHED;
+      if (bytes === FINISHED) continue;
+      const offset = from.offsets[at] ?? 0;
+      this.#weight += this.#cost(offset);
+      this.#offsets[this.#tail] = offset;
+      this.#timestamps[this.#tail] = from.timestamps[at] ?? 0;
+      this.#bytes[this.#tail] = bytes;
+      this.#tail += 1;
+    }
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * One membership of a group from its start to its end: `consumer.ts` starts another one after an
+ * outage.
+ *
+ *   state      the fetch loops             begins with
+ *   joining    wait                        the start, or partitions given up for a rebalance
+ *   taking     fetch, or wait for room     an assignment
+ *   leaving    wait                        drain; then commit; then fence
+ *   over       end                         stop, crash
+ *
+ * Some trouble stays until somebody acts: a damaged batch, a missing right. Then the run commits as
+ * it does for a stop. Without that the next run would begin where this one did, and deliver the same
+ * records again, and so would the one after it.
+ *
+ * A fetch loop is held by not returning from `#fetch`, heartbeating meanwhile. An error of the
+ * heartbeat goes on to the driver, which joins again.
+ */
+
+import { atMost, Signal } from "../../runtime/signal.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import type {
+  AskBroker,
+  Assignment,
+  CreateMembership,
+  FetchedBatch,
+  Member,
+  Membership,
+} from "../membership.ts";
+import type { ConsumeOptions, PartitionProgress } from "../port.ts";
+import type { Room } from "./back-pressure.ts";
+import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
+import { FetchPace } from "./fetch-pace.ts";
+import { type Memory, Ownership } from "./ownership.ts";
+import { SessionLease } from "./session-lease.ts";
+
+type State = "joining" | "taking" | "leaving" | "over";
+
+/** Between looks of a fetch loop at whether it may go on. */
+const STEP_MS = 300;
+const LEAVE_LIMIT_MS = 5_000;
+/** Four seconds in all. A broker that restarts does not know its topics at once, nor a new one. */
+const UNKNOWN_TOPIC_MAX = 5;
+const UNKNOWN_TOPIC_DELAY_MS = 1_000;
+/** No broker's id. */
+const JOIN = "join";
+const INTERRUPTED: readonly FetchedBatch[] = [];
+const ALL: Room = { kind: "all" };
+
+export interface RunOptions {
+  readonly createMembership: CreateMembership;
+  readonly sessionTimeoutMs: number;
+  readonly recordMaxBytes: (topic: string) => number;
+  readonly consume: ConsumeOptions;
+  /** Outlives the run. */
+  readonly memory: Memory;
+  readonly onJoined: () => void;
+  readonly onOffsetReset: () => void;
+  readonly log: Log;
+}
+
+export class ConsumerRun {
+  /** Resolves when it has ended by itself, with the reason; or with null after `stop`. */
+  readonly ended: Promise<Error | null>;
+  readonly #end: (error: Error | null) => void;
+  readonly #onJoined: () => void;
+  readonly #membership: Membership;
+  readonly #ownership: Ownership;
+  /** Fired when something that a fetch loop waits for may have come. */
+  readonly #wake = new Signal();
+  /** Fired when fetches under way are not worth waiting for. */
+  readonly #interrupt = new Signal();
+  readonly #pace: FetchPace;
+  #state: State = "joining";
+  #member: Member | null = null;
+  /** Changes with each assignment. Records that were fetched under an earlier one are dropped. */
+  #epoch = 0;
+  readonly #lease: SessionLease;
+  #givingUp: Promise<void> | null = null;
+  /** By node: how many answers in a row said that a topic is unknown. `JOIN` counts attempts to join. */
+  readonly #unknownTopic = new Map<string, number>();
+
+  constructor(options: RunOptions) {
+    const { consume, memory, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
+    const ended = Promise.withResolvers<Error | null>();
+    this.ended = ended.promise;
+    this.#end = ended.resolve;
+    this.#pace = new FetchPace(consume.fetchSpacingMs);
+    this.#onJoined = onJoined;
+    const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
+    const lease = new SessionLease(sessionTimeoutMs, Date.now);
+    this.#lease = lease;
+    const wake = this.#wake;
+    this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
+    const member = {
+      groupId: consume.groupId,
+      topics: consume.topics,
+      sessionTimeoutMs,
+      ...times,
+      fetchMaxBytes: fetchMaxBytes(consume),
+      recordMaxBytes: options.recordMaxBytes,
+    };
+    this.#membership = options.createMembership(member, {
+      beforeJoin: (joining) => this.#beforeJoin(joining),
+      joinsAgain: (error) => this.#joinsAgain(error),
+      offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
+      assigned: (assignment) => this.#assigned(assignment),
+      fetch: (...fetch) => this.#fetchInTurn(...fetch),
+      heartbeat: (...heartbeat) => lease.heartbeat(...heartbeat),
+      failed: (error) => this.#fail(error),
+    });
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#membership.connect();
+      await this.#subscribe();
+      if (this.#state === "over") return;
+      await this.#membership.run();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  /** Drains, commits, leaves the group, closes the connections. Never rejects. */
+  async stop(): Promise<void> {
+    // The driver hangs when it is stopped before it has joined.
+    const untilMs = performance.now() + LEAVE_LIMIT_MS;
+    for (let leftMs = LEAVE_LIMIT_MS; this.#state === "joining" && leftMs > 0; ) {
+      await this.#wake.wait(leftMs);
+      leftMs = untilMs - performance.now();
+    }
+    await this.#giveUp();
+    await this.#close(null);
+  }
+
+  progress(): PartitionProgress[] {
+    return this.#ownership.progress();
+  }
+
+  async #subscribe(): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#membership.subscribe();
+        return;
+      } catch (error) {
+        const isLast = attempt === UNKNOWN_TOPIC_MAX || this.#state === "over";
+        if (!isUnknownTopic(error) || isLast) throw error;
+        await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
+      }
+    }
+  }
+
+  async #beforeJoin(member: Member): Promise<void> {
+    if (this.#state === "over") throw new Error("the consumer is stopped");
+    this.#member = member;
+    await this.#giveUp();
+    if (this.#state === "leaving") this.#state = "joining";
+    // Not when the answer is read: a process may have been frozen before that.
+    this.#lease.begin();
+  }
+
+  /** Some brokers know a topic later than the one that `subscribe` asked. */
+  async #joinsAgain(error: unknown): Promise<boolean> {
+    if (!isUnknownTopic(error)) return false;
+    if (this.#isFinal(error, JOIN)) {
+      // The driver would fetch on, for a member that has joined nothing.
+      this.#fail(error as Error);
+      return false;
+    }
+    await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
+    return this.#state !== "over";
+  }
+
+  #assigned(assignment: Assignment): void {
+    const member = this.#member;
+    if (member === null || this.#state !== "joining") return;
+    this.#epoch += 1;
+    this.#unknownTopic.delete(JOIN);
+    this.#ownership.assign(member, assignment);
+    this.#state = "taking";
+    this.#wake.fire();
+    this.#onJoined();
+  }
+
+  async #fetchInTurn(member: Member, nodeId: string, ask: AskBroker): Promise<void> {
+    const waitMs = this.#pace.waitMs(nodeId, performance.now());
+    if (waitMs > 0) await this.#interrupt.wait(waitMs);
+    const isWanted = (topic: string) => this.#ownership.passes(topic);
+    await this.#fetch(member, nodeId, async (room) => {
+      this.#pace.begins(nodeId, performance.now());
+      const batches = await ask(
+        room.kind === "all" ? null : { isWanted, maxWaitMs: room.maxWaitMs },
+      );
+      this.#pace.ended(nodeId, batches.some(isBehind));
+      return batches;
+    });
+  }
+
+  async #fetch(
+    member: Member,
+    nodeId: string,
+    ask: (room: Room) => Promise<readonly FetchedBatch[]>,
+  ): Promise<void> {
+    const epoch = this.#epoch;
+    try {
+      const room = this.#state === "taking" ? await this.#ownership.room(member, nodeId) : ALL;
+      if (this.#state !== "taking" || this.#epoch !== epoch) {
+        if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
+        return;
+      }
+      const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
+      if (batches !== INTERRUPTED) this.#unknownTopic.delete(nodeId);
+      // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
+      // be others' by now: then the heartbeat throws.
+      const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));
+      if (isCertain && this.#epoch === epoch && this.#state === "taking") {
+        this.#ownership.offer(member, batches);
+      }
+    } catch (error) {
+      // The other brokers' fetch loops must end before the driver does anything about it.
+      this.#interrupt.fire();
+      if (this.#isFinal(error, nodeId)) {
+        // Now, while it is a member: the driver leaves the group before it calls this a crash.
+        await this.#giveUp();
+        this.#fail(error as Error);
+      }
+      throw error;
+    }
+  }
+
+  #isFinal(error: unknown, asked: string): boolean {
+    if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
+    const times = (this.#unknownTopic.get(asked) ?? 0) + 1;
+    this.#unknownTopic.set(asked, times);
+    return times >= UNKNOWN_TOPIC_MAX;
+  }
+
+  /** Drains, commits, fences. Joins the one under way. */
+  #giveUp(): Promise<void> {
+    if (this.#state === "taking") this.#state = "leaving";
+    this.#wake.fire();
+    this.#givingUp ??= this.#ownership.giveUp().finally(() => {
+      this.#givingUp = null;
+    });
+    return this.#givingUp;
+  }
+
+  /** Ends the run. Handlers still finish the records that they have begun. */
+  #fail(error: Error): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    void this.#ownership.drain().then(() => this.#close(error));
+  }
+
+  async #close(error: Error | null): Promise<void> {
+    this.#state = "over";
+    this.#ownership.fence();
+    const stopped = this.#membership.stop();
+    this.#interrupt.fire();
+    this.#wake.fire();
+    await atMost(LEAVE_LIMIT_MS, stopped);
+    const disconnected = this.#membership.disconnect();
+    this.#membership.destroy();
+    await atMost(LEAVE_LIMIT_MS, disconnected);
+    this.#end(error);
+  }
+}
+
+/** Whether the partition has more records than were fetched. */
+function isBehind(batch: FetchedBatch): boolean {
+  return batch.last !== null && batch.last + 1 < batch.end;
+}
+
+function isUnknownTopic(error: unknown): boolean {
+  return errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
+}

@@ -1,0 +1,126 @@
+/**
+ * A consumer of the port: one run after the other until it is stopped or fails for good.
+ *
+ *   a run ends because of                       then
+ *   `stop()`                                    done
+ *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without end
+ *   something that stays as it is               onCrash, once
+ *   anything else, not joined five times        onCrash, once
+ *   anything else                               another run
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Log } from "../../telemetry/log.ts";
+import { troubleOf } from "../cluster/kafka-error.ts";
+import type { OutageLog } from "../cluster/outage-log.ts";
+import type { CreateMembership } from "../membership.ts";
+import {
+  ClosedError,
+  type ConsumeOptions,
+  type Consumer,
+  type PartitionProgress,
+} from "../port.ts";
+import { ConsumerRun } from "./consumer-run.ts";
+import { type Memory, newMemory } from "./ownership.ts";
+
+const DELAY_FIRST_MS = 500;
+const DELAY_MAX_MS = 5_000;
+const FAILURES_MAX = 5;
+
+/** Things that the consumers of a process share. */
+export interface ConsumerWorld {
+  readonly createMembership: CreateMembership;
+  readonly sessionTimeoutMs: number;
+  readonly recordMaxBytes: (topic: string) => number;
+  readonly outages: OutageLog;
+  readonly log: Log;
+}
+
+export class KafkaConsumer implements Consumer {
+  readonly joined: Promise<void>;
+  readonly #joinedOnce = Promise.withResolvers<void>();
+  readonly #world: ConsumerWorld;
+  readonly #options: ConsumeOptions;
+  readonly #stopping = new AbortController();
+  readonly #memory: Memory = newMemory();
+  /** Resolves when it is stopped or has crashed. */
+  readonly over: Promise<void>;
+  #run: ConsumerRun | null = null;
+  #rebalances = 0;
+  #offsetResets = 0;
+  /** Runs in a row that did not join. */
+  #failures = 0;
+
+  constructor(world: ConsumerWorld, options: ConsumeOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.joined = this.#joinedOnce.promise;
+    // Nobody has to wait for it.
+    this.joined.catch(() => undefined);
+    this.over = this.#live();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#joinedOnce.reject(new ClosedError("the consumer was stopped before it joined"));
+    await this.#run?.stop();
+    await this.over;
+  }
+
+  progress(): readonly PartitionProgress[] {
+    return this.#run?.progress() ?? [];
+  }
+
+  rebalances(): number {
+    return this.#rebalances;
+  }
+
+  offsetResets(): number {
+    return this.#offsetResets;
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const run = new ConsumerRun({
+        ...this.#world,
+        consume: this.#options,
+        memory: this.#memory,
+        onJoined: () => this.#joined(),
+        onOffsetReset: () => {
+          this.#offsetResets += 1;
+        },
+      });
+      this.#run = run;
+      void run.start();
+      const error = await run.ended;
+      this.#run = null;
+      if (error === null || this.#stopping.signal.aborted) return;
+      const trouble = troubleOf(error);
+      this.#failures += 1;
+      if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
+        this.#joinedOnce.reject(error);
+        this.#options.onCrash(error);
+        return;
+      }
+      await this.#wait(error, trouble === "outage");
+    }
+  }
+
+  async #wait(error: Error, isOutage: boolean): Promise<void> {
+    const { groupId } = this.#options;
+    const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
+    const fields = { group: groupId, error: error.message, delayMs };
+    // An outage meets all consumers alike: one line is enough.
+    const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
+    this.#world.outages.trouble(text, fields, "kafka.consumer.restarting");
+    const spreadMs = delayMs * (0.5 + Math.random() / 2);
+    await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+
+  #joined(): void {
+    this.#rebalances += 1;
+    this.#failures = 0;
+    this.#joinedOnce.resolve();
+  }
+}

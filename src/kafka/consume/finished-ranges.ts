@@ -1,0 +1,104 @@
+/**
+ * The metadata of a commit: which records above the committed offset are finished already.
+ *
+ *   sw1:<committed offset>:<topic id>:<ranges>
+ *
+ * Ranges are lengths in offsets, beginning at the committed offset and in turn unfinished, finished,
+ * unfinished, finished, ... Everything after the last range is unfinished. Each length is written in
+ * groups of 5 bits, lowest first, one character a group, so that most lengths are one character.
+ *
+ *   metadata                                        decodes to
+ *   "sw1:", the same offset and topic id, sound     its ranges
+ *   anything else                                   no ranges: all records count as unfinished
+ *
+ * The offset is named because other tools move offsets and leave the metadata; the topic id
+ * because a topic that was deleted and created again has other records at the same offsets.
+ */
+
+import assert from "node:assert/strict";
+
+/** The broker's limit is 4,096 by default (`offset.metadata.max.bytes`). */
+export const METADATA_CHARS_MAX = 3_000;
+
+const VERSION = "sw1";
+const OFFSET_CHARS_MAX = `${Number.MAX_SAFE_INTEGER}`.length;
+const TOPIC_ID = /^[\w-]{0,64}$/;
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const DIGIT_VALUES = new Map([...DIGITS].map((digit, value) => [digit, value]));
+/** Set in every digit of a length but the last one. */
+const MORE = 32;
+
+/** The most that one length can need: 53 bits. */
+export const RANGE_CHARS_MAX = 11;
+
+/** Characters left for the ranges when offset and topic id are as long as they can get. */
+export function rangesCharsMax(topicId: string): number {
+  assert(TOPIC_ID.test(topicId), `not a topic id: ${topicId}`);
+  return METADATA_CHARS_MAX - VERSION.length - OFFSET_CHARS_MAX - topicId.length - 3;
+}
+
+/** Characters that a range of `length` offsets needs; none for an empty one. */
+export function rangeChars(length: number): number {
+  let chars = 0;
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 32)) chars += 1;
+  return chars;
+}
+
+/**
+ * The metadata for a commit of `offset`; empty when no record above it is finished.
+ *
+ * @param ranges lengths of at least 1, the first one unfinished.
+ */
+export function encodeRanges(offset: number, topicId: string, ranges: readonly number[]): string {
+  // An unfinished range at the end says nothing: what follows is unfinished anyway.
+  const count = ranges.length - (ranges.length % 2);
+  if (count === 0) return "";
+  let text = "";
+  for (let index = 0; index < count; index += 1) text += encodeRange(ranges[index] ?? 0);
+  assert(
+    text.length <= rangesCharsMax(topicId),
+    `${count} ranges are more than the metadata holds`,
+  );
+  return `${VERSION}:${offset}:${topicId}:${text}`;
+}
+
+function encodeRange(length: number): string {
+  assert(length >= 1);
+  let text = "";
+  let rest = length;
+  for (; rest >= 32; rest = Math.floor(rest / 32)) text += DIGITS.charAt((rest % 32) + MORE);
+  return text + DIGITS.charAt(rest);
+}
+
+/**
+ * The ranges that a commit's metadata states, in turn unfinished and finished, or none when it says
+ * nothing about this offset of this topic. Never throws: anybody can commit anything.
+ */
+export function decodeRanges(
+  metadata: string | null,
+  offset: number,
+  topicId: string,
+): readonly number[] {
+  const prefix = `${VERSION}:${offset}:${topicId}:`;
+  if (metadata === null || !metadata.startsWith(prefix)) return [];
+  const text = metadata.slice(prefix.length);
+  if (text.length > rangesCharsMax(topicId)) return [];
+  const ranges: number[] = [];
+  let end = offset;
+  let length = 0;
+  let unit = 1;
+  for (const char of text) {
+    const digit = DIGIT_VALUES.get(char);
+    if (digit === undefined) return [];
+    length += (digit % MORE) * unit;
+    unit *= 32;
+    if (digit >= MORE) continue;
+    end += length;
+    // A last digit of zero is either an empty range or one written in more characters than needed.
+    if (digit === 0 || end > Number.MAX_SAFE_INTEGER) return [];
+    ranges.push(length);
+    length = 0;
+    unit = 1;
+  }
+  return unit === 1 && ranges.length % 2 === 0 ? ranges : [];
+}

@@ -1,0 +1,251 @@
+/**
+ * A partition while this consumer owns it: its fetched records that are not handed over yet, its
+ * unfinished ones, its commits.
+ *
+ *   the fetched offset is           then
+ *   where reading stopped           go on
+ *   above (retention was faster)    the records between are gone: pass them
+ *   below (the log was cut off)     the partition starts anew, with a new handler
+ *
+ * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
+ *
+ * All fetched records are kept until they are handed over, so that none is fetched twice. Fetching
+ * stands still meanwhile. So at most one fetch is kept for each broker, or with `pause` a smaller one
+ * for each partition.
+ */
+
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { FetchedBatch, FetchedOffset } from "../membership.ts";
+import type { PartitionHandler, PartitionProgress } from "../port.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import { Completion } from "./completion.ts";
+
+const TAKE_MAX = 1_000;
+
+export interface PartitionOptions {
+  readonly topic: string;
+  readonly partition: number;
+  readonly recordsMax: number;
+  readonly budget: ByteBudget;
+  readonly handler: PartitionHandler;
+  /** It is of a passing topic. */
+  readonly passes: boolean;
+}
+
+interface Backlog {
+  /** Null for a gap in the log. */
+  readonly batch: FetchedBatch | null;
+  /** The first record that is not handed over. */
+  next: number;
+  /** The offset after the batch. */
+  readonly end: number;
+}
+
+export interface Commit {
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/** Records that were finished in an earlier tenure and could not be committed. */
+export interface Remembered extends Commit {
+  readonly topicId: string;
+}
+
+export class OwnedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  readonly handler: PartitionHandler;
+  readonly budget: ByteBudget;
+  readonly passes: boolean;
+  readonly #recordsMax: number;
+  readonly #backlog: Backlog[] = [];
+  #completion: Completion | null = null;
+  #committed: Commit | null = null;
+  #end = 0;
+  /** The offset that the next fetch begins at. */
+  #fetchNext = 0;
+  #heldAt: number | null = null;
+  #isFenced = false;
+  isPaused = false;
+  /** As the group's coordinator told it. */
+  fetched: FetchedOffset | null = null;
+  /** Whether a fetch was answered since then. */
+  hasReadSince = false;
+
+  constructor(options: PartitionOptions) {
+    this.topic = options.topic;
+    this.partition = options.partition;
+    this.handler = options.handler;
+    this.passes = options.passes;
+    this.#recordsMax = options.recordsMax;
+    this.budget = options.budget;
+  }
+
+  /** Empty when the brokers know no ids. */
+  get topicId(): string {
+    return this.fetched?.topicId ?? "";
+  }
+
+  /** Whether anything was fetched. */
+  get hasBegun(): boolean {
+    return this.#completion !== null;
+  }
+
+  get hasBacklog(): boolean {
+    return this.#backlog.length > 0;
+  }
+
+  /** Whether at most half of what is allowed is in hand. */
+  get isHalfEmpty(): boolean {
+    const inHand = this.#completion?.inHand ?? 0;
+    return inHand <= this.#recordsMax / 2 && this.budget.inHand <= this.budget.max / 2;
+  }
+
+  /** Whether an eighth of the records that are allowed is not in hand. */
+  get isEighthFree(): boolean {
+    return (this.#completion?.inHand ?? 0) * 8 <= this.#recordsMax * 7;
+  }
+
+  /** Where the group stands: before the first `offer`, and after an offset was out of range. */
+  committedAt(fetched: FetchedOffset): void {
+    this.fetched = fetched;
+    this.hasReadSince = false;
+    this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
+  }
+
+  /**
+   * Takes over the records of a fetch. False when the log was cut off below what was read before:
+   * this object is of no use any more.
+   */
+  offer(batch: FetchedBatch, remembered: Remembered | null): boolean {
+    const { from: start, last } = batch;
+    this.hasReadSince = true;
+    this.#end = batch.end;
+    if (this.#completion === null) this.#begin(start, remembered);
+    else if (start < this.#fetchNext) return false;
+    else if (start > this.#fetchNext) this.#backlog.push({ batch: null, next: 0, end: start });
+    this.#fetchNext = start;
+    if (last === null) return true;
+    this.#fetchNext = last + 1;
+    this.#backlog.push({ batch, next: 0, end: this.#fetchNext });
+    return true;
+  }
+
+  #begin(start: number, remembered: Remembered | null): void {
+    const { topicId } = this;
+    const committed =
+      this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
+    // Records that this process has finished count even if that could not be committed, as long as
+    // the log is the one that they were read from.
+    const isUsable =
+      remembered !== null &&
+      remembered.topicId === topicId &&
+      topicId !== "" &&
+      remembered.offset >= start &&
+      remembered.offset <= this.#end;
+    const { offset, metadata } = isUsable ? remembered : committed;
+    this.#committed = committed;
+    this.#completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+  }
+
+  /**
+   * Hands over at most 1,000 records: so many that the caller should let others run.
+   *
+   * @returns `more` when another call would hand over more, `full` when there is no room.
+   */
+  handOver(): "more" | "full" | "empty" {
+    const completion = this.#completion;
+    if (completion === null || this.#isFenced) return "empty";
+    const records: IncomingRecord[] = [];
+    let isFull = false;
+    for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {
+      isFull = this.#take(batch, records, completion);
+      if (isFull || records.length === TAKE_MAX) break;
+      completion.passTo(batch.end);
+      this.#backlog.shift();
+    }
+    if (records.length > 0) this.handler.take(records);
+    if (isFull) return "full";
+    return this.hasBacklog ? "more" : "empty";
+  }
+
+  /** Adds records of the batch to those to hand over; true when there is no room for the next. */
+  #take(backlog: Backlog, records: IncomingRecord[], completion: Completion): boolean {
+    const { batch } = backlog;
+    if (batch === null) return false;
+    const { count } = batch;
+    for (; backlog.next < count && records.length < TAKE_MAX; backlog.next += 1) {
+      const record = batch.recordAt(backlog.next);
+      const { bytes } = record;
+      if (!this.budget.hasRoomFor(bytes)) return true;
+      const taken = completion.take(record.offset, record.timestampMs, bytes);
+      if (taken === "full") return true;
+      if (taken === "skipped") continue;
+      this.budget.add(bytes);
+      records.push(record);
+    }
+    return false;
+  }
+
+  /** False when nothing has changed. */
+  finish(offset: number): boolean {
+    if (this.#isFenced || this.#completion === null) return false;
+    const bytes = this.#completion.finish(offset);
+    if (bytes === null) return false;
+    this.budget.remove(bytes);
+    return true;
+  }
+
+  /** Records from `offset` on are not committed, finished or not. Null ends that. */
+  hold(offset: number | null): void {
+    this.#heldAt = offset;
+  }
+
+  /** The next commit, or null when there is nothing new to commit. */
+  toCommit(): Commit | null {
+    if (this.#completion === null || this.#isFenced) return null;
+    const position = this.#held(this.#completion.position);
+    const isHeld = position < this.#completion.position;
+    const metadata = isHeld ? "" : this.#completion.metadata();
+    if (position === this.#committed?.offset && metadata === this.#committed.metadata) return null;
+    return { offset: position, metadata };
+  }
+
+  wasCommitted(commit: Commit): void {
+    this.#committed = commit;
+  }
+
+  /** Drops the records that are not handed over. Part of giving the partition up. */
+  dropBacklog(): void {
+    this.#backlog.length = 0;
+  }
+
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
+  /** From now on `finish` does nothing. */
+  fence(): void {
+    this.dropBacklog();
+    if (!this.#isFenced) this.budget.remove(this.#completion?.bytesInHand ?? 0);
+    this.#isFenced = true;
+  }
+
+  progress(): PartitionProgress {
+    const position = this.#held(
+      this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0),
+    );
+    return {
+      topic: this.topic,
+      partition: this.partition,
+      position,
+      end: Math.max(this.#end, position),
+      inHand: this.#completion?.inHand ?? 0,
+      oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? null,
+    };
+  }
+
+  #held(position: number): number {
+    return this.#heldAt === null ? position : Math.min(position, this.#heldAt);
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * The partitions that a consumer has been given, from the assignment until they are given up:
+ * drain (bounded), commit, fence, in this order.
+ */
+
+import { atMost, type Signal } from "../../runtime/signal.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { errorTypes } from "../cluster/kafka-error.ts";
+import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../membership.ts";
+import type { ConsumeOptions, PartitionProgress } from "../port.ts";
+import { BackPressure, type Room } from "./back-pressure.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { Committer } from "./committer.ts";
+import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchMaxBytes } from "./consumer-times.ts";
+import { OwnedPartition, type Remembered } from "./owned-partition.ts";
+import type { SessionLease } from "./session-lease.ts";
+
+/** The driver commits this before it resets a partition. */
+const OUT_OF_RANGE = -2;
+const NOT_COMMITTED = -1;
+
+/** The coordinator's answers to a member that it has given up. */
+const NOT_A_MEMBER: ReadonlySet<string> = new Set([
+  "UNKNOWN_MEMBER_ID",
+  "ILLEGAL_GENERATION",
+  "FENCED_INSTANCE_ID",
+]);
+const ASK_AGAIN_MS = 250;
+/** Of `maxBytes`, for passing topics. */
+const PASSING_SHARE = 4;
+
+/** Outlives the tenures and runs of a consumer. */
+export interface Memory {
+  /** By topic and partition: records that were finished before this tenure and not committed. */
+  readonly finished: Map<string, Remembered>;
+  /** By topic: the id that it had last. */
+  readonly topicIds: Map<string, string>;
+}
+
+export function newMemory(): Memory {
+  return { finished: new Map(), topicIds: new Map() };
+}
+
+export interface OwnershipOptions {
+  readonly consume: ConsumeOptions;
+  readonly times: ConsumerTimes;
+  readonly memory: Memory;
+  readonly lease: SessionLease;
+  /** Fired when fetching may go on. */
+  readonly wake: Signal;
+  /** Records were deleted before they were read. */
+  readonly onOffsetReset: () => void;
+  readonly log: Log;
+}
+
+export class Ownership {
+  readonly #options: OwnershipOptions;
+  readonly #committer: Committer;
+  readonly #backPressure: BackPressure;
+  #member: Member | null = null;
+  #owned: readonly OwnedPartition[] = [];
+
+  constructor(options: OwnershipOptions) {
+    const { consume, times, wake, log } = options;
+    this.#options = options;
+    this.#committer = new Committer(consume.groupId, log);
+    this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
+  }
+
+  assign(member: Member, assignment: Assignment): void {
+    this.#member = member;
+    const { maxBytes, commonBudget = null, whenFull } = this.#options.consume;
+    const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    );
+    member.partitionMaxBytes = partitionFetchMaxBytes(this.#options.consume, all.length);
+    const shared = new ByteBudget(maxBytes, commonBudget);
+    const passing = new ByteBudget(maxBytes / PASSING_SHARE, commonBudget);
+    this.#own(
+      all.map(({ topic, partition }) => {
+        if (this.passes(topic)) return this.#create(topic, partition, passing);
+        // Records that wait for an hour in one partition must not keep the others' from coming in.
+        const share = new ByteBudget(maxBytes / all.length, commonBudget);
+        return this.#create(topic, partition, whenFull === "pause" ? share : shared);
+      }),
+    );
+  }
+
+  /**
+   * Takes over the group's commits. They come before the first batches. Returns those of topics that
+   * were made anew: what is committed was counted in another log, perhaps by this very process.
+   */
+  offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
+    const group = this.#options.consume.groupId;
+    const anew = all.filter((each) => this.#isOfEarlierTopic(each));
+    for (const { topic, topicId } of all) {
+      if (topicId !== null) this.#options.memory.topicIds.set(topic, topicId);
+    }
+    const fetched = all.map((each) =>
+      anew.includes(each) ? { ...each, offset: NOT_COMMITTED, metadata: "" } : each,
+    );
+    for (const each of fetched) {
+      const { topic, partition, offset } = each;
+      const owned = this.#find(topic, partition);
+      if (offset === OUT_OF_RANGE && owned?.fetched != null && isNews(owned, owned.fetched)) {
+        const committed = owned.fetched.offset;
+        this.#options.log.warn({ group, topic, partition, committed }, "kafka.offset.out-of-range");
+        this.#options.onOffsetReset();
+      }
+      owned?.committedAt(each);
+    }
+    return anew;
+  }
+
+  #isOfEarlierTopic({ topic, topicId, partition, offset }: FetchedOffset): boolean {
+    const known = this.#options.memory.topicIds.get(topic);
+    if (known === undefined || topicId === null || known === topicId || offset < 0) return false;
+    const group = this.#options.consume.groupId;
+    const fields = { group, topic, partition, committed: offset };
+    this.#options.log.warn(fields, "kafka.topic.made-anew");
+    return true;
+  }
+
+  /** Waits until fetching makes sense. Throws what a heartbeat throws. */
+  room(member: Member, nodeId: string): Promise<Room> {
+    return this.#backPressure.room(member, nodeId);
+  }
+
+  passes(topic: string): boolean {
+    return this.#options.consume.passingTopics?.includes(topic) ?? false;
+  }
+
+  /**
+   * Takes fetched batches, and hands over the records that there is room for. A batch counts only
+   * if it begins where reading goes on now. While a partition moves to another leader, two fetch
+   * loops ask for it, and the former leader's answer comes late. So does one from before a reset.
+   */
+  offer(member: Member, batches: readonly FetchedBatch[]): void {
+    for (const batch of batches) {
+      const { topic, partition, last } = batch;
+      const owned = this.#find(topic, partition);
+      if (owned === undefined || batch.from !== member.positionOf(topic, partition)) continue;
+      const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
+      if (!owned.offer(batch, remembered)) this.#startAnew(owned).offer(batch, null);
+      if (last !== null) member.passed(topic, partition, last);
+    }
+    this.#backPressure.handOver();
+  }
+
+  /** Drains, commits, fences. */
+  async giveUp(): Promise<void> {
+    if (this.#owned.length === 0) return;
+    // The coordinator keeps a member that is slow to join only as long as it hears from it.
+    const heartbeat = setInterval(() => {
+      this.#member?.heartbeat(0).catch(() => undefined);
+    }, this.#options.times.heartbeatMs);
+    try {
+      await this.drain();
+      await atMost(COMMIT_LIMIT_MS, this.#committer.commit());
+    } finally {
+      clearInterval(heartbeat);
+    }
+    this.fence();
+  }
+
+  /** Hands over no more records, and lets handlers finish those that they have begun. */
+  async drain(): Promise<void> {
+    this.#backPressure.stop();
+    for (const owned of this.#owned) owned.dropBacklog();
+    const drains = this.#owned.map(({ handler }) => handler.drain());
+    await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
+  }
+
+  /** From now on these partitions are somebody else's. */
+  fence(): void {
+    this.#backPressure.stop();
+    this.#committer.stop();
+    for (const owned of this.#owned) {
+      const uncommitted = owned.toCommit();
+      if (uncommitted !== null) {
+        this.#options.memory.finished.set(keyOf(owned), { ...uncommitted, topicId: owned.topicId });
+      } else if (owned.hasBegun) {
+        this.#options.memory.finished.delete(keyOf(owned));
+      }
+      owned.fence();
+    }
+    this.#owned = [];
+  }
+
+  progress(): PartitionProgress[] {
+    return this.#owned.map((owned) => owned.progress());
+  }
+
+  #own(owned: readonly OwnedPartition[]): void {
+    this.#owned = owned;
+    if (this.#member === null) return;
+    this.#committer.own(this.#member, owned);
+    this.#backPressure.own(this.#member, owned);
+  }
+
+  #create(topic: string, partition: number, budget: ByteBudget): OwnedPartition {
+    const { onAssigned, partitionRecordsMax } = this.#options.consume;
+    const finish = (offset: number): void => {
+      if (!owned.finish(offset)) return;
+      this.#committer.progressed();
+      this.#backPressure.finished();
+    };
+    const hold = (offset: number | null): void => {
+      owned.hold(offset);
+      this.#committer.progressed();
+    };
+    const isOurs = (): Promise<boolean> => this.#isOurs(owned);
+    const owned: OwnedPartition = new OwnedPartition({
+      topic,
+      partition,
+      recordsMax: partitionRecordsMax,
+      budget,
+      passes: this.passes(topic),
+      handler: onAssigned({ topic, partition, finish, hold, isOurs }),
+    });
+    return owned;
+  }
+
+  /** Asks the coordinator where the session may have run out. */
+  async #isOurs(owned: OwnedPartition): Promise<boolean> {
+    const { lease, wake } = this.#options;
+    for (let isLost = false; !isLost && !owned.isFenced; ) {
+      if (lease.isCertain()) return true;
+      await this.#member?.heartbeat(0).catch((error: unknown) => {
+        isLost = [...errorTypes(error)].some((type) => NOT_A_MEMBER.has(type));
+      });
+      if (!isLost && !lease.isCertain()) await wake.wait(ASK_AGAIN_MS);
+    }
+    return false;
+  }
+
+  /** The log was cut off: offsets that were read before stand for other records now. */
+  #startAnew(owned: OwnedPartition): OwnedPartition {
+    const { topic, partition, handler, fetched } = owned;
+    this.#options.log.warn({ topic, partition }, "kafka.partition.cut-off");
+    owned.fence();
+    handler.drain().catch(() => undefined);
+    const fresh = this.#create(topic, partition, owned.budget);
+    if (fetched !== null) fresh.committedAt(fetched);
+    this.#own(this.#owned.map((other) => (other === owned ? fresh : other)));
+    return fresh;
+  }
+
+  #find(topic: string, partition: number): OwnedPartition | undefined {
+    return this.#owned.find((owned) => owned.topic === topic && owned.partition === partition);
+  }
+}
+
+/**
+ * Whether a reset is a new one. At the first look it is an earlier owner's, who has counted it. The
+ * fetch loops of several brokers see one at the same time.
+ */
+function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
+  return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
+}
+
+function keyOf({ topic, partition }: OwnedPartition): string {
+  return `${topic}/${partition}`;
+}

@@ -1,0 +1,89 @@
+/**
+ * Makes a kafkajs client from plain values. Time limits and retries stand here, for kafkajs' own
+ * requests and for those that we send through its connections.
+ */
+
+import type net from "node:net";
+import type tls from "node:tls";
+
+import type { Admin, Kafka as KafkaClient, LogEntry, SASLOptions } from "kafkajs";
+
+import { type BrokerPool, brokerPool } from "./internals.ts";
+import { Kafka, logLevel } from "./kafkajs.ts";
+
+/** A connection that is not made within this time has failed. */
+export const CONNECTION_LIMIT_MS = 5_000;
+const AUTHENTICATION_LIMIT_MS = 10_000;
+const REQUEST_LIMIT_MS = 30_000;
+
+/** Waits 0.3, 0.6, 1.2, 2, 2, ... seconds: a broker that is restarted is not left for good. */
+const RETRY = { initialRetryTime: 300, maxRetryTime: 2_000, retries: 8 };
+
+export type SaslOptions = SASLOptions;
+/** kafkajs' admin, for the requests that it serves well. */
+export type DriverAdmin = Admin;
+
+export interface SocketRequest {
+  readonly host: string;
+  readonly port: number;
+  readonly ssl: tls.ConnectionOptions;
+  readonly onConnect: () => void;
+}
+
+export interface ClientOptions {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly tls: tls.ConnectionOptions | undefined;
+  readonly sasl: SaslOptions | undefined;
+  /** Of each step in kafkajs, by default enough to sit out a broker's restart. */
+  readonly retries?: number | undefined;
+  readonly openSocket: (request: SocketRequest) => net.Socket;
+  readonly isDebug: boolean;
+  readonly onLog: (entry: LogEntry) => void;
+}
+
+export interface DriverClient {
+  /** Its consumers are made in this room alone. */
+  readonly kafka: KafkaClient;
+  admin(): DriverAdmin;
+  /** A new pool of connections with this client's settings. */
+  brokerPool(): BrokerPool;
+}
+
+export function createClient(options: ClientOptions): DriverClient {
+  const { brokers, clientId, tls: ssl, sasl, openSocket, isDebug, onLog } = options;
+  const retry = { ...RETRY, retries: options.retries ?? RETRY.retries };
+  const kafka = new Kafka({
+    brokers: [...brokers],
+    clientId,
+    ...(ssl === undefined ? {} : { ssl }),
+    ...(sasl === undefined ? {} : { sasl }),
+    connectionTimeout: CONNECTION_LIMIT_MS,
+    authenticationTimeout: AUTHENTICATION_LIMIT_MS,
+    requestTimeout: REQUEST_LIMIT_MS,
+    retry,
+    socketFactory: openSocket,
+    logLevel: isDebug ? logLevel.DEBUG : logLevel.ERROR,
+    logCreator: () => onLog,
+  });
+  return {
+    kafka,
+    admin: () => kafka.admin(),
+    brokerPool: () =>
+      brokerPool({
+        logger: kafka.logger(),
+        socketFactory: openSocket,
+        brokers,
+        ssl,
+        sasl,
+        clientId,
+        connectionTimeout: CONNECTION_LIMIT_MS,
+        authenticationTimeout: AUTHENTICATION_LIMIT_MS,
+        reauthenticationThreshold: 10_000,
+        requestTimeout: REQUEST_LIMIT_MS,
+        enforceRequestTimeout: true,
+        allowAutoTopicCreation: false,
+        retry,
+      }),
+  };
+}

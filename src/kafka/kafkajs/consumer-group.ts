@@ -1,0 +1,85 @@
+/** Types for the parts of kafkajs' `ConsumerGroup` that are used here. */
+
+import type { FetchedRecord, OldMessage } from "../wire/fetched-record.ts";
+
+export interface TopicPartitions {
+  readonly topic: string;
+  readonly partitions: number[];
+}
+
+export interface FetchRequest {
+  readonly topics: readonly {
+    readonly topic: string;
+    readonly partitions: readonly { readonly partition: number }[];
+  }[];
+}
+
+export interface FetchBroker {
+  fetch(request: FetchRequest): Promise<unknown>;
+}
+
+/** kafkajs has one for each consumer. */
+export interface GroupCluster {
+  findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
+}
+
+/** The state that kafkajs keeps of its membership of a group; a new one for each `run`. */
+export interface ConsumerGroup {
+  readonly cluster: GroupCluster;
+  /** Read anew for each fetch. */
+  maxWaitTime: number;
+  /** Likewise. */
+  maxBytesPerPartition: number;
+  /** When the last heartbeat was answered, in epoch milliseconds. */
+  lastRequest: number;
+  /** A new one for each join. */
+  readonly offsetManager: {
+    /** Where the next fetch of the partition begins: a `Long`. */
+    nextOffset(topic: string, partition: number): { toString(): string };
+  };
+  joinAndSync(): Promise<void>;
+  /** Batches of the node's partitions, an empty one for each without records. */
+  fetch(nodeId: string): Promise<KafkajsBatch[]>;
+  /** The partitions that are read from the node; every topic stays in the list. */
+  filterPartitionsByNode(
+    nodeId: string,
+    topicPartitions: readonly TopicPartitions[],
+  ): TopicPartitions[];
+  getActiveTopicPartitions(): Readonly<Record<string, ReadonlySet<number>>>;
+  recoverFromFetch(error: unknown): Promise<void>;
+  /** Sends one when the last one was `interval` milliseconds ago or more. */
+  heartbeat(request: { readonly interval: number }): Promise<void>;
+  /** The next fetch of the partition begins after `offset`. */
+  resolveOffset(at: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: string;
+  }): void;
+  /** One attempt, as the member of the latest join. */
+  commitOffsets(request: { readonly topics: readonly OffsetsOfTopic[] }): Promise<void>;
+  pause(topicPartitions: readonly TopicPartitions[]): void;
+  resume(topicPartitions: readonly TopicPartitions[]): void;
+  paused(): TopicPartitions[];
+}
+
+export interface OffsetsOfTopic {
+  readonly topic: string;
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly offset: string;
+    readonly metadata: string;
+  }[];
+}
+
+/** kafkajs' `Batch`: what one fetch returned of one partition. */
+export interface KafkajsBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly fetchedOffset: string;
+  readonly highWatermark: string;
+  /** Without control records, aborted transactions and records before the fetched offset. */
+  readonly messages: readonly (FetchedRecord | OldMessage)[];
+  /** With all of them. */
+  readonly rawMessages: readonly unknown[];
+  lastOffset(): string | number;
+}

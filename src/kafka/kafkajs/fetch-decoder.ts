@@ -1,0 +1,148 @@
+/**
+ * Decodes Fetch responses with `wire/decode-records.ts`, from version 4 (Kafka 0.11) on.
+ *
+ * kafkajs' `decodeMessages` adds a batch's records to the others as arguments of one call and so
+ * runs out of stack at about 100,000. It does not know what was asked for, nor of which topic and
+ * partition. So the request leaves that for the response (`fetchContext`): the offsets, and with
+ * each partition a `FetchPolicy`, which our fetches put there.
+ */
+
+import { DamagedBatchError, damagedOffsets } from "../wire/damaged-batch.ts";
+import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/decode-records.ts";
+import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
+import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
+
+/** For fetches that bring no policy: those of tests. */
+const RECORD_MAX_BYTES = 64 * 1024 * 1024;
+
+/** Limits of a consumer for one partition. They travel in the partition's entry of the request. */
+export interface FetchPolicy {
+  readonly recordMaxBytes: number;
+}
+
+interface AskedPartition {
+  readonly partition: number;
+  readonly fetchOffset: string | number;
+  readonly policy?: FetchPolicy;
+}
+
+interface FetchArguments {
+  readonly topics: readonly {
+    readonly topic: string;
+    readonly partitions: readonly AskedPartition[];
+  }[];
+}
+
+/** A response that is being decoded. */
+interface Context {
+  readonly asked: ReadonlyMap<string, AskedPartition>;
+  readonly sets: ReadonlyMap<number, RecordSet>;
+  readonly inflated: Inflated;
+}
+
+const contextOf = new WeakMap<Buffer, Context>();
+
+/** The part of kafkajs' Decoder that is needed here. */
+interface Decoder {
+  readonly buffer: Buffer;
+  offset: number;
+}
+
+type DecodeMessages = (decoder: Decoder) => Promise<readonly unknown[]>;
+
+export const fetchDecoder: Replacement = {
+  name: "decode-fetch",
+  module: "src/protocol/requests/fetch/v4/decodeMessages.js",
+  replace: (load): DecodeMessages => {
+    const Decoder = load("src/protocol/decoder.js") as new (buffer: Buffer) => Decoder;
+    const MessageSet = load("src/protocol/messageSet/decoder.js") as (
+      decoder: Decoder,
+      bytes: number,
+    ) => Promise<readonly unknown[]>;
+    const messageSet: DecodeMessageSet = (records) =>
+      MessageSet(new Decoder(records), records.length);
+    return async (decoder) => {
+      const position = decoder.offset;
+      const bytes = Math.max(0, decoder.buffer.readInt32BE(position));
+      decoder.offset += 4 + bytes;
+      const records = decoder.buffer.subarray(position + 4, position + 4 + bytes);
+      return decodeSet(records, position, contextOf.get(decoder.buffer), messageSet);
+    };
+  },
+};
+
+async function decodeSet(
+  records: Buffer,
+  position: number,
+  context: Context | undefined,
+  messageSet: DecodeMessageSet,
+): Promise<readonly unknown[]> {
+  const set = context?.sets.get(position);
+  if (context === undefined || set === undefined) {
+    throw new Error("a Fetch response is decoded without its request");
+  }
+  const { topic, partition } = set;
+  const asked = context.asked.get(`${topic}/${partition}`);
+  const wanted = {
+    topic,
+    partition,
+    from: Number(asked?.fetchOffset ?? 0),
+    recordMaxBytes: asked?.policy?.recordMaxBytes ?? RECORD_MAX_BYTES,
+  };
+  try {
+    return await decodeRecords(records, wanted, messageSet, context.inflated);
+  } catch (error) {
+    if (!(error instanceof DamagedBatchError)) throw error;
+    const { damage } = error;
+    const offsets = damagedOffsets(records, wanted.from, set.end);
+    throw new DamagedBatchError(damage, offsets.offset, { topic, partition, ...offsets, damage });
+  }
+}
+
+interface FetchResponse {
+  decode(payload: Buffer): Promise<unknown>;
+}
+
+interface Protocol {
+  readonly response: FetchResponse;
+}
+
+interface FetchModule {
+  readonly versions: readonly string[];
+  readonly protocol: (choice: {
+    readonly version: number;
+  }) => (options: FetchArguments) => Protocol;
+}
+
+/** Leaves what a request asks for to the decoder of its response. */
+export const fetchContext: Replacement = {
+  name: "fetch-context",
+  module: "src/protocol/requests/fetch/index.js",
+  replace: (load: LoadInternal): FetchModule => {
+    const original = load("src/protocol/requests/fetch/index.js") as FetchModule;
+    return {
+      versions: original.versions,
+      protocol: ({ version }) => {
+        const create = original.protocol({ version });
+        return (options) => {
+          const protocol = create(options);
+          if (version < 4) return protocol;
+          const { response } = protocol;
+          const decode = (payload: Buffer) => {
+            contextOf.set(payload, contextFor(payload, version, options));
+            return response.decode(payload);
+          };
+          return { ...protocol, response: { ...response, decode } };
+        };
+      },
+    };
+  },
+};
+
+function contextFor(payload: Buffer, version: number, { topics }: FetchArguments): Context {
+  const asked = new Map<string, AskedPartition>();
+  for (const { topic, partitions } of topics) {
+    for (const each of partitions) asked.set(`${topic}/${each.partition}`, each);
+  }
+  return { asked, sets: recordSets(payload, version), inflated: { bytes: 0 } };
+}

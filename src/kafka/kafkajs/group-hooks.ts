@@ -1,0 +1,167 @@
+/**
+ * Two moments that kafkajs keeps to itself. A consumer of ours hears of both:
+ *
+ *   before each join     finish and commit what is under way, while the partitions are still ours
+ *   offsets fetched      read the metadata of the group's commits, which kafkajs drops
+ *
+ * Both modules are changed in place: `ConsumerGroup.joinAndSync` and `OffsetManager.resolveOffsets`.
+ * A consumer is recognised by its cluster object: kafkajs makes one for each consumer and shows it
+ * to the assigners of that consumer's configuration, which is why the hooks travel as an assigner.
+ */
+
+import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafkajs";
+import type { FetchedOffset } from "../membership.ts";
+import type { ConsumerGroup } from "./consumer-group.ts";
+import type { Replacement } from "./load-kafkajs.ts";
+import { type RequestTarget, readTopicIds } from "./topic-ids.ts";
+
+export interface ConsumerGroupHooks {
+  /**
+   * Called before each join, the first one included, when kafkajs has decided to join; the join
+   * waits for it. Handlers of other brokers' fetch loops may still run. Called once for joins
+   * that are asked for at the same time. It should not reject: that counts as a failed join.
+   */
+  readonly beforeJoin: (group: ConsumerGroup) => Promise<void>;
+  /**
+   * Called after each join with all assigned partitions, when the group's offsets have been read
+   * and before the first fetch; called again for a partition whose offset was out of range.
+   * Returns those that are read from their beginning. Must not throw.
+   */
+  readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
+  /** Called when joining has failed; resolves with whether to try once more. */
+  readonly joinsAgain: (error: unknown) => Promise<boolean>;
+}
+
+const NOT_COMMITTED = "-1";
+
+const hooksOf = new WeakMap<object, ConsumerGroupHooks>();
+
+/**
+ * The part of a consumer's configuration that connects the hooks:
+ * `kafka.consumer({ groupId, ...consumerGroupHooks(roundRobin, hooks) })`. Two consumers of the
+ * same group have hooks of their own. Without the replacements the hooks are never called.
+ */
+export function consumerGroupHooks(
+  assigner: PartitionAssigner,
+  hooks: ConsumerGroupHooks,
+): Required<Pick<ConsumerConfig, "partitionAssigners">> {
+  const hooked = (config: Parameters<PartitionAssigner>[0]): Assigner => {
+    hooksOf.set(config.cluster, hooks);
+    return assigner(config);
+  };
+  return { partitionAssigners: [hooked] };
+}
+
+interface OffsetManager {
+  readonly cluster: Cluster;
+  getCoordinator(): Promise<Coordinator>;
+  resolveOffsets(): Promise<void>;
+}
+
+interface Coordinator extends RequestTarget {
+  offsetFetch(request: unknown): Promise<OffsetFetchResponse>;
+}
+
+interface OffsetFetchResponse {
+  readonly responses: readonly {
+    readonly topic: string;
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly offset: string;
+      readonly metadata: string | null;
+    }[];
+  }[];
+}
+
+export const joinHook: Replacement = {
+  name: "join-hook",
+  module: "src/consumer/consumerGroup.js",
+  replace: (load) => {
+    const group = load("src/consumer/consumerGroup.js") as { prototype: ConsumerGroup };
+    const join = group.prototype.joinAndSync;
+    const joining = new WeakMap<ConsumerGroup, Promise<void>>();
+    group.prototype.joinAndSync = function joinAndSync(this: ConsumerGroup) {
+      const underWay = joining.get(this);
+      if (underWay !== undefined) return underWay;
+      const joined = (async () => {
+        try {
+          const hooks = hooksOf.get(this.cluster);
+          for (let isIn = false; !isIn; ) {
+            await hooks?.beforeJoin(this);
+            try {
+              await join.call(this);
+              isIn = true;
+            } catch (error) {
+              if (hooks === undefined || !(await hooks.joinsAgain(error))) throw error;
+            }
+          }
+        } finally {
+          joining.delete(this);
+        }
+      })();
+      joining.set(this, joined);
+      return joined;
+    };
+    return group;
+  },
+};
+
+export const commitMetadataHook: Replacement = {
+  name: "commit-metadata",
+  module: "src/consumer/offsetManager/index.js",
+  replace: (load) => {
+    const manager = load("src/consumer/offsetManager/index.js") as { prototype: OffsetManager };
+    const resolve = manager.prototype.resolveOffsets;
+    manager.prototype.resolveOffsets = function resolveOffsets(this: OffsetManager) {
+      const hooks = hooksOf.get(this.cluster);
+      if (hooks === undefined) return resolve.call(this);
+      // The original runs on an object that differs from `this` in the coordinator alone.
+      const getCoordinator = async (): Promise<Pick<Coordinator, "offsetFetch">> => {
+        const coordinator = await this.getCoordinator();
+        return {
+          offsetFetch: async (request) => {
+            const response = await coordinator.offsetFetch(request);
+            const topics = response.responses.map(({ topic }) => topic);
+            const ids = await readTopicIds(coordinator, topics);
+            const anew = hooks.offsetsFetched(fetchedOffsets(response, ids));
+            return anew.length === 0 ? response : withoutOffsets(response, anew);
+          },
+        };
+      };
+      return resolve.call(Object.create(this, { getCoordinator: { value: getCoordinator } }));
+    };
+    return manager;
+  },
+};
+
+/** The same answer, as if nothing had been committed for these. */
+function withoutOffsets(
+  { responses }: OffsetFetchResponse,
+  anew: readonly FetchedOffset[],
+): OffsetFetchResponse {
+  const isAnew = (topic: string, partition: number) =>
+    anew.some((one) => one.topic === topic && one.partition === partition);
+  return {
+    responses: responses.map(({ topic, partitions }) => ({
+      topic,
+      partitions: partitions.map((each) =>
+        isAnew(topic, each.partition) ? { ...each, offset: NOT_COMMITTED, metadata: null } : each,
+      ),
+    })),
+  };
+}
+
+function fetchedOffsets(
+  { responses }: OffsetFetchResponse,
+  topicIds: ReadonlyMap<string, string>,
+): FetchedOffset[] {
+  return responses.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset, metadata }) => ({
+      topic,
+      topicId: topicIds.get(topic) ?? null,
+      partition,
+      offset: Number(offset),
+      metadata: metadata ?? "",
+    })),
+  );
+}

@@ -1,0 +1,126 @@
+/**
+ * The internals of kafkajs that this folder uses directly, with types: its connections, to send
+ * requests that its producer and admin have no room for.
+ *
+ * Responses are taken as decoded. kafkajs' own `parse` throws the first partition's error and with
+ * it forgets which partitions went well.
+ */
+
+import type { Kafka } from "kafkajs";
+
+import { loadInternal } from "./kafkajs.ts";
+
+interface Protocol {
+  readonly request: unknown;
+  readonly response: { readonly decode: (payload: Buffer) => Promise<unknown> };
+}
+
+/** Builds the fields of a request, big-endian. Arrays hold encoders or plain values. */
+export interface Encoder {
+  writeInt8(value: number): this;
+  writeString(value: string | null): this;
+  writeBoolean(value: boolean): this;
+  writeArray(values: readonly Encoder[]): this;
+}
+
+export interface Decoder {
+  readInt8(): number;
+  readInt16(): number;
+  readInt32(): number;
+  readString(): string | null;
+  readArray<Item>(read: (decoder: Decoder) => Item): Item[];
+}
+
+interface Definition {
+  readonly versions: readonly string[];
+  readonly protocol: (choice: { readonly version: number }) => (options: object) => Protocol;
+}
+
+export interface Broker {
+  readonly connectionPool: {
+    send(protocol: Protocol): Promise<unknown>;
+  };
+  isConnected(): boolean;
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  readonly lookupRequest: (apiKey: number, definition: Definition) => (options: object) => Protocol;
+}
+
+export interface BrokerPool {
+  /** After `connect`. */
+  readonly seedBroker: Broker;
+  readonly versions: unknown;
+  readonly rootLogger: unknown;
+  readonly connectionPoolBuilder: {
+    build(to: { readonly host: string; readonly port: number }): Promise<unknown>;
+  };
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  /** Takes the next address of the list. */
+  createSeedBroker(): Promise<void>;
+  createBroker(options: object): Broker;
+}
+
+type Logger = ReturnType<Kafka["logger"]>;
+
+interface ClusterOptions {
+  readonly logger: Logger;
+  readonly socketFactory: unknown;
+  readonly brokers: readonly string[];
+  readonly ssl: unknown;
+  readonly sasl: unknown;
+  readonly clientId: string;
+  readonly connectionTimeout: number;
+  readonly authenticationTimeout: number;
+  readonly reauthenticationThreshold: number;
+  readonly requestTimeout: number;
+  readonly enforceRequestTimeout: boolean;
+  readonly allowAutoTopicCreation: boolean;
+  readonly retry: object;
+}
+
+const { requests } = loadInternal("src/protocol/requests/index.js") as {
+  readonly requests: Readonly<Record<string, Definition>>;
+};
+const apiKeys = loadInternal("src/protocol/requests/apiKeys.js") as Readonly<
+  Record<string, number>
+>;
+const ClusterClass = loadInternal("src/cluster/index.js") as new (
+  options: ClusterOptions,
+) => { readonly brokerPool: BrokerPool };
+export const { createErrorFromCode } = loadInternal("src/protocol/error.js") as {
+  createErrorFromCode(code: number): Error & { readonly type: string; readonly retriable: boolean };
+};
+
+export const Encoder = loadInternal("src/protocol/encoder.js") as new () => Encoder;
+export const Decoder = loadInternal("src/protocol/decoder.js") as new (payload: Buffer) => Decoder;
+
+/** Connections to a cluster, without kafkajs' list of target topics (one bad topic spoils it). */
+export function brokerPool(options: ClusterOptions): BrokerPool {
+  return new ClusterClass(options).brokerPool;
+}
+
+/** Sends a request and gives the response as decoded, error codes and all. */
+export async function request<Decoded>(
+  broker: Broker,
+  name:
+    | "Fetch"
+    | "GroupCoordinator"
+    | "InitProducerId"
+    | "ListOffsets"
+    | "Metadata"
+    | "OffsetCommit"
+    | "Produce",
+  options: object,
+): Promise<Decoded> {
+  const definition = requests[name];
+  const apiKey = apiKeys[name];
+  if (definition === undefined || apiKey === undefined) throw new Error(`kafkajs lacks ${name}`);
+  return await sendRequest(broker, broker.lookupRequest(apiKey, definition)(options));
+}
+
+export async function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
+  const { decode } = protocol.response;
+  const response = { decode, parse: async (decoded: unknown) => decoded };
+  return (await broker.connectionPool.send({ request: protocol.request, response })) as Decoded;
+}

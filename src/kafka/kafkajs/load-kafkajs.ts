@@ -1,0 +1,75 @@
+/**
+ * Loads kafkajs with some of its modules replaced.
+ *
+ * kafkajs is no longer maintained, and what is wrong or slow in it sits in internal modules. A
+ * replacement is put into Node's require cache before kafkajs is loaded, so that kafkajs itself
+ * gets it from `require`. That is only safe with the exact version the replacements were written
+ * against: with any other one, every replacement is left out and kafkajs runs as it is.
+ */
+
+import { createRequire } from "node:module";
+import { dirname, join, sep } from "node:path";
+
+/** Gives the exports of an internal module, such as `src/protocol/encoder.js`. */
+export type LoadInternal = (path: string) => unknown;
+
+export interface Replacement {
+  /** For the log line at start. */
+  readonly name: string;
+  /** The module's path in the package. */
+  readonly module: string;
+  /**
+   * Makes the module's exports from now on: new ones, or those that `load` gives for the module
+   * itself, changed in place. Loads only modules that no later replacement replaces.
+   */
+  readonly replace: (load: LoadInternal) => unknown;
+}
+
+export interface LoadedKafkajs {
+  readonly exports: unknown;
+  readonly version: string;
+  /** Names of the replacements in use; empty when the version is another one. */
+  readonly active: readonly string[];
+  /** Internals of this copy. */
+  readonly load: LoadInternal;
+}
+
+/**
+ * Loads a copy of kafkajs of its own, even if kafkajs has been loaded before. kafkajs requires some
+ * modules when they are first used and gets them from the latest copy, so one copy is in use at a
+ * time; an earlier one serves for comparison.
+ */
+export function loadKafkajs(
+  supportedVersion: string,
+  replacements: readonly Replacement[],
+): LoadedKafkajs {
+  const require = createRequire(import.meta.url);
+  const manifest = require.resolve("kafkajs/package.json");
+  const folder = dirname(manifest);
+  for (const path of Object.keys(require.cache)) {
+    if (path.startsWith(folder + sep)) delete require.cache[path];
+  }
+  const load: LoadInternal = (path) => require(join(folder, path));
+  const { version } = require(manifest) as { readonly version: string };
+  const wanted = version === supportedVersion ? replacements : [];
+  for (const { name, module, replace } of wanted) {
+    const filename = require.resolve(join(folder, module));
+    if (require.cache[filename] !== undefined) {
+      throw new Error(
+        `The kafkajs replacement "${name}" comes too late: ${module} is loaded already. Move it up in the list.`,
+      );
+    }
+    const exports = replace(load);
+    require.cache[filename] = Object.assign(Object.create(null) as NodeJS.Module, {
+      id: filename,
+      filename,
+      loaded: true,
+      children: [],
+      paths: [],
+      path: dirname(filename),
+      exports,
+    });
+  }
+  const active = [...new Set(wanted.map(({ name }) => name))];
+  return { exports: load("index.js"), version, active, load };
+}

@@ -1,0 +1,266 @@
+/**
+ * A member of a consumer group as kafkajs has it.
+ *
+ * Records come in where kafkajs fetches: our wrapper around `ConsumerGroup.fetch` takes the batches
+ * and gives kafkajs none, so that nothing waits in its queues when a rebalance comes. Its handlers
+ * of batches do nothing.
+ */
+
+import type { Consumer as KafkajsConsumer } from "kafkajs";
+
+import type {
+  FetchedBatch,
+  FetchedRecord,
+  GroupEvents,
+  IsWanted,
+  Member,
+  Membership,
+  MembershipOptions,
+  OffsetToCommit,
+} from "../membership.ts";
+import { recordOf } from "../wire/fetched-record.ts";
+import type { DriverClient } from "./client.ts";
+import type {
+  ConsumerGroup,
+  FetchBroker,
+  FetchRequest,
+  KafkajsBatch,
+  OffsetsOfTopic,
+} from "./consumer-group.ts";
+import type { FetchPolicy } from "./fetch-decoder.ts";
+import { fetchOnly, readsFrom } from "./fetch-only.ts";
+import { consumerGroupHooks } from "./group-hooks.ts";
+import { PartitionAssigners } from "./kafkajs.ts";
+
+/** After this time and one poll, 30 s in all, partitions that were added to a topic are read. */
+const METADATA_AGE_MAX_MS = 24_000;
+
+interface MembershipClient extends Pick<DriverClient, "kafka"> {
+  destroy(): void;
+}
+
+export class KafkajsMembership implements Membership {
+  readonly #client: MembershipClient;
+  readonly #consumer: KafkajsConsumer;
+  readonly #topics: readonly string[];
+  readonly #events: GroupEvents;
+  readonly #policyOf: (topic: string) => FetchPolicy;
+  #group: ConsumerGroup | null = null;
+  #member: Member | null = null;
+
+  constructor(client: MembershipClient, options: MembershipOptions, events: GroupEvents) {
+    this.#client = client;
+    this.#topics = options.topics;
+    this.#events = events;
+    this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic) });
+    this.#consumer = client.kafka.consumer({
+      groupId: options.groupId,
+      sessionTimeout: options.sessionTimeoutMs,
+      rebalanceTimeout: options.rebalanceTimeoutMs,
+      heartbeatInterval: options.heartbeatMs,
+      maxWaitTimeInMs: options.pollMs,
+      maxBytes: options.fetchMaxBytes,
+      maxBytesPerPartition: options.fetchMaxBytes,
+      metadataMaxAge: METADATA_AGE_MAX_MS,
+      allowAutoTopicCreation: false,
+      // Every crash ends this member. kafkajs would start again with connections in an odd state.
+      retry: { restartOnFailure: async () => false },
+      ...consumerGroupHooks(PartitionAssigners.roundRobin, {
+        beforeJoin: (group) => events.beforeJoin(this.#memberOf(group)),
+        offsetsFetched: events.offsetsFetched,
+        joinsAgain: events.joinsAgain,
+      }),
+    });
+    const { GROUP_JOIN, CRASH } = this.#consumer.events;
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => events.assigned(payload.memberAssignment));
+    this.#consumer.on(CRASH, ({ payload }) => events.failed(payload.error));
+  }
+
+  connect(): Promise<void> {
+    return this.#consumer.connect();
+  }
+
+  subscribe(): Promise<void> {
+    return this.#consumer.subscribe({ topics: [...this.#topics], fromBeginning: true });
+  }
+
+  run(): Promise<void> {
+    return this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async () => undefined,
+    });
+  }
+
+  stop(): Promise<void> {
+    // kafkajs would join again if it heard of a rebalance now.
+    if (this.#group !== null) this.#group.heartbeat = async () => undefined;
+    return this.#consumer.stop();
+  }
+
+  disconnect(): Promise<void> {
+    return this.#consumer.disconnect();
+  }
+
+  destroy(): void {
+    this.#client.destroy();
+  }
+
+  /** kafkajs has a new group for each `run`. */
+  #memberOf(group: ConsumerGroup): Member {
+    if (this.#member !== null && this.#group === group) return this.#member;
+    const member = new KafkajsMember(group);
+    this.#group = group;
+    this.#member = member;
+    addPolicy(group, this.#policyOf);
+    watch(group, member, this.#events);
+    return member;
+  }
+}
+
+/** From now on the group's fetches bring a policy with each partition, for the decoder of the answer. */
+function addPolicy({ cluster }: ConsumerGroup, policyOf: (topic: string) => FetchPolicy): void {
+  const findBroker = cluster.findBroker.bind(cluster);
+  cluster.findBroker = async (node) => {
+    const broker = await findBroker(node);
+    const fetch = (request: FetchRequest) => {
+      const topics = request.topics.map(({ topic, partitions }) => {
+        const policy = policyOf(topic);
+        return { topic, partitions: partitions.map((partition) => ({ ...partition, policy })) };
+      });
+      return broker.fetch({ ...request, topics });
+    };
+    return Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
+  };
+}
+
+/** From now on fetches and heartbeats of the group go through the events. */
+export function watch(
+  group: ConsumerGroup,
+  member: Member,
+  events: Pick<GroupEvents, "fetch" | "heartbeat">,
+): void {
+  const { fetch } = group;
+  group.fetch = async (nodeId) => {
+    await events.fetch(member, nodeId, async (only) => {
+      const asked =
+        only === null
+          ? fetch.call(group, nodeId)
+          : fetchOnly(group, fetch, nodeId, only.maxWaitMs, only.isWanted);
+      return (await asked).map(batchOf);
+    });
+    return [];
+  };
+  const heartbeat = group.heartbeat.bind(group);
+  group.heartbeat = (request) => events.heartbeat(member, () => heartbeat(request));
+}
+
+export class KafkajsMember implements Member {
+  readonly #group: ConsumerGroup;
+
+  constructor(group: ConsumerGroup) {
+    this.#group = group;
+  }
+
+  get pollMs(): number {
+    return this.#group.maxWaitTime;
+  }
+
+  set pollMs(pollMs: number) {
+    this.#group.maxWaitTime = pollMs;
+  }
+
+  get partitionMaxBytes(): number {
+    return this.#group.maxBytesPerPartition;
+  }
+
+  set partitionMaxBytes(bytes: number) {
+    this.#group.maxBytesPerPartition = bytes;
+  }
+
+  get heardAtMs(): number {
+    return this.#group.lastRequest;
+  }
+
+  set heardAtMs(atMs: number) {
+    this.#group.lastRequest = atMs;
+  }
+
+  heartbeat(agoMs: number): Promise<void> {
+    return this.#group.heartbeat({ interval: agoMs });
+  }
+
+  readsFrom(nodeId: string, isWanted: IsWanted): boolean {
+    return readsFrom(this.#group, nodeId, isWanted);
+  }
+
+  /** kafkajs moves it back by itself when it resets an offset. */
+  positionOf(topic: string, partition: number): number {
+    return Number(this.#group.offsetManager.nextOffset(topic, partition).toString());
+  }
+
+  passed(topic: string, partition: number, offset: number): void {
+    this.#group.resolveOffset({ topic, partition, offset: `${offset}` });
+  }
+
+  commit(offsets: readonly OffsetToCommit[]): Promise<void> {
+    return this.#group.commitOffsets({ topics: byTopic(offsets) });
+  }
+
+  pause(topic: string, partition: number): void {
+    this.#group.pause([{ topic, partitions: [partition] }]);
+  }
+
+  resume(topic: string, partition: number): void {
+    this.#group.resume([{ topic, partitions: [partition] }]);
+  }
+
+  /** kafkajs keeps partitions paused over rebalances, also those that were lost and regained. */
+  resumeAll(): void {
+    this.#group.resume(this.#group.paused());
+  }
+}
+
+function byTopic(offsets: readonly OffsetToCommit[]): OffsetsOfTopic[] {
+  return [...Map.groupBy(offsets, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
+    topic,
+    partitions: ofTopic.map(({ partition, offset, metadata }) => ({
+      partition,
+      offset: `${offset}`,
+      metadata,
+    })),
+  }));
+}
+
+export function batchOf(batch: KafkajsBatch): FetchedBatch {
+  return new Batch(batch);
+}
+
+/** Makes a record only when it is asked for: a fetch has thousands that wait for their turn. */
+class Batch implements FetchedBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly end: number;
+  readonly last: number | null;
+  readonly #messages: KafkajsBatch["messages"];
+
+  constructor(batch: KafkajsBatch) {
+    this.topic = batch.topic;
+    this.partition = batch.partition;
+    this.from = Number(batch.fetchedOffset);
+    this.end = Number(batch.highWatermark);
+    this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
+    this.#messages = batch.messages;
+  }
+
+  get count(): number {
+    return this.#messages.length;
+  }
+
+  recordAt(index: number): FetchedRecord {
+    const message = this.#messages[index];
+    if (message === undefined) throw new RangeError(`a batch of ${this.count} has no ${index}`);
+    return recordOf(this.topic, this.partition, message);
+  }
+}

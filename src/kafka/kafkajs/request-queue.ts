@@ -1,0 +1,127 @@
+/**
+ * Two timers of kafkajs' request queue, and the map of requests that are not answered. Each
+ * connection has a queue.
+ *
+ *   timer                      kafkajs                       here
+ *   check of pending requests  always running, each          only while requests are pending: until
+ *                              millisecond when idle         the throttle ends, or every 10 ms
+ *   check for timeouts         every 100 ms                  every 100 ms to 1 s, a twentieth of
+ *                                                            the request timeout
+ *
+ * A request is pending while the broker has asked for a pause (throttling) or when too many are
+ * in flight. Nothing is pending otherwise: it has been sent at once.
+ */
+
+import type { Replacement } from "./load-kafkajs.ts";
+
+const OVERLOADED_CHECK_MS = 10;
+
+/** The part of kafkajs' RequestQueue that the timers need. */
+interface RequestQueue {
+  readonly pending: readonly unknown[];
+  inflight: RequestsInFlight;
+  readonly throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  readonly enforceRequestTimeout: boolean;
+  readonly requestTimeout: number;
+  requestTimeoutIntervalId?: NodeJS.Timeout;
+  readonly isConnected: () => boolean;
+  checkPendingRequests(): void;
+  scheduleCheckPendingRequests(): void;
+  scheduleRequestTimeoutCheck(): void;
+  destroy(): void;
+}
+
+type RequestQueueClass = new (options: unknown) => RequestQueue;
+
+interface SocketRequest {
+  readonly sentAt: number;
+  readonly requestTimeout: number;
+  timeoutRequest(): void;
+}
+
+function scheduleCheckPendingRequests(this: RequestQueue): void {
+  if (this.pending.length === 0 || this.throttleCheckTimeoutId !== null) return;
+  const throttledMs = this.throttledUntil - Date.now();
+  this.throttleCheckTimeoutId = setTimeout(
+    () => {
+      this.throttleCheckTimeoutId = null;
+      this.checkPendingRequests();
+    },
+    throttledMs > 0 ? throttledMs : OVERLOADED_CHECK_MS,
+  );
+}
+
+/** How often requests are looked through for those that take too long. */
+export function timeoutCheckMs(requestTimeoutMs: number): number {
+  return Math.min(requestTimeoutMs, Math.max(100, Math.min(requestTimeoutMs / 20, 1000)));
+}
+
+function scheduleRequestTimeoutCheck(this: RequestQueue): void {
+  if (!this.enforceRequestTimeout) return;
+  this.destroy();
+  this.requestTimeoutIntervalId = setInterval(() => {
+    const nowMs = Date.now();
+    for (const request of this.inflight.values()) {
+      if (nowMs - request.sentAt > request.requestTimeout) request.timeoutRequest();
+    }
+    if (!this.isConnected()) this.destroy();
+  }, timeoutCheckMs(this.requestTimeout));
+}
+
+/**
+ * Stands in for the queue's `Map`, for the handful of requests that a connection has in flight. V8
+ * gives a map a new table whenever it has emptied (`bag.ts`), here with each answer.
+ */
+class RequestsInFlight {
+  readonly #ids: number[] = [];
+  readonly #requests: SocketRequest[] = [];
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  has(id: number): boolean {
+    return this.#ids.includes(id);
+  }
+
+  get(id: number): SocketRequest | undefined {
+    const at = this.#ids.indexOf(id);
+    return at === -1 ? undefined : this.#requests[at];
+  }
+
+  set(id: number, request: SocketRequest): void {
+    this.#ids.push(id);
+    this.#requests.push(request);
+  }
+
+  delete(id: number): void {
+    const at = this.#ids.indexOf(id);
+    if (at === -1) return;
+    this.#ids.splice(at, 1);
+    this.#requests.splice(at, 1);
+  }
+
+  /** A copy: some leave while they are walked through. */
+  values(): readonly SocketRequest[] {
+    return this.#requests.slice();
+  }
+
+  clear(): void {
+    this.#ids.length = 0;
+    this.#requests.length = 0;
+  }
+}
+
+export const requestQueue: Replacement = {
+  name: "request-queue",
+  module: "src/network/requestQueue/index.js",
+  replace: (load) => {
+    const Original = load("src/network/requestQueue/index.js") as RequestQueueClass;
+    return class extends Original {
+      override inflight = new RequestsInFlight();
+      override scheduleCheckPendingRequests = scheduleCheckPendingRequests;
+      override scheduleRequestTimeoutCheck = scheduleRequestTimeoutCheck;
+    };
+  },
+};

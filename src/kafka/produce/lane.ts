@@ -1,0 +1,247 @@
+/**
+ * The records that wait for one partition, in the order in which they were sent.
+ *
+ *   state       means                                             sent with the next request
+ *   idle        nothing is under way                              yes, if it has records
+ *   under-way   a batch is sent and not answered                  no
+ *   waiting     the last try failed, and the next one has a time  no
+ *
+ * One batch is under way at a time: that keeps the order whatever is retried. Its records stay in
+ * the queue until it is acknowledged, so that retrying or splitting is a matter of counting.
+ *
+ * A broker takes a batch for one that it has when producer id and sequences are the same, and says
+ * that it is written. So they must never stand for two batches: the lane keeps both together, and
+ * begins at 0 only with an id that it has never had.
+ */
+
+import type { OutgoingRecord } from "../../domain/record.ts";
+import type { Bagged } from "../../runtime/bag.ts";
+import type { BlockedBy, RefusedRecord } from "../port.ts";
+import { Block } from "./block.ts";
+import type { ProducerId } from "./producer-id.ts";
+
+/** One `send`. */
+export interface SendCall extends Bagged {
+  /** Records that are not acknowledged yet. */
+  unacknowledged: number;
+  readonly refused: RefusedRecord[];
+  /** Its records come back when their topic takes nothing. */
+  readonly giveBack: boolean;
+  readonly resolve: (refused: readonly RefusedRecord[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A record, and the `send` that it is of. */
+export interface WaitingRecord {
+  readonly record: OutgoingRecord;
+  readonly bytes: number;
+  readonly call: SendCall;
+}
+
+/** The part of a topic that its lanes need. */
+export interface LaneTopic {
+  readonly name: string;
+  readonly batchMaxBytes: number;
+  batchWasTooLarge(bytes: number): void;
+}
+
+/** Ends the call's wait for a record that its topic does not take. */
+export function givenBack(
+  call: SendCall,
+  record: OutgoingRecord,
+  blocked: BlockedBy,
+  error: string,
+): void {
+  call.refused.push({ record, error, blocked });
+  call.unacknowledged -= 1;
+  if (call.unacknowledged === 0) call.resolve(call.refused);
+}
+
+/** Acknowledged records are let go of when there are so many, and half of the queue. */
+const COMPACT_AT = 4_096;
+const SEQUENCE_MODULUS = 2 ** 31;
+/** Far above what a batch of tiny records should hold. */
+const BATCH_RECORDS_MAX = 20_000;
+
+export class ProduceLane {
+  readonly topic: LaneTopic;
+  readonly partition: number;
+  /** Node that takes the records; null when nobody does at the moment. */
+  leader: number | null = null;
+  state: "idle" | "under-way" | "waiting" = "idle";
+  /** In the line of those that are to be sent. */
+  isInLine = false;
+  readonly block = new Block();
+  #records: OutgoingRecord[] = [];
+  #bytes: number[] = [];
+  #calls: SendCall[] = [];
+  #head = 0;
+  /** `#sequence` counts under this one. */
+  #id: ProducerId | null = null;
+  #sequence = 0;
+  #failures = 0;
+  /** Records and bytes of the batch that was cut last. */
+  #count = 0;
+  #batchBytes = 0;
+  /** The batch cut last may have been written: it must be repeated exactly as it was. */
+  #mayBeWritten = false;
+
+  constructor(topic: LaneTopic, partition: number) {
+    this.topic = topic;
+    this.partition = partition;
+  }
+
+  get isEmpty(): boolean {
+    return this.#head === this.#records.length;
+  }
+
+  /** The batch cut last may have been written. */
+  get mayBeWritten(): boolean {
+    return this.#mayBeWritten;
+  }
+
+  /** The producer id that the last batch was sent with. */
+  get id(): ProducerId | null {
+    return this.#id;
+  }
+
+  /** Of the next batch's first record, under `id`. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Tries in a row that failed. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  add(record: OutgoingRecord, bytes: number, call: SendCall): void {
+    this.#records.push(record);
+    this.#bytes.push(bytes);
+    this.#calls.push(call);
+  }
+
+  /** The next batch: at least one record, beyond that as many as fit. Not for an empty lane. */
+  cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
+    if (!this.#mayBeWritten) {
+      const end = Math.min(this.#records.length, this.#head + BATCH_RECORDS_MAX);
+      let at = this.#head + 1;
+      let bytes = this.#bytes[this.#head] ?? 0;
+      for (; at < end; at += 1) {
+        const next = bytes + (this.#bytes[at] ?? 0);
+        if (next > this.topic.batchMaxBytes) break;
+        bytes = next;
+      }
+      this.#count = at - this.#head;
+      this.#batchBytes = bytes;
+    }
+    return {
+      records: this.#records.slice(this.#head, this.#head + this.#count),
+      bytes: this.#batchBytes,
+    };
+  }
+
+  /**
+   * The producer id for the batch that was cut last: the current one, unless it may be written
+   * under another already.
+   */
+  idFor(current: ProducerId): ProducerId {
+    if (this.#id !== null && (this.#id === current || this.#mayBeWritten)) return this.#id;
+    this.#id = current;
+    this.#sequence = 0;
+    return current;
+  }
+
+  acknowledged(): void {
+    this.#sequence = (this.#sequence + this.#count) % SEQUENCE_MODULUS;
+    this.#leave(this.#count);
+  }
+
+  /** The next batch is smaller; a single record is refused. If it may be written, under a new id. */
+  tooLarge(error: string): void {
+    if (this.#mayBeWritten) this.#id = null;
+    if (this.#count > 1) {
+      this.topic.batchWasTooLarge(this.#batchBytes);
+      this.#mayBeWritten = false;
+      return;
+    }
+    const record = this.#records[this.#head];
+    if (record !== undefined) this.#calls[this.#head]?.refused.push({ record, error });
+    this.#leave(1);
+  }
+
+  /**
+   * Gives back the records of sends that asked for it. Not while a batch is under way. A batch that
+   * may be written is forgotten: the next one needs a new id.
+   */
+  giveBack({ by, error }: Block): void {
+    const records = this.#records.slice(this.#head);
+    const bytes = this.#bytes.slice(this.#head);
+    const calls = this.#calls.slice(this.#head);
+    this.#records = [];
+    this.#bytes = [];
+    this.#calls = [];
+    this.#head = 0;
+    if (this.#mayBeWritten) this.#id = null;
+    this.#mayBeWritten = false;
+    records.forEach((record, at) => {
+      const call = calls[at];
+      if (call === undefined) return;
+      if (call.giveBack) givenBack(call, record, by, error);
+      else this.add(record, bytes[at] ?? 0, call);
+    });
+  }
+
+  failed(mayBeWritten: boolean): void {
+    this.#failures += 1;
+    this.#mayBeWritten ||= mayBeWritten;
+  }
+
+  /** The broker accepts nothing more under the lane's id, which has been dropped. */
+  idRefused(): void {
+    this.#failures += 1;
+    this.#mayBeWritten = false;
+    // The next batch may fail before it has a new one.
+    this.#id = null;
+  }
+
+  /**
+   * Gives up all records: the topic was made anew without this partition. If a batch may be written,
+   * the caller has dropped the lane's id.
+   */
+  giveUp(): readonly WaitingRecord[] {
+    const given = this.#records.slice(this.#head).map((record, index) => ({
+      record,
+      bytes: this.#bytes[this.#head + index] ?? 0,
+      call: this.#calls[this.#head + index],
+    }));
+    if (this.#mayBeWritten) this.#id = null;
+    this.#mayBeWritten = false;
+    this.#failures = 0;
+    this.#records = [];
+    this.#bytes = [];
+    this.#calls = [];
+    this.#head = 0;
+    return given.flatMap(({ call, ...rest }) => (call === undefined ? [] : [{ ...rest, call }]));
+  }
+
+  #leave(count: number): void {
+    this.block.taken();
+    this.#mayBeWritten = false;
+    this.#failures = 0;
+    const end = this.#head + count;
+    for (let at = this.#head; at < end; at += 1) {
+      const call = this.#calls[at];
+      if (call === undefined) continue;
+      call.unacknowledged -= 1;
+      if (call.unacknowledged === 0) call.resolve(call.refused);
+    }
+    this.#head = end;
+    const isMostlyGone = end >= COMPACT_AT && end * 2 >= this.#records.length;
+    if (!this.isEmpty && !isMostlyGone) return;
+    this.#records = this.#records.slice(end);
+    this.#bytes = this.#bytes.slice(end);
+    this.#calls = this.#calls.slice(end);
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Decides what a broker's answer for one partition of a produce request means.
+ *
+ *   error                                             outcome
+ *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged (the latter: by an earlier try)
+ *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or refuse a single record
+ *   the broker leads the partition no more, or        retry, with fresh metadata; it may be written:
+ *   never heard of it                                 a broker that waits for replicas says so too
+ *   our producer id or sequence is not accepted       retry, with a new producer id
+ *   written here, but not replicated in time          retry the very same batch: it may be written
+ *   anything else                                     retry
+ */
+
+export type ProduceOutcome =
+  | "acknowledged"
+  | "too-large"
+  | "retry"
+  | "retry-as-it-was"
+  | "retry-with-metadata"
+  | "retry-with-new-id";
+
+const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
+  DUPLICATE_SEQUENCE_NUMBER: "acknowledged",
+  MESSAGE_TOO_LARGE: "too-large",
+  RECORD_LIST_TOO_LARGE: "too-large",
+  UNKNOWN_TOPIC_OR_PARTITION: "retry-with-metadata",
+  LEADER_NOT_AVAILABLE: "retry-with-metadata",
+  NOT_LEADER_FOR_PARTITION: "retry-with-metadata",
+  REPLICA_NOT_AVAILABLE: "retry-with-metadata",
+  FENCED_LEADER_EPOCH: "retry-with-metadata",
+  UNKNOWN_LEADER_EPOCH: "retry-with-metadata",
+  KAFKA_STORAGE_ERROR: "retry-with-metadata",
+  REQUEST_TIMED_OUT: "retry-as-it-was",
+  NOT_ENOUGH_REPLICAS_AFTER_APPEND: "retry-as-it-was",
+  OUT_OF_ORDER_SEQUENCE_NUMBER: "retry-with-new-id",
+  UNKNOWN_PRODUCER_ID: "retry-with-new-id",
+  INVALID_PRODUCER_EPOCH: "retry-with-new-id",
+  INVALID_PRODUCER_ID_MAPPING: "retry-with-new-id",
+};
+
+/** @param type Kafka's name of the error, or null when there was none. */
+export function produceOutcome(type: string | null): ProduceOutcome {
+  return type === null ? "acknowledged" : (OUTCOMES[type] ?? "retry");
+}

@@ -1,0 +1,60 @@
+/** The producer id under which batches are numbered, so that brokers write none of them twice. */
+
+import type { Brokers } from "../cluster/brokers.ts";
+import { errorText, errorType } from "../cluster/kafka-error.ts";
+import type { OutageLog } from "../cluster/outage-log.ts";
+
+export interface ProducerId {
+  readonly producerId: string | number;
+  readonly producerEpoch: number;
+}
+
+/** Means: write without idempotence. */
+export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
+
+export class ProducerIds {
+  readonly #brokers: Brokers;
+  readonly #outages: OutageLog;
+  #current: Promise<ProducerId> | null = null;
+  /** The id that `#current` resolved with. */
+  #id: ProducerId | null = null;
+
+  constructor(brokers: Brokers, outages: OutageLog) {
+    this.#brokers = brokers;
+    this.#outages = outages;
+  }
+
+  /** Never one that was current before another. Throws when no broker gives one. */
+  current(): Promise<ProducerId> {
+    this.#current ??= this.#ask().then(
+      (id) => {
+        this.#id = id;
+        return id;
+      },
+      (error: unknown) => {
+        this.#current = null;
+        throw error;
+      },
+    );
+    return this.#current;
+  }
+
+  /** The brokers do not accept it any more. A newer one stays. */
+  drop(id: ProducerId | null): void {
+    if (id === null || id !== this.#id) return;
+    this.#id = null;
+    this.#current = null;
+  }
+
+  async #ask(): Promise<ProducerId> {
+    const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
+    if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
+      const hint =
+        "A cut connection may write records twice. Allow IdempotentWrite on the cluster.";
+      this.#outages.warnOnce("idempotence", { hint }, "kafka.produce.not-idempotent");
+      return NO_ID;
+    }
+    if (errorCode !== 0) throw new Error(`InitProducerId: ${errorText(errorCode)}`);
+    return { producerId, producerEpoch };
+  }
+}

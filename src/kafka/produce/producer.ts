@@ -1,0 +1,134 @@
+/**
+ * The producer of the port: all callers' records go into a queue for each partition, and each
+ * broker is sent one request at a time with the next batch of every queue that it leads.
+ *
+ * While a request is under way the next one fills up, so that load makes batches large, and
+ * without load a record waits for nothing. Idempotent, because a cut connection leaves open
+ * whether a batch was written: the same batch under the same sequence is not written again.
+ */
+
+import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import { Bag } from "../../runtime/bag.ts";
+import { Signal } from "../../runtime/signal.ts";
+import type { Clients } from "../cluster/connection.ts";
+import {
+  type BlockedTopic,
+  ClosedError,
+  type ProducerOptions,
+  type RefusedRecord,
+  type SendOptions,
+  type WatchedProducer,
+} from "../port.ts";
+import type { SendCall } from "./lane.ts";
+import { ProduceRounds } from "./rounds.ts";
+
+/** Encoded lengths of a record beside its payload. */
+const RECORD_OVERHEAD_BYTES = 24;
+const HEADER_OVERHEAD_BYTES = 6;
+
+export class KafkaProducer implements WatchedProducer {
+  readonly #rounds: ProduceRounds;
+  readonly #calls = new Bag<SendCall>();
+  readonly #callEnded = new Signal();
+  #isClosed = false;
+  #sharedHeaders: RecordHeaders | null = null;
+  #sharedBytes = 0;
+
+  constructor(clients: Clients, options: ProducerOptions = {}) {
+    this.#rounds = new ProduceRounds(clients, options);
+  }
+
+  blocked(): readonly BlockedTopic[] {
+    return this.#rounds.blocked();
+  }
+
+  send(
+    records: readonly OutgoingRecord[],
+    { giveBack = false }: SendOptions = {},
+  ): Promise<readonly RefusedRecord[]> {
+    if (this.#isClosed) return Promise.reject(closed());
+    return new Promise((resolve, reject) => {
+      const call: SendCall = {
+        place: -1,
+        unacknowledged: 0,
+        refused: [],
+        giveBack,
+        resolve: (refused) => {
+          this.#calls.delete(call);
+          if (this.#isClosed) this.#callEnded.fire();
+          resolve(refused);
+        },
+        reject,
+      };
+      for (const record of records) this.#add(record, call);
+      if (call.unacknowledged === 0) {
+        resolve(call.refused);
+      } else {
+        this.#calls.add(call);
+        this.#rounds.soon();
+      }
+    });
+  }
+
+  async close(limitMs: number): Promise<void> {
+    this.#isClosed = true;
+    const untilMs = performance.now() + limitMs;
+    for (
+      let leftMs = limitMs;
+      this.#calls.size > 0 && leftMs > 0;
+      leftMs = untilMs - performance.now()
+    ) {
+      await this.#callEnded.wait(leftMs);
+    }
+    this.#rounds.close();
+    for (const call of this.#calls.all()) {
+      this.#calls.delete(call);
+      call.reject(closed());
+    }
+  }
+
+  #add(record: OutgoingRecord, call: SendCall): void {
+    const topic = this.#rounds.topic(record.topic);
+    const { encoded } = record;
+    const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
+    if (payloadBytes > topic.recordMaxBytes) {
+      const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} takes`;
+      call.refused.push({ record, error });
+      return;
+    }
+    const mayComeBack = call.giveBack && topic.mayBeBlocked;
+    const block = mayComeBack ? topic.blockFor(record, Date.now()) : null;
+    if (block !== null) {
+      call.refused.push({ record, error: block.error, blocked: block.by });
+      return;
+    }
+    const headers =
+      encoded === undefined ? record.headers.length + (record.sharedHeaders?.length ?? 0) : 0;
+    const bytes = payloadBytes + RECORD_OVERHEAD_BYTES + headers * HEADER_OVERHEAD_BYTES;
+    call.unacknowledged += 1;
+    this.#rounds.add(topic, record, bytes, call);
+  }
+
+  /** Key, value and headers. */
+  #payloadBytes({ key, value, headers, sharedHeaders }: OutgoingRecord): number {
+    let bytes = (key?.length ?? 0) + (value?.length ?? 0) + headersBytes(headers);
+    if (sharedHeaders !== undefined) {
+      if (sharedHeaders !== this.#sharedHeaders) {
+        this.#sharedHeaders = sharedHeaders;
+        this.#sharedBytes = headersBytes(sharedHeaders);
+      }
+      bytes += this.#sharedBytes;
+    }
+    return bytes;
+  }
+}
+
+function headersBytes(headers: RecordHeaders): number {
+  let bytes = 0;
+  for (const [name, value] of headers) bytes += name.length + (value?.length ?? 0);
+  return bytes;
+}
+
+function closed(): ClosedError {
+  return new ClosedError("the producer is closed: its unacknowledged records may not be written");
+}

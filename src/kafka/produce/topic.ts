@@ -1,0 +1,194 @@
+/** A topic that is written: it chooses each record's partition, and keeps records until it is known. */
+
+import type { OutgoingRecord } from "../../domain/record.ts";
+import type { TopicMetadata } from "../cluster/topic-metadata.ts";
+import { murmur2 } from "../wire/murmur2.ts";
+import { Block } from "./block.ts";
+import { givenBack, ProduceLane, type SendCall, type WaitingRecord } from "./lane.ts";
+
+/** Fits into a batch limit of 1 MiB, Kafka's default. Estimates may be a little too low. */
+const BATCH_MAX_BYTES = 1_000_000;
+
+const NO_LEADER = "LEADER_NOT_AVAILABLE";
+
+export class ProduceTopic {
+  readonly name: string;
+  readonly recordMaxBytes: number;
+  /**
+   * By partition number; empty until the topic is known. Those of partitions that are gone stay: a
+   * lane keeps its producer id and sequence, should its partition come back.
+   */
+  readonly lanes: ProduceLane[] = [];
+  isReportedMissing = false;
+  /** It lacks something, and a timer asks for it again. */
+  isAskedAgain = false;
+  /** Of the whole topic: whether the brokers know it. */
+  readonly block = new Block();
+  /** A timer looks at its blocks. */
+  isWatched = false;
+  /** It or one of its partitions refused something, and may refuse still. */
+  mayBeBlocked = false;
+  #batchMaxBytes: number;
+  #unplaced: WaitingRecord[] = [];
+  #partitions = 0;
+  #next = 0;
+
+  constructor(name: string, recordMaxBytes: number) {
+    this.name = name;
+    this.recordMaxBytes = recordMaxBytes;
+    this.#batchMaxBytes = Math.min(BATCH_MAX_BYTES, recordMaxBytes);
+  }
+
+  /** A batch with several records is at most so large. */
+  get batchMaxBytes(): number {
+    return this.#batchMaxBytes;
+  }
+
+  get hasLeaders(): boolean {
+    return this.#partitions > 0 && this.#current.every(({ leader }) => leader !== null);
+  }
+
+  /** Of the topic, or of one of its partitions; null: all of it takes records. */
+  blockNow(nowMs: number): Block | null {
+    if (this.block.isBlocked(nowMs)) return this.block;
+    return this.lanes.find(({ block }) => block.isBlocked(nowMs))?.block ?? null;
+  }
+
+  /** Whether something that it refuses is looked at again. */
+  get isRefusing(): boolean {
+    return this.block.sinceMs !== null || this.#current.some(({ leader }) => leader === null);
+  }
+
+  /** The block of the place that the record would wait in, when it would wait in vain. */
+  blockFor(record: OutgoingRecord, nowMs: number): Block | null {
+    const blocks = [this.block, ...this.lanes.map(({ block }) => block)];
+    this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
+    if (this.block.isBlocked(nowMs)) return this.block;
+    // A record without a key goes round robin, and may go elsewhere after all.
+    if (record.key === null && record.partition === undefined) return null;
+    const lane = this.#laneOf(record);
+    if (lane === null || !lane.block.isBlocked(nowMs)) return null;
+    const mayProbe = lane.leader !== null && lane.isEmpty && lane.block.mayProbe(nowMs);
+    return mayProbe ? null : lane.block;
+  }
+
+  /**
+   * Gives back the records that wait in vain.
+   *
+   * @param withdraw called with each lane whose records are given back, before that.
+   */
+  giveBack(nowMs: number, withdraw: (lane: ProduceLane) => void): void {
+    const isMissing = this.block.isBlocked(nowMs);
+    if (isMissing) {
+      const unplaced = this.#unplaced;
+      this.#unplaced = [];
+      for (const each of unplaced) {
+        if (each.call.giveBack) givenBack(each.call, each.record, this.block.by, this.block.error);
+        else this.#unplaced.push(each);
+      }
+    }
+    for (const lane of this.lanes) {
+      if (lane.state === "under-way" || lane.isEmpty) continue;
+      const block = isMissing ? this.block : lane.block;
+      if (!block.isBlocked(nowMs)) continue;
+      withdraw(lane);
+      lane.giveBack(block);
+    }
+  }
+
+  /** Without the lanes of partitions that are gone. */
+  get #current(): readonly ProduceLane[] {
+    return this.lanes.length === this.#partitions
+      ? this.lanes
+      : this.lanes.slice(0, this.#partitions);
+  }
+
+  /** Records whose partition is not known. */
+  get isWaiting(): boolean {
+    return this.#unplaced.length > 0;
+  }
+
+  get hasRecords(): boolean {
+    return this.isWaiting || this.lanes.some((lane) => !lane.isEmpty);
+  }
+
+  /** The lane that the record now waits in; null while the topic is not known. */
+  add(record: OutgoingRecord, bytes: number, call: SendCall): ProduceLane | null {
+    const lane = this.#laneOf(record);
+    if (lane === null) this.#unplaced.push({ record, bytes, call });
+    else lane.add(record, bytes, call);
+    return lane;
+  }
+
+  /**
+   * Takes over partitions and leaders. Returns the lanes that have records and a leader. Records of a
+   * partition that is gone, because the topic was made anew, are placed again.
+   *
+   * @param dropId called before a batch is given up that may be written.
+   */
+  update(
+    { partitionMetadata }: TopicMetadata,
+    nowMs: number,
+    dropId: (lane: ProduceLane) => void,
+  ): ProduceLane[] {
+    // Its partitions have refused records because there was no topic.
+    if (this.block.sinceMs !== null) for (const lane of this.lanes) lane.block.taken();
+    this.block.taken();
+    for (const { partitionId, leader } of partitionMetadata) {
+      this.lanes[partitionId] ??= new ProduceLane(this, partitionId);
+      const lane = this.lanes[partitionId];
+      const hadLeader = lane.leader !== null;
+      lane.leader = leader >= 0 ? leader : null;
+      if (lane.leader === null) lane.block.refused("unavailable", NO_LEADER, nowMs);
+      else if (!hadLeader) lane.block.taken();
+    }
+    this.#partitions = partitionMetadata.length;
+    const moved: WaitingRecord[] = [];
+    for (const lane of this.lanes.slice(this.#partitions)) {
+      lane.leader = null;
+      lane.block.taken();
+      // Its answer comes first: then the topic is asked for again.
+      if (lane.state === "under-way") continue;
+      if (lane.mayBeWritten) dropId(lane);
+      moved.push(...lane.giveUp());
+    }
+    const unplaced = [...moved, ...this.#unplaced];
+    this.#unplaced = [];
+    for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
+    return this.lanes.filter((lane) => lane.leader !== null && !lane.isEmpty);
+  }
+
+  /**
+   * The broker takes only smaller batches. Halving ends above half of its limit: a single record is
+   * never the reason.
+   */
+  batchWasTooLarge(bytes: number): void {
+    this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);
+  }
+
+  /** Murmur2 of the key as Java does; without a key in turn. */
+  #laneOf(record: OutgoingRecord): ProduceLane | null {
+    const count = this.#partitions;
+    if (record.partition !== undefined) {
+      return record.partition < count ? (this.lanes[record.partition] ?? null) : null;
+    }
+    if (count === 0) return null;
+    // Read once: some records decode it each time.
+    const { key } = record;
+    if (key !== null) return this.lanes[positiveHash(key) % count] ?? null;
+    this.#next = (this.#next + 1) % count;
+    return this.lanes[this.#next] ?? null;
+  }
+}
+
+/** The copies of a call share the key object. */
+let lastKey: Buffer | null = null;
+let lastHash = 0;
+
+function positiveHash(key: Buffer): number {
+  if (key !== lastKey) {
+    lastKey = key;
+    lastHash = murmur2(key) & 0x7fffffff;
+  }
+  return lastHash;
+}

@@ -1,0 +1,153 @@
+/**
+ * The topics that a producer writes, and the asking for their partitions and leaders.
+ *
+ *   a topic                                  is asked for
+ *   is new, or a leader has changed          at once, together with others of the same moment
+ *   is missing, or a partition is leaderless again and again, 50 ms to 2 s apart, as long as records
+ *                                            wait and however many come; logged once
+ *   is known                                 again after 20 seconds: it may have more partitions
+ */
+
+import type { Brokers } from "../cluster/brokers.ts";
+import { errorType } from "../cluster/kafka-error.ts";
+import type { OutageLog } from "../cluster/outage-log.ts";
+import { retryDelayMs } from "../cluster/retry-delay.ts";
+import type { TopicMetadata } from "../cluster/topic-metadata.ts";
+import type { ProduceLane } from "./lane.ts";
+import { ProduceTopic } from "./topic.ts";
+
+const AGE_MAX_MS = 20_000;
+
+export interface ProduceTopicsOptions {
+  readonly brokers: Brokers;
+  readonly outages: OutageLog;
+  readonly recordMaxBytes: (topic: string) => number;
+  /** Called when the brokers say that a topic, or a partition of it, takes nothing. */
+  readonly onRefused: (topic: ProduceTopic) => void;
+  /** Called with lanes that have records and a leader, whenever leaders have been looked up. */
+  readonly onLeaders: (lanes: readonly ProduceLane[]) => void;
+  /** Called with a lane whose batch may be written, before it gives up its records. */
+  readonly dropId: (lane: ProduceLane) => void;
+}
+
+export class ProduceTopics {
+  readonly #options: ProduceTopicsOptions;
+  readonly #topics = new Map<string, ProduceTopic>();
+  readonly #wanted = new Set<ProduceTopic>();
+  #isAsking = false;
+  /** Pending while something was asked for in vain. */
+  #timer: NodeJS.Timeout | null = null;
+  #failures = 0;
+  #askedAllAtMs = Date.now();
+  #isClosed = false;
+
+  constructor(options: ProduceTopicsOptions) {
+    this.#options = options;
+  }
+
+  get(name: string): ProduceTopic {
+    const known = this.#topics.get(name);
+    if (known !== undefined) return known;
+    const topic = new ProduceTopic(name, this.#options.recordMaxBytes(name));
+    this.#topics.set(name, topic);
+    return topic;
+  }
+
+  /** Asks for the topic's leaders, in one request with those that others ask for now. */
+  lookUp(topic: ProduceTopic): void {
+    if (this.#isClosed) return;
+    const isFirst = this.#wanted.size === 0;
+    this.#wanted.add(topic);
+    if (isFirst && !this.#isAsking) setImmediate(() => void this.#ask());
+  }
+
+  /** The same for records that no leader takes yet, unless a timer is going to ask. */
+  lookUpInTurn(topic: ProduceTopic): void {
+    if (!topic.isAskedAgain) this.lookUp(topic);
+  }
+
+  /** Looks all topics up when the last time is long ago. */
+  refresh(nowMs: number): void {
+    if (nowMs - this.#askedAllAtMs < AGE_MAX_MS) return;
+    this.#askedAllAtMs = nowMs;
+    for (const topic of this.#topics.values()) this.lookUp(topic);
+  }
+
+  all(): Iterable<ProduceTopic> {
+    return this.#topics.values();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isClosed || this.#isAsking) return;
+    this.#isAsking = true;
+    const asked = [...this.#wanted];
+    this.#wanted.clear();
+    try {
+      const names = asked.map(({ name }) => name);
+      const { topicMetadata } = await this.#options.brokers.metadata(names);
+      for (const metadata of topicMetadata) this.#learn(metadata);
+    } catch (error) {
+      if (!this.#isClosed) this.#failed(error as Error);
+    }
+    this.#isAsking = false;
+    this.#askAgain(
+      asked.filter((topic) => topic.isWaiting || topic.isRefusing || !topic.hasLeaders),
+    );
+  }
+
+  #learn(metadata: TopicMetadata): void {
+    const topic = this.get(metadata.topic);
+    if (metadata.topicErrorCode !== 0) {
+      const error = errorType(metadata.topicErrorCode);
+      const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : "unavailable";
+      topic.block.refused(by, error, Date.now());
+      this.#options.onRefused(topic);
+      if (topic.isReportedMissing) return;
+      topic.isReportedMissing = true;
+      const hint = "Its records wait until it can be written; other topics go on.";
+      const fields = { topic: topic.name, error, hint };
+      this.#options.outages.warnOnce(
+        `${topic.name} ${error}`,
+        fields,
+        "kafka.produce.topic-missing",
+      );
+      return;
+    }
+    topic.isReportedMissing = false;
+    this.#options.onLeaders(topic.update(metadata, Date.now(), this.#options.dropId));
+    if (topic.isRefusing) this.#options.onRefused(topic);
+  }
+
+  #failed(error: Error): void {
+    const fields = { error: error.message };
+    this.#options.outages.trouble("produce metadata", fields, "kafka.produce.failing");
+  }
+
+  #askAgain(topics: readonly ProduceTopic[]): void {
+    if (this.#isClosed) return;
+    for (const topic of topics) topic.isAskedAgain = true;
+    if (topics.length === 0) {
+      this.#failures = 0;
+    } else if (this.#timer === null) {
+      // A topic that comes later does not put off those that wait.
+      this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
+      this.#failures += 1;
+    }
+    if (this.#wanted.size > 0) void this.#ask();
+  }
+
+  /** Looks through all topics for those that still lack something. A list of them would grow. */
+  #inTurn(): void {
+    this.#timer = null;
+    for (const topic of this.#topics.values()) {
+      topic.isAskedAgain = false;
+      const lacks = topic.isWaiting || topic.isRefusing || (topic.hasRecords && !topic.hasLeaders);
+      if (lacks) this.lookUp(topic);
+    }
+  }
+}

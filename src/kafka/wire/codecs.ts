@@ -1,0 +1,116 @@
+/**
+ * Inflates record batches in all compressions that Kafka knows. Switchyard writes none of them
+ * (docs/decisions/0003-compression.md).
+ *
+ *   type     who writes it how
+ *   gzip     one gzip stream
+ *   snappy   Java: xerial framing (a header, then blocks with their length); librdkafka: one raw block
+ *   lz4      LZ4 frames, blocks independent of each other
+ *   zstd     zstd frames, with or without the content's size
+ *
+ * A batch of the size that topics take can hold a thousand times as much, and Kafka knows no bound:
+ * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two ways.
+ * `decompress` is the fast one, for all but a few batches: one call, one buffer, and it refuses what
+ * would be larger. `pieces` takes any batch, at a bounded cost of memory (`inflation.ts`).
+ */
+
+import { promisify } from "node:util";
+import { createGunzip, createZstdDecompress, gunzip, zstdDecompress } from "node:zlib";
+import { decompressFrame } from "lz4-napi";
+import { uncompress } from "snappy";
+
+import { lz4Pieces } from "./lz4-pieces.ts";
+import { snappyBytes, snappyPieces, xerialBlocks } from "./snappy-pieces.ts";
+
+export interface Codec {
+  /** Null when it would be more than so many bytes. Throws when it is not what it should be. */
+  decompress(buffer: Buffer, maxBytes: number): Promise<Buffer | null>;
+  /** The same in pieces of at most 512 KiB, as they are asked for. */
+  pieces(buffer: Buffer): AsyncIterable<Buffer> | Iterable<Buffer>;
+}
+
+interface Bound {
+  readonly maxOutputLength: number;
+}
+
+const PIECE = { chunkSize: 256 * 1024 };
+
+const gunzipped = promisify<Buffer, Bound, Buffer>(gunzip);
+const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
+
+/** Of node:zlib. */
+function zlibCodec(
+  inflate: (buffer: Buffer, bound: Bound) => Promise<Buffer>,
+  create: typeof createGunzip | typeof createZstdDecompress,
+): Codec {
+  return {
+    decompress: (buffer, maxOutputLength) =>
+      inflate(buffer, { maxOutputLength }).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return null;
+        throw error;
+      }),
+    pieces: async function* pieces(buffer) {
+      const stream = create(PIECE);
+      stream.end(buffer);
+      try {
+        yield* stream as AsyncIterable<Buffer>;
+      } finally {
+        stream.destroy();
+      }
+    },
+  };
+}
+
+const snappyCodec: Codec = {
+  decompress: async (buffer, maxBytes) => {
+    const blocks = xerialBlocks(buffer) ?? [buffer];
+    let bytes = 0;
+    for (const block of blocks) bytes += snappyBytes(block);
+    if (bytes > maxBytes) return null;
+    return Buffer.concat(await Promise.all(blocks.map(inflateSnappy)));
+  },
+  pieces: snappyPieces,
+};
+
+const lz4Codec: Codec = {
+  decompress: async (buffer, maxBytes) => {
+    // 255 is LZ4's highest ratio; only what could exceed the bound is looked at more closely.
+    if (buffer.length * 255 > maxBytes && lz4BytesMax(buffer) > maxBytes) return null;
+    return decompressFrame(buffer);
+  },
+  pieces: lz4Pieces,
+};
+
+/** By Kafka's numbers of the compressions. */
+export const CODECS: Readonly<Record<number, Codec>> = {
+  1: zlibCodec(gunzipped, createGunzip),
+  2: snappyCodec,
+  3: lz4Codec,
+  4: zlibCodec(zstdDecompressed, createZstdDecompress),
+};
+
+/** Null for a compression that does not exist. */
+export function codecOf(type: number): Codec | null {
+  return CODECS[type] ?? null;
+}
+
+async function inflateSnappy(block: Buffer): Promise<Buffer> {
+  const inflated = await uncompress(block, { asBuffer: true });
+  return typeof inflated === "string" ? Buffer.from(inflated) : inflated;
+}
+
+/** An upper bound from an LZ4 frame's block sizes; its header names the largest block. */
+function lz4BytesMax(frame: Buffer): number {
+  const flags = frame.readUInt8(4);
+  const blockMaxBytes = 2 ** (8 + 2 * ((frame.readUInt8(5) >> 4) & 0x07));
+  const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
+  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
+  let blocks = 0;
+  while (at + 4 <= frame.length) {
+    const bytes = frame.readUInt32LE(at) & 0x7fffffff;
+    if (bytes === 0) break;
+    blocks += 1;
+    at += 4 + bytes + checksumBytes;
+  }
+  return blocks * blockMaxBytes;
+}

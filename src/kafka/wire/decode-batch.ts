@@ -1,0 +1,172 @@
+/**
+ * Decodes one record batch (magic 2) in one pass. The content of its records stays encoded.
+ *
+ *   the batch                                        then
+ *   has a wrong CRC-32C, or a length that fits ill   `DamagedBatchError`
+ *   has lost records at its end to compaction        one control record stands for them
+ *
+ * The driver keeps control records to itself, and its position moves past the batch. Without one
+ * it would ask for a batch without records again and again, as fast as the broker answers.
+ */
+
+import { crc32c } from "@node-rs/crc32";
+import { codecOf } from "./codecs.ts";
+import { DamagedBatchError } from "./damaged-batch.ts";
+import { FetchedRecord, REMOVED, type RecordBatch } from "./fetched-record.ts";
+import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
+import { type Part, RECORD_OBJECT_BYTES } from "./kept-records.ts";
+import { RecordReader } from "./record-reader.ts";
+
+/** Base offset and length: what must be there to know where the batch ends. */
+export const BATCH_LENGTH_END = 12;
+const MAGIC_AT = 16;
+const CRC_AT = 17;
+const ATTRIBUTES_AT = 21;
+const COUNT_AT = 57;
+const RECORDS_AT = 61;
+
+const CODEC_MASK = 0x07;
+const LOG_APPEND_TIME = 0x08;
+const TRANSACTIONAL = 0x10;
+const CONTROL = 0x20;
+
+/** Bytes of the batch that begins at `start`, or null when its length cannot be read. */
+export function batchBytes(buffer: Buffer, start: number): number | null {
+  if (buffer.length - start < BATCH_LENGTH_END) return null;
+  return BATCH_LENGTH_END + buffer.readInt32BE(start + 8);
+}
+
+/** The batch's magic byte, or null when it is cut off. Message sets of Kafka before 0.11 have 0 or 1. */
+export function magicAt(buffer: Buffer, start: number): number | null {
+  return buffer[start + MAGIC_AT] ?? null;
+}
+
+/** The wishes of a consumer for one partition. */
+export interface Wanted {
+  readonly topic: string;
+  readonly partition: number;
+  /** The first offset. Batches may begin before it. */
+  readonly from: number;
+  /** A compressed record that is larger is read without its value. */
+  readonly recordMaxBytes: number;
+}
+
+export interface Decoded {
+  /** Bytes that the messages keep in memory beside the batch itself. */
+  readonly inflatedBytes: number;
+  /** Where reading goes on when the batch holds more than was read at once, else null. */
+  readonly next: number | null;
+}
+
+/**
+ * @param batch exactly one batch. Its messages are added to `messages`: all of them, or those from
+ *   `wanted.from` on as far as they may be held at once.
+ */
+export async function decodeBatch(
+  batch: Buffer,
+  messages: FetchedRecord[],
+  wanted: Wanted,
+): Promise<Decoded> {
+  const baseOffset = int64(batch, 0);
+  if (batch.length < RECORDS_AT) {
+    throw new DamagedBatchError(`it has ${batch.length} bytes, fewer than its header`, baseOffset);
+  }
+  const expected = batch.readUInt32BE(CRC_AT);
+  const actual = crc32c(batch.subarray(ATTRIBUTES_AT));
+  if (actual !== expected) {
+    throw new DamagedBatchError(
+      `its checksum should be ${expected.toString(16)} and is ${actual.toString(16)}`,
+      baseOffset,
+    );
+  }
+  const { records, start, count, omitted, next } = await inflate(batch, baseOffset, wanted);
+  const read = readHeader(batch, baseOffset, new RecordReader(records, start), omitted);
+  const before = messages.length;
+  try {
+    readRecords(read, count, messages);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const damage = `record ${messages.length - before + 1} of ${count} has ${error.message}`;
+    throw new DamagedBatchError(damage, baseOffset);
+  }
+  const inflatedBytes = records === batch ? 0 : records.length;
+  if (next !== null) return { inflatedBytes, next: baseOffset + next };
+  const { lastOffset } = read;
+  if (messages.length === before || messages.at(-1)?.offset !== lastOffset) {
+    messages.push(new FetchedRecord(read, lastOffset, 0, REMOVED, REMOVED));
+  }
+  return { inflatedBytes, next: null };
+}
+
+function readHeader(
+  batch: Buffer,
+  firstOffset: number,
+  reader: RecordReader,
+  omitted: ReadonlyMap<number, number> | null,
+): RecordBatch {
+  const attributes = batch.readInt16BE(ATTRIBUTES_AT);
+  return {
+    reader,
+    firstOffset,
+    lastOffset: firstOffset + batch.readInt32BE(23),
+    firstTimestampMs: int64(batch, 27),
+    maxTimestampMs: int64(batch, 35),
+    isStamped: (attributes & LOG_APPEND_TIME) !== 0,
+    producerId: `${int64(batch, 43)}`,
+    inTransaction: (attributes & TRANSACTIONAL) !== 0,
+    isControlBatch: (attributes & CONTROL) !== 0,
+    omitted,
+    topic: "",
+    partition: 0,
+  };
+}
+
+interface Inflated {
+  readonly records: Buffer;
+  readonly start: number;
+  readonly count: number;
+  readonly omitted: Part["omitted"] | null;
+  readonly next: number | null;
+}
+
+async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promise<Inflated> {
+  const type = batch.readInt16BE(ATTRIBUTES_AT) & CODEC_MASK;
+  const count = batch.readInt32BE(COUNT_AT);
+  const plain = { start: 0, count, omitted: null, next: null };
+  if (type === 0) return { ...plain, records: batch, start: RECORDS_AT };
+  const codec = codecOf(type);
+  if (codec === null) {
+    throw new DamagedBatchError(`it names compression ${type}, which does not exist`, baseOffset);
+  }
+  // Compaction leaves batches without records and without anything compressed.
+  if (batch.length === RECORDS_AT) return { ...plain, records: batch, start: RECORDS_AT };
+  const compressed = batch.subarray(RECORDS_AT);
+  try {
+    const objectBytes = Math.max(0, count) * RECORD_OBJECT_BYTES;
+    if (objectBytes < PART_MAX_BYTES) {
+      const records = await codec.decompress(compressed, PART_MAX_BYTES - objectBytes);
+      if (records !== null) return { ...plain, records };
+    }
+    const { topic, partition, from, recordMaxBytes } = wanted;
+    const key = `${topic}/${partition}/${baseOffset}/${batch.readUInt32BE(CRC_AT)}`;
+    const part = { key, type, compressed, count, recordMaxBytes };
+    return { start: 0, ...(await inflatePart(part, Math.max(0, from - baseOffset))) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DamagedBatchError(`its records cannot be decompressed (${why})`, baseOffset);
+  }
+}
+
+function readRecords(batch: RecordBatch, count: number, messages: FetchedRecord[]): void {
+  const { reader, firstOffset } = batch;
+  for (let index = 0; index < count; index += 1) {
+    reader.next();
+    const { offsetDelta, timestampDelta, start, end } = reader;
+    messages.push(new FetchedRecord(batch, firstOffset + offsetDelta, timestampDelta, start, end));
+  }
+}
+
+/** Exact below 2^53. */
+function int64(buffer: Buffer, at: number): number {
+  return buffer.readInt32BE(at) * 2 ** 32 + buffer.readUInt32BE(at + 4);
+}

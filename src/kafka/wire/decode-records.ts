@@ -1,0 +1,118 @@
+/**
+ * The records that a Fetch response has of one partition, from version 4 (Kafka 0.11) on.
+ *
+ *   in the response                                  then
+ *   whole batches                                    their records
+ *   a batch at the end that the broker has cut off   it is left for the next fetch; the first one is
+ *                                                    always whole (KIP-74)
+ *   a batch that inflates to more than is held       the first part of it, from the offset that was asked
+ *                                                    for; the next fetch begins behind it
+ *   more, and much was inflated already              it is left for the next fetch
+ *   a message set of Kafka before 0.11               the driver decodes it
+ *   anything else                                    `DamagedBatchError`, when it comes first; behind
+ *                                                    other batches it is left for the next fetch
+ *
+ * The limit of a fetch counts compressed bytes, and a kilobyte can hold megabytes. So there is a
+ * bound on the inflated bytes of all partitions of a response. The driver asks for the partitions in
+ * another order each time, so that each comes to be the first.
+ */
+
+import { DamagedBatchError } from "./damaged-batch.ts";
+import {
+  BATCH_LENGTH_END,
+  batchBytes,
+  type Decoded,
+  decodeBatch,
+  magicAt,
+  type Wanted,
+} from "./decode-batch.ts";
+import type { FetchedRecord } from "./fetched-record.ts";
+import { PART_MAX_BYTES } from "./inflation.ts";
+
+/** Of the difference between a batch's first offset and its last. */
+const LAST_DELTA_AT = 23;
+
+/** Inflated bytes of the batches of one response; the last of them may go above it. */
+export const INFLATED_FETCH_MAX_BYTES = PART_MAX_BYTES;
+
+/** Of one response. */
+export interface Inflated {
+  bytes: number;
+}
+
+/** Decodes what has no batches. */
+export type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
+
+/** Where the batches end that a list of records was read from. */
+const endOf = new WeakMap<readonly unknown[], number>();
+
+/**
+ * The first offset behind the batches of these decoded records: compaction leaves batches that
+ * end with an offset that has no record, or that have none at all. Null for message sets and where
+ * there was no batch.
+ */
+export function endOfBatches(messages: readonly unknown[]): number | null {
+  return endOf.get(messages) ?? null;
+}
+
+/**
+ * @param records all that the response has of one partition
+ * @param inflated what those of its other partitions were inflated to, before and after
+ */
+export async function decodeRecords(
+  records: Buffer,
+  wanted: Wanted,
+  decodeMessageSet: DecodeMessageSet,
+  inflated: Inflated = { bytes: 0 },
+): Promise<readonly unknown[]> {
+  if (records.length === 0) return [];
+  const messages: FetchedRecord[] = [];
+  let start = 0;
+  for (;;) {
+    if (inflated.bytes > INFLATED_FETCH_MAX_BYTES) return messages;
+    const bytes = batchBytes(records, start);
+    if (bytes !== null && bytes < BATCH_LENGTH_END) {
+      if (start > 0) return messages;
+      throw new DamagedBatchError(
+        `its length is ${bytes - BATCH_LENGTH_END}`,
+        offsetAt(records, start),
+      );
+    }
+    const isCut = bytes === null || start + bytes > records.length;
+    if (isCut && start > 0) return messages;
+    const magic = magicAt(records, start);
+    if (magic === null || magic > 2) {
+      if (start > 0) return messages;
+      throw new DamagedBatchError(`its version is ${magic ?? "cut off"}`, offsetAt(records, start));
+    }
+    if (magic !== 2) {
+      // Older messages come before newer ones; what follows them is left for the next fetch.
+      return messages.length > 0 ? messages : decodeMessageSet(records);
+    }
+    if (isCut) {
+      const damage = `it announces ${bytes} bytes and has ${records.length}`;
+      throw new DamagedBatchError(damage, offsetAt(records, start));
+    }
+    const batch = records.subarray(start, start + bytes);
+    const whole = messages.length;
+    let decoded: Decoded;
+    try {
+      decoded = await decodeBatch(batch, messages, wanted);
+    } catch (error) {
+      if (start === 0 || !(error instanceof DamagedBatchError)) throw error;
+      // The batches before it are handed over first. So the group comes to stand at the damaged one.
+      messages.length = whole;
+      return messages;
+    }
+    inflated.bytes += decoded.inflatedBytes;
+    const end = offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1;
+    endOf.set(messages, decoded.next ?? end);
+    if (decoded.next !== null) return messages;
+    start += bytes;
+    if (start === records.length) return messages;
+  }
+}
+
+function offsetAt(records: Buffer, start: number): number {
+  return records.length - start < 8 ? -1 : Number(records.readBigInt64BE(start));
+}

@@ -1,0 +1,158 @@
+/**
+ * A fetched record. One object is the driver's message and the record that the stages see: a fetch
+ * has thousands that wait for their turn.
+ */
+
+import type { IncomingRecord, RecordHeaders, TellHeader } from "../../domain/record.ts";
+import type { RecordReader } from "./record-reader.ts";
+
+/** The part that the records of a batch share. */
+export interface RecordBatch {
+  /** Stands behind them, and reads what they hold. */
+  readonly reader: RecordReader;
+  readonly firstOffset: number;
+  readonly lastOffset: number;
+  /** The records' timestamps are counted from here. */
+  readonly firstTimestampMs: number;
+  readonly maxTimestampMs: number;
+  /** The broker has stamped them: all have the largest timestamp. */
+  readonly isStamped: boolean;
+  readonly producerId: string;
+  readonly inTransaction: boolean;
+  readonly isControlBatch: boolean;
+  /** By offset delta: the bytes of values that were left out. Null when there are none. */
+  readonly omitted: ReadonlyMap<number, number> | null;
+  /** Where it lies: the decoder does not know. */
+  topic: string;
+  partition: number;
+}
+
+/** In place of a start: the record stands for others that were removed. */
+export const REMOVED = -1;
+
+/** Each field is decoded whenever it is asked for: few are asked for more than once. */
+export class FetchedRecord implements IncomingRecord {
+  readonly offset: number;
+  readonly #batch: RecordBatch;
+  readonly #timestampDelta: number;
+  /** Where its content lies in the batch. */
+  readonly #start: number;
+  readonly #end: number;
+
+  constructor(
+    batch: RecordBatch,
+    offset: number,
+    timestampDelta: number,
+    start: number,
+    end: number,
+  ) {
+    this.offset = offset;
+    this.#batch = batch;
+    this.#timestampDelta = timestampDelta;
+    this.#start = start;
+    this.#end = end;
+  }
+
+  get topic(): string {
+    return this.#batch.topic;
+  }
+
+  get partition(): number {
+    return this.#batch.partition;
+  }
+
+  get timestampMs(): number {
+    const { isStamped, firstTimestampMs, maxTimestampMs } = this.#batch;
+    return isStamped ? maxTimestampMs : firstTimestampMs + this.#timestampDelta;
+  }
+
+  get key(): Buffer | null {
+    return this.#start === REMOVED ? null : this.#batch.reader.keyAt(this.#start);
+  }
+
+  get value(): Buffer | null {
+    return this.#start === REMOVED ? null : this.#batch.reader.valueAt(this.#start);
+  }
+
+  get headers(): RecordHeaders {
+    return this.#start === REMOVED ? NO_HEADERS : this.#batch.reader.headersAt(this.#start);
+  }
+
+  eachHeader(tell: TellHeader): void {
+    if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, tell);
+  }
+
+  get encoded(): Buffer {
+    return this.#batch.reader.bytesFrom(this.#start, this.#end);
+  }
+
+  /** Memory that it holds. */
+  get bytes(): number {
+    return this.#end - this.#start + 64;
+  }
+
+  get omittedBytes(): number | undefined {
+    const { omitted, firstOffset } = this.#batch;
+    return omitted === null ? undefined : omitted.get(this.offset - firstOffset);
+  }
+
+  /** The driver keeps such records to itself. */
+  get isControlRecord(): boolean {
+    return this.#start === REMOVED || this.#batch.isControlBatch;
+  }
+
+  /** For `without-aborted.ts`. */
+  get batchContext(): RecordBatch {
+    return this.#batch;
+  }
+
+  /** Says where the record lies, and with it all others of its batch. */
+  liesIn(topic: string, partition: number): void {
+    this.#batch.topic = topic;
+    this.#batch.partition = partition;
+  }
+}
+
+const NO_HEADERS: RecordHeaders = [];
+
+/** A message of a set of Kafka before 0.11, as the driver decodes it. It has no headers. */
+export interface OldMessage {
+  readonly offset: string;
+  readonly timestamp: string;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+}
+
+class OldRecord implements IncomingRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers = NO_HEADERS;
+
+  constructor(topic: string, partition: number, message: OldMessage) {
+    this.topic = topic;
+    this.partition = partition;
+    this.offset = Number(message.offset);
+    this.timestampMs = Number(message.timestamp);
+    this.key = message.key;
+    this.value = message.value;
+  }
+
+  get bytes(): number {
+    return (this.key?.length ?? 0) + (this.value?.length ?? 0) + 64;
+  }
+}
+
+/** The record of a message. It costs nothing for those that `decode-batch.ts` has made. */
+export function recordOf(
+  topic: string,
+  partition: number,
+  message: FetchedRecord | OldMessage,
+): FetchedRecord | OldRecord {
+  if (!(message instanceof FetchedRecord)) return new OldRecord(topic, partition, message);
+  message.liesIn(topic, partition);
+  return message;
+}

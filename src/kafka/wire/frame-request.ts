@@ -1,0 +1,37 @@
+/**
+ * Puts the frame around an encoded request: length, api key and version, correlation id, client
+ * id. A request that leaves room for the frame in front of itself is not copied.
+ */
+
+export interface RequestHeader {
+  readonly apiKey: number;
+  readonly apiVersion: number;
+  readonly correlationId: number;
+  readonly clientId: string;
+}
+
+/** Of a request header without the client id. */
+const FIXED_BYTES = 14;
+
+export function frameBytes(clientId: string): number {
+  return FIXED_BYTES + Buffer.byteLength(clientId);
+}
+
+/**
+ * Request header version 1, and the request after it.
+ *
+ * @param roomBytes in front of the payload, for the header to be written to: all that it takes, or 0.
+ */
+export function frameRequest(header: RequestHeader, payload: Buffer, roomBytes = 0): Buffer {
+  const client = Buffer.from(header.clientId);
+  const headerBytes = FIXED_BYTES + client.length;
+  const framed = roomBytes > 0 ? payload : Buffer.allocUnsafe(headerBytes + payload.length);
+  framed.writeInt32BE(framed.length - 4, 0);
+  framed.writeInt16BE(header.apiKey, 4);
+  framed.writeInt16BE(header.apiVersion, 6);
+  framed.writeInt32BE(header.correlationId, 8);
+  framed.writeInt16BE(client.length, 12);
+  framed.set(client, FIXED_BYTES);
+  if (roomBytes === 0) framed.set(payload, headerBytes);
+  return framed;
+}

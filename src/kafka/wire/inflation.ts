@@ -1,0 +1,242 @@
+/**
+ * Inflates a batch that is too large to be held, in pieces, and keeps of it a part that is not.
+ *
+ *   a record of the batch                          in the part
+ *   lies before the offset that was asked for      not at all
+ *   is no larger than the topic's limit            as it is
+ *   is larger                                      without its value; key and headers as far as they
+ *                                                  fit into the limit
+ *   comes when the part is full                    not at all: the next fetch begins there
+ *
+ * A batch whose parts are asked for in turn is inflated once: its inflation waits between two
+ * fetches. Only a few wait at a time. One that does not wait any more begins anew.
+ */
+
+import { setImmediate as otherWork } from "node:timers/promises";
+
+import { type Codec, codecOf } from "./codecs.ts";
+import { KeptRecords, type Part } from "./kept-records.ts";
+
+/** Of the records in a part, each with its object. The last one may go above it. */
+export const PART_MAX_BYTES = 4 * 1024 * 1024;
+/** A window of zstd's may be 128 MiB, so few wait. */
+const WAITING_MAX = 2;
+/** Some codecs inflate in this thread: so many pieces, then others run. */
+const PIECES_AT_ONCE = 8;
+/** Attributes, two varlongs and a varint. */
+const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
+
+export interface BatchToInflate {
+  /** Tells the batch from all others. */
+  readonly key: string;
+  readonly type: number;
+  readonly compressed: Buffer;
+  /** Records, as the batch's header says. */
+  readonly count: number;
+  readonly recordMaxBytes: number;
+}
+
+const waiting = new Map<string, Inflation>();
+/** One at a time: what they take together is bounded. */
+let turn: Promise<unknown> = Promise.resolve();
+
+/**
+ * @param from offset delta of the first record wanted.
+ * @throws RangeError when the records do not fit their lengths.
+ * @throws Error when the bytes cannot be inflated.
+ */
+export function inflatePart(batch: BatchToInflate, from: number): Promise<Part> {
+  const part = turn.then(() => nextPart(batch, from));
+  turn = part.catch(() => undefined);
+  return part;
+}
+
+async function nextPart(batch: BatchToInflate, from: number): Promise<Part> {
+  let inflation = waiting.get(batch.key);
+  waiting.delete(batch.key);
+  if (inflation !== undefined && inflation.next > from) {
+    await inflation.close();
+    inflation = undefined;
+  }
+  inflation ??= new Inflation(batch);
+  let part: Part | null = null;
+  try {
+    part = await inflation.take(from);
+  } finally {
+    if (part === null || part.next === null) await inflation.close();
+  }
+  if (part.next !== null) {
+    waiting.set(batch.key, inflation);
+    for (const [key, oldest] of waiting) {
+      if (waiting.size <= WAITING_MAX) break;
+      waiting.delete(key);
+      await oldest.close();
+    }
+  }
+  return part;
+}
+
+class Inflation {
+  readonly #batch: BatchToInflate;
+  readonly #pieces: AsyncIterator<Buffer> | Iterator<Buffer>;
+  #pending: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #isEnded = false;
+  #pieceCount = 0;
+  /** Records that were read or passed. */
+  #read = 0;
+  /** Where the next part begins. */
+  next = -1;
+
+  constructor(batch: BatchToInflate) {
+    this.#batch = batch;
+    const pieces = codec(batch.type).pieces(batch.compressed);
+    this.#pieces =
+      Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
+  }
+
+  async take(from: number): Promise<Part> {
+    const { count, recordMaxBytes } = this.#batch;
+    const kept = new KeptRecords();
+    for (; this.#read < count; this.#read += 1) {
+      if (kept.weight >= PART_MAX_BYTES) {
+        this.next = kept.last + 1;
+        return kept.part(this.next);
+      }
+      if (this.#left < 5 && !this.#isEnded) await this.#ensure(5);
+      const start = this.#at;
+      const length = this.#varint();
+      if (length < 0) throw new RangeError(`a length of ${length}`);
+      if (length > recordMaxBytes) {
+        await this.#large(length, from, kept);
+        continue;
+      }
+      const lengthBytes = this.#at - start;
+      this.#at = start;
+      await this.#need(lengthBytes + length);
+      const record = this.#pending.subarray(this.#at, this.#at + lengthBytes + length);
+      this.#at += lengthBytes;
+      const end = this.#at + length;
+      const delta = this.#offsetDelta();
+      this.#at = end;
+      if (delta >= from) kept.add(record, delta);
+    }
+    return kept.part(null);
+  }
+
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+
+  /** Keeps a record without its value. */
+  async #large(length: number, from: number, kept: KeptRecords): Promise<void> {
+    const limit = this.#batch.recordMaxBytes;
+    let left = length;
+    const passed = (since: number) => {
+      left -= this.#at - since;
+      if (left < 0) throw new RangeError(`a length of ${length}, which its fields do not fit`);
+    };
+    await this.#ensure(Math.min(left, PREFIX_MAX_BYTES));
+    const start = this.#at;
+    const delta = this.#offsetDelta();
+    const prefix = Buffer.from(this.#pending.subarray(start, this.#at));
+    const keyBytes = this.#varint();
+    passed(start);
+    const key = await this.#field(keyBytes, left, limit);
+    left -= Math.max(0, keyBytes);
+    if (left < 0) throw new RangeError(`a field of ${keyBytes} bytes`);
+    await this.#ensure(Math.min(left, 5));
+    const valueAt = this.#at;
+    const valueBytes = this.#varint();
+    passed(valueAt);
+    if (valueBytes < -1 || valueBytes > left)
+      throw new RangeError(`a field of ${valueBytes} bytes`);
+    await this.#skip(Math.max(0, valueBytes));
+    left -= Math.max(0, valueBytes);
+    const headersMax = Math.max(0, limit - (key?.length ?? 0));
+    const headers = await this.#bytes(Math.min(left, headersMax));
+    await this.#skip(left - headers.length);
+    if (delta >= from) kept.addLarge(prefix, key, headers, delta, Math.max(0, valueBytes));
+  }
+
+  /** A field of so many bytes; null when it is Kafka's null, or more than the limit. */
+  async #field(bytes: number, left: number, limit: number): Promise<Buffer | null> {
+    if (bytes < -1 || bytes > left) throw new RangeError(`a field of ${bytes} bytes`);
+    if (bytes >= 0 && bytes <= limit) return this.#bytes(bytes);
+    await this.#skip(Math.max(0, bytes));
+    return null;
+  }
+
+  /** From the beginning of a record's content to behind its offset delta. */
+  #offsetDelta(): number {
+    this.#at += 1; // attributes, unused
+    for (let byte = 0x80; byte >= 0x80; this.#at += 1) byte = this.#pending[this.#at] ?? 0;
+    return this.#varint();
+  }
+
+  #varint(): number {
+    let zigzag = 0;
+    for (let shift = 0; ; shift += 7) {
+      if (shift > 28) throw new RangeError("a number of more than five bytes");
+      const byte = this.#pending[this.#at];
+      if (byte === undefined) throw new RangeError("no bytes left");
+      this.#at += 1;
+      zigzag |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return (zigzag >>> 1) ^ -(zigzag & 1);
+    }
+  }
+
+  get #left(): number {
+    return this.#pending.length - this.#at;
+  }
+
+  /** A copy: a view would keep its whole piece. */
+  async #bytes(length: number): Promise<Buffer> {
+    await this.#need(length);
+    const bytes = Buffer.from(this.#pending.subarray(this.#at, this.#at + length));
+    this.#at += length;
+    return bytes;
+  }
+
+  async #skip(length: number): Promise<void> {
+    for (let left = length; left > 0; ) {
+      const here = Math.min(left, this.#left);
+      this.#at += here;
+      left -= here;
+      if (left === 0) return;
+      if (this.#isEnded) throw new RangeError("no bytes left");
+      await this.#ensure(1);
+    }
+  }
+
+  async #need(length: number): Promise<void> {
+    if (this.#left >= length) return;
+    await this.#ensure(length);
+    if (this.#left < length) throw new RangeError(`a length of ${length}`);
+  }
+
+  /** Reads pieces until so many bytes are there, or there are no more. */
+  async #ensure(length: number): Promise<void> {
+    if (this.#left >= length || this.#isEnded) return;
+    const parts = [this.#pending.subarray(this.#at)];
+    for (let bytes = this.#left; bytes < length; ) {
+      this.#pieceCount += 1;
+      if (this.#pieceCount % PIECES_AT_ONCE === 0) await otherWork();
+      const { value, done } = await this.#pieces.next();
+      if (done === true) {
+        this.#isEnded = true;
+        break;
+      }
+      parts.push(value);
+      bytes += value.length;
+    }
+    this.#pending = Buffer.concat(parts);
+    this.#at = 0;
+  }
+}
+
+function codec(type: number): Codec {
+  const found = codecOf(type);
+  if (found === null) throw new Error(`there is no compression ${type}`);
+  return found;
+}

@@ -1,0 +1,168 @@
+/**
+ * Reads the records of a batch one after the other. Key, value and header values are views of the
+ * buffer, not copies.
+ *
+ * At first a record is only looked over. Its fields are made when they are asked for: most records
+ * of a fetch wait for their turn, and each collection of garbage would copy their fields.
+ *
+ * The content of a record is its key, its value and its headers, as the record format has them.
+ */
+
+import type { RecordHeader, RecordHeaders, TellHeader } from "../../domain/record.ts";
+import { headerName } from "./header-names.ts";
+
+export class RecordReader {
+  readonly #buffer: Buffer;
+  readonly #view: DataView;
+  #at: number;
+  /** Of the record that was read last, where its content begins, and where it ends. */
+  start = 0;
+  end = 0;
+  offsetDelta = 0;
+  timestampDelta = 0;
+
+  constructor(buffer: Buffer, at: number) {
+    this.#buffer = buffer;
+    this.#view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
+    this.#at = at;
+  }
+
+  /**
+   * Passes a record, and says what it is in fields of this object: a fetch has thousands. Throws a
+   * RangeError for one that does not fit its length or the buffer.
+   */
+  next(): void {
+    const length = this.#varint();
+    const end = this.#at + length;
+    if (length < 0 || end > this.#buffer.length) throw new RangeError(`a length of ${length}`);
+    this.#at += 1; // attributes, unused
+    this.timestampDelta = this.#varlong();
+    this.offsetDelta = this.#varint();
+    this.start = this.#at;
+    this.end = end;
+    this.#skip(end);
+    this.#skip(end);
+    this.#skipHeaders(end);
+    if (this.#at !== end)
+      throw new RangeError(`a length of ${length}, which its fields do not fill`);
+  }
+
+  bytesFrom(start: number, end: number): Buffer {
+    return this.#buffer.subarray(start, end);
+  }
+
+  /** The key of a content that was looked over before. Leaves the reader where it stands. */
+  keyAt(start: number): Buffer | null {
+    const resumeAt = this.#at;
+    this.#at = start;
+    const key = this.#bytes(this.#buffer.length);
+    this.#at = resumeAt;
+    return key;
+  }
+
+  valueAt(start: number): Buffer | null {
+    const resumeAt = this.#at;
+    this.#at = start;
+    this.#skip(this.#buffer.length);
+    const value = this.#bytes(this.#buffer.length);
+    this.#at = resumeAt;
+    return value;
+  }
+
+  headersAt(start: number): RecordHeaders {
+    const headers: RecordHeader[] = [];
+    this.eachHeaderAt(start, (name, bytes, valueStart, valueEnd) => {
+      headers.push([name, valueStart < 0 ? null : bytes.subarray(valueStart, valueEnd)]);
+    });
+    return headers;
+  }
+
+  /** A header costs far less this way: its value need not be a buffer of its own. */
+  eachHeaderAt(start: number, tell: TellHeader): void {
+    const resumeAt = this.#at;
+    this.#at = start;
+    this.#skip(this.#buffer.length);
+    this.#skip(this.#buffer.length);
+    const count = this.#varint();
+    for (let index = 0; index < count; index += 1) {
+      const name = this.#name();
+      const valueStart = this.#skip(this.#buffer.length);
+      tell(name, this.#buffer, valueStart ?? -1, this.#at);
+    }
+    this.#at = resumeAt;
+  }
+
+  #skipHeaders(end: number): void {
+    const count = this.#varint();
+    // Each header takes two bytes at least.
+    if (count < 0 || count * 2 > end - this.#at) throw new RangeError(`${count} headers`);
+    for (let index = 0; index < count; index += 1) {
+      const nameBytes = this.#varint();
+      if (nameBytes < 0 || this.#at + nameBytes > end)
+        throw new RangeError(`a header name of ${nameBytes} bytes`);
+      this.#at += nameBytes;
+      this.#skip(end);
+    }
+  }
+
+  #name(): string {
+    const length = this.#varint();
+    const start = this.#at;
+    this.#at = start + length;
+    return headerName(this.#view, start, length);
+  }
+
+  #bytes(end: number): Buffer | null {
+    const start = this.#skip(end);
+    return start === null ? null : this.#buffer.subarray(start, this.#at);
+  }
+
+  /** Passes a field. Returns where its bytes begin, or null for Kafka's null. */
+  #skip(end: number): number | null {
+    const length = this.#varint();
+    if (length === -1) return null;
+    const start = this.#at;
+    if (length < 0 || start + length > end) throw new RangeError(`a field of ${length} bytes`);
+    this.#at = start + length;
+    return start;
+  }
+
+  #varint(): number {
+    const buffer = this.#buffer;
+    let byte = buffer[this.#at++] ?? 0;
+    let zigzag = byte & 0x7f;
+    for (let shift = 7; byte > 0x7f; shift += 7) {
+      if (shift > 28) throw new RangeError("a number of more than five bytes");
+      byte = buffer[this.#at++] ?? 0;
+      zigzag |= (byte & 0x7f) << shift;
+    }
+    return (zigzag >>> 1) ^ -(zigzag & 1);
+  }
+
+  /** Exact below 2^53, which timestamps and their differences stay below. */
+  #varlong(): number {
+    const buffer = this.#buffer;
+    const start = this.#at;
+    let byte = buffer[this.#at++] ?? 0;
+    let zigzag = byte & 0x7f;
+    for (let shift = 7; byte > 0x7f; shift += 7) {
+      if (shift > 21) return this.#longVarlong(start);
+      byte = buffer[this.#at++] ?? 0;
+      zigzag |= (byte & 0x7f) << shift;
+    }
+    return (zigzag >>> 1) ^ -(zigzag & 1);
+  }
+
+  #longVarlong(start: number): number {
+    let zigzag = 0n;
+    let at = start;
+    for (let shift = 0n; ; shift += 7n) {
+      if (shift > 63n) throw new RangeError("a number of more than ten bytes");
+      const byte = this.#buffer[at++] ?? 0;
+      zigzag |= BigInt(byte & 0x7f) << shift;
+      if (byte <= 0x7f) break;
+    }
+    this.#at = at;
+    return Number((zigzag >> 1n) ^ -(zigzag & 1n));
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Leaves out the records of aborted transactions, as Java's consumer does.
+ *
+ *   a record that                                        is
+ *   is a control record with an abort marker             kept; ends the transaction of its producer
+ *   is another control record                            kept
+ *   is transactional, of a producer that has an aborted
+ *     transaction begun at or before its offset          left out
+ *   anything else                                        kept
+ *
+ * The broker sends the records of aborted transactions and names these transactions in its answer.
+ */
+
+interface FetchedMessage {
+  readonly offset: string | number;
+  readonly key: Buffer | null;
+  readonly isControlRecord?: boolean;
+  /** Absent in message sets, which know no transactions. */
+  readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
+}
+
+interface AbortedTransaction {
+  readonly producerId: string;
+  readonly firstOffset: string;
+}
+
+interface FilterArguments<Fetched extends FetchedMessage> {
+  readonly messages: Fetched[];
+  readonly abortedTransactions?: readonly AbortedTransaction[] | null;
+}
+
+const ABORT_TYPE = 0;
+
+export function withoutAborted<Fetched extends FetchedMessage>({
+  messages,
+  abortedTransactions,
+}: FilterArguments<Fetched>): Fetched[] {
+  if (abortedTransactions === undefined || abortedTransactions === null) return messages;
+  if (abortedTransactions.length === 0) return messages;
+  const begins = abortedTransactions
+    .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
+    .sort((one, other) => one.firstOffset - other.firstOffset);
+  const aborting = new Set<string>();
+  let next = 0;
+  return messages.filter((message) => {
+    const offset = Number(message.offset);
+    for (let begin = begins[next]; begin !== undefined; begin = begins[next]) {
+      if (begin.firstOffset > offset) break;
+      aborting.add(begin.producerId);
+      next += 1;
+    }
+    const { batchContext } = message;
+    if (batchContext === undefined) return true;
+    if (message.isControlRecord) {
+      if (isAbortMarker(message.key)) aborting.delete(batchContext.producerId);
+      return true;
+    }
+    return !(batchContext.inTransaction && aborting.has(batchContext.producerId));
+  });
+}
+
+/** A control record's key is its version and its type, two bytes each. */
+function isAbortMarker(key: Buffer | null): boolean {
+  return key !== null && key.length >= 4 && key.readInt16BE(2) === ABORT_TYPE;
+}

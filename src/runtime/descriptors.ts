@@ -1,0 +1,36 @@
+/** How many more files and sockets this process may open. */
+
+import { readdirSync } from "node:fs";
+
+/** The system lists the open files of a process there: Linux, and the BSDs. */
+const OPEN = ["/proc/self/fd", "/dev/fd"];
+
+/** Null: the system has no limit, or does not tell. Takes some milliseconds. */
+export function spareDescriptors(): number | null {
+  const most = descriptorLimit();
+  if (most === null) return null;
+  for (const directory of OPEN) {
+    try {
+      return Math.max(0, most - readdirSync(directory).length);
+    } catch {
+      // The next one.
+    }
+  }
+  return most;
+}
+
+/** Node's own types lack it. */
+type Report = typeof process.report & { excludeNetwork?: boolean };
+
+function descriptorLimit(): number | null {
+  const report: Report = process.report;
+  const before = report.excludeNetwork ?? false;
+  // Else names of all addresses are looked up.
+  report.excludeNetwork = true;
+  const { userLimits } = report.getReport() as {
+    readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
+  };
+  report.excludeNetwork = before;
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === "number" ? soft : null;
+}

@@ -1,0 +1,50 @@
+import { Bag, type Bagged } from "./bag.ts";
+
+interface Waiting extends Bagged {
+  readonly wake: () => void;
+}
+
+/** Wakes those who wait; each of them waits a limited time. Leaves nothing behind. */
+export class Signal {
+  readonly #waiting = new Bag<Waiting>();
+
+  fire(): void {
+    for (const { wake } of this.#waiting.all()) wake();
+  }
+
+  /** Resolves with the next `fire()`, at the latest after `limitMs`. */
+  wait(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(limit);
+        this.#waiting.delete(waiting);
+        resolve();
+      };
+      const limit = setTimeout(wake, limitMs);
+      const waiting: Waiting = { place: -1, wake };
+      this.#waiting.add(waiting);
+    });
+  }
+
+  /** The result of `work`, or `otherwise` if `fire()` comes first. */
+  orElse<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const wake = (): void => {
+        this.#waiting.delete(waiting);
+        resolve(otherwise);
+      };
+      const waiting: Waiting = { place: -1, wake };
+      this.#waiting.add(waiting);
+      work.then(resolve, reject).finally(() => this.#waiting.delete(waiting));
+    });
+  }
+}
+
+/** Resolves when `work` has ended, well or not, at the latest after `limitMs`. */
+export async function atMost(limitMs: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const limit = setTimeout(resolve, limitMs);
+  work.then(resolve, resolve);
+  await promise;
+  clearTimeout(limit);
+}

@@ -1,0 +1,129 @@
+/**
+ * A stage with consumers that all destinations share.
+ *
+ *   a consumer fails because of     then
+ *   a damaged batch                 it is halted: started again, later each time, until the batch is
+ *                                   gone or passed; log, metric and `/readyz` name its offset. Other
+ *                                   stages and destinations go on
+ *   a topic of ours that is gone    it waits until the topic is there again
+ *   anything else                   the stage cannot go on, and the program ends
+ *
+ * A consumer of one destination is always started again alone (`keep-consuming.ts`). A halt commits
+ * what is finished before the batch, so a restart repeats nothing.
+ *
+ *   step of a stop                     a crash after it
+ *   1  the consumers drain and commit  nothing is repeated
+ *   2  the stage closes what it holds  the same
+ *   3  its gauges are forgotten        the same
+ */
+
+import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
+import type { StageName } from "../domain/stages.ts";
+import { ClosedError, type ConsumeOptions, type Consumer } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import { isDamagedBatch } from "./damaged-batch.ts";
+import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
+import { givingUpOmitted } from "./omitted-values.ts";
+import type { RunningStage } from "./running-stage.ts";
+import type { StageDeps } from "./stage-deps.ts";
+import { watchConsumer } from "./watch-consumer.ts";
+
+/** Says that the stage cannot go on. */
+export type Fail = (thrown: unknown) => void;
+
+export interface ConsumingStage {
+  readonly name: StageName;
+  readonly deadLetterTopic: string;
+  /** A dead letter keeps these of a record's headers; by default those of producers. */
+  readonly letterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
+  /** One for each consumer. `fail` is for their handlers. */
+  readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
+  readonly troubles: () => readonly string[];
+  /** Its topics are ours: one that is gone is waited for, and does not end the program. */
+  readonly outlivesTopics?: boolean;
+  /** Called when the consumers have stopped. */
+  readonly close?: () => Promise<void>;
+}
+
+export interface RunningConsumers extends RunningStage {
+  /** In the order in which they were given. */
+  readonly consumers: readonly Consumer[];
+}
+
+/** Starts joining at once. Topics must exist. */
+export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningConsumers {
+  const { name, troubles } = stage;
+  const fail = failOnce(deps.onFatal);
+  const giveUpOmitted = givingUpOmitted(deps, name, stage.deadLetterTopic, stage.letterHeadersOf);
+  const consumers = stage.consume(fail).map((options) => {
+    const onAssigned = giveUpOmitted(options.onAssigned, fail);
+    return consume(deps, stage, { ...options, onAssigned }, fail);
+  });
+  const halts = () =>
+    consumers.flatMap((consumer) => {
+      const trouble = consumer.trouble();
+      return trouble === null ? [] : [`halted: ${trouble}`];
+    });
+  const watch = watchConsumer(
+    deps.metrics,
+    together(consumers),
+    { stage: name, destination: "" },
+    deps.clock,
+  );
+  const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
+  // A stop before the join rejects it, and then nobody may be listening.
+  joined.catch(() => undefined);
+  return {
+    name,
+    joined,
+    troubles: () => [...halts(), ...troubles()],
+    consumers,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(consumers.map((consumer) => consumer.stop()));
+      await stage.close?.();
+      watch[Symbol.dispose]();
+    },
+  };
+}
+
+function consume(
+  { kafka, clock, log, metrics, keeper }: StageDeps,
+  { name, outlivesTopics = false }: ConsumingStage,
+  options: Omit<ConsumeOptions, "onCrash">,
+  fail: Fail,
+): KeptConsumer {
+  const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
+  const tell = (error: Error) => {
+    const { topics } = options;
+    const isHalt = isDamagedBatch(error);
+    if (isHalt) restarts.inc();
+    const msg = isHalt ? "stage.halted" : "consumer.crashed";
+    log.error({ stage: name, topics, error: error.message }, msg);
+  };
+  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: fail };
+  return keepConsuming(kafka, options, clock, tell, { ...kept, isHalt: isDamagedBatch });
+}
+
+/**
+ * Calls `act` at most once. A closed producer is no failure: the program closes it after the stages,
+ * and the records will be read again.
+ */
+function failOnce(act: (error: Error) => void): Fail {
+  let isDone = false;
+  return (thrown) => {
+    if (isDone || thrown instanceof ClosedError) return;
+    isDone = true;
+    act(asError(thrown));
+  };
+}
+
+function together(consumers: readonly KeptConsumer[]) {
+  const sum = (of: (consumer: KeptConsumer) => number) =>
+    consumers.reduce((total, consumer) => total + of(consumer), 0);
+  return {
+    progress: () => consumers.flatMap((consumer) => consumer.progress()),
+    rebalances: () => sum((consumer) => consumer.rebalances()),
+    offsetResets: () => sum((consumer) => consumer.offsetResets()),
+    isHalted: () => consumers.some((consumer) => consumer.isHalted()),
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * A consumer that is started again when it crashes (docs/delivery.md#restarts).
+ *
+ *   it crashed after                 it is started again after
+ *   less than a minute               1 s, then 2 s, 4 s, ... at most 60 s
+ *   a minute or more                 1 s
+ *   any time, its topic is gone      when the topic is there again
+ */
+
+import type { ConsumeOptions, Consumer, Kafka, PartitionProgress } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { isDamagedBatch } from "./damaged-batch.ts";
+import type { TopicKeeper } from "./topic-keeper.ts";
+
+const WAIT_MIN_MS = 1_000;
+const WAIT_MAX_MS = 60_000;
+/** By then a consumer that tries again has met the batch again. */
+const HALT_PASSED_AFTER_MS = 15_000;
+
+export interface KeptConsumer extends Consumer {
+  /** Stops the consumer that runs now and starts another one, as after a crash. */
+  fail(error: Error): void;
+  /** Why there is no consumer at the moment; null while there is one. */
+  trouble(): string | null;
+  /** Whether a damaged batch halts it: also while it tries again, until it has run for a while. */
+  isHalted(): boolean;
+}
+
+export interface Keeping {
+  readonly keeper?: TopicKeeper | undefined;
+  /** Called in place of a start after a crash, unless the topic was gone or it is a halt. */
+  readonly giveUp?: (error: Error) => void;
+  /** Whether the consumer is started again after all, as often as it takes. */
+  readonly isHalt?: (error: Error) => boolean;
+}
+
+/** @param onRestart called after each crash, with the time until the next start. */
+export function keepConsuming(
+  kafka: Kafka,
+  options: Omit<ConsumeOptions, "onCrash">,
+  clock: Clock,
+  onRestart: (error: Error, waitMs: number) => void,
+  { keeper, giveUp, isHalt }: Keeping = {},
+): KeptConsumer {
+  const stopped = new AbortController();
+  const joined = Promise.withResolvers<void>();
+  let consumer: Consumer | null = null;
+  let ending: Promise<void> = Promise.resolve();
+  let startedAtMs = 0;
+  let waitMs = WAIT_MIN_MS;
+  /** Of consumers that have ended. */
+  const before = { rebalances: 0, offsetResets: 0 };
+  let trouble: string | null = null;
+  let wasDamaged = false;
+
+  function start(): void {
+    startedAtMs = clock.nowMs();
+    trouble = null;
+    const own = kafka.consume({ ...options, onCrash: (error) => crashed(own, error) });
+    consumer = own;
+    // A consumer that ends before it has joined says so here; its crash is what counts.
+    own.joined.then(joined.resolve, () => undefined);
+  }
+
+  function crashed(own: Consumer | null, error: Error): void {
+    if (own === null || own !== consumer || stopped.signal.aborted) return;
+    consumer = null;
+    before.rebalances += own.rebalances();
+    before.offsetResets += own.offsetResets();
+    if (clock.nowMs() - startedAtMs >= WAIT_MAX_MS) waitMs = WAIT_MIN_MS;
+    const thisWaitMs = waitMs;
+    waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
+    trouble = error.message;
+    wasDamaged = isDamagedBatch(error);
+    onRestart(error, thisWaitMs);
+    ending = own.stop().catch(() => undefined);
+    ending
+      .then(() => startAgain(error, thisWaitMs))
+      .catch((thrown: unknown) => {
+        if (!stopped.signal.aborted) throw thrown;
+      });
+  }
+
+  async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
+    const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
+    stopped.signal.throwIfAborted();
+    if (wasGone === true) waitMs = WAIT_MIN_MS;
+    else if (giveUp !== undefined && isHalt?.(error) !== true) return giveUp(error);
+    else await clock.sleep(thisWaitMs, stopped.signal);
+    start();
+  }
+
+  start();
+  return {
+    joined: joined.promise,
+    fail: (error) => crashed(consumer, error),
+    trouble: () => trouble,
+    isHalted: () =>
+      wasDamaged && (consumer === null || clock.nowMs() - startedAtMs < HALT_PASSED_AFTER_MS),
+    progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
+    rebalances: () => before.rebalances + (consumer?.rebalances() ?? 0),
+    offsetResets: () => before.offsetResets + (consumer?.offsetResets() ?? 0),
+    stop: async () => {
+      stopped.abort();
+      await ending;
+      await consumer?.stop();
+    },
+  };
+}

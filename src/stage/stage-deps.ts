@@ -1,0 +1,25 @@
+/** The dependencies of a stage that takes records from Kafka and shares the process with others. */
+
+import type { Kafka, Producer } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { GoingAround } from "./going-around.ts";
+import type { TopicKeeper } from "./topic-keeper.ts";
+
+export interface StageDeps {
+  readonly kafka: Kafka;
+  /** Shared by the stages of the process; the caller closes it after them. */
+  readonly producer: Producer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Lets deliveries go around a topic that takes nothing; absent: they wait for it. */
+  readonly around?: GoingAround;
+  /** Makes topics again that are gone; absent: a consumer whose topic is gone has failed. */
+  readonly keeper?: TopicKeeper;
+  /**
+   * The stage cannot go on, and nobody else can do its work in this process. Called at most once.
+   */
+  readonly onFatal: (error: Error) => void;
+}

@@ -1,0 +1,91 @@
+/**
+ * Makes topics again that are gone while the program runs, as the plan says.
+ *
+ *   a topic is missing                          then
+ *   it is not of the plan                       nothing
+ *   `kafka.createTopics` is false               nothing; who waits for it looks every 2 s
+ *   it was tried less than 5 s ago              nothing
+ *   any other                                   it is made, with those that are missing too
+ */
+
+import type { Admin, TopicSpec } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../telemetry/log.ts";
+
+const TRY_AGAIN_MS = 5_000;
+const LOOK_AGAIN_MS = 2_000;
+/** A list is shared by those who ask at the same time. */
+const LIST_AGE_MAX_MS = 500;
+
+export interface TopicKeeper {
+  /** Whether the topic is made again when it is missing. */
+  readonly isMade: (topic: string) => boolean;
+  /** Makes it where that is its task. Returns at once. */
+  readonly missing: (topic: string) => void;
+  /**
+   * Makes those that are missing, where that is its task, and waits until all are there. Returns
+   * whether any was missing. Does not wait while the topics cannot be listed.
+   */
+  readonly untilThere: (topics: readonly string[], signal: AbortSignal) => Promise<boolean>;
+}
+
+export interface KeeperDeps {
+  readonly admin: Pick<Admin, "topics" | "create">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** @param plan the topics to make; none where `kafka.createTopics` is false. */
+export function topicKeeper(
+  { admin, clock, log }: KeeperDeps,
+  plan: readonly TopicSpec[],
+): TopicKeeper {
+  const specs = new Map(plan.map((spec) => [spec.name, spec]));
+  const triedAtMs = new Map<string, number>();
+  let wanted: TopicSpec[] = [];
+  let list: { readonly atMs: number; readonly names: Promise<ReadonlySet<string>> } | null = null;
+
+  const existing = (): Promise<ReadonlySet<string>> => {
+    const nowMs = clock.nowMs();
+    if (list === null || nowMs - list.atMs >= LIST_AGE_MAX_MS) {
+      list = { atMs: nowMs, names: admin.topics().then((names) => new Set(names)) };
+    }
+    return list.names;
+  };
+  const make = async () => {
+    const specsNow = wanted;
+    wanted = [];
+    const topics = specsNow.map(({ name }) => name);
+    try {
+      await admin.create(specsNow);
+      log.warn({ topics }, "topics.made-again");
+    } catch (error) {
+      log.error({ topics, error: asError(error).message }, "topics.not-made");
+    }
+  };
+  const missing = (topic: string) => {
+    const spec = specs.get(topic);
+    const nowMs = clock.nowMs();
+    if (spec === undefined) return;
+    if (nowMs - (triedAtMs.get(topic) ?? Number.NEGATIVE_INFINITY) < TRY_AGAIN_MS) return;
+    triedAtMs.set(topic, nowMs);
+    wanted.push(spec);
+    // One request for all that are found missing in this turn.
+    if (wanted.length === 1) void Promise.resolve().then(make);
+  };
+  return {
+    isMade: (topic) => specs.has(topic),
+    missing,
+    untilThere: async (topics, signal) => {
+      for (let wasMissing = false; !signal.aborted; wasMissing = true) {
+        const names = await existing().catch(() => null);
+        const lacking = names === null ? [] : topics.filter((topic) => !names.has(topic));
+        if (lacking.length === 0) return wasMissing;
+        lacking.forEach(missing);
+        await clock.sleep(LOOK_AGAIN_MS, signal);
+      }
+      return false;
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** A producer's `send`, counted, and with a sentence for when it takes long. */
+
+import type { OutgoingRecord } from "../domain/record.ts";
+import type { Producer, RefusedRecord, SendOptions } from "../kafka/port.ts";
+import { Bag, type Bagged } from "../runtime/bag.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+/** A send that waits longer is shown as trouble. */
+const SLOW_MS = 5_000;
+
+export interface WatchedWriter {
+  readonly send: (
+    records: readonly OutgoingRecord[],
+    options?: SendOptions,
+  ) => Promise<readonly RefusedRecord[]>;
+  readonly troubles: () => readonly string[];
+}
+
+/** @param onAcknowledged called with how many records of a send were written. */
+export function watchedWriter(
+  producer: Producer,
+  clock: Clock,
+  onAcknowledged: (records: number) => void,
+): WatchedWriter {
+  const underWay = new Bag<Bagged & { readonly sentAtMs: number }>();
+  return {
+    send: async (records, options) => {
+      const send = { place: -1, sentAtMs: clock.nowMs() };
+      underWay.add(send);
+      try {
+        const refused = await producer.send(records, options);
+        onAcknowledged(records.length - refused.length);
+        return refused;
+      } finally {
+        underWay.delete(send);
+      }
+    },
+    troubles: () => {
+      const nowMs = clock.nowMs();
+      const waitedMs = Math.max(0, ...underWay.all().map(({ sentAtMs }) => nowMs - sentAtMs));
+      if (waitedMs < SLOW_MS) return [];
+      return [`the brokers have not acknowledged a write for ${Math.round(waitedMs / 1_000)} s`];
+    },
+  };
+}

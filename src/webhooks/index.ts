@@ -1,0 +1,29 @@
+/**
+ * `switchyard/webhooks`: functions for receivers of webhooks.
+ *
+ *   verify           whether `X-Signature` was made with the shared secret; call it first
+ *   verifyStandard   the same for the headers of Standard Webhooks, which also bind the time
+ *   parsePayload     the body, typed; it checks the shape, not the sender
+ */
+
+export { PayloadError, parsePayload } from "./parse-payload.ts";
+export type {
+  AliasPayload,
+  DeletePayload,
+  FullFields,
+  GroupPayload,
+  IdentifyPayload,
+  JsonObject,
+  PagePayload,
+  Payload,
+  PayloadCaller,
+  ScreenPayload,
+  TrackPayload,
+} from "./payload.ts";
+export type { RawBody } from "./raw-body.ts";
+export { type Secrets, verify } from "./verify.ts";
+export {
+  type RequestHeaders,
+  type StandardOptions,
+  verifyStandard,
+} from "./verify-standard.ts";

@@ -1,0 +1,170 @@
+/**
+ * Answers of endpoints that are meant to harm: each has a start, and bytes that follow without end.
+ *
+ *   outcome      deliver takes the answer for
+ *   a status     a response: its head was read to the end
+ *   protocol     no response: the bytes are no answer, or more than may be read for one
+ *   reset        no response: the connection has ended before the response
+ *   timeout      no response: the deadline has passed
+ */
+
+export interface HostileAnswer {
+  /** Also the path at which the server gives it. */
+  readonly name: string;
+  readonly start: string;
+  /** Follows again and again, as fast as it is read; the number makes each one different. */
+  readonly more: ((number: number) => string) | null;
+  /** How many bytes are written at a time. */
+  readonly write: "much" | "byte";
+  /** The end of the connection when nothing follows `start`. */
+  readonly end: "wait" | "close" | "reset";
+  /** One of them. */
+  readonly outcomes: readonly Outcome[];
+}
+
+type Outcome = number | "protocol" | "reset" | "timeout";
+
+const HEAD = "HTTP/1.1 200 OK\r\n";
+const OK = `${HEAD}Content-Length: 2\r\n\r\nok`;
+const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
+const HINTS = "HTTP/1.1 103 Early Hints\r\n";
+
+function floods(
+  name: string,
+  start: string,
+  more: string,
+  ...outcomes: readonly Outcome[]
+): HostileAnswer {
+  return { name, start, more: () => more, write: "much", end: "wait", outcomes };
+}
+
+function counts(
+  name: string,
+  start: string,
+  more: (number: number) => string,
+  outcome: Outcome,
+): HostileAnswer {
+  return { name, start, more, write: "much", end: "wait", outcomes: [outcome] };
+}
+
+/** The same bytes, each written alone. On a busy machine they may last until the deadline. */
+function drips(answer: HostileAnswer, name: string): HostileAnswer {
+  return { ...answer, name, write: "byte", outcomes: [...answer.outcomes, "timeout"] };
+}
+
+function says(
+  name: string,
+  start: string,
+  outcome: Outcome,
+  end: HostileAnswer["end"] = "wait",
+): HostileAnswer {
+  return { name, start, more: null, write: "much", end, outcomes: [outcome] };
+}
+
+/** So many headers, each of another name. */
+function numbered(count: number): string {
+  return Array.from({ length: count }, (_, number) => `${number.toString(36)}:\r\n`).join("");
+}
+
+const IN_HEAD: readonly HostileAnswer[] = [
+  floods("tiny-headers", HEAD, "a:\r\n", "protocol"),
+  counts("new-headers", HEAD, (number) => `${number.toString(36)}:\r\n`, "protocol"),
+  counts("retry-afters", HEAD, (number) => `Retry-After: ${number}\r\n`, "protocol"),
+  floods("connections", HEAD, "connection:a\r\n", "protocol"),
+  floods("keep-alives", HEAD, "keep-alive:a\r\n", "protocol"),
+  floods("set-cookies", HEAD, `Set-Cookie: ${"c".repeat(4_000)}\r\n`, "protocol"),
+  floods("lengths", HEAD, "content-length:1\r\n", "protocol"),
+  floods("header-value", `${HEAD}a:`, "b", "protocol"),
+  floods("header-name", HEAD, "a", "protocol"),
+  floods("folded-header", `${HEAD}a: b\r\n`, " c\r\n", "protocol"),
+  floods("no-colon", HEAD, "nothing\r\n", "protocol"),
+  floods("reason", "HTTP/1.1 200 ", "y", "protocol"),
+  floods("version", "HTTP/1.", "1", "protocol"),
+  floods("blank-lines", "", "\r\n", "protocol"),
+  floods("line-feeds", "", "\n", "protocol"),
+  floods("zero-bytes", "", "\0", "protocol"),
+  says("many-headers", `${HEAD}${"a:\r\n".repeat(5_500)}Content-Length: 0\r\n\r\n`, "protocol"),
+  says("many-new-headers", `${HEAD}${numbered(4_000)}Content-Length: 0\r\n\r\n`, "protocol"),
+  says("some-headers", `${HEAD}${numbered(600)}Content-Length: 0\r\n\r\n`, 200),
+  floods("high-bytes", `${HEAD}a: `, "\xff", "protocol"),
+];
+
+const INTERIM: readonly HostileAnswer[] = [
+  floods("continues", "", "HTTP/1.1 100 Continue\r\n\r\n", "protocol"),
+  floods("processings", "", "HTTP/1.1 102 \r\n\r\n", "protocol"),
+  floods("hints", "", `${HINTS}Link: x\r\n\r\n`, "protocol"),
+  floods("hint-headers", HINTS, "a:\r\n", "protocol"),
+  counts("new-hint-headers", HINTS, (number) => `${number.toString(36)}:\r\n`, "protocol"),
+  floods("hint-value", `${HINTS}a: `, "b", "protocol"),
+  says("hints-then-answer", `${`${HINTS}Link: x\r\n\r\n`.repeat(5_000)}${OK}`, "protocol"),
+  says("few-hints-then-answer", `${`${HINTS}Link: x\r\n\r\n`.repeat(50)}${OK}`, 200),
+];
+
+const IN_FRAMING: readonly HostileAnswer[] = [
+  floods("tiny-chunks", CHUNKED, "1\r\nx\r\n", 200),
+  floods("tiny-extensions", CHUNKED, "1;a\r\nx\r\n", 200),
+  floods("many-extensions", `${CHUNKED}2`, ";a=b", 200),
+  floods("chunk-extension", `${CHUNKED}2;`, "x", 200),
+  floods("quoted-extension", `${CHUNKED}2;a="`, "x", 200),
+  floods("chunk-size-zeros", CHUNKED, "0", 200),
+  floods("tiny-trailers", `${CHUNKED}0\r\n`, "a:\r\n", 200),
+  counts("new-trailers", `${CHUNKED}0\r\n`, (number) => `${number.toString(36)}:\r\n`, 200),
+  floods("trailer-value", `${CHUNKED}0\r\na: `, "b", 200),
+  says("no-chunk-size", `${CHUNKED}xyz\r\n`, "protocol"),
+];
+
+const IN_BODY: readonly HostileAnswer[] = [
+  floods("endless-body", `${HEAD}\r\n`, "more", 200),
+  floods("endless-length", `${HEAD}Content-Length: 999999999999\r\n\r\n`, "more", 200),
+  floods("endless-chunks", CHUNKED, `1000\r\n${"x".repeat(4_096)}\r\n`, 200),
+  floods("newlines", `${HEAD}\r\n`, "\n", 200),
+];
+
+/** The next request over the same connection may get the rest of the last one's answer. */
+const AFTER: readonly HostileAnswer[] = [
+  floods("second-answers", OK, OK, 200),
+  floods("blank-lines-after", OK, "\r\n", 200, "protocol"),
+  floods("hints-after", OK, `${HINTS}\r\n`, 200, "protocol"),
+];
+
+const OTHERS: readonly HostileAnswer[] = [
+  says("closes", "", "reset", "close"),
+  says("resets", "", "reset", "reset"),
+  says("cut-short", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "reset", "close"),
+  says("reset-in-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "reset", "reset"),
+  says("silent", "", "timeout"),
+  says("half-a-head", `${HEAD}Content-`, "timeout"),
+  says("half-a-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "timeout"),
+  says("switches", "HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "protocol"),
+  says("http-2", "\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64", "protocol"),
+  says("ssh", "SSH-2.0-OpenSSH_9.6\r\n", "protocol"),
+];
+
+const WHOLE: readonly HostileAnswer[] = [
+  ...IN_HEAD,
+  ...INTERIM,
+  ...IN_FRAMING,
+  ...IN_BODY,
+  ...AFTER,
+  ...OTHERS,
+];
+
+/** Those whose cost may lie in how many pieces they come in. */
+const IN_BYTES = [
+  "tiny-headers",
+  "header-value",
+  "hint-value",
+  "continues",
+  "blank-lines",
+  "tiny-chunks",
+  "chunk-extension",
+  "tiny-trailers",
+  "endless-body",
+];
+
+export const HOSTILE_ANSWERS: readonly HostileAnswer[] = [
+  ...WHOLE,
+  ...WHOLE.filter(({ name }) => IN_BYTES.includes(name)).map((answer) =>
+    drips(answer, `${answer.name}-in-bytes`),
+  ),
+];

@@ -1,0 +1,100 @@
+/**
+ * A program that answers requests as `hostile-answers.ts` says, in plain and over TLS. It is a
+ * process of its own, so that the cost of the attacked one can be measured.
+ *
+ * It expects the certificate and the key as JSON in its one argument, prints its two ports as one
+ * line of JSON, and ends when its standard input does.
+ */
+
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer as createTlsServer, TLSSocket } from "node:tls";
+
+import { HOSTILE_ANSWERS, type HostileAnswer } from "./hostile-answers.ts";
+
+const WRITE_BYTES = 32_768;
+/** Bytes that are written alone before others get their turn. */
+const BYTES_A_TURN = 256;
+/** Most bytes in a socket that the other side has not taken. */
+const HELD_MAX_BYTES = 1_024;
+
+const byPath = new Map(HOSTILE_ANSWERS.map((answer) => [`/${answer.name}`, answer]));
+const credentials = JSON.parse(process.argv[2] ?? "{}") as { cert: string; key: string };
+
+/** By the port of the other side. */
+const tcpOf = new Map<number | undefined, Socket>();
+const tlsServer = createTlsServer(credentials, serve);
+tlsServer.on("tlsClientError", () => undefined);
+tlsServer.on("connection", (socket: Socket) => {
+  const { remotePort } = socket;
+  tcpOf.set(remotePort, socket);
+  socket.on("close", () => tcpOf.delete(remotePort));
+});
+
+const servers = [createServer(serve), tlsServer];
+for (const server of servers) server.listen(0, "127.0.0.1");
+await Promise.all(servers.map((server) => once(server, "listening")));
+const [plain, tls] = servers.map((server) => (server.address() as AddressInfo).port);
+process.stdout.write(`${JSON.stringify({ plain, tls })}\n`);
+process.stdin.resume().on("end", () => process.exit());
+
+function serve(socket: Socket): void {
+  socket.setNoDelay(true);
+  // The other side gives connections up: the attacks are about that.
+  socket.on("error", () => undefined);
+  socket.on("data", (chunk) => {
+    const [, path = ""] = chunk.toString("latin1").split(" ", 2);
+    const answer = byPath.get(path);
+    if (answer !== undefined) give(socket, answer);
+  });
+}
+
+function give(socket: Socket, { start, more, write, end }: HostileAnswer): void {
+  const say = write === "byte" ? sayBytes : sayWhole;
+  say(socket, Buffer.from(start, "latin1"), () => {
+    if (more !== null) flood(socket, more, say);
+    else if (end === "close") socket.end();
+    else if (end === "reset") reset(socket);
+  });
+}
+
+/** Only the TCP socket below one of TLS can be reset. */
+function reset(socket: Socket): void {
+  if (socket instanceof TLSSocket) tcpOf.get(socket.remotePort)?.resetAndDestroy();
+  else socket.resetAndDestroy();
+}
+
+type Say = (socket: Socket, bytes: Buffer, then: () => void) => void;
+
+const sayWhole: Say = (socket, bytes, then) => {
+  if (bytes.length === 0) then();
+  else socket.write(bytes, then);
+};
+
+const sayBytes: Say = (socket, bytes, then) => {
+  let at = 0;
+  const turn = () => {
+    if (socket.destroyed) return;
+    const end = Math.min(bytes.length, at + BYTES_A_TURN);
+    if (socket.writableLength < HELD_MAX_BYTES) {
+      for (; at < end; at += 1) socket.write(bytes.subarray(at, at + 1));
+    }
+    if (at === bytes.length) then();
+    else setImmediate(turn);
+  };
+  turn();
+};
+
+function flood(socket: Socket, more: (number: number) => string, say: Say): void {
+  let number = 0;
+  const next = () => {
+    if (socket.destroyed) return;
+    let text = "";
+    while (text.length < WRITE_BYTES) {
+      text += more(number);
+      number += 1;
+    }
+    say(socket, Buffer.from(text, "latin1"), () => setImmediate(next));
+  };
+  next();
+}

@@ -1,0 +1,62 @@
+/**
+ * Attacks by batches of a few kilobytes that inflate to hundreds of megabytes. Each record must end
+ * as the dead letter `too-large`, the next call must arrive, and memory must stay bounded meanwhile.
+ */
+
+import { Producer } from "@platformatic/kafka";
+
+import type { AttackRow } from "./attack-row.ts";
+import { lettersOf, until } from "./producers.ts";
+import type { Product } from "./product.ts";
+
+const MEGABYTE = 2 ** 20;
+const MEGABYTES_MAX = 350;
+/** Blanks in one batch, so that it is below the topic's limit when it is compressed. */
+const MEGABYTES = { gzip: 300, zstd: 300, lz4: 150, snappy: 15 } as const;
+type Codec = keyof typeof MEGABYTES;
+const CODECS: readonly Codec[] = ["gzip", "zstd", "lz4", "snappy"];
+const BATCHES = 4;
+
+export async function inflatingAttacks(product: Product): Promise<AttackRow[]> {
+  const rows: AttackRow[] = [];
+  for (const codec of CODECS) rows.push(await inflate(product, codec));
+  return rows;
+}
+
+async function inflate(product: Product, codec: Codec): Promise<AttackRow> {
+  const bytes = MEGABYTES[codec] * MEGABYTE;
+  const { brokers, metric, receiver, topics } = product;
+  const key = `attack ${codec}`;
+  const marker = `next after ${codec}`;
+  const producer = new Producer({ clientId: "attack", bootstrapBrokers: [...brokers] });
+  const value = Buffer.alloc(bytes, " ");
+  for (let sent = 0; sent < BATCHES; sent += 1) {
+    const messages = [{ topic: topics.calls, key: Buffer.from(key), value }];
+    await producer.send({ messages, compression: codec });
+  }
+  await producer.close();
+  const call = { type: "track", userId: "u", event: "Honest", messageId: marker };
+  const next = Buffer.from(JSON.stringify(call));
+  await product.producer.send([
+    { topic: topics.calls, key: Buffer.from(key), value: next, headers: [] },
+  ]);
+  let megabytes = 0;
+  let letters = 0;
+  const isNextThere = await until(async () => {
+    if (!product.isAlive()) return true;
+    megabytes = Math.max(megabytes, await metric("process_resident_memory_bytes").catch(() => 0));
+    return receiver.received.some(({ messageId }) => messageId === marker);
+  });
+  await until(async () => {
+    letters = (await lettersOf(product, key)).length;
+    return letters >= BATCHES;
+  });
+  const most = Math.round(megabytes / MEGABYTE);
+  const isAlive = product.isAlive();
+  return {
+    name: `${BATCHES} batches of ${codec} that inflate to ${bytes / MEGABYTE} MiB each`,
+    expected: `too-large ${BATCHES}, next call arrives, at most ${MEGABYTES_MAX} MB`,
+    seen: `${letters} dead letters, next call ${isNextThere ? "there" : "missing"}, ${isAlive ? `${most} MB` : "the program ended"}`,
+    ok: isAlive && isNextThere && letters === BATCHES && most <= MEGABYTES_MAX,
+  };
+}

@@ -1,0 +1,265 @@
+/**
+ * Attacks of callers on a running ingest. Each one looks whether an honest caller beside it is still
+ * answered.
+ */
+
+import { connect, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+
+import type { AttackRow } from "./attack-row.ts";
+
+export interface IngestTarget {
+  /** Plain HTTP, such as http://127.0.0.1:8080. */
+  readonly url: string;
+  /** Of a source, for the honest caller and for attackers who know it. */
+  readonly writeKey: string;
+}
+
+const MIB = 1_048_576;
+
+export async function ingestAttacks(target: IngestTarget): Promise<AttackRow[]> {
+  const rows: AttackRow[] = [];
+  for (const attack of ATTACKS) rows.push(await attack(target));
+  return rows;
+}
+
+const ATTACKS: readonly ((target: IngestTarget) => Promise<AttackRow>)[] = [
+  wrongKeys,
+  noKeys,
+  manyTinyCalls,
+  lyingGzip,
+  fourTogether,
+  idleConnections,
+  noHost,
+  drippingBody,
+];
+
+/** 216 callers with a wrong key in Basic, each with 300 KB of a body that does not end. */
+async function wrongKeys(target: IngestTarget): Promise<AttackRow> {
+  const name = "216 bodies with a wrong key in the header";
+  return await withHalfBodies(target, name, `Authorization: ${basic("wrong")}\r\n`);
+}
+
+async function noKeys(target: IngestTarget): Promise<AttackRow> {
+  return await withHalfBodies(target, "216 bodies without a key in the header", "");
+}
+
+async function withHalfBodies(
+  target: IngestTarget,
+  name: string,
+  headers: string,
+): Promise<AttackRow> {
+  const bytes = Buffer.alloc(300_000, " ");
+  const head = `POST /v1/batch HTTP/1.1\r\nHost: a\r\n${headers}Content-Length: 400000\r\n\r\n`;
+  await using open = await connections(target, 216);
+  await Promise.all(open.sockets.map((socket) => written(socket, head, bytes)));
+  const honest = await honestAnswers(target, 5);
+  const seen = `honest callers got ${honest.join(", ")}`;
+  return { name, expected: "honest callers get 200", seen, ok: isAll(honest, 200) };
+}
+
+/** 10 KB that unpack to 3.4 million calls. */
+async function manyTinyCalls(target: IngestTarget): Promise<AttackRow> {
+  const body = gzipSync(`{"batch":[${"[],".repeat(3_400_000)}[]]}`);
+  const answers = await Promise.all(Array.from({ length: 4 }, () => post(target, body)));
+  const statuses = answers.map(({ status }) => status);
+  const name = `${body.length} bytes of gzip with 3.4 million calls`;
+  const seen = `${statuses.join(", ")} after ${slowest(answers)} ms`;
+  return { name, expected: "413", seen, ok: isAll(statuses, 413) };
+}
+
+/** The size at the end of the gzip says 20 bytes; the parts before it are 10 MiB. */
+async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
+  const parts = [gzipSync(`{"batch":[${" ".repeat(10 * MIB)}`), gzipSync("]}")];
+  const answers = [await post(target, Buffer.concat(parts))];
+  const statuses = answers.map(({ status }) => status);
+  const seen = `${statuses.join(", ")} after ${slowest(answers)} ms`;
+  return {
+    name: "gzip that says less than it is",
+    expected: "413",
+    seen,
+    ok: isAll(statuses, 413),
+  };
+}
+
+/** Four callers who send what costs most, again and again; the honest caller's answers are timed. */
+async function fourTogether(target: IngestTarget): Promise<AttackRow> {
+  let isOver = false;
+  const attackers = hostileBodies().map(async (body) => {
+    while (!isOver) await post(target, body).catch(() => undefined);
+  });
+  const tookMs: number[] = [];
+  const statuses: number[] = [];
+  for (let count = 0; count < 100; count += 1) {
+    const { status, ms } = await honest(target);
+    statuses.push(status);
+    tookMs.push(ms);
+  }
+  isOver = true;
+  await Promise.all(attackers);
+  const worst = Math.max(...tookMs);
+  return {
+    name: "four callers who send hostile gzip without pause",
+    expected: "100 honest callers get 200, each within 1 s",
+    seen: `${statuses.filter((status) => status === 200).length} got 200; the slowest took ${worst.toFixed(0)} ms`,
+    ok: isAll(statuses, 200) && worst < 1_000,
+  };
+}
+
+/** One for each of four callers: packed small, and dear to unpack or to go through. */
+export function hostileBodies(): readonly Buffer[] {
+  const calls = (count: number) => `{"batch":[${"[],".repeat(count)}[]]}`;
+  return [
+    gzipSync(calls(3_400_000)),
+    gzipSync(calls(340_000)),
+    Buffer.concat([gzipSync(calls(3_400_000)), gzipSync(" ")]),
+    gzipSync(`{"batch":[${" ".repeat(130_000)}`),
+  ];
+}
+
+/** Connections that are opened and left alone. */
+async function idleConnections(target: IngestTarget): Promise<AttackRow> {
+  await using _open = await connections(target, 300);
+  const statuses = await honestAnswers(target, 5);
+  return {
+    name: "300 idle connections",
+    expected: "honest callers get 200",
+    seen: `honest callers got ${statuses.join(", ")}`,
+    ok: isAll(statuses, 200),
+  };
+}
+
+async function noHost(target: IngestTarget): Promise<AttackRow> {
+  const text = await rawAnswer(target, "GET /v1/health HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const answers = text.match(/HTTP\/1\.1 \d{3}/g) ?? [];
+  return {
+    name: "a request without Host",
+    expected: "one answer, 400",
+    seen: answers.join(", "),
+    ok: answers.length === 1 && answers[0] === "HTTP/1.1 400",
+  };
+}
+
+/** A byte each 100 ms. */
+async function drippingBody(target: IngestTarget): Promise<AttackRow> {
+  const startedAtMs = performance.now();
+  await using open = await connections(target, 1);
+  const [socket] = open.sockets;
+  if (socket === undefined) throw new Error("no connection");
+  const head = `POST /v1/batch HTTP/1.1\r\nHost: a\r\nAuthorization: ${basic(target.writeKey)}\r\nContent-Length: 100000\r\n\r\n`;
+  socket.write(head);
+  const drip = setInterval(() => socket.write(" "), 100);
+  const text = await ended(socket, 60_000);
+  clearInterval(drip);
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(0);
+  return {
+    name: "a body of ten bytes a second",
+    expected: "408, long before the body's end",
+    seen: `${text.slice(9, 12) || "no answer"} after ${seconds} s`,
+    ok: text.startsWith("HTTP/1.1 408"),
+  };
+}
+
+function basic(user: string): string {
+  return `Basic ${Buffer.from(`${user}:`).toString("base64")}`;
+}
+
+function isAll(statuses: readonly number[], status: number): boolean {
+  return statuses.every((one) => one === status);
+}
+
+function slowest(answers: readonly { readonly ms: number }[]): string {
+  return Math.max(...answers.map(({ ms }) => ms)).toFixed(0);
+}
+
+interface Answered {
+  readonly status: number;
+  readonly ms: number;
+}
+
+async function post({ url, writeKey }: IngestTarget, gzip: Buffer): Promise<Answered> {
+  const startedAtMs = performance.now();
+  const response = await fetch(`${url}/v1/batch`, {
+    method: "POST",
+    headers: { authorization: basic(writeKey), "content-encoding": "gzip" },
+    body: new Uint8Array(gzip),
+  });
+  await response.arrayBuffer();
+  return { status: response.status, ms: performance.now() - startedAtMs };
+}
+
+async function honest({ url, writeKey }: IngestTarget): Promise<Answered> {
+  const startedAtMs = performance.now();
+  const response = await fetch(`${url}/v1/track`, {
+    method: "POST",
+    headers: { authorization: basic(writeKey) },
+    body: JSON.stringify({ userId: "honest", event: "Attack" }),
+  });
+  await response.arrayBuffer();
+  return { status: response.status, ms: performance.now() - startedAtMs };
+}
+
+async function honestAnswers(target: IngestTarget, count: number): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let at = 0; at < count; at += 1) statuses.push((await honest(target)).status);
+  return statuses;
+}
+
+interface OpenConnections extends AsyncDisposable {
+  readonly sockets: readonly Socket[];
+}
+
+async function connections({ url }: IngestTarget, count: number): Promise<OpenConnections> {
+  const { hostname, port } = new URL(url);
+  const sockets = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<Socket>((resolve) => {
+          const socket = connect({ host: hostname, port: Number(port || 80) });
+          // One that is refused or closed is what some attacks should see.
+          socket.on("error", () => resolve(socket));
+          socket.once("connect", () => resolve(socket));
+        }),
+    ),
+  );
+  return {
+    sockets,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await pause(50);
+    },
+  };
+}
+
+/** Resolves when everything is sent, or when the connection takes no more for a second. */
+async function written(socket: Socket, ...parts: readonly (string | Buffer)[]): Promise<void> {
+  const sent = Promise.all(
+    parts.map((part) => new Promise<void>((resolve) => socket.write(part, () => resolve()))),
+  );
+  await Promise.race([sent, pause(1_000)]);
+}
+
+async function rawAnswer(target: IngestTarget, text: string): Promise<string> {
+  await using open = await connections(target, 1);
+  const [socket] = open.sockets;
+  if (socket === undefined) return "";
+  socket.write(text);
+  return await ended(socket, 10_000);
+}
+
+/** What was read until the other side has closed the connection. */
+function ended(socket: Socket, limitMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    const limit = setTimeout(() => resolve(text), limitMs);
+    socket.once("close", () => {
+      clearTimeout(limit);
+      resolve(text);
+    });
+  });
+}

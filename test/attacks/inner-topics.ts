@@ -1,0 +1,223 @@
+/**
+ * Attacks by somebody who may write to `delays.*` or `deliveries.*`. The headers of one record say
+ * something that no stage would write. It must reach no further than the destination of its topic,
+ * and a tier must go on.
+ *
+ *   destination of the product    here
+ *   other                         accepts everything, and gets no calls but by these attacks
+ *   broken                        accepts nothing, so that its records are parked
+ */
+
+import { randomUUID } from "node:crypto";
+
+import { DELIVERY_HEADER, type Delivery, deliveryHeaders } from "../../src/domain/delivery.ts";
+import type { DestinationId, MessageId, SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord, RecordHeader, RecordHeaders } from "../../src/domain/record.ts";
+import type { AttackOptions, AttackRow } from "./attack-row.ts";
+import { until } from "./producers.ts";
+import type { Product } from "./product.ts";
+
+const OTHER = "other" as DestinationId;
+const BROKEN = "broken" as DestinationId;
+const READ_BYTES = 1_024 * 1_024;
+const YEAR_MS = 365 * 86_400_000;
+/** A header of producers, which every stage passes on. */
+const MARK = "attack-mark";
+const CALL = Buffer.from('{"type":"track","event":"Attacked","userId":"u"}');
+
+const ATTACKS: readonly ((product: Product) => Promise<AttackRow>)[] = [
+  dueInAYear,
+  returnToTheTier,
+  returnToDeadLetters,
+  delayedForNobody,
+  delayedWithoutHeaders,
+  ofAnotherDestination,
+  firstAttemptedInAYear,
+  notBeforeAYear,
+  countedBeyondMeasure,
+];
+
+/** They take seconds: there is no brief form. */
+export async function innerTopicAttacks(
+  product: Product,
+  _options: AttackOptions,
+): Promise<AttackRow[]> {
+  const rows: AttackRow[] = [];
+  for (const attack of ATTACKS) rows.push(await attack(product));
+  return rows;
+}
+
+/** A record of a shared tier that is due in a year, before an honest one. */
+export function dueInAYear(product: Product): Promise<AttackRow> {
+  const headers = headersOf({ dueAtMs: Date.now() + YEAR_MS });
+  return beforeAnHonestOne(product, "due in a year", headers, 2);
+}
+
+/** Returned there, it would be due again at once, and so on. */
+export function returnToTheTier(product: Product): Promise<AttackRow> {
+  const returnTopic = tierOf(product);
+  const headers = headersOf({ dueAtMs: Date.now(), returnTopic });
+  return beforeAnHonestOne(product, "returns to its own tier", headers, 2);
+}
+
+export function returnToDeadLetters(product: Product): Promise<AttackRow> {
+  const { deadLetters } = product.topics;
+  const headers = headersOf({ dueAtMs: Date.now(), returnTopic: deadLetters });
+  return beforeAnHonestOne(product, "returns to the dead letters", headers, 2);
+}
+
+export function delayedForNobody(product: Product): Promise<AttackRow> {
+  const destination = "nobody" as DestinationId;
+  const headers = headersOf({ dueAtMs: Date.now(), destination });
+  return beforeAnHonestOne(product, "delayed for an unknown destination", headers, 1);
+}
+
+export function delayedWithoutHeaders(product: Product): Promise<AttackRow> {
+  return beforeAnHonestOne(product, "delayed without headers", [], 1);
+}
+
+/** @param accepted deliveries that must arrive, the honest one included. */
+async function beforeAnHonestOne(
+  product: Product,
+  name: string,
+  headers: RecordHeaders,
+  accepted: number,
+): Promise<AttackRow> {
+  const topic = tierOf(product);
+  const before = gotBy(product, OTHER);
+  const mark: RecordHeader = [MARK, Buffer.from(randomUUID())];
+  const startedAtMs = Date.now();
+  const honest = headersOf({ dueAtMs: startedAtMs });
+  const records = [headers, honest].map((each) => hostile(topic, [...each, mark]));
+  await product.producer.send(records);
+  const got = () => gotBy(product, OTHER) - before;
+  const isOver = await until(() => got() >= accepted);
+  const seconds = ((Date.now() - startedAtMs) / 1_000).toFixed(1);
+  const isMarked = ([key, value]: RecordHeader) => key === MARK && value?.equals(mark[1] ?? CALL);
+  const inTier = await recordsOf(product, topic);
+  const times = inTier.filter((record) => record.headers.some(isMarked)).length;
+  return {
+    name,
+    expected: `${accepted} delivered, the tier has had 2 records`,
+    seen: `${got()} delivered in ${seconds} s, the tier has had ${times}`,
+    ok: isOver && got() === accepted && times === 2,
+  };
+}
+
+/** A record on one destination's topic that names another. */
+export async function ofAnotherDestination(product: Product): Promise<AttackRow> {
+  const before = gotBy(product, OTHER);
+  const parked = await parkedOf(product, { destination: OTHER });
+  const got = gotBy(product, OTHER) - before;
+  const destination = parked?.get(DELIVERY_HEADER.destination) ?? "nothing";
+  return {
+    name: "names another destination",
+    expected: `parked for ${BROKEN}, ${OTHER} gets nothing`,
+    seen: `parked for ${destination}, ${OTHER} got ${got}`,
+    ok: destination === BROKEN && got === 0,
+  };
+}
+
+export async function firstAttemptedInAYear(product: Product): Promise<AttackRow> {
+  const firstAttemptAtMs = Date.now() + YEAR_MS;
+  const parked = await parkedOf(product, { attempt: 1, firstAttemptAtMs });
+  const aheadMs = Number(parked?.get(DELIVERY_HEADER.firstAttemptAt)) - Date.now();
+  return {
+    name: "first attempted in a year",
+    expected: "parked with a window that began at the latest now",
+    seen: `parked with one that began ${-Math.round(aheadMs / 1_000)} s ago`,
+    ok: aheadMs <= 0,
+  };
+}
+
+export async function notBeforeAYear(product: Product): Promise<AttackRow> {
+  const given = { attempt: 1, firstAttemptAtMs: Date.now(), notBeforeMs: Date.now() + YEAR_MS };
+  const parked = await parkedOf(product, given);
+  const aheadMs = Number(parked?.get(DELIVERY_HEADER.notBefore) ?? 0) - Date.now();
+  return {
+    name: "not before a year",
+    expected: "parked, and asked for again within four hours",
+    seen: `parked ${aheadMs > 0 ? `until in ${Math.round(aheadMs / 60_000)} minutes` : "as others"}`,
+    ok: parked !== null && aheadMs <= 4 * 3_600_000,
+  };
+}
+
+export async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
+  const count = 999_999_999_999_999;
+  const given = { attempt: count, parked: count, firstAttemptAtMs: Date.now() };
+  const parked = await parkedOf(product, given);
+  const attempts = parked?.get(DELIVERY_HEADER.attempt) ?? "nothing";
+  return {
+    name: "counted beyond measure",
+    expected: "parked with at most 100,001 attempts",
+    seen: `parked with ${attempts}`,
+    ok: Number(attempts) <= 100_001,
+  };
+}
+
+/** The headers under which the broken destination's record is parked; null: it never was. */
+async function parkedOf(
+  product: Product,
+  given: Partial<Delivery>,
+): Promise<ReadonlyMap<string, string> | null> {
+  const { topics, producer, delaysMs } = product;
+  const messageId = randomUUID() as MessageId;
+  const headers = headersOf({ destination: BROKEN, messageId, ...given });
+  await producer.send([hostile(topics.deliveries(BROKEN), headers)]);
+  let parked: ReadonlyMap<string, string> | null = null;
+  await until(async () => {
+    for (const delayMs of delaysMs) {
+      for (const record of await recordsOf(product, topics.delays(delayMs))) {
+        const texts = new Map(record.headers.map(([name, value]) => [name, `${value}`]));
+        if (texts.get(DELIVERY_HEADER.messageId) === messageId) parked ??= texts;
+      }
+    }
+    return parked !== null;
+  });
+  return parked;
+}
+
+function gotBy({ receiver }: Product, id: DestinationId): number {
+  return receiver.received.filter(({ destination }) => destination === id).length;
+}
+
+function tierOf({ topics, delaysMs }: Product): string {
+  return topics.delays(delaysMs[0] ?? 0);
+}
+
+/** All records that a topic holds now. */
+async function recordsOf({ kafka }: Product, topic: string): Promise<IncomingRecord[]> {
+  const found: IncomingRecord[] = [];
+  const { signal } = new AbortController();
+  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
+    if (first === end) continue;
+    const range = { topic, partition, from: first, to: end, maxBytes: READ_BYTES, signal };
+    for await (const records of kafka.read(range)) found.push(...records);
+  }
+  return found;
+}
+
+/** All under one key, so that they come to one partition. */
+function hostile(topic: string, headers: RecordHeaders) {
+  return { topic, key: Buffer.from("attacked"), value: CALL, headers };
+}
+
+function headersOf(given: Partial<Delivery>): RecordHeaders {
+  return deliveryHeaders({
+    messageId: randomUUID() as MessageId,
+    source: "web" as SourceId,
+    destination: OTHER,
+    timestampMs: Date.now(),
+    receivedAtMs: Date.now(),
+    endpoint: null,
+    attempt: 0,
+    firstAttemptAtMs: null,
+    parked: 0,
+    dueAtMs: null,
+    notBeforeMs: null,
+    returnTopic: null,
+    rejected: [],
+    lastOutcome: null,
+    ...given,
+  });
+}

@@ -1,0 +1,62 @@
+/** Carries attacks out, one after the other, each group on a product of its own. */
+
+import { table } from "../../src/cli/table.ts";
+import { answerAttacks, prepareAnswers } from "./answers.ts";
+import type { AttackOptions, AttackRow } from "./attack-row.ts";
+import { inflatingAttacks } from "./inflating.ts";
+import { ingestAttacks } from "./ingest.ts";
+import { innerTopicAttacks } from "./inner-topics.ts";
+import { producerAttacks } from "./producers.ts";
+import { type MoreDestination, type Product, startProduct, WRITE_KEY } from "./product.ts";
+import { secretAttacks, stopAttacks } from "./secrets.ts";
+
+export interface Attacks {
+  readonly name: string;
+  /** Takes minutes on a busy machine: left out of `npm test`. */
+  readonly isCostly?: boolean;
+  /** Starts servers and the like that they need beside the product. */
+  readonly prepare?: () => Promise<Prepared>;
+  readonly run: (product: Product, options: AttackOptions) => Promise<readonly AttackRow[]>;
+}
+
+export interface Prepared extends AsyncDisposable {
+  readonly destinations: (receiverUrl: string) => readonly MoreDestination[];
+}
+
+export const ATTACKS: readonly Attacks[] = [
+  { name: "producers", run: producerAttacks },
+  { name: "inflating", run: inflatingAttacks, isCostly: true },
+  { name: "callers", run: ({ ingestUrl: url }) => ingestAttacks({ url, writeKey: WRITE_KEY }) },
+  { name: "answers", prepare: prepareAnswers, run: answerAttacks },
+  { name: "inner topics", run: innerTopicAttacks },
+  { name: "secrets", run: secretAttacks },
+  { name: "stop", run: stopAttacks },
+];
+
+/** @param say is told of each group when it begins. */
+export async function runAttacks(
+  brokers: readonly string[],
+  attacks: readonly Attacks[],
+  options: AttackOptions,
+  say: (line: string) => void,
+): Promise<readonly AttackRow[]> {
+  const rows: AttackRow[] = [];
+  for (const { name, run, prepare } of attacks) {
+    say(`${name} ...`);
+    await using prepared = prepare === undefined ? null : await prepare();
+    await using product = await startProduct(brokers, prepared?.destinations);
+    for (const row of await run(product, options))
+      rows.push({ ...row, name: `${name}: ${row.name}` });
+  }
+  return rows;
+}
+
+export function attackTable(rows: readonly AttackRow[]): string {
+  const cells = rows.map(({ name, expected, seen, ok }) => [
+    name,
+    expected,
+    seen,
+    ok ? "yes" : "NO",
+  ]);
+  return table(["NAME", "EXPECTED", "SEEN", "OK"], cells);
+}

@@ -1,0 +1,35 @@
+/** Starts `hostile-server.ts`. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { issue } from "../support/build/certificates.ts";
+
+export interface HostileServer extends AsyncDisposable {
+  readonly plainUrl: string;
+  readonly tlsUrl: string;
+  /** PEM text of the authority that its certificate is of. */
+  readonly ca: string;
+}
+
+export async function startHostileServer(): Promise<HostileServer> {
+  const authority = issue({ name: "an authority", isCa: true });
+  const { cert, key } = issue({ name: "hostile", hosts: ["127.0.0.1"], by: authority });
+  const file = join(import.meta.dirname, "hostile-server.ts");
+  const argv = [file, JSON.stringify({ cert, key })];
+  const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const { plain, tls } = JSON.parse(line) as { plain: number; tls: number };
+  return {
+    plainUrl: `http://127.0.0.1:${plain}`,
+    tlsUrl: `https://127.0.0.1:${tls}`,
+    ca: authority.cert,
+    [Symbol.asyncDispose]: async () => {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}

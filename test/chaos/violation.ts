@@ -1,0 +1,15 @@
+/** What a law of a run says when it is broken, and the times that may excuse it. */
+
+/** What was done in this time may be done again: it may not have been committed. */
+export interface Exposure {
+  readonly kind: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export type Law = "lost" | "early" | "late" | "given up" | "repeated" | "order" | "parked";
+
+export interface Violation {
+  readonly law: Law;
+  readonly says: string;
+}

@@ -1,0 +1,19 @@
+// The attacks of `npm run attack`, fewer of those that are alike, on the tests' Kafka.
+
+import { expect, test } from "vitest";
+
+import { ATTACKS, runAttacks } from "../attacks/run-attacks.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+/** Each group starts a product, and some start twenty commands: on a busy machine, seconds each. */
+const LIMIT_MS = 900_000;
+
+test.each(ATTACKS.filter(({ isCostly }) => isCostly !== true))(
+  "$name end as they must",
+  { timeout: LIMIT_MS },
+  async (attacks) => {
+    const rows = await runAttacks(brokers, [attacks], { isBrief: true }, () => undefined);
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter(({ ok }) => !ok)).toEqual([]);
+  },
+);

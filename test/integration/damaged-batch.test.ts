@@ -1,0 +1,103 @@
+// A batch that is really damaged on its way: the stage halts at it, others go on, and the command skips exactly it.
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { keepConsuming } from "../../src/stage/keep-consuming.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { record, values } from "../support/contract/bench.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+
+const sockets = new Set<Socket>();
+/** Stands before the broker, and changes a word in what it sends. */
+const proxy = createServer((client) => {
+  const [host, port] = (broker.behind[0] ?? "").split(":");
+  const server = connect(Number(port), host);
+  for (const socket of [client, server]) sockets.add(socket.on("error", () => undefined));
+  client.pipe(server);
+  server.on("data", (chunk: Buffer) => {
+    const at = chunk.indexOf("intact");
+    if (at >= 0) chunk.write("broken", at);
+    client.write(chunk);
+  });
+  server.on("close", () => client.destroy());
+  client.on("close", () => server.destroy());
+});
+let broker: PrivateKafka;
+let kafka: Kafka;
+
+beforeAll(async () => {
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const front = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  broker = await startKafka({ private: true, fronts: [front] });
+  kafka = createKafka(
+    {
+      ...{ brokers: [front], clientId: "damaged", tls: null, sasl: null },
+      ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 },
+    },
+    new LogLines().log,
+  );
+});
+afterAll(async () => {
+  await kafka?.close();
+  await broker?.stop();
+  for (const socket of sockets) socket.destroy();
+  proxy.close();
+});
+
+function start(topic: string, taker: Taker, onRestart: (error: Error) => void) {
+  const limits = { partitionRecordsMax: 100, maxBytes: 1_000_000, whenFull: "hold" } as const;
+  const options = { groupId: topic, topics: [topic], ...limits, drainLimitMs: 1_000 };
+  return keepConsuming(kafka, { ...options, onAssigned: taker.onAssigned }, systemClock, onRestart);
+}
+
+test("a consumer halts at the batch, another goes on, and the command skips exactly it", async () => {
+  const [halts, goesOn] = ["halts", "goes-on"];
+  const spec = { partitions: 1, replicationFactor: 1, config: {} };
+  await kafka.admin.create([halts, goesOn].map((name) => ({ name, ...spec })));
+  const producer = kafka.producer();
+  for (const value of ["first", "intact", "last"]) await producer.send([record(halts, value)]);
+
+  const taker = new Taker({ finishesAtOnce: true });
+  const halted = Promise.withResolvers<Error>();
+  const consumer = start(halts, taker, halted.resolve);
+  const { message } = await halted.promise;
+  expect(message).toContain("topic halts, partition 0, offset 1 is damaged");
+  expect(message).toContain("switchyard skip-damaged halts 0 1");
+  expect(consumer.isHalted()).toBe(true);
+
+  const others = new Taker({ finishesAtOnce: true });
+  const other = start(goesOn, others, halted.reject);
+  await producer.send([record(goesOn, "other")]);
+  await others.untilTaken(1);
+
+  // The batch before the damaged one was taken and committed: the group stands at the damage.
+  await expect.poll(() => kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
+  const { signal } = new AbortController();
+  const at = { topic: halts, partition: 0, group: halts, dryRun: false, signal };
+  const refused = fakeShell();
+  expect(await skipDamaged(kafka, { ...at, offset: 2 }, refused)).toBe(1);
+  expect(refused.errors()).toContain("the damaged batch there begins at 1, not at 2");
+  expect(await skipDamaged(kafka, { ...at, offset: 1, dryRun: true }, fakeShell())).toBe(0);
+  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
+
+  const shell = fakeShell();
+  expect(await skipDamaged(kafka, { ...at, offset: 1 }, shell)).toBe(0);
+  expect(shell.output()).toContain("offsets 1 to 1 (its checksum should be");
+  await taker.untilTaken(2);
+  expect(values(taker.taken)).toEqual(["first", "last"]);
+  await Promise.all([consumer.stop(), other.stop()]);
+  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 3 }]);
+
+  const whole = fakeShell();
+  expect(await skipDamaged(kafka, { ...at, offset: 1 }, whole)).toBe(1);
+  expect(whole.errors()).toContain("has passed offset 1");
+});

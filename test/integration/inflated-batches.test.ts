@@ -1,0 +1,137 @@
+// Batches of a few kilobytes that inflate to hundreds of megabytes, in all codecs, against the program
+// itself: it lives under a limit of the system, gives the large records up, and delivers the others.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { encodeBatch } from "../support/build/record-batches.ts";
+import { rawProduce } from "../support/kafkajs/raw-produce.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const MEBI = 1024 * 1024;
+/**
+ * Of the program's data, used or reserved: Node reserves 560 MiB at its start and uses few of them.
+ * The system refuses more, which ends a program.
+ */
+const SYSTEM_LIMIT_KIB = (512 + 560) * 1024;
+/** Of what it does use. */
+const RSS_KIB_MAX = 350 * 1024;
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const connection: KafkaConnection = {
+  ...{ brokers, clientId: "inflated", tls: null, sasl: null },
+  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => MEBI },
+};
+
+/** As much as a batch below a mebibyte can hold. */
+const CODECS = [
+  ["gzip", 1, 200],
+  ["snappy", 2, 16],
+  ["lz4", 3, 200],
+  ["zstd", 4, 300],
+] as const;
+const ROUNDS = 3;
+
+const call = (id: string) => ({
+  ...{ key: Buffer.from(id), headers: [] },
+  value: Buffer.from(
+    JSON.stringify({ type: "identify", userId: id, messageId: id, writeKey: "k" }),
+  ),
+});
+
+/** A call, one that is far too large, and another one. */
+async function bomb(codec: number, mebibytes: number, id: string): Promise<Buffer> {
+  const headers = [["trace", Buffer.from(id)] as const];
+  const blanks = { key: Buffer.from(id), value: Buffer.alloc(mebibytes * MEBI, " "), headers };
+  return encodeBatch([call(`${id}-before`), blanks, call(`${id}-after`)], { compression: codec });
+}
+
+function configuration(prefix: string, port: number): string {
+  return `
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2 }
+sources: [{ id: web, writeKey: k, destinations: [store] }]
+destinations: [{ id: store, type: topic, name: Store }]
+ingest: { host: 127.0.0.1, port: 0 }
+admin: { host: 127.0.0.1, port: ${port} }
+`;
+}
+
+function startLimited(config: string) {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-inflated-"));
+  const file = join(directory, "switchyard.yaml");
+  writeFileSync(file, config);
+  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+  const main = `exec "${process.execPath}" "${join(ROOT, "src/main.ts")}" run -c "${file}" --stages route`;
+  const child = spawn("bash", ["-c", `ulimit -d ${SYSTEM_LIMIT_KIB} && ${main}`], {
+    ...{ env, cwd: directory },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const ended = once(child, "close").then(([status]) => status as number | null);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+    rmSync(directory, { recursive: true });
+  });
+  return { child, ended };
+}
+
+async function all(kafka: Kafka, topic: string): Promise<IncomingRecord[]> {
+  const found: IncomingRecord[] = [];
+  const signal = new AbortController().signal;
+  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
+    const range = { topic, partition, from: first, to: end, maxBytes: MEBI, signal };
+    for await (const records of kafka.read(range)) found.push(...records);
+  }
+  return found;
+}
+
+test("a flood of them costs the large records alone, and little memory", async () => {
+  const prefix = uniquePrefix("inflated");
+  const port = await freePort();
+  const kafka = createKafka(connection, createLog("error"));
+  onTestFinished(() => kafka.close());
+  const names = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
+  const [calls = "", deliveries = "", deadLetters = ""] = names;
+  await kafka.admin.create(
+    names.map((name) => ({ ...{ name, partitions: 2, replicationFactor: 1 }, config: {} })),
+  );
+  const ids: string[] = [];
+  for (const [name, codec, mebibytes] of CODECS) {
+    const batch = await bomb(codec, mebibytes, name);
+    expect(batch.length).toBeLessThan(MEBI);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      ids.push(name);
+      await rawProduce(connection, calls, round % 2, batch);
+    }
+  }
+  const { child, ended } = startLimited(configuration(prefix, port));
+  const done = async () =>
+    (await all(kafka, deliveries)).length >= 2 * ids.length &&
+    (await all(kafka, deadLetters)).length >= ids.length;
+  await expect.poll(done, { timeout: 80_000, interval: 500 }).toBe(true);
+
+  const letters = await all(kafka, deadLetters);
+  expect(letters.map(({ key }) => `${key}`).toSorted()).toEqual(ids.toSorted());
+  for (const { value, key, headers } of letters) {
+    const said = new Map(headers.map(([name, text]) => [name, `${text}`]));
+    expect(value).toBeNull();
+    expect(said.get("trace")).toBe(`${key}`);
+    expect(said.get("switchyard-reason")).toBe("too-large");
+    expect([said.get("switchyard-topic"), said.has("switchyard-offset")]).toEqual([calls, true]);
+  }
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]);
+  expect(peakKib).toBeGreaterThan(0);
+  expect(peakKib).toBeLessThan(RSS_KIB_MAX);
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+});

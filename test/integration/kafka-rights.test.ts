@@ -1,0 +1,282 @@
+// Each role does its work on a broker that grants it exactly the rights that `switchyard acls`
+// prints, and nothing else.
+
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import kafkajs from "kafkajs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { runProgram } from "../../src/cli/program.ts";
+import { run } from "../../src/cli/run/run.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import {
+  COMMAND_ROLES,
+  type Grant,
+  grantsOf,
+  ROLE_NAMES,
+  type RoleName,
+  STAGE_ROLES,
+} from "../../src/domain/rights.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+const PREFIX = "rights.";
+const PASSWORD = "secret";
+const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
+const POLL = { timeout: 60_000, interval: 100 };
+const quiet = createLog("error", { write: () => undefined });
+const never = new AbortController().signal;
+const java = await chooseJava(never, () => undefined).catch(() => null);
+const cleanUp = new AsyncDisposableStack();
+/** The broker's listener for anybody, who may do everything there; and for roles. */
+let openAddress = "";
+let guardedPort = 0;
+let directory = "";
+
+interface Received {
+  readonly path: string;
+  readonly body: string;
+}
+const received: Received[] = [];
+let receiverUrl = "";
+
+function secured(properties: string): string {
+  const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(properties)?.[1];
+  const users = ROLE_NAMES.map((role) => `user_switchyard-${role}="${PASSWORD}"`).join(" ");
+  const listener = `,SASL://127.0.0.1:${guardedPort}`;
+  return [
+    `listeners=${value("listeners")}${listener}`,
+    `advertised.listeners=${value("advertised.listeners")}${listener}`,
+    `listener.security.protocol.map=${value("listener.security.protocol.map")},SASL:SASL_PLAINTEXT`,
+    "sasl.enabled.mechanisms=PLAIN",
+    `listener.name.sasl.plain.sasl.jaas.config=${LOGIN} required ${users};`,
+    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    // Of the listener without a log-in.
+    "super.users=User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found=false",
+    "",
+  ].join("\n");
+}
+
+/** 503 to the first request of `/retry`, 400 to all of `/reject`, 200 to the others. */
+async function startReceiver(): Promise<void> {
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const isFirst = !received.some((earlier) => earlier.path === path);
+      received.push({ path, body: Buffer.concat(chunks).toString() });
+      const status = path === "/reject" ? 400 : path === "/retry" && isFirst ? 503 : 200;
+      response.writeHead(status, { "content-length": 0 }).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanUp.defer(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  receiverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The configuration file of a process that logs in as the role. */
+function fileOf(role: RoleName, ports: { readonly admin: number; readonly ingest: number }) {
+  const webhook = (id: string) => ({
+    ...{ id, type: "webhook" },
+    endpoints: [{ url: `${receiverUrl}/${id}` }],
+  });
+  const ids = ["hook", "retry", "reject"];
+  const file = join(directory, `${role}.yaml`);
+  const sasl = { mechanism: "plain", username: `switchyard-${role}`, password: PASSWORD };
+  const brokers = [`127.0.0.1:${guardedPort}`];
+  const options = {
+    kafka: { brokers, topicPrefix: PREFIX, partitions: 2, createTopics: false, sasl },
+    sources: [{ id: "web", writeKey: "k", destinations: ids }],
+    defaultSource: "web",
+    destinations: ids.map(webhook),
+    delivery: { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
+    ingest: { host: "127.0.0.1", port: ports.ingest, handover: "100ms" },
+    admin: { host: "127.0.0.1", port: ports.admin },
+    audience: { stateDir: join(directory, "state") },
+  };
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(options));
+  return file;
+}
+
+/** The exit status of a command that logs in as the role. */
+async function command(role: RoleName, args: readonly string[], input = ""): Promise<number> {
+  const shell = fakeShell([input]);
+  const file = fileOf(role, { admin: 1, ingest: 1 });
+  const status = await runProgram([...args, "--config", file], shell);
+  if (status !== 0) throw new Error(`${args.join(" ")}: ${shell.output()}${shell.errors()}`);
+  return status;
+}
+
+const OPERATIONS = {
+  Read: AclOperationTypes.READ,
+  Write: AclOperationTypes.WRITE,
+  Describe: AclOperationTypes.DESCRIBE,
+  Create: AclOperationTypes.CREATE,
+  Delete: AclOperationTypes.DELETE,
+  DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
+  AlterConfigs: AclOperationTypes.ALTER_CONFIGS,
+} as const;
+const RESOURCES = {
+  topic: AclResourceTypes.TOPIC,
+  group: AclResourceTypes.GROUP,
+  cluster: AclResourceTypes.CLUSTER,
+} as const;
+
+function entries(role: RoleName, { on, names, pattern, operations }: Grant) {
+  const isPrefixed = pattern === "prefixed";
+  return (on === "cluster" ? ["kafka-cluster"] : names).flatMap((resourceName) =>
+    operations.map((operation) => ({
+      resourceType: RESOURCES[on],
+      resourceName,
+      resourcePatternType: isPrefixed
+        ? ResourcePatternTypes.PREFIXED
+        : ResourcePatternTypes.LITERAL,
+      principal: `User:switchyard-${role}`,
+      host: "*",
+      operation: OPERATIONS[operation],
+      permissionType: AclPermissionTypes.ALLOW,
+    })),
+  );
+}
+
+/** As printed, by Kafka's own tool. */
+async function grantByTool(role: RoleName, javaPath: string, jars: string): Promise<void> {
+  const shell = fakeShell();
+  const tool = `${javaPath} -cp '${join(jars, "*")}' org.apache.kafka.tools.AclCommand`;
+  const file = fileOf(role, { admin: 1, ingest: 1 });
+  await runProgram(["acls", "--roles", role, "--tool", tool, "--config", file], shell);
+  const guarded = `127.0.0.1:${guardedPort}`;
+  const lines = shell.output().split("\n");
+  for (const line of lines.filter((each) => each !== "" && !each.startsWith("#"))) {
+    await promisify(execFile)("sh", ["-c", line.replace(guarded, openAddress)]);
+  }
+}
+
+beforeAll(async () => {
+  if (java === null) return;
+  directory = mkdtempSync(join(tmpdir(), "switchyard-rights-"));
+  cleanUp.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const broker = await prepareBroker(java.java, java.jars, directory, 0, never);
+  guardedPort = await freePort();
+  openAddress = broker.address;
+  const settings = join(directory, "server.properties");
+  appendFileSync(settings, `\n${secured(readFileSync(settings, "utf8"))}`);
+  const running = await startBroker(broker, "guarded", never);
+  cleanUp.defer(() => killBroker(running));
+  await startReceiver();
+  const admin = new kafkajs.Kafka({ brokers: [openAddress], logLevel: 0 }).admin();
+  await admin.connect();
+  const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
+  const acl = ROLE_NAMES.filter((role) => role !== "delay").flatMap((role) =>
+    grantsOf(role, topics, groups, false).flatMap((grant) => entries(role, grant)),
+  );
+  await admin.createAcls({ acl });
+  await admin.disconnect();
+  await grantByTool("delay", java.java, java.jars);
+});
+
+afterAll(() => cleanUp.disposeAsync());
+
+function bodiesAt(path: string): readonly string[] {
+  return received.filter((each) => each.path === path).map(({ body }) => body);
+}
+
+describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () => {
+  test("topics are made, and stages and commands do their work, each with its rights alone", async () => {
+    expect(await command("topics", ["topics", "--apply"])).toBe(0);
+
+    const stopping = new AbortController();
+    const ingestPort = await freePort();
+    const ended: Promise<number>[] = [];
+    for (const stage of STAGE_ROLES) {
+      const file = fileOf(stage, { admin: await freePort(), ingest: ingestPort });
+      const loaded = loadConfig({ file, env: {} });
+      if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+      ended.push(run(loaded.config, [stage], stopping.signal, quiet));
+    }
+
+    const call = '{"type":"track","userId":"u1","event":"Published"}\n';
+    expect(await command("publish", ["publish"], call)).toBe(0);
+    await expect.poll(() => bodiesAt("/hook").length, POLL).toBe(1);
+    // It went through a delay topic.
+    await expect.poll(() => bodiesAt("/retry").length, POLL).toBe(2);
+    await expect.poll(() => bodiesAt("/reject").length, POLL).toBe(1);
+
+    const body = '{"userId":"u2","event":"Ingested","writeKey":"k"}';
+    const url = `http://127.0.0.1:${ingestPort}/v1/track`;
+    expect((await fetch(url, { method: "POST", body })).status).toBe(200);
+    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain("Ingested");
+
+    const sync = ["audience", "publish", "--name", "Vips"];
+    expect(await command("audience-command", sync, "u3\n")).toBe(0);
+    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"vips":true');
+    expect(await command("audience-command", ["audience", "list"])).toBe(0);
+    expect(await command("delete", ["delete", "u3"])).toBe(0);
+    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"type":"delete"');
+
+    const before = bodiesAt("/reject").length;
+    const replay = ["dead-letters", "replay", "--reason", "rejected", "--limit", "1"];
+    expect(await command("replay", ["dead-letters", "list"])).toBe(0);
+    expect(await command("replay", replay)).toBe(0);
+    await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
+    expect(await command("status", ["status", "--json"])).toBe(0);
+
+    stopping.abort("enough");
+    expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
+  });
+
+  test.each<[RoleName, string]>([
+    ["ingest", "deliveries.hook"],
+    ["deliver", "calls"],
+    ["deliver", "deliveries.hook"],
+    ["delay", "calls"],
+    ["route", "calls"],
+    ["route", "returns.hook"],
+    ["publish", "dead-letters"],
+    ["status", "calls"],
+  ])("%s may not write to %s", async (role, topic) => {
+    const sasl = {
+      mechanism: "plain",
+      username: `switchyard-${role}`,
+      password: PASSWORD,
+    } as const;
+    const client = new kafkajs.Kafka({
+      ...{ brokers: [`127.0.0.1:${guardedPort}`], sasl, logLevel: 0 },
+      retry: { retries: 0 },
+    });
+    const producer = client.producer();
+    await producer.connect();
+    const sent = producer.send({ topic: PREFIX + topic, messages: [{ value: "x" }] });
+    await expect(sent).rejects.toThrow(/not authorized/i);
+    await producer.disconnect();
+  });
+
+  test("every role has been tried", () => {
+    expect(COMMAND_ROLES).toEqual([
+      "topics",
+      "publish",
+      "audience-command",
+      "delete",
+      "status",
+      "replay",
+    ]);
+  });
+});

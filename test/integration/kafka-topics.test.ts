@@ -1,0 +1,92 @@
+// Topics that change while they are written and read: made anew with fewer partitions, and given more.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
+import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import { Bench, record } from "../support/contract/bench.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const connection: KafkaConnection = {
+  ...{ brokers, clientId: "topics", tls: null, sasl: null },
+  ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 },
+};
+const bench = new Bench();
+
+beforeEach(() =>
+  bench.open({
+    connect: () => createKafka(connection, new LogLines().log),
+    close: () => Promise.resolve(),
+  }),
+);
+afterEach(() => bench.close());
+
+const keyed = (topic: string, values: readonly string[]) =>
+  values.map((value) => ({ ...record(topic, value), key: Buffer.from(value) }));
+const texts = (taker: Taker) => taker.taken.map(({ value }) => `${value}`);
+
+async function remake(kafka: Kafka, topic: string, partitions: number): Promise<void> {
+  await kafka.admin.deleteTopics([topic]);
+  await expect.poll(() => kafka.admin.topics(), { timeout: 30_000 }).not.toContain(topic);
+  const spec = { name: topic, partitions, replicationFactor: 1, config: {} };
+  await kafka.admin.create([spec]);
+}
+
+test("a topic made anew with fewer partitions is written and read whole, without a restart", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 6);
+  const taker = new Taker({ finishesAtOnce: true });
+  const crashes: Error[] = [];
+  const begin = () =>
+    bench.consume(kafka, taker, {
+      ...{ groupId: topic, topics: [topic] },
+      // As a destination's consumer, which is started again.
+      onCrash: (error) => {
+        crashes.push(error);
+        begin();
+      },
+    });
+  begin();
+  const producer = kafka.producer();
+  const before = Array.from({ length: 300 }, (_, number) => `before-${number}`);
+  await producer.send(keyed(topic, before));
+  await taker.untilTaken(before.length);
+  await remake(kafka, topic, 2);
+  const after = Array.from({ length: 390 }, (_, number) => `after-${number}`);
+  await producer.send(keyed(topic, after));
+  const offsets = await kafka.admin.offsets(topic);
+  expect(offsets.reduce((sum, { end }) => sum + end, 0)).toBe(after.length);
+  await expect
+    .poll(() => new Set(texts(taker).filter((value) => value.startsWith("after"))).size, {
+      timeout: 45_000,
+    })
+    .toBe(after.length);
+});
+
+// Within half a minute; the rest is for a loaded machine.
+test("partitions that are added are written and read soon", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const taker = new Taker({ finishesAtOnce: true });
+  bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+  const producer = kafka.producer();
+  await producer.send(keyed(topic, ["first"]));
+  await taker.untilTaken(1);
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] });
+  await admin.disconnect();
+  let round = 0;
+  const isWritten = async () => {
+    round += 1;
+    await producer.send(keyed(topic, [`a-${round}`, `b-${round}`, `c-${round}`, `d-${round}`]));
+    const offsets = await kafka.admin.offsets(topic);
+    return offsets.filter(({ end }) => end > 0).length;
+  };
+  await expect.poll(isWritten, { timeout: 45_000, interval: 500 }).toBe(4);
+  const partitions = () => new Set(taker.taken.map(({ partition }) => partition)).size;
+  await expect.poll(partitions, { timeout: 45_000 }).toBe(4);
+});

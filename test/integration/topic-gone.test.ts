@@ -1,0 +1,253 @@
+// A destination's topic, or a delay topic, is deleted on the real Kafka while calls are routed.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { startDelay } from "../../src/delay/stage.ts";
+import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
+import { startRoute } from "../../src/route/stage.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { goingAround } from "../../src/stage/going-around.ts";
+import type { RunningStage } from "../../src/stage/running-stage.ts";
+import { topicKeeper } from "../../src/stage/topic-keeper.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+
+const A = "a" as DestinationId;
+const B = "b" as DestinationId;
+const PARTITIONS = 2;
+const DELAYS_MS = [1_000, 2_000];
+const CALLS = 20_000;
+const PIECE = 1_000;
+const TIMEOUT_MS = 110_000;
+
+const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
+if (brokers === undefined) {
+  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
+}
+let lines: LogLines;
+
+let prefix = "";
+let topics = topicNames(prefix);
+let kafka: Kafka;
+let readers: Consumer[] = [];
+let running: (RunningStage | { readonly close: () => Promise<void> })[] = [];
+
+beforeEach(async () => {
+  lines = new LogLines();
+  prefix = uniquePrefix("gone");
+  topics = topicNames(prefix);
+  kafka = createKafka(
+    {
+      brokers: brokers.split(","),
+      clientId: "topic-gone-test",
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordMaxBytes: () => 1e6,
+    },
+    lines.log,
+  );
+  readers = [];
+  running = [];
+  await kafka.admin.create(plan());
+});
+
+afterEach(async () => {
+  for (const one of running) await ("close" in one ? one.close() : one[Symbol.asyncDispose]());
+  await Promise.all(readers.map((reader) => reader.stop()));
+  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
+  await kafka.admin.deleteTopics(names);
+  await kafka.close();
+});
+
+function plan(): readonly TopicSpec[] {
+  const names = [
+    topics.calls,
+    topics.deadLetters,
+    topics.deliveries(A),
+    topics.deliveries(B),
+    ...DELAYS_MS.map(topics.delays),
+  ];
+  return names.map((name) => ({
+    name,
+    partitions: PARTITIONS,
+    replicationFactor: null,
+    config: {},
+  }));
+}
+
+interface Started {
+  readonly failures: Error[];
+  readonly producer: WatchedProducer;
+  readonly troubles: () => readonly string[];
+}
+
+/** @param isMade by default as the keeper says: topics of its plan. */
+async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promise<Started> {
+  const { log } = lines;
+  const failures: Error[] = [];
+  const clock = systemClock;
+  const metrics = createMetrics();
+  const keeper = topicKeeper({ admin: kafka.admin, clock, log }, made);
+  const producer = kafka.producer({ onMissing: keeper.missing });
+  const rules = { topics, delaysMs: DELAYS_MS, isMade: isMade ?? keeper.isMade };
+  const around = goingAround({ producer, metrics, clock }, rules);
+  const onFatal = (error: Error) => failures.push(error);
+  const deps = { kafka, producer, clock, log, metrics, around, keeper, onFatal };
+  const groups = groupNames(prefix);
+  const common = { topics, groups, maxBytes: 32_000_000, drainLimitMs: 10_000 };
+  const delay = await startDelay(deps, { ...common, tiers: DELAYS_MS.map(tierName) });
+  const route = await startRoute(deps, {
+    ...common,
+    sources: [aSource("web", [A, B])],
+    defaultSource: "web" as SourceId,
+    destinations: [aTopicDestination(A), aTopicDestination(B)],
+  });
+  running = [route, delay, { close: () => producer.close(1_000) }];
+  await Promise.all([delay.joined, route.joined]);
+  return { failures, producer, troubles: around.troubles };
+}
+
+async function publish(from: number, to: number): Promise<void> {
+  const producer = kafka.producer();
+  for (let at = from; at < to; at += PIECE) {
+    const numbers = Array.from({ length: Math.min(PIECE, to - at) }, (_, index) => at + index);
+    await producer.send(
+      numbers.map((number) => ({
+        topic: topics.calls,
+        key: Buffer.from(`u${number % 50}`),
+        value: Buffer.from(
+          JSON.stringify({
+            type: "track",
+            event: "e",
+            userId: `u${number % 50}`,
+            messageId: `m${number}`,
+          }),
+        ),
+        headers: [],
+      })),
+    );
+  }
+  await producer.close(1_000);
+}
+
+function read(topic: string): Taker {
+  const taker = new Taker({ finishesAtOnce: true });
+  readers.push(
+    kafka.consume({
+      groupId: uniquePrefix(`${prefix}read`),
+      topics: [topic],
+      partitionRecordsMax: 10_000,
+      maxBytes: 50_000_000,
+      whenFull: "hold",
+      drainLimitMs: 1_000,
+      onAssigned: taker.onAssigned,
+      // A test may delete what it has read.
+      onCrash: () => undefined,
+    }),
+  );
+  return taker;
+}
+
+const idOf = (record: IncomingRecord) => headerTexts(record)["switchyard-message-id"];
+
+async function allIn(topic: string, count: number): Promise<readonly IncomingRecord[]> {
+  const taker = read(topic);
+  const ids = new Set<string | null | undefined>();
+  let seen = 0;
+  await taker.until(() => {
+    for (; seen < taker.taken.length; seen += 1) ids.add(idOf(taker.taken[seen] as IncomingRecord));
+    return ids.size >= count;
+  });
+  return taker.taken;
+}
+
+test(
+  "a topic that is deleted is made again: the other destination gets all at once, its own come after",
+  async () => {
+    const { failures, troubles } = await start(plan());
+    await publish(0, 1_000);
+    await allIn(topics.deliveries(B), 1_000);
+    await kafka.admin.deleteTopics([topics.deliveries(A)]);
+    const others = allIn(topics.deliveries(B), CALLS);
+    await publish(1_000, CALLS);
+    await others;
+    const records = await allIn(topics.deliveries(A), CALLS - 1_000);
+    // What goes around carries the same message id, and hardly any of it comes twice.
+    expect(records.length).toBeLessThan(CALLS);
+    await expect.poll(troubles, { timeout: TIMEOUT_MS }).toEqual([]);
+    expect(failures).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a topic that nobody makes again: its copies are dead letters of that destination alone",
+  async () => {
+    const { failures, producer, troubles } = await start([]);
+    await kafka.admin.deleteTopics([topics.deliveries(A)]);
+    const others = allIn(topics.deliveries(B), CALLS);
+    await publish(0, CALLS);
+    await others;
+    const letters = await allIn(topics.deadLetters, CALLS);
+    expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
+    expect(troubles()).toEqual([
+      expect.stringContaining(`the topic ${topics.deliveries(A)} takes nothing since`),
+    ]);
+    const reasons = new Set(letters.map((each) => headerTexts(each)["switchyard-reason"]));
+    expect(reasons).toEqual(new Set(["unknown-destination"]));
+    const [letter] = letters;
+    expect(letter && headerTexts(letter)).toMatchObject({
+      "switchyard-destination": A,
+      "switchyard-stage": "route",
+      "switchyard-topic": topics.calls,
+    });
+    expect(failures).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a delay topic that is deleted is made again, and does not end the stage",
+  async () => {
+    const delays = topics.delays(1_000);
+    const { failures } = await start(plan());
+    await kafka.admin.deleteTopics([delays]);
+    // A broker may list the former topic for a while. A copy that is written to it is deleted with it.
+    await lines.until("topics.made-again");
+    // It is read again: what goes around through it arrives.
+    await kafka.admin.deleteTopics([topics.deliveries(A)]);
+    await publish(0, 100);
+    await expect
+      .poll(() => kafka.admin.topics(), { timeout: TIMEOUT_MS })
+      .toContain(topics.deliveries(A));
+    await allIn(topics.deliveries(A), 100);
+    expect(failures).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "where the delay topics take nothing either, route waits, and nothing is lost",
+  async () => {
+    const { failures, producer } = await start([], () => true);
+    const gone = [topics.deliveries(A), topics.deliveries(B), ...DELAYS_MS.map(topics.delays)];
+    await kafka.admin.deleteTopics(gone);
+    await publish(0, 500);
+    await expect
+      .poll(() => producer.blocked().map(({ topic }) => topic), { timeout: TIMEOUT_MS })
+      .toEqual(expect.arrayContaining([topics.deliveries(A), topics.delays(1_000)]));
+    expect(await kafka.admin.committed(groupNames(prefix).route, topics.calls)).toEqual([]);
+    await kafka.admin.create(plan());
+    await Promise.all([allIn(topics.deliveries(A), 500), allIn(topics.deliveries(B), 500)]);
+    expect(failures).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,63 @@
+/**
+ * However endpoints answer, over plain connections and TLS: each answer comes to the right result,
+ * before any deadline, and leaves nothing behind. `npm run attack:answers` gives 100,000 such answers.
+ */
+
+import { expect, test } from "vitest";
+
+import type { HttpResult } from "../../src/deliver/attempt.ts";
+import { HOSTILE_ANSWERS, type HostileAnswer } from "../attacks/hostile-answers.ts";
+import { startHostileServer } from "../attacks/start-hostile-server.ts";
+import { endpointOf } from "../support/build/webhook-destination.ts";
+import { httpClient, outcome } from "../support/servers/http-client.ts";
+import { measureMemory } from "../support/servers/soak.ts";
+
+const ANSWERS = Number(process.env.SWITCHYARD_HOSTILE_ANSWERS ?? 400);
+const AT_A_TIME = 16;
+/** The deadline of those that only a deadline ends; the others must not come near theirs. */
+const SHORT_MS = 50;
+const LONG_MS = 30_000;
+/** A quarter is given before memory is measured for the first time: code is compiled meanwhile. */
+const MEASURED_AT = [0.25, 0.5, 0.75, 1];
+const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
+
+interface Attack {
+  readonly answer: HostileAnswer;
+  readonly post: () => Promise<HttpResult>;
+}
+
+test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {
+  await using server = await startHostileServer();
+  await using clients = new AsyncDisposableStack();
+  const attacks = HOSTILE_ANSWERS.flatMap((answer) =>
+    [server.plainUrl, server.tlsUrl].map((url): Attack => {
+      // No two share a connection: the rest of an answer is taken for the next one's.
+      const timeoutMs = answer.outcomes[0] === "timeout" ? SHORT_MS : LONG_MS;
+      const http = clients.use(httpClient({ timeoutMs, ca: server.ca }));
+      const endpoint = endpointOf(`${url}/${answer.name}`);
+      return { answer, post: () => http.post(endpoint) };
+    }),
+  );
+  const wrong: string[] = [];
+  const used: number[] = [];
+  let given = 0;
+  const giveUntil = async (end: number) => {
+    while (given < end) {
+      const attack = attacks[given++ % attacks.length];
+      if (attack === undefined) return;
+      const { name, outcomes } = attack.answer;
+      const seen = outcome(await attack.post());
+      if (!outcomes.some((wanted) => wanted === seen)) {
+        wrong.push(`${name}: ${seen} instead of ${outcomes.join(" or ")}`);
+      }
+    }
+  };
+  for (const share of MEASURED_AT) {
+    await Promise.all(Array.from({ length: AT_A_TIME }, () => giveUntil(ANSWERS * share)));
+    used.push((await measureMemory(given)).usedBytes);
+  }
+  expect(attacks.length).toBeGreaterThanOrEqual(80);
+  expect(wrong).toEqual([]);
+  const growth = (used.at(-1) ?? 0) - (used[0] ?? 0);
+  expect(growth).toBeLessThan(GROWTH_MAX_BYTES);
+});

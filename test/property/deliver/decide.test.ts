@@ -1,0 +1,175 @@
+// Whatever endpoints answer and whenever: laws of waiting and of ending (docs/delivery.md#waiting).
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { CAUSES, type HttpResult } from "../../../src/deliver/attempt.ts";
+import { decide } from "../../../src/deliver/decide.ts";
+import { OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
+import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import { costlyInputs } from "../../support/build/generated-inputs.ts";
+import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+
+const START_MS = 1_800_000_000_000;
+const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
+const URLS = ["http://a.test/", "http://b.test/", "http://c.test/"];
+
+/** Windows of at most 300 times the shortest delay, so that lives are short enough to follow. */
+const policy = fc
+  .record({
+    delaysMs: fc.array(fc.integer({ min: 10, max: 4_000_000 }), { minLength: 1, maxLength: 8 }),
+    windowShare: fc.double({ min: 0, max: 300, noNaN: true }),
+  })
+  .map(({ delaysMs, windowShare }) => {
+    const rising = delaysMs.toSorted((a, b) => a - b);
+    const windowMs = Math.min(14_400_000, Math.ceil((rising[0] ?? 0) * windowShare));
+    return { delaysMs: rising, windowMs };
+  });
+
+const result: fc.Arbitrary<HttpResult> = fc.oneof(
+  fc.record({
+    kind: fc.constant("response" as const),
+    status: fc.constantFrom(200, 302, 404, 408, 429, 500, 503, 503, 503, 503),
+    retryAfter: fc.option(fc.integer({ min: 0, max: 20_000 }).map(String)),
+    durationMs: fc.constant(1),
+  }),
+  fc.record({
+    kind: fc.constant("no-response" as const),
+    cause: fc.constantFrom(...CAUSES),
+    durationMs: fc.constant(1),
+  }),
+);
+
+interface Step {
+  readonly results: readonly HttpResult[];
+  readonly tookMs: number;
+  readonly lateMs: number;
+  readonly heldMs: number;
+}
+const steps = fc.array(
+  fc.record({
+    results: fc.tuple(result, result, result),
+    tookMs: fc.nat({ max: 5_000 }),
+    lateMs: fc.nat({ max: 2_000 }),
+    heldMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 5_000_000 })),
+  }),
+  { minLength: 1, maxLength: 20 },
+);
+
+function recordOf(delivery: Delivery) {
+  return { key: null, value: CALL, headers: deliveryHeaders(delivery) };
+}
+
+interface Life {
+  readonly attemptsAtMs: readonly number[];
+  /** Each wait: what was chosen, and what the answer had asked for. */
+  readonly waits: readonly { readonly delayMs: number; readonly tierMs: number }[];
+  readonly end: "accepted" | "rejected" | "expired" | "unknown-destination" | "never";
+}
+
+/**
+ * Follows one delivery through its attempts and waits, as the stages would move it.
+ *
+ * @param enabled whether its destination stays so after the first attempt.
+ */
+function live(
+  retry: { readonly delaysMs: readonly number[]; readonly windowMs: number },
+  script: readonly Step[],
+  enabled: boolean,
+): Life {
+  const keys = URLS.map(endpointKey);
+  const attemptsAtMs: number[] = [];
+  const waits: { delayMs: number; tierMs: number }[] = [];
+  let nowMs = START_MS;
+  let delivery: Delivery = deliveryOf();
+  for (let turn = 0; turn < 1_000; turn += 1) {
+    const step = script[turn % script.length];
+    if (step === undefined) break;
+    const { results, tookMs, lateMs, heldMs } = step;
+    const heldUntilMs = nowMs + heldMs;
+    const isNew = attemptsAtMs.length === 0;
+    // The line is held until then.
+    if (isNew) nowMs = heldUntilMs;
+    const destination = webhookDestination({ urls: URLS, enabled: isNew || enabled });
+    const gates = { ...OPEN_GATES, heldUntilMs: () => heldUntilMs };
+    const whose = isNew ? "line" : "retry";
+    const planned = prepare(recordOf(delivery), destination, retry, nowMs, gates, whose);
+    if (planned.kind === "unreadable") break;
+    if (planned.kind === "wait") {
+      nowMs = enabled ? Math.min(heldUntilMs, planned.untilMs + 1) : planned.untilMs + 1;
+      continue;
+    }
+    let output = planned.kind === "attempt" ? undefined : planned;
+    if (planned.kind === "attempt") {
+      attemptsAtMs.push(nowMs);
+      nowMs += tookMs;
+      const answers = planned.endpoints.flatMap(({ key }, index) => {
+        const answer = results[index];
+        return answer === undefined ? [] : [{ endpoint: key, result: answer }];
+      });
+      const decision = decide(planned.delivery, "any", keys, answers, retry, nowMs);
+      output = decision.outputs[0];
+      if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
+      const tierMs = retry.delaysMs[Math.min(delivery.attempt, retry.delaysMs.length - 1)] ?? 0;
+      if (output.kind === "park") waits.push({ delayMs: output.delayMs, tierMs });
+    }
+    if (output?.kind !== "park") {
+      return { attemptsAtMs, waits, end: (output?.reason ?? "never") as Life["end"] };
+    }
+    expect(output.delivery.dueAtMs).toBe(nowMs + output.delayMs);
+    expect(retry.delaysMs).toContain(output.delayMs);
+    delivery = output.delivery;
+    nowMs += output.delayMs + lateMs;
+  }
+  return { attemptsAtMs, waits, end: "never" };
+}
+
+test("every delivery ends, is attempted at least once when it may be, and never after its window", () => {
+  fc.assert(
+    fc.property(policy, steps, fc.boolean(), (retry, script, enabled) => {
+      const { attemptsAtMs, end } = live(retry, script, enabled);
+      expect(end).not.toBe("never");
+      const [firstMs = 0] = attemptsAtMs;
+      for (const atMs of attemptsAtMs) expect(atMs - firstMs).toBeLessThanOrEqual(retry.windowMs);
+      if (!enabled) expect(attemptsAtMs).toHaveLength(1);
+    }),
+    { numRuns: costlyInputs(4) },
+  );
+});
+
+test("no attempt comes before its tier's delay, and Retry-After never shortens it", () => {
+  fc.assert(
+    fc.property(policy, steps, (retry, script) => {
+      for (const { delayMs, tierMs } of live(retry, script, true).waits) {
+        expect(delayMs).toBeGreaterThanOrEqual(tierMs);
+      }
+    }),
+    { numRuns: costlyInputs(4) },
+  );
+});
+
+test("an endpoint that asks for less time than there is gets at least that", () => {
+  const retry = { delaysMs: [10_000, 30_000, 3_600_000], windowMs: 14_400_000 };
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 10_000 }), (seconds) => {
+      const status = { kind: "response", status: 503, durationMs: 1 } as const;
+      let delivery: Delivery = deliveryOf({ firstAttemptAtMs: START_MS });
+      const [key] = URLS.map(endpointKey);
+      if (key === undefined) return;
+      const answers = [{ endpoint: key, result: { ...status, retryAfter: `${seconds}` } }];
+      const decision = decide(delivery, "any", [key], answers, retry, START_MS);
+      let nowMs = START_MS;
+      let [output] = decision.outputs;
+      const destination = webhookDestination({ urls: URLS.slice(0, 1) });
+      while (output?.kind === "park") {
+        nowMs += output.delayMs;
+        delivery = output.delivery;
+        const record = recordOf(delivery);
+        const planned = prepare(record, destination, retry, nowMs, OPEN_GATES, "retry");
+        output = planned.kind === "park" || planned.kind === "dead-letter" ? planned : undefined;
+      }
+      expect(nowMs - START_MS).toBeGreaterThanOrEqual(seconds * 1_000);
+    }),
+  );
+});

@@ -1,0 +1,64 @@
+/**
+ * Sources, destinations and records of `calls` for tests; each test says only what matters to it.
+ */
+
+import type { Source, TopicDestination } from "../../../src/domain/destination.ts";
+import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import { StoredRecord } from "./stored-record.ts";
+
+export function aSource(id: string, destinations: readonly string[], more: Partial<Source> = {}) {
+  return {
+    id: id as SourceId,
+    writeKeys: [],
+    destinations: destinations as readonly DestinationId[],
+    callsPerSecond: null,
+    ...more,
+  } satisfies Source;
+}
+
+export function aTopicDestination(
+  id: string,
+  more: Partial<TopicDestination> = {},
+): TopicDestination {
+  const base = { name: id, enabled: true, historical: true, kind: "topic" } as const;
+  return { id: id as DestinationId, ...base, ...more };
+}
+
+/** @param value JSON, or bytes as they are. */
+export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): IncomingRecord {
+  const isBytes = value === null || Buffer.isBuffer(value);
+  return new StoredRecord({
+    topic: "calls",
+    partition: 3,
+    offset: 42,
+    timestampMs: 1_770_000_000_000,
+    key: null,
+    value: isBytes ? value : Buffer.from(JSON.stringify(value)),
+    headers: [],
+    ...more,
+  });
+}
+
+/** @param value JSON, or text as it is. */
+export function valueBytes(value: unknown): Buffer {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+interface Headed {
+  readonly sharedHeaders?: IncomingRecord["headers"];
+  readonly headers: IncomingRecord["headers"];
+}
+
+/** Tests look at all records again after each step. */
+const known = new WeakMap<Headed, Readonly<Record<string, string | null>>>();
+
+/** Headers as text; of a repeated one the last. */
+export function headerTexts(record: Headed): Readonly<Record<string, string | null>> {
+  const before = known.get(record);
+  if (before !== undefined) return before;
+  const all = [...(record.sharedHeaders ?? []), ...record.headers];
+  const texts = Object.fromEntries(all.map(([name, value]) => [name, value?.toString() ?? null]));
+  known.set(record, texts);
+  return texts;
+}

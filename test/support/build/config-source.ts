@@ -1,0 +1,35 @@
+/** Configurations for tests: a small valid one, and the problems of one that is changed. */
+
+import type { Config } from "../../../src/config/config.ts";
+import type { Environment } from "../../../src/config/fill.ts";
+import { type Parsed, parseConfig } from "../../../src/config/parse.ts";
+import { type Problem, pathText } from "../../../src/config/problem.ts";
+import { readYaml } from "../../../src/config/yaml.ts";
+
+export const SMALL = `
+kafka: { brokers: [kafka-1:9092] }
+sources:
+  - { id: web, writeKey: k1, destinations: [hook] }
+destinations:
+  - { id: hook, type: webhook, endpoints: [{ url: "https://a.example.com/" }] }
+`;
+
+const NO_FILES = () => ({ kind: "unreadable", why: "there is no such file" }) as const;
+
+export function parse(yaml: string, env: Environment = {}): Parsed {
+  const read = readYaml(yaml);
+  if (read.kind === "invalid") throw new Error(read.problems[0]?.found);
+  return parseConfig(read.tree, env, NO_FILES);
+}
+
+/** @throws Error with the problems when there are any. */
+export function config(yaml: string, env: Environment = {}): Config {
+  const parsed = parse(yaml, env);
+  if (parsed.kind === "config") return parsed.config;
+  throw new Error(parsed.problems.map(({ path }) => pathText(path)).join());
+}
+
+export function problems(yaml: string, env: Environment = {}): readonly Problem[] {
+  const parsed = parse(yaml, env);
+  return parsed.kind === "invalid" ? parsed.problems : [];
+}

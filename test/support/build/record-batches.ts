@@ -1,0 +1,86 @@
+// Record batches for the tests of the decoder, and the decoder without kafkajs around it.
+
+import { crc32c } from "@node-rs/crc32";
+
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { Wanted } from "../../../src/kafka/wire/decode-batch.ts";
+import { decodeRecords } from "../../../src/kafka/wire/decode-records.ts";
+import { encodeProduce } from "../../../src/kafka/wire/encode-produce.ts";
+import type { OutgoingMessage } from "../../../src/kafka/wire/encode-records.ts";
+import { type FetchedRecord, recordOf } from "../../../src/kafka/wire/fetched-record.ts";
+import { compressed } from "./compressed-batch.ts";
+
+/** The batch that the encoder writes for the messages, compressed as other producers do. */
+export async function encodeBatch(
+  messages: readonly OutgoingMessage[],
+  options: { readonly compression?: number; readonly baseOffset?: number } = {},
+): Promise<Buffer> {
+  const ids = { producerId: -1, producerEpoch: 0, firstSequence: 0 };
+  const produce = {
+    acks: -1,
+    timeout: 1000,
+    topicData: [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }],
+  };
+  const request = encodeProduce(produce, 1_700_000_000_000);
+  // Transactional id, acks, timeout; one topic "t"; one partition; its number and its size.
+  const batch = request.subarray(2 + 2 + 4 + 4 + 3 + 4 + 4 + 4);
+  batch.writeBigInt64BE(BigInt(options.baseOffset ?? 0), 0);
+  return compressed(batch, options.compression ?? 0);
+}
+
+/** Sets fields of a batch's header and makes its checksum right again. */
+export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
+  const copy = Buffer.from(batch);
+  alter(copy);
+  copy.writeUInt32BE(crc32c(copy.subarray(21)), 17);
+  return copy;
+}
+
+/** A record with what it says decoded. */
+export type ReadMessage = Pick<
+  FetchedRecord,
+  "offset" | "timestampMs" | "key" | "value" | "headers" | "isControlRecord" | "batchContext"
+>;
+
+export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
+  return (await decodedRecords(records)).map((record) => ({
+    offset: record.offset,
+    timestampMs: record.timestampMs,
+    key: record.key,
+    value: record.value,
+    headers: record.headers,
+    isControlRecord: record.isControlRecord,
+    batchContext: record.batchContext,
+  }));
+}
+
+/** The records as a consumer hands them over. */
+export async function fetched(
+  records: Buffer,
+  topic = "t",
+  partition = 0,
+): Promise<readonly IncomingRecord[]> {
+  const messages = await decodedRecords(records);
+  return messages.map((message) => recordOf(topic, partition, message));
+}
+
+/** The same record as a consumer would hand it over. */
+export async function asFetched(record: IncomingRecord): Promise<IncomingRecord> {
+  const { topic, partition, offset, key, value, headers } = record;
+  const batch = await encodeBatch([{ key, value, headers }], { baseOffset: offset });
+  const [one] = await fetched(batch, topic, partition);
+  if (one === undefined) throw new Error("a batch of one record has none");
+  return one;
+}
+
+/** Reading from the first record on, whatever it holds. */
+export const ALL_WANTED: Wanted = {
+  ...{ topic: "t", partition: 0, from: 0 },
+  recordMaxBytes: Number.POSITIVE_INFINITY,
+};
+
+async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {
+  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
+  const messages = await decodeRecords(records, ALL_WANTED, unexpected);
+  return messages as readonly FetchedRecord[];
+}

@@ -1,0 +1,96 @@
+/** The contract of the administration. */
+
+import { describe, expect, test } from "vitest";
+
+import type { Bench } from "./bench.ts";
+import { Taker } from "./taker.ts";
+
+const KEYS = ["retention.ms", "cleanup.policy"];
+
+export function testAdmin(bench: Bench): void {
+  describe("the administration", () => {
+    test("creates topics with their configuration, and leaves those that exist", async () => {
+      const { admin } = bench.connect();
+      const name = bench.name();
+      const spec = {
+        name,
+        partitions: 3,
+        replicationFactor: 1,
+        config: { "retention.ms": "1000" },
+      };
+      await admin.create([spec]);
+      expect(await admin.topics()).toContain(name);
+      await admin.create([{ ...spec, partitions: 5, config: { "retention.ms": "2000" } }]);
+      expect(await admin.describe([name, bench.name()], KEYS)).toEqual([
+        {
+          name,
+          partitions: 3,
+          replicationFactor: 1,
+          config: { "retention.ms": "1000", "cleanup.policy": "delete" },
+        },
+      ]);
+      await admin.deleteTopics([name]);
+      // The controller has deleted it; the broker that lists topics hears of it a moment later.
+      await expect.poll(() => admin.topics(), { timeout: 10_000 }).not.toContain(name);
+    });
+
+    test("sets the configuration keys it is given, and no others", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 1, { "retention.ms": "1000" });
+      await kafka.admin.alterConfig(topic, { "cleanup.policy": "compact" });
+      // As with deletion below: the broker that describes topics hears of it a moment later.
+      const config = async () => (await kafka.admin.describe([topic], KEYS))[0]?.config;
+      await expect
+        .poll(config, { timeout: 10_000 })
+        .toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
+      await expect(
+        kafka.admin.alterConfig(bench.name(), { "retention.ms": "1" }),
+      ).rejects.toThrow();
+    });
+
+    test("knows the first offset and the end of each partition", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 3);
+      await bench.fill(kafka, topic, 7, 1);
+      const offsets = [...(await kafka.admin.offsets(topic))];
+      expect(offsets.sort((one, other) => one.partition - other.partition)).toEqual([
+        { partition: 0, first: 0, end: 0 },
+        { partition: 1, first: 0, end: 7 },
+        { partition: 2, first: 0, end: 0 },
+      ]);
+      await expect(kafka.admin.offsets(bench.name())).rejects.toThrow();
+    });
+
+    test("knows what a group has committed, until the group is deleted", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 2);
+      const groupId = bench.name();
+      expect(await kafka.admin.committed(groupId, topic)).toEqual([]);
+      await bench.fill(kafka, topic, 4, 1);
+      const taker = new Taker({ finishesAtOnce: true });
+      const consumer = bench.consume(kafka, taker, { groupId, topics: [topic] });
+      await taker.untilTaken(4);
+      await consumer.stop();
+      expect(await kafka.admin.committed(groupId, topic)).toContainEqual({
+        partition: 1,
+        offset: 4,
+        metadata: "",
+      });
+      await kafka.admin.deleteGroup(groupId);
+      expect(await kafka.admin.committed(groupId, topic)).toEqual([]);
+    });
+
+    test("knows a broker's settings, and null for one that there is not", async () => {
+      const { admin } = bench.connect();
+      expect(await admin.brokerSetting("offsets.retention.minutes")).toMatch(/^\d+$/);
+      expect(await admin.brokerSetting("no.such.setting")).toBe(null);
+    });
+
+    test("takes many calls at the same time", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 1);
+      const answers = await Promise.all([...Array(8)].map(() => kafka.admin.offsets(topic)));
+      expect(answers.every(([partition]) => partition?.end === 0)).toBe(true);
+    });
+  });
+}

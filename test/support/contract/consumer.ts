@@ -1,0 +1,321 @@
+/** The contract of a consumer that is alone in its group. */
+
+import { describe, expect, test } from "vitest";
+
+import { recordBytes } from "../../../src/domain/record.ts";
+import { type Bench, record, values } from "./bench.ts";
+import { Taker } from "./taker.ts";
+
+const FULL_MODES = ["hold", "pause"] as const;
+
+export function testConsumer(bench: Bench): void {
+  describe("a consumer hands over", () => {
+    testHandingOver(bench);
+  });
+  describe("after a stop", () => {
+    testRestart(bench);
+  });
+  describe.each(FULL_MODES)("with no room, whenFull %s", (whenFull) => {
+    testRoom(bench, whenFull);
+  });
+  test("with no room in one partition, whenFull pause goes on with the others", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 2);
+    await bench.fill(kafka, topic, 20, 0);
+    await bench.fill(kafka, topic, 20, 1);
+    const taker = new Taker();
+    const limits = { partitionRecordsMax: 5, whenFull: "pause" } as const;
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    for (let count = 1; count <= 20; count += 1) {
+      const other = () => taker.taken.filter(({ partition }) => partition === 1);
+      await taker.until(() => other().length >= count);
+      for (const one of taker.unfinished()) if (one.partition === 1) taker.finish(one);
+    }
+    // Brokers are several, perhaps: the other one may be slower.
+    await taker.until(() => taker.unfinished().length === 5);
+    const stuck = taker.unfinished();
+    expect(new Set(stuck.map(({ partition }) => partition))).toEqual(new Set([0]));
+    for (const one of stuck) taker.finish(one);
+    await taker.untilTaken(30);
+    await consumer.stop();
+  });
+  test("with no room, whenFull hold, passing topics go on, and have room of their own", async () => {
+    const kafka = bench.connect();
+    const [line, passing] = [await bench.topic(kafka, 2), await bench.topic(kafka, 1)];
+    for (const partition of [0, 1]) await bench.fill(kafka, line, 20, partition);
+    const taker = new Taker();
+    const limits = { partitionRecordsMax: 5, whenFull: "hold" } as const;
+    const topics = { topics: [line, passing], passingTopics: [passing] };
+    const consumer = bench.consume(kafka, taker, { groupId: line, ...topics, ...limits });
+    const of = (topic: string) => taker.unfinished().filter((one) => one.topic === topic);
+    await taker.until(() => of(line).length >= 5);
+    await bench.fill(kafka, passing, 12);
+    await taker.until(() => of(passing).length === 5);
+    for (let left = 12; left > 0; left -= 1) {
+      await taker.until(() => of(passing).length > 0);
+      const [first] = of(passing);
+      if (first !== undefined) taker.finish(first);
+    }
+    // The others have waited, and go on.
+    while (taker.taken.length < 52) {
+      for (const one of of(line)) taker.finish(one);
+      const { length } = taker.taken;
+      await taker.until(() => taker.taken.length > length || taker.taken.length === 52);
+    }
+    expect(taker.taken.filter(({ topic }) => topic === line)).toHaveLength(40);
+    await consumer.stop();
+  });
+  testLife(bench);
+}
+
+function testHandingOver(bench: Bench): void {
+  test("each partition's records in offset order, at most 1,000 a call", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 3);
+    for (const partition of [0, 1, 2]) await bench.fill(kafka, topic, 1_500, partition);
+    const taker = new Taker({ finishesAtOnce: true });
+    const limits = { partitionRecordsMax: 2_000 };
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    await taker.untilTaken(4_500);
+    for (const partition of [0, 1, 2]) {
+      const taken = taker.taken.filter((one) => one.partition === partition);
+      expect(taken.map(({ offset }) => offset)).toEqual([...Array(1_500).keys()]);
+      expect(values(taken)).toEqual([...Array(1_500).keys()].map(String));
+    }
+    expect(taker.batchMax).toBeLessThanOrEqual(1_000);
+    await consumer.stop();
+  });
+
+  test("keys, values and headers as they were written", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const shared = [["first", Buffer.from("shared")]] as const;
+    const headers = [
+      ["twice", Buffer.from("one")],
+      ["__proto__", Buffer.from("a name like any other")],
+      ["twice", Buffer.from("two")],
+      ["toString", null],
+      ["empty", Buffer.alloc(0)],
+      ["bytes", Buffer.from([0, 255, 128])],
+    ] as const;
+    await kafka.producer().send([
+      {
+        topic,
+        key: Buffer.from("key"),
+        value: Buffer.from([0, 255]),
+        headers,
+        sharedHeaders: shared,
+      },
+      { topic, key: null, value: null, headers: [] },
+      { topic, key: Buffer.alloc(0), value: Buffer.alloc(0), headers: [], sharedHeaders: shared },
+      { topic, key: Buffer.alloc(4), value: Buffer.from("ü"), headers: [] },
+    ]);
+    const taker = new Taker({ finishesAtOnce: true });
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(4);
+    const found = taker.taken.map(({ key, value, headers: read }) => ({ key, value, read }));
+    expect(found).toEqual([
+      { key: Buffer.from("key"), value: Buffer.from([0, 255]), read: [...shared, ...headers] },
+      { key: null, value: null, read: [] },
+      { key: Buffer.alloc(0), value: Buffer.alloc(0), read: shared },
+      { key: Buffer.alloc(4), value: Buffer.from("ü"), read: [] },
+    ]);
+    await consumer.stop();
+  });
+
+  test("records of all its topics, and those written later", async () => {
+    const kafka = bench.connect();
+    const topics = [await bench.topic(kafka, 1), await bench.topic(kafka, 2)];
+    const taker = new Taker({ finishesAtOnce: true });
+    const consumer = bench.consume(kafka, taker, { groupId: bench.name(), topics });
+    await consumer.joined;
+    for (const [index, topic] of topics.entries()) await bench.fill(kafka, topic, 2, index);
+    await taker.untilTaken(4);
+    expect(new Set(taker.taken.map(({ topic }) => topic))).toEqual(new Set(topics));
+    await consumer.stop();
+  });
+}
+
+function testRestart(bench: Bench): void {
+  test("exactly the unfinished records are handed over again", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 8);
+    const before = new Taker();
+    const first = bench.consume(kafka, before, { groupId: topic, topics: [topic] });
+    await before.untilTaken(8);
+    for (const at of [6, 0, 3, 1, 4]) {
+      const taken = before.taken[at];
+      if (taken !== undefined) before.finish(taken);
+    }
+    await first.stop();
+    const [committed] = await kafka.admin.committed(topic, topic);
+    expect(committed?.offset).toBe(2);
+    expect(committed?.metadata).toMatch(/^sw1:2:/);
+
+    const after = new Taker();
+    const second = bench.consume(bench.connect(), after, { groupId: topic, topics: [topic] });
+    await after.untilTaken(3);
+    expect(values(after.taken)).toEqual(["2", "5", "7"]);
+    for (const taken of after.taken) after.finish(taken);
+    await second.stop();
+    expect(await kafka.admin.committed(topic, topic)).toEqual([
+      { partition: 0, offset: 8, metadata: "" },
+    ]);
+  });
+
+  test("nothing is repeated when everything was finished", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 2);
+    for (const partition of [0, 1]) await bench.fill(kafka, topic, 5, partition);
+    const before = new Taker({ finishesAtOnce: true });
+    const first = bench.consume(kafka, before, { groupId: topic, topics: [topic] });
+    await before.untilTaken(10);
+    await first.stop();
+    const after = new Taker({ finishesAtOnce: true });
+    const second = bench.consume(kafka, after, { groupId: topic, topics: [topic] });
+    for (const partition of [0, 1]) {
+      await kafka.producer().send([record(topic, "new", partition)]);
+    }
+    await after.untilTaken(2);
+    expect(values(after.taken)).toEqual(["new", "new"]);
+    await second.stop();
+  });
+
+  test("what was finished while draining is committed, too", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 3);
+    const onDrain = async (drained: Taker) => {
+      await Promise.resolve();
+      for (const taken of drained.unfinished().slice(0, 2)) drained.finish(taken);
+    };
+    const taker = new Taker({ onDrain });
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(3);
+    await consumer.stop();
+    const [committed] = await kafka.admin.committed(topic, topic);
+    expect(committed?.offset).toBe(2);
+  });
+
+  test("a drain that never ends is given up, and its records come again", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 3);
+    const before = new Taker({ onDrain: () => new Promise(() => undefined) });
+    const options = { groupId: topic, topics: [topic], drainLimitMs: 200 };
+    const first = bench.consume(kafka, before, options);
+    await before.untilTaken(3);
+    await first.stop();
+    const after = new Taker();
+    const second = bench.consume(kafka, after, options);
+    await after.untilTaken(3);
+    expect(values(after.taken)).toEqual(["0", "1", "2"]);
+    await second.stop();
+  });
+}
+
+function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
+  test("at most so many records of a partition are in hand, and all of them come", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 30);
+    const taker = new Taker();
+    const limits = { partitionRecordsMax: 4, whenFull };
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    for (let finished = 0; finished < 30; finished += 1) {
+      await taker.untilTaken(Math.min(30, finished + 4));
+      // The newest first, so that the position stands still meanwhile.
+      const newest = taker.unfinished().at(-1);
+      if (newest !== undefined) taker.finish(newest);
+    }
+    expect(taker.inHandMax).toBe(4);
+    expect(values(taker.taken)).toEqual([...Array(30).keys()].map(String));
+    await consumer.stop();
+  });
+
+  test("at most so many bytes are in hand, but one record in any case", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const sizes = [1_000, 1_000, 50_000, 1_000, 1_000, 1_000];
+    await kafka.producer().send(sizes.map((size) => record(topic, "x".repeat(size), 0)));
+    const taker = new Taker();
+    const limits = { maxBytes: 2_500, whenFull };
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    for (const [index] of sizes.entries()) {
+      await taker.untilTaken(index + 1);
+      const oldest = taker.taken[index];
+      if (oldest !== undefined) taker.finish(oldest);
+    }
+    expect(taker.taken.map(({ value }) => value?.length)).toEqual(sizes);
+    const largest = taker.taken[2];
+    expect(taker.bytesInHandMax).toBe(largest === undefined ? 0 : recordBytes(largest));
+    await consumer.stop();
+  });
+}
+
+function testLife(bench: Bench): void {
+  test("an empty topic is joined, and its progress is known", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const consumer = bench.consume(kafka, new Taker(), { groupId: topic, topics: [topic] });
+    await consumer.joined;
+    expect(consumer.rebalances()).toBe(1);
+    expect(consumer.progress()).toEqual([
+      { topic, partition: 0, position: 0, end: 0, inHand: 0, oldestUnfinishedMs: null },
+    ]);
+    await consumer.stop();
+  });
+
+  test("progress tells position, end, what is in hand and how old it is", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 5);
+    const taker = new Taker();
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(5);
+    for (const taken of taker.taken.filter(({ offset }) => offset !== 2)) taker.finish(taken);
+    const oldestUnfinishedMs = taker.taken[2]?.timestampMs;
+    expect(consumer.progress()).toEqual([
+      { topic, partition: 0, position: 2, end: 5, inHand: 1, oldestUnfinishedMs },
+    ]);
+    await consumer.stop();
+    expect(consumer.progress()).toEqual([]);
+  });
+
+  test("stopping twice, or before it has joined, is fine", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const consumer = bench.consume(kafka, new Taker(), { groupId: topic, topics: [topic] });
+    await Promise.all([consumer.stop(), consumer.stop()]);
+    await consumer.stop();
+  });
+
+  test("closing the connection stops its consumers: they drain and commit", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 3);
+    const other = bench.connect();
+    const taker = new Taker({ finishesAtOnce: true });
+    bench.consume(other, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(3);
+    await other.close();
+    expect(taker.tenures[0]?.drains).toBeGreaterThan(0);
+    const [committed] = await kafka.admin.committed(topic, topic);
+    expect(committed?.offset).toBe(3);
+  });
+
+  test("a topic that is deleted ends its consumer", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const crashed = Promise.withResolvers<Error>();
+    const taker = new Taker();
+    const options = { groupId: topic, topics: [topic], onCrash: crashed.resolve };
+    const consumer = bench.consume(kafka, taker, options);
+    await consumer.joined;
+    await kafka.admin.deleteTopics([topic]);
+    expect(await crashed.promise).toBeInstanceOf(Error);
+    expect(consumer.progress()).toEqual([]);
+    await consumer.stop();
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * What src/kafka/port.ts promises, sentence by sentence, as a suite that runs against the real
+ * Kafka and the one in memory. Tests wait for events; nothing here sleeps or measures time.
+ */
+
+import { afterEach, beforeEach } from "vitest";
+
+import { testAdmin } from "./admin.ts";
+import { Bench, type KafkaUnderTest } from "./bench.ts";
+import { testConsumer } from "./consumer.ts";
+import { testHold } from "./hold.ts";
+import { testProducer } from "./producer.ts";
+import { testRead } from "./read.ts";
+import { testRebalance } from "./rebalance.ts";
+
+/** @param start called before each test; what it returns is closed after it. */
+export function testKafkaContract(start: () => KafkaUnderTest): void {
+  const bench = new Bench();
+  beforeEach(() => bench.open(start()));
+  afterEach(() => bench.close());
+  testConsumer(bench);
+  testHold(bench);
+  testRebalance(bench);
+  testProducer(bench);
+  testAdmin(bench);
+  testRead(bench);
+}

@@ -1,0 +1,61 @@
+/** The contract of `hold` (what is finished above the held offset comes again) and of `isOurs`. */
+
+import { describe, expect, test } from "vitest";
+
+import { type Bench, values } from "./bench.ts";
+import { Taker } from "./taker.ts";
+
+export function testHold(bench: Bench): void {
+  test("a partition is ours until it is given up", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 1);
+    const taker = new Taker();
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+    await taker.untilTaken(1);
+    const assigned = taker.tenures[0]?.assigned;
+    expect(await assigned?.isOurs()).toBe(true);
+    await consumer.stop();
+    expect(await assigned?.isOurs()).toBe(false);
+  });
+  describe("a partition held at an offset", () => {
+    test("is committed no further, and everything from there on comes again", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 1);
+      await bench.fill(kafka, topic, 6);
+      const before = new Taker();
+      const first = bench.consume(kafka, before, { groupId: topic, topics: [topic] });
+      await before.untilTaken(6);
+      before.tenures[0]?.assigned.hold(2);
+      for (const at of [0, 1, 2, 3, 5]) before.tenures[0]?.assigned.finish(at);
+      expect(first.progress()).toMatchObject([{ position: 2, inHand: 1 }]);
+      await first.stop();
+      expect(await kafka.admin.committed(topic, topic)).toEqual([
+        { partition: 0, offset: 2, metadata: "" },
+      ]);
+      const after = new Taker({ finishesAtOnce: true });
+      const second = bench.consume(kafka, after, { groupId: topic, topics: [topic] });
+      await after.untilTaken(4);
+      expect(values(after.taken)).toEqual(["2", "3", "4", "5"]);
+      await second.stop();
+    });
+
+    test("is committed up to what is finished once it is let go", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 1);
+      await bench.fill(kafka, topic, 4);
+      const taker = new Taker();
+      const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+      await taker.untilTaken(4);
+      const assigned = taker.tenures[0]?.assigned;
+      assigned?.hold(1);
+      for (const at of [0, 1, 2]) assigned?.finish(at);
+      assigned?.hold(3);
+      expect(consumer.progress()).toMatchObject([{ position: 3 }]);
+      assigned?.finish(3);
+      assigned?.hold(null);
+      await consumer.stop();
+      expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 4 }]);
+    });
+  });
+}

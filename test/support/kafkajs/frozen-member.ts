@@ -1,0 +1,39 @@
+/**
+ * A member of a consumer group in a process of its own, so that it can be frozen: takes part until
+ * it is killed, finishes each record at once, and prints its value, one a line.
+ *
+ *   node test/support/kafkajs/frozen-member.ts <brokers> <topic, which is the group's name as well>
+ */
+
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+
+const [brokers = "", topic = ""] = process.argv.slice(2);
+const connection = {
+  brokers: brokers.split(","),
+  clientId: "frozen",
+  tls: null,
+  sasl: null,
+  sessionTimeoutMs: 6_000,
+  recordMaxBytes: () => 200_000,
+};
+createKafka(connection, createLog("error", process.stderr)).consume({
+  groupId: topic,
+  topics: [topic],
+  partitionRecordsMax: 100,
+  maxBytes: 1_000_000,
+  whenFull: "hold",
+  drainLimitMs: 1_000,
+  onAssigned: ({ finish }) => ({
+    take: (records) => {
+      for (const { offset, value } of records) {
+        process.stdout.write(`${value}\n`);
+        finish(offset);
+      }
+    },
+    drain: () => Promise.resolve(),
+  }),
+  onCrash: (error) => {
+    throw error;
+  },
+});

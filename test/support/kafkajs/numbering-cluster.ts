@@ -1,0 +1,186 @@
+/**
+ * Two brokers for a producer, without sockets: they number batches as Kafka does, which takes one
+ * for written when it has the id and the sequences of one of the last five of its partition.
+ */
+
+import type { Clients } from "../../../src/kafka/cluster/connection.ts";
+import type { Broker, BrokerPool } from "../../../src/kafka/kafkajs/internals.ts";
+import { KafkaProducer } from "../../../src/kafka/produce/producer.ts";
+
+export const NODES = [1, 2] as const;
+const KNOWN_BATCHES = 5;
+const OUT_OF_ORDER = 45;
+const UNKNOWN_TOPIC = 3;
+const API = { produce: 0, metadata: 3, initProducerId: 22 };
+
+/** What a node does with a partition's batch. */
+export interface Fate {
+  /** Not looked at: it is neither written nor refused for its sequence. */
+  readonly isIgnored?: boolean;
+  /** In place of the answer. */
+  readonly errorCode?: number;
+  /** The answer says nothing of it. */
+  readonly isLeftOut?: boolean;
+  /** The connection breaks before the answer. */
+  readonly isCut?: boolean;
+  /** Comes before the answer. */
+  readonly after?: Promise<void>;
+}
+
+export interface SentBatch {
+  readonly partition: number;
+  readonly id: string;
+  readonly sequence: number;
+  readonly values: readonly string[];
+}
+
+interface PartitionData {
+  readonly partition: number;
+  readonly producerId: string;
+  readonly firstSequence: number;
+  readonly messages: readonly { readonly value: Buffer }[];
+}
+
+interface Request {
+  readonly apiKey: number;
+  readonly options: {
+    readonly acks: number;
+    readonly topics: readonly string[];
+    readonly topicData: readonly {
+      readonly topic: string;
+      readonly partitions: readonly PartitionData[];
+    }[];
+  };
+}
+
+export class NumberingCluster {
+  /** By partition; -1 for none. */
+  readonly leaders: number[] = [...NODES];
+  isTopicMissing = false;
+  /** By node, for its next Produce requests; beyond that all goes well. */
+  readonly fates = new Map<number, Fate[]>();
+  /** By node: connecting waits for it. */
+  readonly reachable = new Map<number, Promise<void>>();
+  /** Values by partition, in order. */
+  readonly written: string[][] = NODES.map(() => []);
+  readonly sent: SentBatch[] = [];
+  /** What Produce requests asked for. */
+  readonly acks = new Set<number>();
+  metadataRequests = 0;
+  ids = 0;
+  /** So many requests for an id fail. */
+  idFailures = 0;
+  /** Attempts to connect that wait. */
+  connecting = 0;
+  readonly producer: KafkaProducer;
+  readonly #known = new Map<string, { readonly first: number; readonly last: number }[]>();
+
+  constructor() {
+    const pool: BrokerPool = {
+      versions: {},
+      rootLogger: {},
+      seedBroker: this.#broker(NODES[0]),
+      connectionPoolBuilder: { build: () => Promise.resolve({}) },
+      connect: () => Promise.resolve(),
+      disconnect: () => Promise.resolve(),
+      createSeedBroker: () => Promise.resolve(),
+      createBroker: (options) => this.#broker((options as { readonly nodeId: number }).nodeId),
+    };
+    const clients = {
+      create: () => ({ brokerPool: () => pool, destroy: () => undefined }),
+      outages: { warnOnce: () => undefined, trouble: () => undefined },
+      connection: { recordMaxBytes: () => 1_000_000 },
+    };
+    this.producer = new KafkaProducer(clients as unknown as Clients);
+  }
+
+  /** A record for each value. */
+  send(partition: number, ...values: string[]) {
+    return this.producer.send(
+      values.map((value) => ({
+        topic: "t",
+        partition,
+        key: null,
+        value: Buffer.from(value),
+        headers: [],
+      })),
+    );
+  }
+
+  #broker(nodeId: number): Broker {
+    let isUp = false;
+    return {
+      isConnected: () => isUp,
+      connect: async () => {
+        this.connecting += 1;
+        await this.reachable.get(nodeId);
+        this.connecting -= 1;
+        isUp = true;
+      },
+      disconnect: () => {
+        isUp = false;
+        return Promise.resolve();
+      },
+      lookupRequest: (apiKey) => (options) => ({
+        request: { apiKey, options },
+        response: { decode: () => Promise.resolve() },
+      }),
+      connectionPool: { send: ({ request }) => this.#answer(nodeId, request as Request) },
+    };
+  }
+
+  async #answer(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
+    if (apiKey === API.metadata) return this.#metadata(options.topics);
+    if (apiKey === API.initProducerId) {
+      if (this.idFailures > 0) {
+        this.idFailures -= 1;
+        throw new Error("no id now");
+      }
+      this.ids += 1;
+      return { errorCode: 0, producerId: `${this.ids}`, producerEpoch: 0 };
+    }
+    if (apiKey !== API.produce) throw new Error(`an unexpected request: ${apiKey}`);
+    this.acks.add(options.acks);
+    const fate = this.fates.get(nodeId)?.shift() ?? {};
+    const topics = options.topicData.map(({ topic, partitions }) => ({
+      topicName: topic,
+      partitions: partitions.flatMap((data) => {
+        const errorCode = fate.isIgnored ? 0 : this.#take(data);
+        if (fate.isLeftOut) return [];
+        return { partition: data.partition, errorCode: fate.errorCode ?? errorCode };
+      }),
+    }));
+    await fate.after;
+    if (fate.isCut) throw new Error("the connection is closed");
+    return { topics };
+  }
+
+  #metadata(topics: readonly string[]): unknown {
+    this.metadataRequests += 1;
+    return {
+      brokers: NODES.map((nodeId) => ({ nodeId, host: `node-${nodeId}`, port: 9092 })),
+      topicMetadata: topics.map((topic) => ({
+        topic,
+        topicErrorCode: this.isTopicMissing ? UNKNOWN_TOPIC : 0,
+        partitionMetadata: (this.isTopicMissing ? [] : this.leaders).map((leader, partitionId) => ({
+          partitionId,
+          leader,
+          replicas: [],
+        })),
+      })),
+    };
+  }
+
+  #take({ partition, producerId, firstSequence, messages }: PartitionData): number {
+    const values = messages.map(({ value }) => value.toString());
+    this.sent.push({ partition, id: producerId, sequence: firstSequence, values });
+    const batch = { first: firstSequence, last: firstSequence + values.length - 1 };
+    const key = `${producerId} ${partition}`;
+    const known = this.#known.get(key) ?? [];
+    if (known.some(({ first, last }) => first === batch.first && last === batch.last)) return 0;
+    if (batch.first !== (known.at(-1)?.last ?? -1) + 1) return OUT_OF_ORDER;
+    this.#known.set(key, [...known, batch].slice(-KNOWN_BATCHES));
+    this.written[partition]?.push(...values);
+    return 0;
+  }
+}

@@ -1,0 +1,39 @@
+// kafkajs as it is published, to compare the replacements with. To be imported before anything
+// that loads kafkajs with them.
+
+import { loadKafkajs } from "../../../src/kafka/kafkajs/load-kafkajs.ts";
+
+const original = loadKafkajs("no version", []);
+
+interface Encoded {
+  readonly buffer: Buffer;
+}
+
+export const originalKafkajs = original;
+
+export const originalProduceRequest = original.load(
+  "src/protocol/requests/produce/v3/request.js",
+) as (produce: object) => { encode(): Promise<Encoded> };
+
+export const originalDecodeMessages = original.load(
+  "src/protocol/requests/fetch/v4/decodeMessages.js",
+) as (decoder: object) => Promise<readonly Record<string, unknown>[]>;
+
+export const OriginalDecoder = original.load("src/protocol/decoder.js") as new (
+  buffer: Buffer,
+) => { readonly buffer: Buffer; offset: number };
+
+export const OriginalEncoder = original.load("src/protocol/encoder.js") as new () => {
+  readonly buffer: Buffer;
+  writeVarInt(value: number): unknown;
+  writeVarLong(value: number): unknown;
+};
+
+export const originalMurmur2 = original.load("src/producer/partitioners/default/murmur2.js") as (
+  key: Buffer,
+) => number;
+
+export const originalMessageSet = original.load("src/protocol/messageSet/index.js") as (options: {
+  readonly messageVersion: 0 | 1;
+  readonly entries: readonly object[];
+}) => Encoded;

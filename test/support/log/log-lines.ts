@@ -1,0 +1,46 @@
+/** A log for tests: keeps what it is told, and lets tests wait for a line. */
+
+import type { Log, LogFields } from "../../../src/telemetry/log.ts";
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly msg: string;
+  readonly fields: LogFields;
+}
+
+export class LogLines {
+  readonly lines: LogLine[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  /** Level debug is kept and yet not enabled: what is only said on request is not made up. */
+  readonly log: Log = {
+    isLevelEnabled: (level) => level !== "debug" && level !== "trace",
+    debug: (fields, msg) => this.#add({ level: "debug", msg, fields }),
+    info: (fields, msg) => this.#add({ level: "info", msg, fields }),
+    warn: (fields, msg) => this.#add({ level: "warn", msg, fields }),
+    error: (fields, msg) => this.#add({ level: "error", msg, fields }),
+  };
+
+  /** Names of the lines that an operator sees. */
+  get seen(): string[] {
+    return this.lines.filter(({ level }) => level !== "debug").map(({ msg }) => msg);
+  }
+
+  /** Resolves when such a line has been written, on any level. */
+  until(msg: string): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!this.lines.some((line) => line.msg === msg)) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  #add(line: LogLine): void {
+    this.lines.push(line);
+    for (const look of [...this.#waiting]) look();
+  }
+}

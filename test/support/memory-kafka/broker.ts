@@ -1,0 +1,75 @@
+/** What all processes of a cluster in memory share: the brokers' side of everything. */
+
+import type { ManualClock } from "../clock/manual-clock.ts";
+import type { Prng } from "../clock/prng.ts";
+import { MemoryGroup } from "./group.ts";
+import { type Latency, MemoryNetwork } from "./network.ts";
+import { MemoryTopics } from "./topics.ts";
+
+export interface MemoryBrokerOptions {
+  readonly clock: ManualClock;
+  readonly random: Prng;
+  /** Of one way. By default 1 to 5 ms. */
+  readonly latency?: Latency;
+  /** By default 10 s. */
+  readonly sessionTimeoutMs?: number;
+  /** By default 3 s. */
+  readonly heartbeatMs?: number;
+  /** From a record's being finished to the commit that says so. By default 1 s. */
+  readonly commitIntervalMs?: number;
+  /** By default 1 MiB. */
+  readonly recordMaxBytes?: (topic: string) => number;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export class MemoryBroker {
+  readonly clock: ManualClock;
+  readonly random: Prng;
+  readonly network: MemoryNetwork;
+  readonly topics = new MemoryTopics();
+  readonly sessionTimeoutMs: number;
+  readonly commitIntervalMs: number;
+  readonly recordMaxBytes: (topic: string) => number;
+  readonly settings: ReadonlyMap<string, string>;
+  /** How often a write is acknowledged and the acknowledgement is lost: it is written again. */
+  lostAcknowledgements = 0;
+  /** How much longer a write takes, as when partitions have no leader for a while. */
+  writeDelayMs = 0;
+  readonly #groups = new Map<string, MemoryGroup>();
+  readonly #heartbeatMs: number;
+
+  constructor(options: MemoryBrokerOptions) {
+    this.clock = options.clock;
+    this.random = options.random;
+    this.network = new MemoryNetwork(
+      options.clock,
+      options.random,
+      options.latency ?? { minMs: 1, maxMs: 5 },
+    );
+    this.sessionTimeoutMs = options.sessionTimeoutMs ?? 10_000;
+    this.#heartbeatMs = options.heartbeatMs ?? 3_000;
+    this.commitIntervalMs = options.commitIntervalMs ?? 1_000;
+    this.recordMaxBytes = options.recordMaxBytes ?? (() => 1_048_576);
+    this.settings = new Map(Object.entries(options.settings ?? {}));
+  }
+
+  /** Groups exist as soon as somebody names them. */
+  group(id: string): MemoryGroup {
+    let group = this.#groups.get(id);
+    if (group === undefined) {
+      const heartbeatMs = () => this.random.integer(0, this.#heartbeatMs);
+      group = new MemoryGroup(this.network, this.topics, heartbeatMs);
+      this.#groups.set(id, group);
+    }
+    return group;
+  }
+
+  groups(): readonly MemoryGroup[] {
+    return [...this.#groups.values()];
+  }
+
+  deleteGroup(id: string): void {
+    if (this.#groups.get(id)?.isEmpty === false) throw new Error(`the group ${id} has members`);
+    this.#groups.delete(id);
+  }
+}

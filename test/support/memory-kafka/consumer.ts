@@ -1,0 +1,272 @@
+/**
+ * A consumer of the cluster in memory.
+ *
+ *   state       then
+ *   joining     an assignment comes: fetch the offsets, own the partitions
+ *   owning      records are handed over as they come and as there is room
+ *   giving up   nothing more is handed over; drain, commit, fence; then join again or close
+ *   closed      nothing
+ */
+
+import {
+  ClosedError,
+  type ConsumeOptions,
+  type Consumer,
+  type PartitionProgress,
+} from "../../../src/kafka/port.ts";
+import type { Scheduled } from "../clock/manual-clock.ts";
+import type { MemoryBroker } from "./broker.ts";
+import type { Member, MemoryGroup, TopicPartition } from "./group.ts";
+import type { Party } from "./network.ts";
+import { OwnedPartition } from "./owned-partition.ts";
+
+/** A paused partition is seen with the next fetch. */
+const RESUME_MAX_MS = 250;
+/** Longest wait for an answer to the commit of what is given up, and to the farewell. */
+const REQUEST_LIMIT_MS = 5_000;
+
+export class MemoryConsumer implements Consumer, Member {
+  readonly joined: Promise<void>;
+  readonly party: Party;
+  readonly topics: readonly string[];
+  readonly #broker: MemoryBroker;
+  readonly #group: MemoryGroup;
+  readonly #options: ConsumeOptions;
+  #joinedOnce: { resolve: () => void; reject: (reason: Error) => void };
+  #owned: OwnedPartition[] = [];
+  #generation = 0;
+  /** Assignments up to this generation come too late. */
+  #givenUp = 0;
+  #rebalances = 0;
+  #takes = false;
+  #wakeUp: { readonly atMs: number; readonly scheduled: Scheduled } | null = null;
+  #commitDue = false;
+  #lastCommit: Promise<void> = Promise.resolve();
+  #givingUp: Promise<void> | null = null;
+  #stopping: Promise<void> | null = null;
+
+  constructor(broker: MemoryBroker, party: Party, options: ConsumeOptions) {
+    this.#broker = broker;
+    this.party = party;
+    this.topics = options.topics;
+    this.#options = options;
+    this.#group = broker.group(options.groupId);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.joined = promise;
+    this.#joinedOnce = { resolve, reject };
+    // Whoever does not wait for it need not hear that it never came.
+    promise.catch(() => undefined);
+    this.#join();
+  }
+
+  rebalances(): number {
+    return this.#rebalances;
+  }
+
+  /** Nothing is deleted here. */
+  offsetResets(): number {
+    return 0;
+  }
+
+  progress(): readonly PartitionProgress[] {
+    return this.#owned.map((owned) => owned.progress());
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  /** Fails for good, as when a topic is deleted. */
+  crash(error: Error): void {
+    if (this.#stopping !== null) return;
+    this.#stopping = Promise.resolve();
+    this.#stopTaking();
+    this.#fence();
+    this.#group.remove(this);
+    this.#joinedOnce.reject(error);
+    this.#options.onCrash(error);
+  }
+
+  revoke(generation: number): void {
+    if (generation <= this.#givenUp) return;
+    this.#givenUp = generation;
+    this.expired();
+  }
+
+  expired(): void {
+    if (this.#stopping !== null) return;
+    this.#givenUp = Math.max(this.#givenUp, this.#generation);
+    void this.#giveUp().then(() => this.#join());
+  }
+
+  assign(generation: number, partitions: readonly TopicPartition[]): void {
+    if (this.#stopping !== null || generation <= this.#givenUp) return;
+    if (this.#givingUp !== null) {
+      // It is going to join again: what it would get now is over before it begins.
+      this.#givenUp = generation;
+      return;
+    }
+    this.#generation = generation;
+    this.#rebalances += 1;
+    this.#owned = partitions.map((at) => this.#own(at));
+    this.#takes = true;
+    this.#wake(0);
+    this.#joinedOnce.resolve();
+  }
+
+  #join(): void {
+    if (this.#stopping !== null) return;
+    const missing = this.topics.find((topic) => this.#broker.topics.find(topic) === undefined);
+    this.#broker.network.toBroker(this.party, () => {
+      if (missing === undefined) this.#group.join(this, this.#givenUp);
+      else this.#broker.network.toClient(this.party, () => this.crash(noTopic(missing)));
+    });
+  }
+
+  async #stop(): Promise<void> {
+    await this.#giveUp();
+    this.#joinedOnce.reject(new ClosedError("the consumer was stopped before it joined"));
+    const left = new Promise<void>((resolve) => {
+      this.#broker.network.toBroker(this.party, () => {
+        this.#group.remove(this);
+        this.#broker.network.toClient(this.party, resolve);
+      });
+    });
+    await this.#atMost(REQUEST_LIMIT_MS, left);
+  }
+
+  #own(at: TopicPartition): OwnedPartition {
+    const topic = this.#broker.topics.get(at.topic);
+    const committed = this.#group.committed(at) ?? { offset: 0, metadata: "" };
+    const { partitionRecordsMax, onAssigned } = this.#options;
+    const owned = new OwnedPartition(at, topic, committed, partitionRecordsMax);
+    const handler = onAssigned({
+      ...at,
+      finish: (offset) => this.#finish(owned, offset),
+      isOurs: () => Promise.resolve(!owned.isFenced),
+      hold: (offset) => {
+        owned.hold(offset);
+        this.#commitSoon();
+      },
+    });
+    owned.open(handler, () => this.#wake(this.#broker.network.latencyMs()));
+    return owned;
+  }
+
+  #finish(owned: OwnedPartition, offset: number): void {
+    if (!this.party.alive || !owned.finish(offset)) return;
+    const { whenFull } = this.#options;
+    if (owned.isBehind || whenFull === "pause") {
+      this.#wake(whenFull === "hold" ? 0 : this.#broker.random.integer(0, RESUME_MAX_MS));
+    }
+    this.#commitSoon();
+  }
+
+  #wake(ms: number): void {
+    if (!this.#takes) return;
+    const atMs = this.#broker.clock.nowMs() + ms;
+    if (this.#wakeUp !== null && this.#wakeUp.atMs <= atMs) return;
+    this.#wakeUp?.scheduled.cancel();
+    const scheduled = this.#broker.clock.schedule(ms, () => {
+      this.#wakeUp = null;
+      this.#fetch();
+    });
+    this.#wakeUp = { atMs, scheduled };
+  }
+
+  #fetch(): void {
+    const { network } = this.#broker;
+    if (!this.#takes || !this.party.alive) return;
+    if (!network.isUp) {
+      network.toBroker(this.party, () => this.#wake(0));
+      return;
+    }
+    const passes = ({ topic }: OwnedPartition) => this.#options.passingTopics?.includes(topic);
+    const { maxBytes } = this.#options;
+    const passing = this.#owned.filter(passes);
+    for (const owned of passing) owned.handOver((bytes) => hasRoom(passing, bytes, maxBytes / 4));
+    const others = this.#owned.filter((owned) => !passes(owned));
+    for (const owned of others) {
+      const isFull = owned.handOver((bytes) => hasRoom(others, bytes, maxBytes));
+      if (isFull && this.#options.whenFull === "hold") return;
+    }
+  }
+
+  /** Drains, commits, fences. */
+  #giveUp(): Promise<void> {
+    this.#stopTaking();
+    this.#givingUp ??= (async () => {
+      await this.#atMost(
+        this.#options.drainLimitMs,
+        Promise.all(this.#owned.map((owned) => owned.drain())),
+      );
+      await this.#atMost(REQUEST_LIMIT_MS, this.#commit());
+      this.#fence();
+      this.#givingUp = null;
+    })();
+    return this.#givingUp;
+  }
+
+  #stopTaking(): void {
+    this.#takes = false;
+    for (const owned of this.#owned) owned.takes = false;
+  }
+
+  #fence(): void {
+    for (const owned of this.#owned) owned.fence();
+    this.#owned = [];
+  }
+
+  async #atMost(limitMs: number, work: Promise<unknown>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const limit = this.#broker.clock.schedule(limitMs, resolve);
+    await Promise.race([work, promise]);
+    limit.cancel();
+  }
+
+  #commitSoon(): void {
+    if (this.#commitDue) return;
+    this.#commitDue = true;
+    this.#broker.clock.schedule(this.#broker.commitIntervalMs, () => {
+      this.#commitDue = false;
+      if (this.party.alive && this.#givingUp === null) void this.#commit();
+    });
+  }
+
+  /** One commit at a time: a later one must not be overtaken by an earlier one. */
+  #commit(): Promise<void> {
+    this.#lastCommit = this.#lastCommit.then(() => this.#commitChanges());
+    return this.#lastCommit;
+  }
+
+  #commitChanges(): Promise<void> {
+    const { network } = this.#broker;
+    const changes = this.#owned.flatMap((owned) => {
+      const offset = owned.uncommitted();
+      return offset === null ? [] : [{ owned, offset }];
+    });
+    if (changes.length === 0) return Promise.resolve();
+    const generation = this.#generation;
+    return new Promise((resolve) => {
+      network.toBroker(this.party, () => {
+        const offsets = changes.map(({ offset }) => offset);
+        const isAccepted = this.#group.commit(this, generation, offsets);
+        network.toClient(this.party, () => {
+          if (isAccepted) for (const { owned, offset } of changes) owned.committed(offset);
+          resolve();
+        });
+      });
+    });
+  }
+}
+
+function hasRoom(owned: readonly OwnedPartition[], bytes: number, maxBytes: number): boolean {
+  let held = 0;
+  for (const { bytesInHand } of owned) held += bytesInHand;
+  return held === 0 || held + bytes <= maxBytes;
+}
+
+function noTopic(topic: string): Error {
+  return new Error(`the topic ${topic} does not exist`);
+}

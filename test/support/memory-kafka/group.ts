@@ -1,0 +1,153 @@
+/**
+ * A consumer group's coordinator in memory, with eager rebalancing as kafkajs does it.
+ *
+ *   a member joins, leaves or expires     every other member is told with its next heartbeat
+ *   a member is told                      it gives up its partitions (drain, commit) and rejoins
+ *   all members have rejoined             a new generation; partitions are dealt out in turn
+ *
+ * A commit is accepted from a member of the current generation alone, also while others still
+ * give up theirs. What a member that is not one any more commits is refused.
+ */
+
+import type { MemoryNetwork, Party } from "./network.ts";
+import type { MemoryTopics } from "./topics.ts";
+
+export interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export interface Offset {
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/** A consumer as its coordinator knows it; called over the network. */
+export interface Member {
+  readonly party: Party;
+  readonly topics: readonly string[];
+  /** The generation is over: give everything up and join again. */
+  revoke(generation: number): void;
+  /** The coordinator does not know this member: the same, whatever the generation. */
+  expired(): void;
+  assign(generation: number, partitions: readonly TopicPartition[]): void;
+}
+
+export class MemoryGroup {
+  generation = 0;
+  readonly #network: MemoryNetwork;
+  readonly #topics: MemoryTopics;
+  readonly #heartbeatMs: () => number;
+  readonly #committed = new Map<string, TopicPartition & Offset>();
+  /** In the order of their first joining, with whether they have joined the next generation. */
+  readonly #members = new Map<Member, { hasJoined: boolean }>();
+  #isRebalancing = false;
+
+  constructor(network: MemoryNetwork, topics: MemoryTopics, heartbeatMs: () => number) {
+    this.#network = network;
+    this.#topics = topics;
+    this.#heartbeatMs = heartbeatMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#members.size === 0;
+  }
+
+  members(): readonly Member[] {
+    return [...this.#members.keys()];
+  }
+
+  /** @param givenUp the latest generation whose partitions the member has given up. */
+  join(member: Member, givenUp: number): void {
+    // Asked for by mistake: the answer to an earlier join is on its way, or a call to rejoin.
+    if (this.#members.has(member) && givenUp < this.generation) return;
+    this.#members.set(member, { hasJoined: true });
+    this.#rebalance(member);
+  }
+
+  /** It has left by itself, or was not heard of for the session timeout. */
+  remove(member: Member): void {
+    if (!this.#members.delete(member)) return;
+    if (this.#members.size > 0) this.#rebalance(null);
+    else this.#isRebalancing = false;
+  }
+
+  /** The coordinator forgets a member that lives: it hears of it with its next heartbeat. */
+  expire(member: Member): void {
+    if (!this.#members.has(member)) return;
+    this.#network.toClient(member.party, () => member.expired(), this.#heartbeatMs());
+    this.remove(member);
+  }
+
+  /** False: the member is none of this generation, and nothing was stored. */
+  commit(
+    member: Member,
+    generation: number,
+    offsets: readonly (TopicPartition & Offset)[],
+  ): boolean {
+    if (!this.#members.has(member) || generation !== this.generation) return false;
+    this.store(offsets);
+    return true;
+  }
+
+  /** From outside; only while the group has no members. */
+  store(offsets: readonly (TopicPartition & Offset)[]): void {
+    for (const entry of offsets) this.#committed.set(keyOf(entry), entry);
+  }
+
+  committed(at: TopicPartition): Offset | null {
+    return this.#committed.get(keyOf(at)) ?? null;
+  }
+
+  committedIn(topic: string): readonly (TopicPartition & Offset)[] {
+    return [...this.#committed.values()].filter((entry) => entry.topic === topic);
+  }
+
+  /** As when the topic is deleted. */
+  forget(topic: string): void {
+    for (const [key, entry] of this.#committed) {
+      if (entry.topic === topic) this.#committed.delete(key);
+    }
+  }
+
+  #rebalance(joining: Member | null): void {
+    if (!this.#isRebalancing) {
+      this.#isRebalancing = true;
+      const { generation } = this;
+      for (const [member, state] of this.#members) {
+        if (member === joining) continue;
+        state.hasJoined = false;
+        this.#network.toClient(member.party, () => member.revoke(generation), this.#heartbeatMs());
+      }
+    }
+    if ([...this.#members.values()].every(({ hasJoined }) => hasJoined)) this.#complete();
+  }
+
+  #complete(): void {
+    this.#isRebalancing = false;
+    this.generation += 1;
+    const { generation } = this;
+    for (const [member, partitions] of this.#dealOut()) {
+      this.#network.toClient(member.party, () => member.assign(generation, partitions));
+    }
+  }
+
+  #dealOut(): Map<Member, TopicPartition[]> {
+    const dealt = new Map(this.members().map((member) => [member, [] as TopicPartition[]]));
+    const topics = new Set(this.members().flatMap((member) => member.topics));
+    let turn = 0;
+    for (const topic of [...topics].sort()) {
+      const takers = this.members().filter((member) => member.topics.includes(topic));
+      for (const partition of this.#topics.find(topic)?.partitions.keys() ?? []) {
+        const taker = takers[turn % takers.length];
+        if (taker !== undefined) dealt.get(taker)?.push({ topic, partition });
+        turn += 1;
+      }
+    }
+    return dealt;
+  }
+}
+
+function keyOf({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`;
+}

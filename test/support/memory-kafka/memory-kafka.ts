@@ -1,0 +1,169 @@
+/**
+ * Kafka in memory, behind the same port as the real one: a cluster, and processes that use it.
+ *
+ * All time comes from a manual clock and all chance from a seed, so that a run can be repeated.
+ * What can go wrong: processes die without a word, the coordinator forgets members that live,
+ * brokers are gone for a while, are slow, or take records and lose the acknowledgement.
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
+import type {
+  ConsumeOptions,
+  Consumer,
+  Kafka,
+  ProducerOptions,
+  ReadRange,
+  WatchedProducer,
+} from "../../../src/kafka/port.ts";
+import { MemoryAdmin } from "./admin.ts";
+import { MemoryBroker, type MemoryBrokerOptions } from "./broker.ts";
+import { MemoryConsumer } from "./consumer.ts";
+import type { Latency } from "./network.ts";
+import { MemoryProducer } from "./producer.ts";
+import { readRange } from "./read.ts";
+
+export class MemoryCluster {
+  readonly #broker: MemoryBroker;
+  readonly #processes = new Set<MemoryKafka>();
+  #downSinceMs = 0;
+
+  constructor(options: MemoryBrokerOptions) {
+    this.#broker = new MemoryBroker(options);
+  }
+
+  /** A process's connection to the cluster. */
+  connect(): MemoryKafka {
+    const process = new MemoryKafka(this.#broker, (topic) => {
+      for (const other of this.#processes) other.topicDeleted(topic);
+    });
+    this.#processes.add(process);
+    return process;
+  }
+
+  createTopic(name: string, partitions: number): void {
+    this.#broker.topics.create({ name, partitions, replicationFactor: null, config: {} });
+  }
+
+  /** Writes a record at once, as a producer that is none of ours would. */
+  append(record: OutgoingRecord): IncomingRecord {
+    const topic = this.#broker.topics.get(record.topic);
+    return topic.append(record, topic.place(record), this.#broker.clock.nowMs());
+  }
+
+  /** Leaves offsets without a record, as compaction and transactions do. */
+  skipOffsets(topic: string, partition: number, count: number): void {
+    this.#broker.topics.get(topic).partition(partition).end += count;
+  }
+
+  /** Everything in the topic, partition by partition. */
+  records(topic: string): readonly IncomingRecord[] {
+    return this.#broker.topics.get(topic).partitions.flatMap(({ records }) => records);
+  }
+
+  /** The offset of the record that is written next. */
+  endOf(topic: string, partition: number): number {
+    return this.#broker.topics.get(topic).partition(partition).end;
+  }
+
+  /** No broker answers until `comeUp`. */
+  goDown(): void {
+    this.#downSinceMs = this.#broker.clock.nowMs();
+    this.#broker.network.goDown();
+  }
+
+  /** After longer than the session timeout, no coordinator knows its members any more. */
+  comeUp(): void {
+    const { clock, network, sessionTimeoutMs } = this.#broker;
+    const isLong = clock.nowMs() - this.#downSinceMs > sessionTimeoutMs;
+    network.comeUp();
+    if (!isLong) return;
+    for (const group of this.#broker.groups()) {
+      for (const member of group.members()) group.expire(member);
+    }
+  }
+
+  setLatency(latency: Latency): void {
+    this.#broker.network.latency = latency;
+  }
+
+  /** Writes take so much longer; everything else is as quick as ever. */
+  delayWrites(ms: number): void {
+    this.#broker.writeDelayMs = ms;
+  }
+
+  /** @param probability of each produce request; its records are then written again. */
+  loseAcknowledgements(probability: number): void {
+    this.#broker.lostAcknowledgements = probability;
+  }
+}
+
+/** What one process has of the cluster. */
+export class MemoryKafka implements Kafka {
+  readonly admin: MemoryAdmin;
+  readonly #broker: MemoryBroker;
+  readonly #consumers = new Set<MemoryConsumer>();
+  readonly #producers = new Set<MemoryProducer>();
+  #alive = true;
+
+  constructor(broker: MemoryBroker, onTopicDeleted: (topic: string) => void) {
+    this.#broker = broker;
+    this.admin = new MemoryAdmin(broker, this, onTopicDeleted);
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  consume(options: ConsumeOptions): Consumer {
+    const consumer = new MemoryConsumer(this.#broker, this, options);
+    this.#consumers.add(consumer);
+    return consumer;
+  }
+
+  producer({ onMissing }: ProducerOptions = {}): WatchedProducer {
+    const producer = new MemoryProducer(this.#broker, this, onMissing);
+    this.#producers.add(producer);
+    return producer;
+  }
+
+  read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+    return readRange(this.#broker, this, range);
+  }
+
+  /** Nothing is ever damaged here. */
+  damageAt(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.stop()));
+    await Promise.all([...this.#producers].map((producer) => producer.close(0)));
+  }
+
+  /** The process is gone: nothing is drained or committed, and its sends are never answered. */
+  kill(): void {
+    this.#alive = false;
+    this.#broker.clock.schedule(this.#broker.sessionTimeoutMs, () => {
+      for (const group of this.#broker.groups()) {
+        for (const member of group.members()) if (member.party === this) group.remove(member);
+      }
+    });
+  }
+
+  /** The coordinators forget this process, which lives on and does not know yet. */
+  expire(): void {
+    for (const group of this.#broker.groups()) {
+      for (const member of group.members()) if (member.party === this) group.expire(member);
+    }
+  }
+
+  topicDeleted(topic: string): void {
+    for (const consumer of this.#consumers) {
+      if (consumer.topics.includes(topic)) {
+        this.#broker.network.toClient(this, () =>
+          consumer.crash(new Error(`the topic ${topic} does not exist`)),
+        );
+      }
+    }
+  }
+}

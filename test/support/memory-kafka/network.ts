@@ -1,0 +1,71 @@
+/** The way between processes and the brokers in memory: latency, outages, dead processes. */
+
+import type { ManualClock } from "../clock/manual-clock.ts";
+import type { Prng } from "../clock/prng.ts";
+
+/** Whoever can be killed. */
+export interface Party {
+  readonly alive: boolean;
+}
+
+export interface Latency {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+interface Waiting {
+  readonly from: Party;
+  readonly arrive: () => void;
+}
+
+export class MemoryNetwork {
+  /** May be changed at any time: slow brokers. */
+  latency: Latency;
+  readonly #clock: ManualClock;
+  readonly #random: Prng;
+  #isUp = true;
+  #waiting: Waiting[] = [];
+
+  constructor(clock: ManualClock, random: Prng, latency: Latency) {
+    this.#clock = clock;
+    this.#random = random;
+    this.latency = latency;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  latencyMs(): number {
+    return this.#random.integer(this.latency.minMs, this.latency.maxMs);
+  }
+
+  /**
+   * A request. What is on its way arrives even if the sender dies meanwhile; during an outage it is
+   * sent again and again, and arrives if the sender lives to see the end of it.
+   */
+  toBroker(from: Party, arrive: () => void): void {
+    if (!from.alive) return;
+    this.#clock.schedule(this.latencyMs(), () => {
+      if (this.#isUp) arrive();
+      else this.#waiting.push({ from, arrive });
+    });
+  }
+
+  toClient(to: Party, arrive: () => void, extraMs = 0): void {
+    this.#clock.schedule(this.latencyMs() + extraMs, () => {
+      if (to.alive) arrive();
+    });
+  }
+
+  goDown(): void {
+    this.#isUp = false;
+  }
+
+  comeUp(): void {
+    this.#isUp = true;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { from, arrive } of waiting) this.toBroker(from, arrive);
+  }
+}

@@ -1,0 +1,130 @@
+/** A partition that a consumer in memory owns: what is handed over, finished and to be committed. */
+
+import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
+import { Completion } from "../../../src/kafka/consume/completion.ts";
+import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
+import type { Offset, TopicPartition } from "./group.ts";
+import type { MemoryPartition, MemoryTopic } from "./topics.ts";
+
+const TAKE_MAX = 1_000;
+
+export class OwnedPartition implements TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+  /** Set to false when the partition is given up: nothing more is handed over. */
+  takes = true;
+  readonly #log: MemoryPartition;
+  readonly #completion: Completion;
+  #handler: PartitionHandler | null = null;
+  #onAppend: (() => void) | null = null;
+  /** Offset of the next record to look at. */
+  #next: number;
+  /** As last heard from the broker. */
+  #end: number;
+  #committed: Offset;
+  #heldAt: number | null = null;
+  #isFenced = false;
+
+  constructor(at: TopicPartition, topic: MemoryTopic, committed: Offset, recordsMax: number) {
+    this.topic = at.topic;
+    this.partition = at.partition;
+    this.#log = topic.partition(at.partition);
+    this.#completion = new Completion({ ...committed, topicId: topic.id, recordsMax });
+    this.#next = committed.offset;
+    this.#end = this.#log.end;
+    this.#committed = committed;
+  }
+
+  open(handler: PartitionHandler, onAppend: () => void): void {
+    this.#handler = handler;
+    this.#onAppend = onAppend;
+    this.#log.onAppend.add(onAppend);
+  }
+
+  /** Records wait that have not been handed over. */
+  get isBehind(): boolean {
+    return this.#next < this.#end;
+  }
+
+  get bytesInHand(): number {
+    return this.#completion.bytesInHand;
+  }
+
+  progress(): PartitionProgress {
+    const { topic, partition } = this;
+    const { inHand, oldestUnfinishedMs } = this.#completion;
+    const position = this.#position();
+    return { topic, partition, position, end: this.#end, inHand, oldestUnfinishedMs };
+  }
+
+  /** Hands over what there is and what there is room for; true when some had no room. */
+  handOver(hasBytesFor: (bytes: number) => boolean): boolean {
+    const { records } = this.#log;
+    this.#end = this.#log.end;
+    let batch: IncomingRecord[] = [];
+    for (let index = this.#log.indexOf(this.#next); index < records.length; index += 1) {
+      const record = records[index] as IncomingRecord;
+      const bytes = recordBytes(record);
+      const taken = hasBytesFor(bytes)
+        ? this.#completion.take(record.offset, record.timestampMs, bytes)
+        : "full";
+      if (taken === "full") {
+        this.#take(batch);
+        return true;
+      }
+      this.#next = record.offset + 1;
+      if (taken === "taken") batch.push(record);
+      if (batch.length < TAKE_MAX) continue;
+      this.#take(batch);
+      if (!this.takes) return false;
+      batch = [];
+    }
+    this.#completion.passTo(this.#end);
+    this.#take(batch);
+    return false;
+  }
+
+  /** False when the record is not in hand, or not ours any more. */
+  finish(offset: number): boolean {
+    return !this.#isFenced && this.#completion.finish(offset) !== null;
+  }
+
+  get isFenced(): boolean {
+    return this.#isFenced;
+  }
+
+  hold(offset: number | null): void {
+    this.#heldAt = offset;
+  }
+
+  async drain(): Promise<void> {
+    await this.#handler?.drain();
+  }
+
+  /** What a commit would change; null: nothing. */
+  uncommitted(): (TopicPartition & Offset) | null {
+    const { topic, partition } = this;
+    const offset = this.#position();
+    const isHeld = offset < this.#completion.position;
+    const metadata = isHeld ? "" : this.#completion.metadata();
+    const isCommitted = offset === this.#committed.offset && metadata === this.#committed.metadata;
+    return isCommitted ? null : { topic, partition, offset, metadata };
+  }
+
+  committed(offset: Offset): void {
+    this.#committed = offset;
+  }
+
+  fence(): void {
+    this.#isFenced = true;
+    if (this.#onAppend !== null) this.#log.onAppend.delete(this.#onAppend);
+  }
+
+  #position(): number {
+    return Math.min(this.#completion.position, this.#heldAt ?? Number.POSITIVE_INFINITY);
+  }
+
+  #take(batch: readonly IncomingRecord[]): void {
+    if (batch.length > 0) this.#handler?.take(batch);
+  }
+}

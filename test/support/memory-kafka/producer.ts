@@ -1,0 +1,198 @@
+/**
+ * A producer of the cluster in memory: one request at a time, with everything that waits for it.
+ *
+ * A request whose answer is lost is sent again, and its records are then twice in the log.
+ */
+
+import type { OutgoingRecord } from "../../../src/domain/record.ts";
+import {
+  type BlockedTopic,
+  ClosedError,
+  type RefusedRecord,
+  type SendOptions,
+  type WatchedProducer,
+} from "../../../src/kafka/port.ts";
+import { BLOCK_AFTER_MS } from "../../../src/kafka/produce/block.ts";
+import type { MemoryBroker } from "./broker.ts";
+import type { Party } from "./network.ts";
+import { outgoingBytes } from "./topics.ts";
+
+/** Before a request without an answer is sent again. */
+const RETRY_MS = 1_000;
+const PROBE_EVERY_MS = 2_000;
+
+interface Send {
+  /** Those that are not answered. */
+  records: readonly OutgoingRecord[];
+  readonly refused: RefusedRecord[];
+  readonly giveBack: boolean;
+  readonly resolve: (refused: readonly RefusedRecord[]) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/** Of a request, what was written and what the brokers do not take for its size. */
+interface Answer {
+  readonly send: Send;
+  readonly written: ReadonlySet<OutgoingRecord>;
+  readonly refused: readonly RefusedRecord[];
+}
+
+interface Missing {
+  readonly sinceMs: number;
+  probedAtMs: number;
+}
+
+export class MemoryProducer implements WatchedProducer {
+  readonly #broker: MemoryBroker;
+  readonly #party: Party;
+  readonly #sends = new Set<Send>();
+  readonly #onMissing: (topic: string) => void;
+  /** Topics that are written and not there. */
+  readonly #missing = new Map<string, Missing>();
+  #isUnderWay = false;
+  #isClosed = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(broker: MemoryBroker, party: Party, onMissing: (topic: string) => void = () => {}) {
+    this.#broker = broker;
+    this.#party = party;
+    this.#onMissing = onMissing;
+  }
+
+  send(
+    records: readonly OutgoingRecord[],
+    { giveBack = false }: SendOptions = {},
+  ): Promise<readonly RefusedRecord[]> {
+    if (this.#isClosed) return Promise.reject(closed());
+    const refused: RefusedRecord[] = [];
+    const left = records.filter((record) => {
+      const isVain = giveBack && this.#isVain(record.topic);
+      if (isVain) refused.push(missing(record));
+      return !isVain;
+    });
+    if (left.length === 0) return Promise.resolve(refused);
+    return new Promise((resolve, reject) => {
+      this.#sends.add({ records: left, refused, giveBack, resolve, reject });
+      this.#request();
+    });
+  }
+
+  blocked(): readonly BlockedTopic[] {
+    const nowMs = this.#broker.clock.nowMs();
+    return [...this.#missing]
+      .filter(([, { sinceMs }]) => nowMs - sinceMs >= BLOCK_AFTER_MS)
+      .map(([topic, { sinceMs }]) => ({ topic, sinceMs, by: "missing", error: MISSING }));
+  }
+
+  /** One record in a while may look whether the topic is back. */
+  #isVain(topic: string): boolean {
+    const nowMs = this.#broker.clock.nowMs();
+    const found = this.#missing.get(topic);
+    if (found === undefined || nowMs - found.sinceMs < BLOCK_AFTER_MS) return false;
+    if (nowMs - found.probedAtMs < PROBE_EVERY_MS) return true;
+    found.probedAtMs = nowMs;
+    return false;
+  }
+
+  async close(limitMs: number): Promise<void> {
+    this.#isClosed = true;
+    if (this.#sends.size > 0) {
+      await new Promise<void>((resolve) => {
+        const limit = this.#broker.clock.schedule(limitMs, resolve);
+        this.#onIdle = () => {
+          limit.cancel();
+          resolve();
+        };
+      });
+    }
+    for (const send of this.#sends) send.reject(closed());
+    this.#sends.clear();
+  }
+
+  #request(): void {
+    if (this.#isUnderWay || this.#sends.size === 0) return;
+    this.#isUnderWay = true;
+    // What is sent in the same turn goes along.
+    this.#broker.clock.schedule(this.#broker.writeDelayMs, () => {
+      const sends = [...this.#sends];
+      this.#broker.network.toBroker(this.#party, () => this.#arrive(sends));
+    });
+  }
+
+  #arrive(sends: readonly Send[]): void {
+    const { topics, network, random, lostAcknowledgements } = this.#broker;
+    const answers = sends.map((send): Answer => {
+      const here = send.records.filter(({ topic }) => topics.find(topic) !== undefined);
+      return {
+        send,
+        written: new Set(here),
+        refused: here.flatMap((record) => this.#write(record)),
+      };
+    });
+    const lacking = new Set(
+      sends.flatMap(({ records }) =>
+        records.map(({ topic }) => topic).filter((topic) => topics.find(topic) === undefined),
+      ),
+    );
+    const isLost = lacking.size === 0 && random.chance(lostAcknowledgements);
+    const extraMs = lacking.size > 0 || isLost ? RETRY_MS : 0;
+    network.toClient(this.#party, () => this.#answered(isLost ? [] : answers, lacking), extraMs);
+  }
+
+  #write(record: OutgoingRecord): RefusedRecord[] {
+    const { topics, clock, recordMaxBytes } = this.#broker;
+    const topic = topics.get(record.topic);
+    const bytes = outgoingBytes(record);
+    const maxBytes = Math.min(recordMaxBytes(topic.name), topic.recordMaxBytes);
+    if (bytes > maxBytes) {
+      const error = `${bytes} bytes are more than the ${maxBytes} that ${topic.name} takes`;
+      return [{ record, error }];
+    }
+    topic.append(record, topic.place(record), clock.nowMs());
+    return [];
+  }
+
+  #answered(answers: readonly Answer[], lacking: ReadonlySet<string>): void {
+    const nowMs = this.#broker.clock.nowMs();
+    for (const topic of lacking) {
+      const since = this.#missing.get(topic)?.sinceMs ?? nowMs;
+      if (!this.#missing.has(topic))
+        this.#missing.set(topic, { sinceMs: since, probedAtMs: nowMs });
+      if (nowMs - since >= BLOCK_AFTER_MS) this.#onMissing(topic);
+    }
+    for (const { send, written, refused } of answers) this.#settle(send, written, refused, nowMs);
+    this.#isUnderWay = false;
+    if (this.#sends.size === 0) this.#onIdle?.();
+    this.#request();
+  }
+
+  #settle(
+    send: Send,
+    written: ReadonlySet<OutgoingRecord>,
+    refused: readonly RefusedRecord[],
+    nowMs: number,
+  ): void {
+    send.refused.push(...refused);
+    for (const { topic } of written) this.#missing.delete(topic);
+    send.records = send.records.filter((record) => {
+      if (written.has(record)) return false;
+      const since = this.#missing.get(record.topic)?.sinceMs ?? nowMs;
+      if (!send.giveBack || nowMs - since < BLOCK_AFTER_MS) return true;
+      send.refused.push(missing(record));
+      return false;
+    });
+    if (send.records.length > 0) return;
+    this.#sends.delete(send);
+    send.resolve(send.refused);
+  }
+}
+
+const MISSING = "UNKNOWN_TOPIC_OR_PARTITION";
+
+function missing(record: OutgoingRecord): RefusedRecord {
+  return { record, error: MISSING, blocked: "missing" };
+}
+
+function closed(): ClosedError {
+  return new ClosedError("the producer is closed");
+}

@@ -1,0 +1,66 @@
+/** Reading a part of a partition of the cluster in memory, a round trip for each step. */
+
+import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
+import type { ReadRange } from "../../../src/kafka/port.ts";
+import type { MemoryBroker } from "./broker.ts";
+import type { Party } from "./network.ts";
+
+interface Step {
+  readonly records: readonly IncomingRecord[];
+  readonly next: number;
+}
+
+export async function* readRange(
+  broker: MemoryBroker,
+  party: Party,
+  range: ReadRange,
+): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+  const { signal } = range;
+  for (let position = range.from; position < range.to && !signal.aborted; ) {
+    const step = await answered(broker, party, signal, () => stepOf(broker, range, position));
+    if (step === null) return;
+    position = step.next;
+    if (step.records.length > 0) yield step.records;
+  }
+}
+
+function stepOf(broker: MemoryBroker, range: ReadRange, position: number): Step {
+  const { topic, partition, to, maxBytes } = range;
+  const log = broker.topics.find(topic)?.partition(partition);
+  if (log === undefined) throw new Error(`cannot read ${topic}: it does not exist`);
+  const records: IncomingRecord[] = [];
+  let bytes = 0;
+  for (const record of log.records.slice(log.indexOf(position))) {
+    bytes += recordBytes(record);
+    if (record.offset >= to) break;
+    if (records.length > 0 && bytes > maxBytes) return { records, next: record.offset };
+    records.push(record);
+  }
+  return { records, next: to };
+}
+
+/** Null: the signal aborted first. */
+function answered(
+  { network }: MemoryBroker,
+  party: Party,
+  signal: AbortSignal,
+  ask: () => Step,
+): Promise<Step | null> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(null);
+    signal.addEventListener("abort", onAbort, { once: true });
+    const answer = (tell: () => void) =>
+      network.toClient(party, () => {
+        signal.removeEventListener("abort", onAbort);
+        tell();
+      });
+    network.toBroker(party, () => {
+      try {
+        const step = ask();
+        answer(() => resolve(step));
+      } catch (error) {
+        answer(() => reject(error as Error));
+      }
+    });
+  });
+}

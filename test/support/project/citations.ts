@@ -1,0 +1,72 @@
+/**
+ * Finds what a text cites of the project's pages, and what of that is not there.
+ *
+ *   a text           cites
+ *   any              docs/<page>.md#<anchor> and pages of the root such as ARCHITECTURE.md
+ *   a page           [words](page.md#anchor), [words](#anchor), from its own folder
+ *
+ * Anchors are those that GitHub gives to headings.
+ */
+
+import { dirname, join, normalize } from "node:path";
+
+/** Where a citation leads. */
+export interface Citation {
+  /** From the root of the project. */
+  readonly path: string;
+  /** Null: the page as a whole. */
+  readonly anchor: string | null;
+}
+
+const FROM_ROOT =
+  /(?<![\w./-])((?:docs\/[\w/-]+|ARCHITECTURE|CONTRIBUTING|README|CHANGELOG|SECURITY)\.(?:md|yaml))(?:#([\w-]+))?/g;
+const LINK = /\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]+))?\)/g;
+const FENCED = /^```[\s\S]*?^```/gm;
+const HEADING = /^#{1,6} +(.+?) *$/gm;
+
+/** @param path of the text, from the root of the project. */
+export function citations(path: string, text: string): readonly Citation[] {
+  const found = [...text.matchAll(FROM_ROOT)]
+    // A link's target is told from the page's own folder.
+    .filter((match) => !path.endsWith(".md") || !text.slice(0, match.index).endsWith("]("))
+    .map(([, page = "", anchor]) => ({ path: page, anchor: anchor ?? null }));
+  if (!path.endsWith(".md")) return found;
+  const links = [...text.replace(FENCED, "").matchAll(LINK)].map(([, target = "", anchor]) => ({
+    path: target === "" ? path : normalize(join(dirname(path), target)),
+    anchor: anchor ?? null,
+  }));
+  return [...found, ...links];
+}
+
+/** The anchors of a page's headings. */
+export function anchors(page: string): ReadonlySet<string> {
+  const known = new Set<string>();
+  for (const [, heading = ""] of page.replace(FENCED, "").matchAll(HEADING)) {
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+    const slug = plain
+      .toLowerCase()
+      .replace(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, "")
+      .replaceAll(" ", "-");
+    let anchor = slug;
+    for (let count = 1; known.has(anchor); count += 1) anchor = `${slug}-${count}`;
+    known.add(anchor);
+  }
+  return known;
+}
+
+/**
+ * Which citations lead nowhere.
+ *
+ * @param read a file of the project; null: there is none.
+ */
+export function leadingNowhere(
+  found: readonly Citation[],
+  read: (path: string) => string | null,
+): readonly string[] {
+  return found
+    .filter(({ path, anchor }) => {
+      const page = read(path);
+      return page === null || (anchor !== null && !anchors(page).has(anchor));
+    })
+    .map(({ path, anchor }) => (anchor === null ? path : `${path}#${anchor}`));
+}

@@ -1,0 +1,28 @@
+/** The texts of the project, as tests of its words and citations read them. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const ROOT = join(import.meta.dirname, "../../..");
+const FOLDERS = ["src", "test", "tools", "bench", "docs", "deploy", "examples", "bin", ".ci"];
+const KINDS = /\.(?:ts|js|md|ya?ml|py|grit)$/;
+
+export interface Text {
+  /** From the root of the project, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Each page of the root, and each text below the folders that people write. */
+export function projectTexts(): readonly Text[] {
+  const pages = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
+  const below = FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { encoding: "utf8", recursive: true })
+      .filter((name) => KINDS.test(name))
+      .map((name) => join(folder, name).replaceAll("\\", "/")),
+  );
+  return [...pages, ...below].map((path) => ({
+    path,
+    text: readFileSync(join(ROOT, path), "utf8"),
+  }));
+}

@@ -1,0 +1,106 @@
+/** The browser libraries that ingest must take calls from, as scripts of a page. */
+
+import { join } from "node:path";
+
+const MODULES = join(import.meta.dirname, "../../../node_modules");
+
+export interface BrowserLibrary {
+  readonly name: string;
+  /** Its script. */
+  readonly file: string;
+  /** The page's script: makes every kind of call that it has, each with the mark in its context. */
+  readonly script: (endpoint: string, writeKey: string, mark: string) => string;
+  readonly types: readonly string[];
+}
+
+const SEGMENT_FILE = join(MODULES, "@segment/analytics-next/dist/umd/index.js");
+const RUDDER_FILE = join(MODULES, "@rudderstack/analytics-js/dist/npm/modern/bundled/umd/index.js");
+
+const TYPES = ["identify", "track", "page", "group", "alias"];
+
+/** With the settings that ingest gives it; nothing else says where calls go. */
+function segment(strategy: object | null): BrowserLibrary["script"] {
+  return (endpoint, writeKey, mark) => `
+    const analytics = AnalyticsNext.AnalyticsBrowser.load(
+      { writeKey: "${writeKey}", cdnURL: "${endpoint}" },
+      { integrations: { "Segment.io": { deliveryStrategy: ${JSON.stringify(strategy ?? undefined)} } } },
+    );
+    const own = () => ({ context: { mark: "${mark}" }, integrations: { Webhooks: true } });
+    const calls = [
+      analytics.identify("u-1", { plan: "pro", Größe: "☕" }, own()),
+      analytics.track("Order Completed", { total: 12.5, items: [1, 2] }, own()),
+      analytics.page("Home", { tab: 1 }, own()),
+      analytics.screen("Start", { tab: 2 }, own()),
+      analytics.group("g-1", { name: "Acme" }, own()),
+      analytics.alias("u-2", "u-1", own()),
+    ];
+    const contexts = await Promise.all(calls);
+    return contexts.map((context) => context.failedDelivery()?.reason?.message ?? null);`;
+}
+
+const rudder =
+  (options: object): BrowserLibrary["script"] =>
+  (endpoint, writeKey, mark) =>
+    `
+    const analytics = new rudderanalytics.RudderAnalytics();
+    const settings = { configUrl: "${endpoint}", logLevel: "ERROR" };
+    analytics.load("${writeKey}", "${endpoint}", { ...settings, ...${JSON.stringify(options)} });
+    const own = () => ({ context: { mark: "${mark}" }, integrations: { Webhooks: true } });
+    await new Promise((resolve) => analytics.ready(resolve));
+    analytics.identify("u-1", { plan: "pro", Größe: "☕" }, own());
+    analytics.track("Order Completed", { total: 12.5, items: [1, 2] }, own());
+    analytics.page("Docs", "Home", { tab: 1 }, own());
+    analytics.group("g-1", { name: "Acme" }, own());
+    analytics.alias("u-2", "u-1", own());`;
+
+export const BROWSER_LIBRARIES: readonly BrowserLibrary[] = [
+  {
+    name: "@segment/analytics-next 1.84.3",
+    file: SEGMENT_FILE,
+    script: segment(null),
+    types: [...TYPES, "screen"],
+  },
+  {
+    name: "@segment/analytics-next 1.84.3 with batching",
+    file: SEGMENT_FILE,
+    script: segment({ strategy: "batching", config: { size: 4, timeout: 200 } }),
+    types: [...TYPES, "screen"],
+  },
+  {
+    name: "@rudderstack/analytics-js 3.34.1",
+    file: RUDDER_FILE,
+    script: rudder({}),
+    types: TYPES,
+  },
+  {
+    name: "@rudderstack/analytics-js 3.34.1 with batching",
+    file: RUDDER_FILE,
+    script: rudder({ queueOptions: { batch: { enabled: true, maxItems: 3, flushInterval: 200 } } }),
+    types: TYPES,
+  },
+  {
+    name: "@rudderstack/analytics-js 3.34.1 with beacons",
+    file: RUDDER_FILE,
+    script: rudder({
+      useBeacon: true,
+      beaconQueueOptions: { maxItems: 2, flushQueueInterval: 200 },
+    }),
+    types: TYPES,
+  },
+];
+
+/** Calls in its batching mode, and then the page is left before the batch is due. */
+export const LEAVING: BrowserLibrary = {
+  name: "@segment/analytics-next 1.84.3 with batching, on a page that is left",
+  file: SEGMENT_FILE,
+  script: (endpoint, writeKey, mark) => `
+    ${segment({ strategy: "batching", config: { size: 100, timeout: 60_000 } })(
+      endpoint,
+      writeKey,
+      mark,
+    ).replace(
+      "return contexts",
+      'setTimeout(() => { location.href = "/away"; }, 0); return contexts',
+    )}`,
+  types: [...TYPES, "screen"],
+};

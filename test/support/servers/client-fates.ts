@@ -1,0 +1,54 @@
+/**
+ * What becomes of a call when ingest fails, by client library as it comes. The integration test
+ * shows it, and `docs/ingest.md` has this table.
+ */
+
+import type { Failure } from "./failing-gate.ts";
+
+/** Twice: with the same message id. */
+export type Fate = "delivered" | "twice" | "lost";
+
+/** The first requests fail so, and then ingest answers. */
+export const FAILURES = {
+  "400": [400],
+  "401": [401],
+  "429": [429],
+  "503": [503],
+  "503 five times": [503, 503, 503, 503, 503],
+  "connection dropped": ["drop"],
+  "answer dropped": ["drop-answer"],
+} as const satisfies Record<string, readonly Failure[]>;
+
+type Fates = Readonly<Record<keyof typeof FAILURES, Fate>>;
+
+const retried: Omit<Fates, "503 five times"> = {
+  "400": "lost",
+  "401": "lost",
+  "429": "delivered",
+  "503": "delivered",
+  "connection dropped": "delivered",
+  "answer dropped": "twice",
+};
+
+export const FATES: Readonly<Record<string, Fates>> = {
+  "@segment/analytics-node 2.3.0": { ...retried, "401": "delivered", "503 five times": "lost" },
+  "@segment/analytics-node 3.1.0": { ...retried, "503 five times": "delivered" },
+  "analytics-node 6.2.0": { ...retried, "503 five times": "lost" },
+  "@rudderstack/rudder-sdk-node 3.0.13": { ...retried, "503 five times": "lost" },
+  "segment-analytics-python 2.4.0": { ...retried, "503 five times": "delivered" },
+  "analytics-python 1.4.post1": { ...retried, "503 five times": "delivered" },
+  "rudder-sdk-python 2.1.9": { ...retried, "503 five times": "delivered" },
+  "switchyard/client": { ...retried, "503 five times": "delivered" },
+};
+
+/** As it stands in `docs/ingest.md`. */
+export function fateTable(): string {
+  const names = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const rows = Object.entries(FATES).map(([library, fates]) =>
+    line([`\`${library}\``, ...names.map((name) => fates[name])]),
+  );
+  return [line(["Library", ...names]), line(["---", ...names.map(() => "---")]), ...rows].join(
+    "\n",
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * The client libraries that ingest must take calls from, unchanged, behind one face. The npm ones
+ * run in this process. The Python ones run in processes of their own, from virtual environments that
+ * are kept.
+ */
+
+import { execFile, spawn } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Analytics as SegmentAnalytics } from "@segment/analytics-node";
+import { Analytics as SegmentAnalytics3 } from "segment-analytics-node-3";
+
+import { Analytics } from "../../../src/client/index.ts";
+
+const require = createRequire(import.meta.url);
+const run = promisify(execFile);
+
+export interface ClientCall {
+  readonly type: "identify" | "track" | "page" | "screen" | "group" | "alias";
+  readonly [field: string]: unknown;
+}
+
+export interface ClientLibrary {
+  readonly name: string;
+  /** Sends the calls, and returns when the library is done with them, delivered or not. */
+  send(endpoint: string, writeKey: string, calls: readonly ClientCall[]): Promise<void>;
+}
+
+/** Methods take the call without its type. */
+type Methods = Readonly<Record<ClientCall["type"], (call: object) => unknown>>;
+
+function make(library: object, { type, ...call }: ClientCall): void {
+  (library as Methods)[type](call);
+}
+
+interface SegmentLibrary {
+  on(event: "error", listener: () => void): unknown;
+  closeAndFlush(): Promise<unknown>;
+}
+
+type SegmentConstructor = new (settings: { host: string; writeKey: string }) => SegmentLibrary;
+
+const segment = (name: string, Library: SegmentConstructor): ClientLibrary => ({
+  name,
+  send: async (host, writeKey, calls) => {
+    const analytics = new Library({ host, writeKey });
+    // Said of each call that is lost; an event nobody listens to would be thrown.
+    analytics.on("error", () => undefined);
+    for (const call of calls) make(analytics, call);
+    await analytics.closeAndFlush();
+  },
+});
+
+/** Both are of one family: `flush` sends a batch, a callback tells of its end. */
+interface OldLibrary {
+  flush(callback: (error?: unknown) => void): unknown;
+}
+
+type OldConstructor = new (writeKey: string, options: object) => OldLibrary & Methods;
+
+function oldLibrary(
+  name: string,
+  version: string,
+  options: (endpoint: string) => object,
+): ClientLibrary {
+  return {
+    name: `${name} ${version}`,
+    send: async (endpoint, writeKey, calls) => {
+      const Library = require(name) as OldConstructor;
+      const ended = { count: 0, resolve: () => {} };
+      const all = new Promise<void>((resolve) => {
+        ended.resolve = resolve;
+      });
+      const library = new Library(writeKey, {
+        // By itself it sends the first call alone; batches are what is looked at.
+        flushAt: 100,
+        flushInterval: 100,
+        errorHandler: () => undefined,
+        ...options(endpoint),
+      });
+      const done = () => {
+        ended.count += 1;
+        if (ended.count === calls.length) ended.resolve();
+      };
+      for (const { type, ...call } of calls) {
+        (library[type] as (call: object, done: () => void) => unknown)(call, done);
+      }
+      await all;
+    },
+  };
+}
+
+export interface PythonLibrary extends ClientLibrary {
+  /** As pip takes it. */
+  readonly requirement: string;
+}
+
+function python(requirement: string, module: string, gzip: boolean): PythonLibrary {
+  return {
+    name: `${requirement.replace("==", " ")}${gzip ? " with gzip" : ""}`,
+    requirement,
+    send: async (endpoint, writeKey, calls) => {
+      const script = join(import.meta.dirname, "python_client.py");
+      const argv = [script, module, endpoint, writeKey, `${gzip}`];
+      const child = spawn(pythonOf(requirement), argv, { stdio: ["pipe", "inherit", "inherit"] });
+      const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+      child.stdin.end(JSON.stringify(calls));
+      const status = await ended;
+      if (status !== 0) throw new Error(`${script} ended with ${status}`);
+    },
+  };
+}
+
+const SEGMENT_PYTHON = "segment-analytics-python==2.4.0";
+const CLASSIC_PYTHON = "analytics-python==1.4.post1";
+const RUDDER_PYTHON = "rudder-sdk-python==2.1.9";
+
+export const PYTHON_LIBRARIES: readonly PythonLibrary[] = [
+  python(SEGMENT_PYTHON, "segment.analytics.client", false),
+  python(SEGMENT_PYTHON, "segment.analytics.client", true),
+  python(CLASSIC_PYTHON, "analytics.client", false),
+  python(RUDDER_PYTHON, "rudderstack.analytics.client", true),
+];
+
+export const NPM_LIBRARIES: readonly ClientLibrary[] = [
+  segment("@segment/analytics-node 2.3.0", SegmentAnalytics),
+  segment("@segment/analytics-node 3.1.0", SegmentAnalytics3),
+  oldLibrary("analytics-node", "6.2.0", (host) => ({ host })),
+  oldLibrary("@rudderstack/rudder-sdk-node", "3.0.13", (dataPlaneUrl) => ({
+    dataPlaneUrl,
+    logLevel: "none",
+  })),
+  {
+    name: "switchyard/client",
+    send: async (endpoint, writeKey, calls) => {
+      const analytics = new Analytics(writeKey, { endpoint, onError: () => undefined });
+      for (const call of calls) make(analytics, call);
+      await analytics.close();
+    },
+  },
+];
+
+function directoryOf(requirement: string): string {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
+  return join(cache, "switchyard", requirement.replace("==", "-"));
+}
+
+function pythonOf(requirement: string): string {
+  return join(directoryOf(requirement), "bin/python");
+}
+
+/** For all of them together. A library that takes longer cannot be had. */
+export const PREPARE_LIMIT_MS = 180_000;
+/** Written last: an installation that was interrupted has its Python too. */
+const COMPLETE = "switchyard-complete";
+
+/** Makes the environments that are missing; says for each library that cannot be had why. */
+export async function preparePython(): Promise<ReadonlyMap<string, string>> {
+  const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
+  const requirements = [...new Set(PYTHON_LIBRARIES.map(({ requirement }) => requirement))];
+  const reasons = await Promise.all(
+    requirements.map(async (requirement) => [requirement, await prepare(requirement, signal)]),
+  );
+  return new Map(reasons.filter((row): row is [string, string] => row[1] !== null));
+}
+
+async function prepare(requirement: string, signal: AbortSignal): Promise<string | null> {
+  const directory = directoryOf(requirement);
+  try {
+    if (existsSync(join(directory, COMPLETE))) return null;
+    await run("python3", ["-m", "venv", "--clear", directory], { signal });
+    await run(join(directory, "bin/pip"), ["install", "--quiet", requirement], { signal });
+    writeFileSync(join(directory, COMPLETE), "");
+    return null;
+  } catch (error) {
+    rmSync(directory, { recursive: true, force: true });
+    return `there is no Python with ${requirement}: ${(error as Error).message.split("\n", 1)[0]}`;
+  }
+}

@@ -1,0 +1,69 @@
+/** Deliver's HTTP as a test uses it: one promise per request. */
+
+import type { HttpPort, HttpResult } from "../../../src/deliver/attempt.ts";
+import { createHttp } from "../../../src/deliver/http.ts";
+import { requestTo, sharedRequest } from "../../../src/deliver/request.ts";
+import { parseWebhook } from "../../../src/deliver/webhook.ts";
+import { parseNetwork } from "../../../src/domain/addresses.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { Endpoint, WebhookDestination } from "../../../src/domain/destination.ts";
+import type { Resolve } from "../../../src/http/lookup.ts";
+import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
+
+/** Far above what a test takes; tests of the deadline have their own. */
+export const LONG_MS = 5_000;
+
+export const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+
+export interface ClientOptions {
+  readonly timeoutMs?: number;
+  readonly allow?: readonly string[];
+  readonly ca?: string | null;
+  readonly resolve?: Resolve;
+  readonly destination?: Partial<WebhookDestination>;
+}
+
+type ProcessOptions = Omit<ClientOptions, "destination">;
+
+export interface HttpClient extends AsyncDisposable {
+  /** The webhook of a track call, with the headers that its destination asks for. */
+  post(endpoint: Endpoint, delivery?: Partial<Delivery>): Promise<HttpResult>;
+  close(): Promise<void>;
+}
+
+export function httpClient(options: ClientOptions = {}): HttpClient {
+  return httpProcess(options)(options.destination);
+}
+
+/** Opens destinations of one process: what they can share, they do. */
+export function httpProcess(options: ProcessOptions) {
+  const { timeoutMs = LONG_MS, allow = LOOPBACK, ca = null, resolve } = options;
+  const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
+  const port = createHttp({ timeoutMs, allowNetworks, ca }, resolve);
+  return (given?: Partial<WebhookDestination>) => clientOf(port, webhookDestination(given));
+}
+
+function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
+  const connections = port.open(destination);
+  const webhook = trackCall();
+  return {
+    post: (endpoint, delivery = {}) => {
+      const shared = sharedRequest(destination, webhook, deliveryOf(delivery), Date.now());
+      return new Promise((done) => connections.send(endpoint, requestTo(endpoint, shared), done));
+    },
+    close: () => connections.close(),
+    [Symbol.asyncDispose]: () => connections.close(),
+  };
+}
+
+/** A result in one word: the status or the cause. */
+export function outcome(result: HttpResult): number | string {
+  return result.kind === "response" ? result.status : result.cause;
+}
+
+function trackCall() {
+  const value = Buffer.from('{"type":"track","event":"Café ☕","userId":"u","properties":{"a":1}}');
+  const parsed = parseWebhook(value);
+  if (parsed.kind === "refused") throw new Error(parsed.error);
+  return parsed.webhook;
+}

@@ -1,0 +1,31 @@
+/**
+ * Ingest in a process of its own, which has few files and sockets. Tells its port, and when asked
+ * how many it may still open.
+ */
+
+import { startIngest } from "../../../src/ingest/stage.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { spareDescriptors } from "../../../src/runtime/descriptors.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { aSource } from "../build/calls.ts";
+import { INGEST_LIMITS } from "../worlds/ingest-limits.ts";
+
+const spareAtStart = spareDescriptors();
+const producer = { send: () => Promise.resolve([]), close: () => Promise.resolve() };
+const stage = await startIngest(
+  { producer, clock: systemClock, log: createLog("error"), metrics: createMetrics() },
+  {
+    host: "127.0.0.1",
+    port: 0,
+    tls: null,
+    corsOrigins: [],
+    topic: "calls",
+    sources: [aSource("web", [], { writeKeys: ["web-key"] })],
+    ...INGEST_LIMITS,
+    handoverMs: 0,
+    drainLimitMs: 0,
+  },
+);
+process.send?.({ port: stage.port, spareAtStart });
+process.on("message", () => process.send?.({ spare: spareDescriptors() }));

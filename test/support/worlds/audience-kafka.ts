@@ -1,0 +1,177 @@
+/** The audience stage on a real Kafka: topics of its own, syncs in, calls out. */
+
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { startAudience } from "../../../src/audience/stage.ts";
+import type { SourceId } from "../../../src/domain/ids.ts";
+import { groupNames, topicNames } from "../../../src/domain/topics.ts";
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { levelStores } from "../../../src/store/owned-store.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { uniquePrefix } from "../build/prefix.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const log = createLog("error");
+
+function connect() {
+  const recordMaxBytes = () => 1_048_576;
+  const connection = { brokers, clientId: "audience-test", tls: null, sasl: null };
+  return createKafka({ ...connection, sessionTimeoutMs: 6_000, recordMaxBytes }, log);
+}
+
+export interface Told {
+  readonly userId: string;
+  readonly trait: string;
+  readonly value: unknown;
+  readonly messageId: string;
+}
+
+export class AudienceOnKafka {
+  readonly prefix = uniquePrefix("audience");
+  readonly topics = topicNames(this.prefix);
+  readonly directory = join(tmpdir(), `${this.prefix}state`);
+  readonly kafka = connect();
+  readonly #producer = this.kafka.producer();
+  readonly partitions: number;
+
+  constructor(partitions = 1) {
+    this.partitions = partitions;
+  }
+
+  async create(): Promise<void> {
+    const { calls, audienceSyncs, audienceMembers, audiences, deadLetters } = this.topics;
+    const topic = (name: string, partitions: number, config: Record<string, string> = {}) => ({
+      name,
+      partitions,
+      replicationFactor: 1,
+      config,
+    });
+    const compacted = { "cleanup.policy": "compact" };
+    await this.kafka.admin.create([
+      topic(calls, 1),
+      topic(audienceSyncs, this.partitions),
+      topic(audienceMembers, this.partitions, compacted),
+      topic(audiences, 1, compacted),
+      topic(deadLetters, 1),
+    ]);
+  }
+
+  /** The stage in this process; the lines of its log are kept. */
+  async start(directory = this.directory) {
+    const kafka = connect();
+    const producer = kafka.producer();
+    const lines: Record<string, unknown>[] = [];
+    const failures: Error[] = [];
+    const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+    const stage = await startAudience(
+      {
+        kafka,
+        producer,
+        clock: systemClock,
+        metrics: createMetrics(),
+        stores: levelStores(directory),
+        log: createLog("debug", { write: (line) => lines.push(JSON.parse(line)) }),
+        onFatal: (error) => failures.push(error),
+      },
+      {
+        topics: this.topics,
+        groups: groupNames(this.prefix),
+        audiences: [],
+        audienceDefaults: nothing,
+        defaultSource: "web" as SourceId,
+        maxBytes: 8_000_000,
+        drainLimitMs: 10_000,
+      },
+    );
+    const stop = async () => {
+      await stage[Symbol.asyncDispose]();
+      await producer.close(5_000);
+      await kafka.close();
+      if (failures[0] !== undefined) throw failures[0];
+    };
+    return { lines, stop };
+  }
+
+  async write(records: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+    const topic = this.topics.audienceSyncs;
+    await this.#producer.send(
+      records.map((record) => ({
+        topic,
+        key: Buffer.from(String(record.audienceId ?? record.userId)),
+        value: Buffer.from(JSON.stringify(record)),
+        headers: [],
+      })),
+    );
+  }
+
+  /** A whole sync of the users, in pieces. */
+  sync(audienceId: string, syncId: string, userIds: readonly string[], piece = 500): Promise<void> {
+    const records: Record<string, unknown>[] = [];
+    records.push({ type: "begin", audienceId, audienceName: audienceId, syncId });
+    for (let from = 0; from < userIds.length; from += piece) {
+      const some = userIds.slice(from, from + piece);
+      records.push({ type: "members", audienceId, syncId, userIds: some });
+    }
+    records.push({ type: "end", audienceId, syncId, count: userIds.length });
+    return this.write(records);
+  }
+
+  async told(from = 0): Promise<readonly Told[]> {
+    const topic = this.topics.calls;
+    const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
+    const told: Told[] = [];
+    const range = { topic, partition: 0, from, to: end, maxBytes: 1_048_576 };
+    const { signal } = new AbortController();
+    for await (const records of this.kafka.read({ ...range, signal })) {
+      for (const { value } of records) {
+        const { userId, traits, messageId } = JSON.parse(`${value}`);
+        for (const [trait, each] of Object.entries(traits)) {
+          told.push({ userId, trait, value: each, messageId });
+        }
+      }
+    }
+    return told;
+  }
+
+  /** What compaction leaves of the changelog's first partition. */
+  async changelog(): Promise<ReadonlyMap<string, string>> {
+    const topic = this.topics.audienceMembers;
+    const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
+    const left = new Map<string, string>();
+    const range = { topic, partition: 0, from: 0, to: end, maxBytes: 1_048_576 };
+    const { signal } = new AbortController();
+    for await (const records of this.kafka.read({ ...range, signal })) {
+      for (const { key, value } of records) {
+        if (value === null) left.delete(`${key}`);
+        else left.set(`${key}`, `${value}`);
+      }
+    }
+    return left;
+  }
+
+  /** Resolves when the group has committed everything that was written. */
+  async settled(): Promise<void> {
+    const { admin } = this.kafka;
+    const topic = this.topics.audienceSyncs;
+    const group = groupNames(this.prefix).audience;
+    for (;;) {
+      const ends = await admin.offsets(topic);
+      const committed = new Map(
+        (await admin.committed(group, topic)).map(({ partition, offset }) => [partition, offset]),
+      );
+      if (ends.every(({ partition, end }) => end === 0 || committed.get(partition) === end)) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    const existing = await this.kafka.admin.topics();
+    await this.kafka.admin.deleteTopics(existing.filter((name) => name.startsWith(this.prefix)));
+    await this.#producer.close(1_000);
+    await this.kafka.close();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,13 @@
+/** A producer that counts how often it is given something to send. */
+
+import type { Producer } from "../../../src/kafka/port.ts";
+
+export function countingSends(producer: Producer, counts: { sends: number }): Producer {
+  return {
+    send: (records, options) => {
+      counts.sends += 1;
+      return producer.send(records, options);
+    },
+    close: (limitMs) => producer.close(limitMs),
+  };
+}

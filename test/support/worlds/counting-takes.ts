@@ -1,0 +1,26 @@
+/** A Kafka whose consumers count how often they hand records over. */
+
+import type { ConsumeOptions, Kafka } from "../../../src/kafka/port.ts";
+
+export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
+  const onAssigned = (options: ConsumeOptions): ConsumeOptions["onAssigned"] => {
+    return (assigned) => {
+      const handler = options.onAssigned(assigned);
+      return {
+        take: (records) => {
+          counts.takes += 1;
+          handler.take(records);
+        },
+        drain: () => handler.drain(),
+      };
+    };
+  };
+  return {
+    admin: kafka.admin,
+    read: (range) => kafka.read(range),
+    damageAt: (place) => kafka.damageAt(place),
+    consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),
+    producer: () => kafka.producer(),
+    close: () => kafka.close(),
+  };
+}

@@ -1,0 +1,95 @@
+/** The delay stage with one tier on a Kafka in memory, and a destination that is there. */
+
+import { startDelay } from "../../../src/delay/stage.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
+import { groupNames, topicNames } from "../../../src/domain/topics.ts";
+import type { Kafka, Producer } from "../../../src/kafka/port.ts";
+import { deliveryOf } from "../build/webhook-destination.ts";
+import { clockDriver } from "../clock/clock-driver.ts";
+import { ManualClock } from "../clock/manual-clock.ts";
+import { createPrng } from "../clock/prng.ts";
+import { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
+import { committedOffsets } from "./committed-offsets.ts";
+import { stageProcess } from "./stage-process.ts";
+
+export const topics = topicNames("sw.");
+const groups = groupNames("sw.");
+export const destination = "d1" as DestinationId;
+export const TIER_MS = 1_000;
+
+interface Parked {
+  readonly delivery?: Partial<Delivery>;
+  readonly value?: Buffer;
+  readonly headers?: readonly (readonly [string, Buffer])[];
+}
+
+/**
+ * @param recordMaxBytes of a topic, by default 1 MiB.
+ * @param instead of the producer's own methods.
+ */
+export async function delaying(
+  recordMaxBytes: (topic: string) => number = () => 1_048_576,
+  instead: Partial<Producer> = {},
+) {
+  const clock = new ManualClock();
+  const cluster = new MemoryCluster({ clock, random: createPrng(7), recordMaxBytes });
+  for (const name of [topics.delays(TIER_MS), topics.deliveries(destination), topics.deadLetters]) {
+    cluster.createTopic(name, 1);
+  }
+  /** The process's partitions are its own as long as this says so. */
+  const lease = { isOurs: true };
+  const { deps, failures, lines, metrics } = stageProcess(cluster, clock);
+  const kafka: Kafka = {
+    ...deps.kafka,
+    consume: (options) =>
+      deps.kafka.consume({
+        ...options,
+        onAssigned: (assigned) =>
+          options.onAssigned({ ...assigned, isOurs: async () => lease.isOurs }),
+      }),
+  };
+  await startDelay(
+    { ...deps, kafka, producer: { ...deps.producer, ...instead } },
+    {
+      topics,
+      groups,
+      tiers: ["1s"],
+      maxBytes: 1_000_000,
+      drainLimitMs: 1_000,
+    },
+  );
+  const park = (messageId: string, { delivery, value, headers = [] }: Parked = {}) => {
+    const nowMs = clock.nowMs();
+    const parked = deliveryOf({
+      messageId: messageId as MessageId,
+      destination,
+      dueAtMs: nowMs + TIER_MS,
+      ...delivery,
+    });
+    cluster.append({
+      topic: topics.delays(TIER_MS),
+      key: null,
+      value: value ?? Buffer.from("{}"),
+      headers: [...deliveryHeaders(parked), ...headers],
+    });
+  };
+  return {
+    clock,
+    cluster,
+    lease,
+    park,
+    failures,
+    lines,
+    metrics,
+    committed: () =>
+      committedOffsets(
+        { cluster, during: clockDriver(clock).during },
+        groups.delay("1s"),
+        topics.delays(TIER_MS),
+      ),
+    returned: () => cluster.records(topics.deliveries(destination)),
+    letters: () => cluster.records(topics.deadLetters),
+  };
+}

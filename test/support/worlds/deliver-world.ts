@@ -1,0 +1,132 @@
+/** Deliver and delay with a Kafka in memory and scripted endpoints, on a clock that tests move. */
+
+import { startDelay } from "../../../src/delay/stage.ts";
+import { startDeliver } from "../../../src/deliver/stage.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { WebhookDestination } from "../../../src/domain/destination.ts";
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { headerTexts } from "../build/calls.ts";
+import { deliveryOf } from "../build/webhook-destination.ts";
+import { ManualClock } from "../clock/manual-clock.ts";
+import { createPrng } from "../clock/prng.ts";
+import { parsedLog } from "../log/parsed-log.ts";
+import { MemoryCluster, type MemoryKafka } from "../memory-kafka/memory-kafka.ts";
+import { type Answer, ScriptedHttp, type Sent } from "./scripted-http.ts";
+
+export const topics = topicNames("sw.");
+const groups = groupNames("sw.");
+export const DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
+export const HOUR_MS = 3_600_000;
+
+export interface WorldOptions {
+  readonly destinations: readonly WebhookDestination[];
+  readonly answer: (sent: Sent, earlier: number) => Answer;
+  readonly delaysMs?: readonly number[];
+  readonly windowMs?: number;
+  readonly partitions?: number;
+  readonly recordMaxBytes?: (topic: string) => number;
+}
+
+export class DeliverWorld {
+  readonly clock = new ManualClock();
+  readonly cluster: MemoryCluster;
+  readonly http: ScriptedHttp;
+  readonly #log = parsedLog();
+  readonly lines = this.#log.lines;
+  readonly failures: Error[] = [];
+  readonly metrics = createMetrics();
+  readonly #options: WorldOptions;
+  readonly #delaysMs: readonly number[];
+  kafka: MemoryKafka;
+  /** For the next start. */
+  destinations: readonly WebhookDestination[];
+
+  constructor(options: WorldOptions) {
+    const { destinations, delaysMs = DELAYS_MS, partitions = 1, recordMaxBytes } = options;
+    this.#options = options;
+    this.destinations = destinations;
+    this.#delaysMs = delaysMs;
+    const limit = recordMaxBytes === undefined ? {} : { recordMaxBytes };
+    this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7), ...limit });
+    this.http = new ScriptedHttp(this.clock, options.answer);
+    this.kafka = this.cluster.connect();
+    this.cluster.createTopic(topics.deadLetters, 1);
+    for (const { id } of destinations) {
+      this.cluster.createTopic(topics.deliveries(id), partitions);
+      this.cluster.createTopic(topics.returns(id), 1);
+    }
+    for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
+  }
+
+  #deps() {
+    return {
+      kafka: this.kafka,
+      producer: this.kafka.producer(),
+      clock: this.clock,
+      log: this.#log.log,
+      metrics: this.metrics,
+    };
+  }
+
+  startDeliver() {
+    const { windowMs = 4 * HOUR_MS } = this.#options;
+    const { destinations } = this;
+    return startDeliver(
+      { ...this.#deps(), http: this.http },
+      {
+        topics,
+        groups,
+        destinations,
+        delaysMs: this.#delaysMs,
+        windowMs,
+        maxBytes: 1_048_576,
+        commonMaxBytes: 0,
+        drainLimitMs: 10_000,
+      },
+    );
+  }
+
+  startDelay() {
+    return startDelay(
+      { ...this.#deps(), onFatal: (error) => this.failures.push(error) },
+      {
+        topics,
+        groups,
+        tiers: [...new Set(this.#delaysMs)].map(tierName),
+        maxBytes: 1_048_576,
+        drainLimitMs: 10_000,
+      },
+    );
+  }
+
+  /** Puts a track call on a destination's topic, as route would. */
+  append(given: Partial<Delivery> = {}, record: Partial<IncomingRecord> = {}): IncomingRecord {
+    const delivery = deliveryOf({ receivedAtMs: this.clock.nowMs(), ...given });
+    const key = record.key === undefined ? Buffer.from("u") : record.key;
+    const value = Buffer.from(
+      `{"type":"track","event":"e","userId":"u","messageId":"${delivery.messageId}"}`,
+    );
+    return this.cluster.append({
+      topic: topics.deliveries(delivery.destination),
+      key,
+      value: record.value === undefined ? value : record.value,
+      headers: record.headers ?? deliveryHeaders(delivery),
+    });
+  }
+
+  deadLetters(): readonly Readonly<Record<string, string | null>>[] {
+    return this.cluster.records(topics.deadLetters).map((record) => headerTexts(record));
+  }
+
+  /** Moves on until nothing is left to do, at most so long. */
+  async settle(limitMs: number): Promise<void> {
+    await this.clock.advance(limitMs);
+  }
+
+  attempts(): readonly Record<string, unknown>[] {
+    return this.lines.filter(({ msg }) => msg === "delivery.attempted");
+  }
+}

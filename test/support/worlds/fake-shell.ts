@@ -1,0 +1,41 @@
+/** A command's surroundings without a process: what it reads, and what it wrote. */
+
+import { Readable } from "node:stream";
+
+import picocolors from "picocolors";
+
+import type { Shell } from "../../../src/cli/shell.ts";
+import { visibleText } from "../../../src/domain/visible.ts";
+
+export interface FakeShell extends Shell {
+  readonly output: () => string;
+  readonly errors: () => string;
+}
+
+export function fakeShell(
+  input: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): FakeShell {
+  let output = "";
+  let errors = "";
+  const colors = picocolors.createColors(false);
+  return {
+    env,
+    stdin: Readable.from(input.map((chunk) => Buffer.from(chunk))),
+    out: (text) => {
+      output += visibleText(text);
+    },
+    raw: (text) => {
+      output += text;
+    },
+    err: (text) => {
+      errors += visibleText(text);
+    },
+    onlyPrints: () => undefined,
+    colors,
+    errColors: colors,
+    errIsTerminal: false,
+    output: () => output,
+    errors: () => errors,
+  };
+}

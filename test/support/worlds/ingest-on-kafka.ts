@@ -1,0 +1,110 @@
+/** The ingest stage on the real Kafka, and a way to see what came out of it. */
+
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import { SERVER_TIMES } from "../../../src/ingest/server.ts";
+import { type IngestConfig, type RunningIngest, startIngest } from "../../../src/ingest/stage.ts";
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import type { Kafka } from "../../../src/kafka/port.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { aSource } from "../build/calls.ts";
+import { uniquePrefix } from "../build/prefix.ts";
+import { Taker } from "../contract/taker.ts";
+import { INGEST_LIMITS } from "./ingest-limits.ts";
+
+export const KEY = "web-key";
+
+export interface CallsTopic extends AsyncDisposable {
+  readonly brokers: string;
+  readonly prefix: string;
+  readonly topic: string;
+  readonly kafka: Kafka;
+  /** What has been read from the topic so far, as JSON, and a way to wait for more. */
+  readonly taker: Taker;
+  values(): readonly Record<string, unknown>[];
+}
+
+/** @param own brokers of a test alone; else those of SWITCHYARD_KAFKA_BROKERS. */
+export async function callsTopic(name: string, own?: readonly string[]): Promise<CallsTopic> {
+  const brokers = own?.join() ?? process.env.SWITCHYARD_KAFKA_BROKERS;
+  if (brokers === undefined) {
+    throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
+  }
+  const prefix = uniquePrefix(name);
+  const topic = `${prefix}calls`;
+  const kafka = createKafka(
+    {
+      brokers: brokers.split(","),
+      clientId: name,
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordMaxBytes: () => 1_048_576,
+    },
+    createLog("error"),
+  );
+  await kafka.admin.create([{ name: topic, partitions: 3, replicationFactor: 1, config: {} }]);
+  const taker = new Taker({ finishesAtOnce: true });
+  const consumer = kafka.consume({
+    groupId: `${prefix}test`,
+    topics: [topic],
+    partitionRecordsMax: 100_000,
+    maxBytes: 1e8,
+    whenFull: "hold",
+    drainLimitMs: 1_000,
+    onAssigned: taker.onAssigned,
+    onCrash: (error) => {
+      throw error;
+    },
+  });
+  await consumer.joined;
+  return {
+    brokers,
+    prefix,
+    topic,
+    kafka,
+    taker,
+    values: () => taker.taken.map(asJson),
+    [Symbol.asyncDispose]: async () => {
+      await consumer.stop();
+      await kafka.admin.deleteTopics([topic]);
+      await kafka.close();
+    },
+  };
+}
+
+export function asJson({ value }: IncomingRecord): Record<string, unknown> {
+  return JSON.parse(`${value}`) as Record<string, unknown>;
+}
+
+/** The stage in this process. */
+export async function ingestOn(
+  { kafka, topic }: CallsTopic,
+  more: Partial<IngestConfig> = {},
+): Promise<RunningIngest> {
+  const producer = kafka.producer();
+  const stage = await startIngest(
+    { producer, clock: systemClock, log: createLog("error"), metrics: createMetrics() },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      tls: null,
+      corsOrigins: [],
+      topic,
+      sources: [aSource("web", [], { writeKeys: [KEY] })],
+      ...INGEST_LIMITS,
+      handoverMs: 0,
+      drainLimitMs: 5_000,
+      times: SERVER_TIMES,
+      ...more,
+    },
+  );
+  return {
+    ...stage,
+    [Symbol.asyncDispose]: async () => {
+      await stage[Symbol.asyncDispose]();
+      await producer.close(1_000);
+    },
+  };
+}

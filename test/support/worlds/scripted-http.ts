@@ -1,0 +1,75 @@
+/** Endpoints that answer what a test says, after the time it says, on its clock. */
+
+import type { Cause, HttpPort, HttpResult } from "../../../src/deliver/attempt.ts";
+import type { ManualClock } from "../clock/manual-clock.ts";
+
+/** A status, or a cause why there was no response. */
+export type Answer =
+  | number
+  | Cause
+  | { readonly status: number; readonly retryAfter?: string; readonly afterMs?: number }
+  | { readonly cause: Cause; readonly afterMs: number };
+
+export interface Sent {
+  readonly destination: string;
+  readonly url: string;
+  readonly atMs: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export class ScriptedHttp implements HttpPort {
+  readonly sent: Sent[] = [];
+  /** Connections opened and not closed. */
+  openDestinations = 0;
+  underWay = 0;
+  underWayMax = 0;
+  readonly #sentTo = new Map<string, number>();
+  readonly #clock: ManualClock;
+  readonly #answer: (sent: Sent, earlier: number) => Answer;
+
+  /** @param answer called for each request, with how many the same URL had before. */
+  constructor(clock: ManualClock, answer: (sent: Sent, earlier: number) => Answer) {
+    this.#clock = clock;
+    this.#answer = answer;
+  }
+
+  open: HttpPort["open"] = ({ id }) => {
+    this.openDestinations += 1;
+    return {
+      send: ({ url }, { body, headers }, done) => {
+        const sent: Sent = {
+          destination: id,
+          url,
+          atMs: this.#clock.nowMs(),
+          body: body.toString(),
+          headers: Object.fromEntries(headers),
+        };
+        const earlier = this.#sentTo.get(url) ?? 0;
+        this.#sentTo.set(url, earlier + 1);
+        this.sent.push(sent);
+        this.underWay += 1;
+        this.underWayMax = Math.max(this.underWayMax, this.underWay);
+        const answer = this.#answer(sent, earlier);
+        const afterMs = typeof answer === "object" ? (answer.afterMs ?? 1) : 1;
+        this.#clock.schedule(afterMs, () => {
+          this.underWay -= 1;
+          done(resultOf(answer, afterMs));
+        });
+      },
+      close: () => {
+        this.openDestinations -= 1;
+        return Promise.resolve();
+      },
+    };
+  };
+}
+
+function resultOf(answer: Answer, durationMs: number): HttpResult {
+  if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
+  if (typeof answer === "object" && "cause" in answer) {
+    return { kind: "no-response", cause: answer.cause, durationMs };
+  }
+  const { status, retryAfter = null } = typeof answer === "number" ? { status: answer } : answer;
+  return { kind: "response", status, retryAfter, durationMs };
+}

@@ -1,0 +1,42 @@
+/**
+ * What a stage is given in tests, as in a process of its own: its sends and batches are counted.
+ */
+
+import type { Producer } from "../../../src/kafka/port.ts";
+import type { StageDeps } from "../../../src/stage/stage-deps.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import type { ClockDriver } from "../clock/clock-driver.ts";
+import type { ManualClock } from "../clock/manual-clock.ts";
+import { parsedLog } from "../log/parsed-log.ts";
+import type { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
+import { countingSends } from "./counting-sends.ts";
+import { countingTakes } from "./counting-takes.ts";
+
+/** Connects to the cluster; `closing` closes the producer, and killing `kafka` ends the rest. */
+export function stageProcess(cluster: MemoryCluster, clock: ManualClock) {
+  const kafka = cluster.connect();
+  const counts = { sends: 0, takes: 0 };
+  const failures: Error[] = [];
+  const metrics = createMetrics();
+  const producer = countingSends(kafka.producer(), counts);
+  const { log, lines } = parsedLog();
+  const deps: StageDeps = {
+    kafka: countingTakes(kafka, counts),
+    producer,
+    clock,
+    log,
+    metrics,
+    onFatal: (error) => failures.push(error),
+  };
+  return { kafka, counts, lines, failures, metrics, producer, deps };
+}
+
+/** A stop as the program does it: the stage, then the producer it was given. */
+export async function closing(
+  stage: AsyncDisposable,
+  producer: Producer,
+  { during }: Pick<ClockDriver, "during">,
+): Promise<void> {
+  await during(Promise.resolve(stage[Symbol.asyncDispose]()));
+  await during(producer.close(1_000));
+}

@@ -1,0 +1,25 @@
+// Where an audience's settings come from.
+
+import { expect, test } from "vitest";
+
+import { settingsOf } from "../../../src/audience/audience-settings.ts";
+import type { SourceId } from "../../../src/domain/ids.ts";
+
+test("what an audience's entry leaves out comes from the defaults, then from defaultSource", () => {
+  const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+  const web = "web" as SourceId;
+  const settings = settingsOf({
+    audiences: [{ id: "a", key: "k", ...nothing, heldShare: 0.1 }],
+    audienceDefaults: { ...nothing, integrations: { All: false }, heldShare: 0.5 },
+    defaultSource: web,
+  });
+  expect(settings("a")).toEqual({
+    source: web,
+    key: "k",
+    integrations: { All: false },
+    heldShare: 0.1,
+    heldMinimum: 100,
+  });
+  expect(settings("b")).toMatchObject({ key: null, heldShare: 0.5 });
+  expect(settings(null)).toMatchObject({ source: web, integrations: { All: false } });
+});

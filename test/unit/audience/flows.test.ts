@@ -1,0 +1,211 @@
+// Ways of syncs through the stage on a Kafka in memory: what is refused, held, shared and moved.
+
+import { expect, test } from "vitest";
+
+import type { SourceId } from "../../../src/domain/ids.ts";
+import { AudienceWorld, topics } from "../../support/worlds/audience-world.ts";
+import { MemoryStores } from "../../support/worlds/memory-stores.ts";
+
+const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
+
+test("what breaks the protocol is a dead letter that says why, and the rest goes on", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.append("{");
+  world.append({ type: "members", audienceId: "a", syncId: "s", userIds: ["u1"] });
+  world.append({ type: "begin", audienceId: "a", audienceName: "A", syncId: "s" });
+  world.append({ type: "members", audienceId: "a", syncId: "s", userIds: ["u1", null] });
+  world.append({ type: "end", audienceId: "a", syncId: "other", count: 0 });
+  world.append({ type: "members", audienceId: "a", syncId: "s", userIds: ["u2"] });
+  await world.settle();
+  expect(world.deadLetters()).toEqual([
+    "0 undecodable: the value is not JSON, at character 1",
+    '1 invalid-sync: members of audience "a", of which no sync has begun',
+    "3 invalid-sync: userIds[1] is null, expected text or a number",
+    '4 invalid-sync: end of sync "other", which has no begin',
+  ]);
+  expect(world.told()).toEqual(["u2 a=true"]);
+  const text = await process.metrics.text();
+  expect(text).toContain('switchyard_dead_letters_total{stage="audience",reason="invalid-sync"} 3');
+  expect(text).toContain("switchyard_audience_members 1\n");
+  expect(text).toContain("switchyard_audience_syncs_open 1\n");
+  await process.close();
+});
+
+test("a key that another audience has is refused, whoever owns its partition; a configured one is not", async () => {
+  const world = new AudienceWorld({ partitions: 4 });
+  const process = await world.start();
+  world.append(
+    { type: "snapshot", audienceId: "a", audienceName: "VIP", syncId: "s", userIds: ["u1"] },
+    0,
+  );
+  await world.settle();
+  world.append(
+    { type: "snapshot", audienceId: "b", audienceName: "vip", syncId: "s", userIds: ["u2"] },
+    1,
+  );
+  world.append(
+    { type: "snapshot", audienceId: "a", audienceName: "VIP", syncId: "s", userIds: ["u3"] },
+    2,
+  );
+  await world.settle();
+  expect(world.told()).toEqual(["u1 vip=true"]);
+  const [key = "", partition = ""] = world.deadLetters();
+  expect([key, partition].sort().join()).toMatch(/its key "vip" is that of another audience/);
+  expect([key, partition].join()).toMatch(/partition 0 too/);
+  world.append({ type: "delete", audienceId: "a" }, 0);
+  await world.settle();
+  world.append(
+    { type: "snapshot", audienceId: "b", audienceName: "vip", syncId: "s2", userIds: ["u2"] },
+    1,
+  );
+  await world.settle();
+  expect(world.told(1)).toEqual(["u1 vip=false", "u2 vip=true"]);
+  await process.close();
+});
+
+test("without a source nothing is sent; settings decide source, key and integrations", async () => {
+  const source = "crm" as SourceId;
+  const integrations = { All: false, Webhooks: true };
+  const special = { id: "a", key: "special", heldShare: null, heldMinimum: null };
+  const world = new AudienceWorld({
+    defaultSource: null,
+    audiences: [{ ...special, source, integrations }],
+  });
+  const process = await world.start();
+  world.sync("b", "s1", users(1));
+  world.append({ type: "trait", userId: "u1", traitName: "Plan", value: 1 });
+  world.sync("a", "s1", users(1));
+  await world.settle();
+  expect(world.told()).toEqual(["u1 special=true"]);
+  expect(world.calls()[0]).toMatchObject({ integrations: { All: false, Webhooks: true } });
+  const [call] = world.cluster.records(topics.calls);
+  expect(call?.headers).toEqual([["source-id", Buffer.from("crm")]]);
+  expect(world.deadLetters()).toHaveLength(4);
+  expect(world.deadLetters()[0]).toContain("the calls would have no source");
+  await process.close();
+});
+
+test("a held sync removes nobody until it is released, and only those judged then", async () => {
+  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 2 } });
+  const process = await world.start();
+  world.sync("a", "s1", users(1, 2, 3, 4));
+  world.sync("a", "s2", users(5));
+  await world.settle();
+  expect(world.told(4)).toEqual(["u5 a=true"]);
+  expect(await world.committed()).toEqual([7]);
+  const ended = process.lines.filter(({ msg }) => msg === "audience.sync.ended");
+  expect(ended.map(({ outcome, level }) => [outcome, level])).toEqual([
+    ["complete", 30],
+    ["held", 40],
+  ]);
+  expect(await process.metrics.text()).toContain("switchyard_audience_syncs_held 1\n");
+  // It is still held after another process has built its state anew.
+  process.kill();
+  const other = await world.start();
+  world.append({ type: "begin", audienceId: "a", audienceName: "a", syncId: "s3" });
+  world.append({ type: "members", audienceId: "a", syncId: "s3", userIds: ["u2"] });
+  world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
+  await world.settle();
+  expect(world.told(5)).toEqual([]);
+  world.append({ type: "release", audienceId: "a", syncId: "s2" });
+  await world.settle();
+  expect(world.told(5)).toEqual(["u1 a=false", "u3 a=false", "u4 a=false"]);
+  await other.close();
+});
+
+test("a sync without its end is abandoned after a day, also when no record comes", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.sync("a", "s1", users(1, 2));
+  world.append({ type: "begin", audienceId: "a", audienceName: "a", syncId: "s2" });
+  world.append({ type: "members", audienceId: "a", syncId: "s2", userIds: ["u3"] });
+  await world.settle();
+  expect(await world.committed()).toEqual([3]);
+  await world.clock.advance(86_400_000 + 120_000);
+  await world.until(() => process.lines.some(({ outcome }) => outcome === "abandoned"));
+  await world.clock.advance(10_000);
+  expect(await world.committed()).toEqual([5]);
+  world.append({ type: "end", audienceId: "a", syncId: "s2", count: 1 });
+  await world.settle();
+  expect(world.told(2)).toEqual(["u3 a=true"]);
+  await process.close();
+});
+
+test("two processes share the partitions, and one goes on with what the other leaves", async () => {
+  const world = new AudienceWorld({ partitions: 4 });
+  const one = await world.start();
+  const other = await world.start(new MemoryStores());
+  const ids = ["a", "b", "c", "d", "e", "f"];
+  for (const id of ids) world.sync(id, "s1", users(1, 2, 3));
+  await world.settle();
+  expect(world.told()).toHaveLength(18);
+  await one.close();
+  for (const id of ids) world.sync(id, "s2", users(2, 3, 4));
+  await world.settle();
+  const all = world.told();
+  for (const id of ids) {
+    expect(all).toContain(`u4 ${id}=true`);
+    expect(all).toContain(`u1 ${id}=false`);
+  }
+  expect(all).toHaveLength(30);
+  await other.close();
+  expect([...one.failures, ...other.failures]).toEqual([]);
+});
+
+test("a process that may have been taken for dead writes nothing any more", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.sync("a", "s1", users(1));
+  await world.settle();
+  const written = () =>
+    [topics.calls, topics.audienceMembers, topics.audiences].map(
+      (topic) => world.cluster.records(topic).length,
+    );
+  const before = written();
+  world.takenForDead.add(process.kafka);
+  world.sync("a", "s2", users(2));
+  await world.clock.advance(10_000);
+  expect(written()).toEqual(before);
+  // It ends in good order, and whoever comes next does the work.
+  await process.close();
+  expect(process.failures).toEqual([]);
+  const next = await world.start();
+  await world.settle();
+  expect(world.told()).toEqual(["u1 a=true", "u2 a=true", "u1 a=false"]);
+  await next.close();
+});
+
+test("a store that another process has open is waited for", async () => {
+  const world = new AudienceWorld();
+  const stores = new MemoryStores();
+  const held = await stores.open(0);
+  const process = await world.start(stores);
+  world.sync("a", "s1", users(1));
+  await world.until(() => process.lines.some(({ msg }) => msg === "audience.store.in-use"));
+  expect(world.told()).toEqual([]);
+  await held.close();
+  await world.settle();
+  expect(world.told()).toEqual(["u1 a=true"]);
+  await process.close();
+});
+
+test("the last 1,000 sync ids are remembered, and of older ones no more than that is kept", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  for (let number = 0; number < 1_001; number += 1) {
+    const sync = { type: "snapshot", audienceId: "a", audienceName: "a", syncId: `s${number}` };
+    world.append({ ...sync, userIds: ["u1"] });
+  }
+  await world.settle();
+  const remembered = process.stores
+    .store(0)
+    .entries()
+    .filter(([key]) => key.startsWith("s"));
+  expect(remembered).toHaveLength(1_000);
+  const again = { type: "snapshot", audienceId: "a", audienceName: "a", syncId: "s1" };
+  world.append({ ...again, userIds: ["u2"] });
+  await world.settle();
+  expect(world.told()).toEqual(["u1 a=true"]);
+  await process.close();
+});

@@ -1,0 +1,27 @@
+// The audience stage on a Kafka in memory: what users are told, and what is left of it.
+
+import { expect, test } from "vitest";
+
+import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+
+test("a first sync tells everybody, a repeated one nobody, a changed one those who changed", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  world.sync("a1", "s1", ["u1", "u2", "u3", "u4"], "VIP Customers");
+  await world.settle();
+  expect(world.told()).toEqual([1, 2, 3, 4].map((user) => `u${user} vip_customers=true`));
+  world.sync("a1", "s2", ["u4", "u3", "u2", "u1"], "VIP Customers");
+  await world.settle();
+  expect(world.told()).toHaveLength(4);
+  world.sync("a1", "s3", ["u2", "u3", "u5"], "Renamed");
+  await world.settle();
+  expect(world.told(4)).toEqual([
+    "u5 vip_customers=true",
+    "u1 vip_customers=false",
+    "u4 vip_customers=false",
+  ]);
+  expect(await world.committed()).toEqual([11]);
+  await process.close();
+  expect(process.failures).toEqual([]);
+  expect(world.deadLetters()).toEqual([]);
+});

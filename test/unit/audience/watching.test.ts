@@ -1,0 +1,100 @@
+// What metrics and logs say of syncs and stores, and nothing of users.
+
+import { expect, test } from "vitest";
+
+import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+import { MemoryStores } from "../../support/worlds/memory-stores.ts";
+
+const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
+
+test("syncs are counted by how they ended, with their duration, and users by what they were told", async () => {
+  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 1 } });
+  const process = await world.start();
+  const sync = { audienceId: "a", audienceName: "VIP" };
+  world.sync("a", "s1", users(1, 2, 3, 4), "VIP");
+  world.append({ type: "begin", ...sync, syncId: "s2" });
+  world.append({ type: "members", ...sync, syncId: "s2", userIds: users(5) });
+  world.append({ type: "begin", ...sync, syncId: "s3" });
+  world.append({ type: "end", ...sync, syncId: "s3", count: 9 });
+  world.sync("a", "s4", users(1), "VIP");
+  world.append({ type: "release", audienceId: "a", syncId: "s4" });
+  world.append({ type: "trait", userId: "u1", traitName: "Plan", value: "pro" });
+  world.append({ type: "delete", audienceId: "a" });
+  await world.settle();
+
+  const lines = process.lines.filter(({ msg }) => `${msg}`.startsWith("audience.sync."));
+  expect(lines.map(({ msg, sync: id, outcome, left }) => [msg, id, outcome, left])).toEqual([
+    ["audience.sync.started", "s1", undefined, undefined],
+    ["audience.sync.ended", "s1", "complete", 0],
+    ["audience.sync.started", "s2", undefined, undefined],
+    ["audience.sync.ended", "s2", "abandoned", 0],
+    ["audience.sync.started", "s3", undefined, undefined],
+    ["audience.sync.ended", "s3", "wrong-count", 0],
+    ["audience.sync.started", "s4", undefined, undefined],
+    ["audience.sync.ended", "s4", "held", 0],
+    ["audience.sync.ended", "s4", "released", 4],
+    ["audience.sync.ended", "s4", "deleted", 1],
+  ]);
+  expect(lines[1]).toMatchObject({ audience: "a", key: "vip", members: 4, arrived: 4 });
+  expect(lines[1]?.durationMs).toBeTypeOf("number");
+
+  const text = await process.metrics.text();
+  for (const [outcome, count] of Object.entries({
+    started: 4,
+    complete: 1,
+    held: 1,
+    released: 1,
+  })) {
+    expect(text).toContain(`switchyard_audience_syncs_total{outcome="${outcome}"} ${count}\n`);
+  }
+  for (const outcome of ["abandoned", "wrong-count", "deleted"]) {
+    expect(text).toContain(`switchyard_audience_syncs_total{outcome="${outcome}"} 1\n`);
+    expect(text).toContain(
+      `switchyard_audience_sync_duration_seconds_count{outcome="${outcome}"} 1\n`,
+    );
+  }
+  expect(text).toContain('switchyard_audience_changes_total{change="entered"} 5\n');
+  expect(text).toContain('switchyard_audience_changes_total{change="left"} 5\n');
+  expect(text).toContain('switchyard_audience_changes_total{change="trait"} 1\n');
+  expect(text).toContain("switchyard_audience_members 0\n");
+  const said = `${JSON.stringify(process.lines)}${text}`;
+  expect(users(1, 2, 3, 4, 5).filter((user) => said.includes(`"${user}"`))).toEqual([]);
+  await process.close();
+});
+
+test("a rebuild says how far it is", async () => {
+  const world = new AudienceWorld({ readMs: 6_000 });
+  const before = await world.start();
+  world.sync("a", "s1", users(1, 2));
+  await world.settle();
+  await before.close();
+  const after = await world.start(new MemoryStores());
+  await world.until(() => after.lines.some(({ found }) => found !== undefined));
+  world.sync("a", "s2", users(2));
+  await world.settle();
+  const progress = after.lines.filter(({ msg }) => msg === "audience.store.reading");
+  expect(progress[0]).toMatchObject({ partition: 0, level: 30 });
+  expect(progress.at(-1)?.offset).toBe(progress.at(-1)?.end);
+  expect(after.lines.find(({ found }) => found !== undefined)?.found).toBe("missing");
+  expect(await after.metrics.text()).toContain(
+    'switchyard_audience_stores_opened_total{found="missing"} 1\n',
+  );
+  await after.close();
+});
+
+test("a store that knows more than the changelog is thrown away", async () => {
+  const stores = new MemoryStores();
+  const other = new AudienceWorld();
+  const before = await other.start(stores);
+  for (const sync of ["s1", "s2", "s3"]) other.sync("a", sync, users(1, 2, 3, Number(sync[1]) + 3));
+  await other.settle();
+  await before.close();
+  const world = new AudienceWorld();
+  const process = await world.start(stores);
+  world.sync("a", "s1", users(1, 9));
+  await world.settle();
+  expect(world.told()).toEqual(["u1 a=true", "u9 a=true"]);
+  const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuild");
+  expect(rebuilt).toMatchObject({ found: "ahead", level: 40 });
+  await process.close();
+});

@@ -1,0 +1,299 @@
+// The laws of the chaos run: each must be able to fail, or a run proves nothing.
+
+import { describe, expect, test } from "vitest";
+
+import type { EndpointKey } from "../../../src/domain/ids.ts";
+import type { ChaosEntry, ChaosRequest, Written } from "../../chaos/journal.ts";
+import { outOfOrder, violations } from "../../chaos/laws.ts";
+import { tooMany } from "../../chaos/repetitions.ts";
+import type { Exposure } from "../../chaos/violation.ts";
+import type { Recipient } from "../../support/worlds/ledger.ts";
+
+const T = 1_770_000_000_000;
+const KEY = "a" as EndpointKey;
+const OTHER = "b" as EndpointKey;
+const POLICY = { delaysMs: [1_000, 2_000], windowMs: 10_000 };
+const ONE: Recipient = { id: "hook", deliver: "any", endpoints: [KEY] };
+const EVERY: Recipient = { id: "hook", deliver: "every", endpoints: [KEY, OTHER] };
+
+function request(atMs: number, more: Partial<ChaosRequest> = {}): ChaosRequest {
+  const made = { endpoint: KEY, path: "/hook", attempt: 1, status: 200, retryAfterMs: 0 };
+  return { ...made, atMs: T + atMs, endAtMs: T + atMs + 10, ...more };
+}
+
+function written(where: Written["where"], atMs: number, more: Partial<Written> = {}): Written {
+  const made = { place: "topic/0/0", attempt: 0, parked: 0, endpoint: null, dueAtMs: null };
+  return { ...made, where, atMs: T + atMs, reason: null, ...more };
+}
+
+function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
+  const deadLetters = records
+    .filter(({ where }) => where === "dead-letter")
+    .map(({ endpoint, reason, atMs }) => ({
+      endpoint,
+      reason: reason as "expired" | "rejected",
+      atMs,
+    }));
+  const beganAtMs = records.filter(({ where }) => where === "delay").map(({ atMs }) => atMs);
+  const all = [written("delivery", -5), ...records];
+  const writtenAtMs = all.map(({ atMs }) => atMs);
+  return {
+    messageId: "m",
+    destination: "hook",
+    requests,
+    deadLetters,
+    writtenAtMs,
+    beganAtMs,
+    written: all,
+  };
+}
+
+function broken(
+  made: ChaosEntry,
+  exposures: readonly Exposure[] = [],
+  recipient: Recipient = ONE,
+): string[] {
+  return violations(made, recipient, POLICY, exposures).map(({ law }) => law);
+}
+
+const FAILED = { status: 503 } as const;
+const KILL: Exposure = { kind: "kill", fromMs: T - 1_000, toMs: T + 500 };
+
+test("what Retry-After asked of one copy of a delivery, the other was not told", () => {
+  const made = entry([
+    request(0, FAILED),
+    request(1_100, { attempt: 2 }),
+    request(1_200, { ...FAILED, retryAfterMs: 5_000 }),
+    request(2_400, { attempt: 2 }),
+  ]);
+  expect(broken(made, [KILL])).toEqual([]);
+});
+
+describe("a delivery that went as it should breaks no law", () => {
+  test.each<[string, ChaosEntry, Recipient]>([
+    ["accepted at once", entry([request(0)]), ONE],
+    ["accepted after its delay", entry([request(0, FAILED), request(1_010, { attempt: 2 })]), ONE],
+    [
+      "rejected",
+      entry(
+        [request(0, { status: 400 })],
+        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
+      ),
+      ONE,
+    ],
+    [
+      "each endpoint for itself",
+      entry([
+        request(0),
+        request(0, { endpoint: OTHER, path: "/other", ...FAILED }),
+        request(1_010, { endpoint: OTHER, path: "/other", attempt: 2 }),
+      ]),
+      EVERY,
+    ],
+  ])("%s", (_name, made, recipient) => {
+    expect(broken(made, [], recipient)).toEqual([]);
+  });
+});
+
+describe("what breaks a law is found", () => {
+  test.each<[string, string, ChaosEntry]>([
+    ["lost", "never requested", entry([])],
+    ["lost", "failed and forgotten", entry([request(0, FAILED)])],
+    ["early", "before its delay", entry([request(0, FAILED), request(900, { attempt: 2 })])],
+    [
+      "early",
+      "back before it was due",
+      entry([request(0)], [written("delivery", 900, { parked: 1, dueAtMs: T + 1_000 })]),
+    ],
+    [
+      "early",
+      "before Retry-After",
+      entry([request(0, { ...FAILED, retryAfterMs: 2_000 }), request(1_500, { attempt: 2 })]),
+    ],
+    ["late", "after the window", entry([request(0, FAILED), request(13_000, { attempt: 2 })])],
+    [
+      "given up",
+      "expired early",
+      entry(
+        [request(0, FAILED)],
+        [written("dead-letter", 3_000, { reason: "expired", attempt: 1 })],
+      ),
+    ],
+    [
+      "given up",
+      "called rejected",
+      entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected", attempt: 1 })]),
+    ],
+    ["repeated", "the same attempt", entry([request(0), request(5_000)])],
+    [
+      "repeated",
+      "after an acceptance",
+      entry([request(0, { status: 204 }), request(1_500, { attempt: 2 })]),
+    ],
+    [
+      "repeated",
+      "a record written twice",
+      entry([request(0)], [written("delivery", 3_000), written("delivery", 4_000)]),
+    ],
+    [
+      "repeated",
+      "attempted and then given up as if it had not been",
+      entry(
+        [request(0, FAILED), request(1_010, { attempt: 2 })],
+        [written("dead-letter", 12_000, { reason: "expired", attempt: 1 })],
+      ),
+    ],
+    [
+      "repeated",
+      "parked and then given up as if it had not been",
+      entry(
+        [request(0, FAILED)],
+        [
+          written("delay", 20, { parked: 1, attempt: 1 }),
+          written("dead-letter", 12_000, { reason: "expired", attempt: 1 }),
+        ],
+      ),
+    ],
+    [
+      "repeated",
+      "given up and then attempted",
+      entry(
+        [request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })],
+        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
+      ),
+    ],
+  ])("%s: %s", (law, _name, made) => {
+    expect(broken(made)).toEqual([law]);
+  });
+});
+
+test("a first attempt is late when the window has ended that began with a parking", () => {
+  const parked = written("delay", 20, { parked: 1, endpoint: KEY });
+  expect(broken(entry([request(12_000)], [parked]))).toEqual([]);
+  expect(broken(entry([request(12_100)], [parked]))).toEqual(["late"]);
+  // Done twice, it may be the other half's, which was never parked.
+  expect(broken(entry([request(12_100)], [parked, parked]), [KILL])).toEqual([]);
+});
+
+test("a first attempt that a fault has repeated at another endpoint has a window of its own", () => {
+  const again = entry([request(0, { path: "/other" }), request(20_000)]);
+  expect(broken(again, [KILL])).toEqual([]);
+});
+
+test("with every, one endpoint's acceptance is not the other's", () => {
+  expect(broken(entry([request(0)]), [], EVERY)).toEqual(["lost"]);
+});
+
+test("a fault explains the repetition of what was done shortly before it, and what follows", () => {
+  const repeated = entry([request(0), request(5_000), request(60_000)]);
+  expect(broken(repeated, [KILL])).toEqual([]);
+  const later = { ...KILL, fromMs: T + 100, toMs: T + 20_000 };
+  expect(broken(entry([request(0), request(5_000)]), [later])).toEqual(["repeated"]);
+});
+
+test("a fault explains what two halves of a delivery do much later, but not what began after it", () => {
+  const begun = written("delay", 20, { parked: 1 });
+  const letter = written("dead-letter", 9_000, { reason: "expired", parked: 1, attempt: 0 });
+  const split = entry([request(8_000)], [begun, letter]);
+  expect(broken(split, [KILL])).not.toContain("repeated");
+  const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
+  expect(broken(split, [before])).toContain("repeated");
+});
+
+test("of repetitions in the same millisecond the one that goes back furthest is the cause", () => {
+  const letter = { reason: "expired", attempt: 1 };
+  const twice = entry(
+    [request(0, FAILED)],
+    [
+      written("delay", 20, { parked: 1, attempt: 1 }),
+      written("dead-letter", 12_000, letter),
+      written("dead-letter", 12_000, { ...letter, parked: 1 }),
+    ],
+  );
+  expect(broken(twice, [KILL])).toEqual([]);
+});
+
+describe("how much a fault may repeat", () => {
+  const attempts = (times: number) =>
+    entry(Array.from({ length: times }, (_, index) => request(1_000 * index)));
+
+  test("a step comes again as often as two stages may do it again, for each fault", () => {
+    expect(broken(attempts(4), [KILL])).toEqual([]);
+    expect(broken(attempts(5), [KILL])).toEqual(["repeated"]);
+    expect(broken(attempts(5), [KILL, { ...KILL, toMs: T + 1_500 }])).toEqual([]);
+    // A fault that comes after all of it, or was over before, explains none of it.
+    const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
+    const after = { ...KILL, fromMs: T + 60_000, toMs: T + 61_000 };
+    expect(broken(attempts(5), [before, KILL, after])).toEqual(["repeated"]);
+  });
+
+  /** Of which the first attempt is made again; all of it so much later. */
+  const repeated = (
+    place: string,
+    laterMs = 0,
+    records: Written[] = [],
+  ): [ChaosEntry, Recipient] => {
+    const made = entry([request(laterMs), request(laterMs + 5_000)], records);
+    const moved = made.written.map((each) => ({ ...each, place, atMs: each.atMs + laterMs }));
+    return [{ ...made, written: moved }, ONE];
+  };
+  const inPartition = (partition: number, count: number, laterMs = 0) =>
+    Array.from({ length: count }, (_, offset) => repeated(`d/${partition}/${offset}`, laterMs));
+
+  test("a program has at most 256 records of a partition in hand", () => {
+    expect(tooMany([...inPartition(0, 256), ...inPartition(1, 256)], [KILL])).toEqual([]);
+    const [violation, ...more] = tooMany([...inPartition(0, 257), ...inPartition(1, 9)], [KILL]);
+    expect(violation).toMatchObject({ law: "repeated", says: expect.stringContaining("257 ") });
+    expect(more).toEqual([]);
+  });
+
+  test("each fault may take so many, and of two that may have been it neither is accused", () => {
+    const freeze = { kind: "freeze", fromMs: T + 80_000, toMs: T + 90_000 };
+    const all = [...inPartition(0, 256), ...inPartition(0, 256, 85_000)];
+    expect(tooMany(all, [KILL, freeze])).toEqual([]);
+    expect(tooMany(inPartition(0, 300), [KILL, { ...KILL, kind: "cut" }])).toEqual([]);
+  });
+
+  test("what route has written twice is attempted twice, and does not count", () => {
+    const twice = Array.from({ length: 300 }, (_, offset) =>
+      repeated(`d/0/${offset}`, 0, [written("delivery", 100)]),
+    );
+    expect(tooMany(twice, [KILL])).toEqual([]);
+  });
+});
+
+test("calls of one user are compared in the order in which they were sent", () => {
+  const first = entry([request(100)]);
+  const second = entry([request(105)]);
+  const third = entry([request(200)]);
+  const found = outOfOrder([
+    ["u", first],
+    ["v", second],
+    ["u", third],
+  ]);
+  expect(found).toEqual([]);
+  const swapped = outOfOrder([
+    ["u", first],
+    ["u", second],
+  ]);
+  expect(swapped.map(({ violation }) => violation.law)).toEqual(["order"]);
+});
+
+test("a call that was posted twice at once is over when one of its requests is", () => {
+  const twice = entry([request(100, { endAtMs: T + 200 }), request(102)]);
+  const follows = (atMs: number) =>
+    outOfOrder([
+      ["u", twice],
+      ["u", entry([request(atMs)])],
+    ]);
+  expect(follows(112)).toEqual([]);
+  expect(follows(111)).toHaveLength(1);
+});
+
+test("parked: nothing that was never attempted, unless it is the share of one endpoint", () => {
+  const delay = (more: Partial<Written>) => written("delay", 5, { parked: 1, dueAtMs: T, ...more });
+  expect(broken(entry([request(0)], [delay({})]))).toContain("parked");
+  expect(broken(entry([request(0)], [delay({ attempt: 1 })]))).not.toContain("parked");
+  expect(broken(entry([request(0)], [delay({ endpoint: KEY })]))).not.toContain("parked");
+  expect(broken(entry([request(0)], [delay({ parked: 0 })]))).not.toContain("parked");
+});

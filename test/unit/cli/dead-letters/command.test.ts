@@ -1,0 +1,220 @@
+// `switchyard dead-letters` on a Kafka in memory: what people see, and the exit status.
+
+import { expect, test } from "vitest";
+
+import { listLetters } from "../../../../src/cli/dead-letters/list.ts";
+import { type ReplayOptions, replayLetters } from "../../../../src/cli/dead-letters/replay.ts";
+import { runProgram } from "../../../../src/cli/program.ts";
+import { EVERY_LETTER, type LetterFilter } from "../../../../src/dead-letter/filter.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+import { letterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
+
+const AT_MS = Date.UTC(2026, 2, 1, 9, 30, 15);
+const never = new AbortController().signal;
+
+async function list(
+  world: ReplayWorld,
+  given: { limit?: number; json?: boolean; filter?: Partial<LetterFilter> } = {},
+) {
+  const shell = fakeShell();
+  const { limit = null, json = false, filter } = given;
+  const options = {
+    filter: { ...EVERY_LETTER, ...filter },
+    limit,
+    json,
+    topics,
+    destinations: world.destinations,
+    signal: never,
+  };
+  const status = await world.finish(listLetters(world.cluster.connect(), options, shell));
+  return { status, lines: shell.output().split("\n"), err: shell.errors() };
+}
+
+async function replay(world: ReplayWorld, given: Partial<ReplayOptions> = {}) {
+  const shell = fakeShell();
+  const options: ReplayOptions = {
+    chosen: { kind: "new", plan: { filter: EVERY_LETTER, limit: null, perSecond: null } },
+    dryRun: false,
+    topics,
+    destinations: world.destinations,
+    signal: never,
+    resumeArguments: " --config a.yaml",
+    ...given,
+  };
+  const status = await world.finish(replayLetters(world.cluster.connect(), options, shell));
+  return { status, out: shell.output(), err: shell.errors() };
+}
+
+async function mixed(): Promise<ReplayWorld> {
+  const world = new ReplayWorld();
+  await world.fill(2, () => ({ failedAtMs: AT_MS, error: "every endpoint rejected it" }));
+  await world.clock.advance(1);
+  const gone = "gone" as DestinationId;
+  world.cluster.append(letterRecord({ destination: gone }, { failedAtMs: AT_MS + 1_000 }));
+  await world.clock.advance(1);
+  world.cluster.append(
+    letterRecord(
+      {},
+      {
+        stage: "route",
+        reason: "unknown-source",
+        topic: topics.calls,
+        headers: [],
+        error: "no source\u001b[31m",
+        failedAtMs: AT_MS + 2_000,
+      },
+    ),
+  );
+  return world;
+}
+
+test("list prints a table that lines up, the counts, and what a replay would do", async () => {
+  const { status, lines } = await list(await mixed());
+  expect(status).toBe(0);
+  expect(lines).toEqual([
+    "TIME (UTC)           STAGE    REASON          DESTINATION  MESSAGE ID  FROM                    ERROR",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7   every endpoint rejected it",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7   every endpoint rejected it",
+    "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.gone/1/7  every endpoint rejected it",
+    // What comes from outside does not steer the terminal.
+    "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7            no source\\u001b[31m",
+    "",
+    "DESTINATION  REASON          COUNT  REPLAY",
+    "crm          rejected        2      sw.deliveries.crm",
+    "gone         rejected        1      no: the destination gone is not configured",
+    "-            unknown-source  1      sw.calls",
+    "",
+    "4 dead letters match.",
+    "",
+  ]);
+});
+
+test("list shows the newest where there are more, counts all, and filters", async () => {
+  const world = new ReplayWorld();
+  await world.fill(120, () => ({ failedAtMs: AT_MS }));
+  const all = await list(world);
+  expect(all.lines.at(-2)).toBe("120 dead letters match; the newest 50 are shown (--limit).");
+  expect(all.lines.filter((line) => line.startsWith("2026"))).toHaveLength(50);
+  const two = await list(world, { limit: 2 });
+  expect(two.lines.slice(1, 3).map((line) => /m-\d+/.exec(line)?.[0])).toEqual(["m-118", "m-119"]);
+  const one = await list(world, { filter: { messageIds: ["m-7"] } });
+  expect(one.lines.at(-2)).toBe("1 dead letter matches.");
+  const none = await list(world, { filter: { reasons: ["expired"] } });
+  expect(none.lines).toEqual(["No dead letters match.", ""]);
+});
+
+test("list --json prints one object a line with all that is known", async () => {
+  const world = await mixed();
+  const { lines } = await list(world, { json: true });
+  const letters = lines.filter((line) => line !== "").map((line) => JSON.parse(line) as unknown);
+  expect(letters).toHaveLength(4);
+  expect(letters[0]).toEqual({
+    failedAt: "2026-03-01T09:30:15.000Z",
+    stage: "deliver",
+    reason: "rejected",
+    error: "every endpoint rejected it",
+    destination: "crm",
+    endpoint: null,
+    messageId: "m-0",
+    from: { topic: "sw.deliveries.crm", partition: 1, offset: 7 },
+    letter: { topic: topics.deadLetters, partition: 1, offset: 0 },
+    bytes: 16,
+  });
+  expect((await list(world, { json: true, limit: 1 })).lines).toHaveLength(2);
+});
+
+test("replay --dry-run counts and sends nothing", async () => {
+  const world = await mixed();
+  const { status, out, err } = await replay(world, { dryRun: true });
+  expect(status).toBe(0);
+  expect(out).toContain("4 dead letters to replay; 1 cannot be replayed.");
+  expect(out).toContain("routed again");
+  expect(out).toContain("Nothing was sent (--dry-run).");
+  expect(err).toBe("");
+  expect(world.delivered()).toEqual([]);
+});
+
+test("replay sends, and says what it did not send and why", async () => {
+  const world = await mixed();
+  const { status, out, err } = await replay(world);
+  expect(status).toBe(1);
+  expect(world.delivered()).toEqual(["m-0", "m-1"]);
+  expect(world.cluster.records(topics.calls)).toHaveLength(1);
+  expect(out).toContain("3 of 4 replayed, 1 refused.");
+  expect(err).toContain("1 not replayed: the destination gone is not configured");
+});
+
+test("an interrupted replay says how to go on, and that goes on", async () => {
+  const world = new ReplayWorld();
+  await world.fill(600);
+  const stop = new AbortController();
+  const shell = fakeShell();
+  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+  const common = { dryRun: false, topics, destinations: world.destinations };
+  const running = replayLetters(
+    world.cluster.connect(),
+    {
+      ...common,
+      chosen: { kind: "new", plan },
+      signal: stop.signal,
+      resumeArguments: " --config a.yaml",
+    },
+    shell,
+  );
+  // The first batch is being written.
+  await world.clock.advanceUntil(() => world.delivered().length > 0, 60_000);
+  stop.abort();
+  expect(await world.finish(running)).toBe(1);
+  const hint = /Go on with: switchyard dead-letters replay --resume (\S+) --config a.yaml\n/;
+  const name = hint.exec(shell.errors())?.[1];
+  if (name === undefined) throw new Error(shell.errors());
+  expect(shell.output()).toContain("500 of 600 replayed.");
+
+  const left = await replay(world, {
+    chosen: { kind: "resume", name, perSecond: null },
+    dryRun: true,
+  });
+  expect(left.out).toContain("100 dead letters to replay.");
+  const resumed = await replay(world, { chosen: { kind: "resume", name, perSecond: null } });
+  expect(resumed).toMatchObject({
+    status: 0,
+    out: expect.stringContaining("100 of 100 replayed."),
+  });
+  expect(world.delivered()).toHaveLength(600);
+  const again = await replay(world, { chosen: { kind: "resume", name, perSecond: null } });
+  expect(again).toMatchObject({ status: 2, err: expect.stringContaining("There is no replay") });
+});
+
+test("what is missing is said before anything is sent", async () => {
+  const world = await mixed();
+  const admin = world.cluster.connect().admin;
+  await world.finish(admin.deleteTopics([topics.calls]));
+  await expect(replay(world)).rejects.toThrow("the topic sw.calls does not exist");
+  expect(world.delivered()).toEqual([]);
+  await world.finish(admin.deleteTopics([topics.deadLetters]));
+  await expect(list(world)).rejects.toThrow("the topic sw.dead-letters does not exist");
+});
+
+test("more filters than a replay can keep are refused", async () => {
+  const messageIds = Array.from({ length: 40 }, (_, number) => `${number}`.padEnd(100, "x"));
+  const plan = { filter: { ...EVERY_LETTER, messageIds }, limit: null, perSecond: null };
+  const { status, err } = await replay(new ReplayWorld(), { chosen: { kind: "new", plan } });
+  expect(status).toBe(2);
+  expect(err).toContain("Give fewer --message-id");
+});
+
+test.each([
+  [["list", "--since", "yesterday"], "is no time. Expected a time such as"],
+  [["list", "--reason", "unlucky"], "is no reason. Reasons: undecodable, "],
+  [["list", "--limit", "0"], "whole number from 1 to 999999999999"],
+  [["replay", "--per-second", "many"], "whole number from 1 to 1000000"],
+  [["replay", "--per-second", "1000001"], "whole number from 1 to 1000000"],
+  [["replay", "--resume", "a b"], "no name of a replay"],
+  [["replay", "--resume", "replay-1", "--since", "2h"], "give none of --destination"],
+  [["replay"], "No configuration."],
+])("dead-letters %j is wrong usage", async (args, text) => {
+  const shell = fakeShell();
+  expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);
+  expect(shell.errors()).toContain(text);
+});

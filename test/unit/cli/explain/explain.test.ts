@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import picocolors from "picocolors";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { explainCommand } from "../../../../src/cli/explain/command.ts";
+import type { ExitStatus, Shell } from "../../../../src/cli/shell.ts";
+import { signature } from "../../../../src/deliver/sign.ts";
+
+const CONFIG = `
+kafka: { brokers: ["127.0.0.1:1"] }
+sources:
+  - { id: web, writeKey: k-web, destinations: [hook, mail, off, warehouse] }
+  - { id: ios, writeKey: k-ios, destinations: [mail] }
+defaultSource: web
+destinations:
+  - id: hook
+    type: webhook
+    sharedSecret: abc123
+    endpoints:
+      - { url: "https://crm.example.com/a", headers: { X-Team: crm } }
+      - { url: "https://crm.example.com/b" }
+  - id: mail
+    type: webhook
+    name: Mail
+    historical: false
+    endpoints: [{ url: "https://mail.example.com/in" }]
+  - { id: off, type: topic, name: "Off", enabled: false }
+  - { id: warehouse, type: topic, name: Warehouse }
+`;
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "switchyard-explain-"));
+  writeFileSync(join(folder, "switchyard.yaml"), CONFIG);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Runs the command on standard input unless `args` name a file. */
+async function explain(lines: string, args: readonly string[] = []) {
+  const printed = { out: "", err: "" };
+  let status: ExitStatus = 0;
+  const colors = picocolors.createColors(false);
+  const shell: Shell = {
+    env: { SWITCHYARD_CONFIG: join(folder, "switchyard.yaml") },
+    stdin: Readable.from([Buffer.from(lines)]),
+    out: (text) => {
+      printed.out += text;
+    },
+    raw: () => undefined,
+    err: (text) => {
+      printed.err += text;
+    },
+    colors,
+    errColors: colors,
+    onlyPrints: () => undefined,
+    errIsTerminal: false,
+  };
+  const command = explainCommand(shell, (given) => {
+    status = given;
+  });
+  await command.parseAsync([...args], { from: "user" });
+  return { ...printed, status };
+}
+
+const CALL = {
+  type: "track",
+  userId: "u1",
+  messageId: "m1",
+  event: "Signed Up",
+  timestamp: "2026-03-01T10:00:00+01:00",
+};
+const BODY =
+  '{"version":1,"type":"track","userId":"u1","event":"Signed Up","properties":{},"timestamp":"2026-03-01T09:00:00.000Z"}';
+
+test("a call is shown with its source, its destinations and the exact requests", async () => {
+  const integrations = { All: false, Webhooks: true };
+  const { out, status } = await explain(JSON.stringify({ ...CALL, integrations }));
+  expect(status).toBe(0);
+  expect(out).toBe(
+    `line 1  track
+  source      web (the default source)
+  message id  "m1"
+  key         "u1"
+  time        2026-03-01T09:00:00.000Z (its timestamp)
+  hook (Webhooks) gets it: integrations says yes to Webhooks
+    topic switchyard.deliveries.hook
+    POST https://crm.example.com/a
+      User-Agent: Switchyard/1.0
+      Content-Type: application/json
+      X-Signature: ${signature(BODY, "abc123")}
+      X-Team: crm
+      ${BODY}
+    POST https://crm.example.com/b
+      User-Agent: Switchyard/1.0
+      Content-Type: application/json
+      X-Signature: ${signature(BODY, "abc123")}
+      ${BODY}
+  mail (Mail) doesn't get it: integrations says no to All, and nothing about Mail
+  off (Off) doesn't get it: it is disabled
+  warehouse (Warehouse) doesn't get it: integrations says no to All, and nothing about Warehouse
+
+`,
+  );
+});
+
+test.each([
+  [
+    {},
+    "warehouse (Warehouse) gets it: the source lists it, and nothing in integrations is against",
+  ],
+  [
+    { integrations: { Warehouse: false } },
+    "warehouse (Warehouse) doesn't get it: integrations says",
+  ],
+  [{ writeKey: "k-ios" }, "hook (Webhooks) doesn't get it: the source ios does not list it"],
+  [{ writeKey: "k-ios" }, "source      ios (by its writeKey)"],
+  [{ sourceId: "ios" }, "source      ios (by its sourceId)"],
+  [{}, "timed by its receipt: historical is false"],
+  [{ messageId: null }, "message id  none: it becomes <topic>/<partition>/<offset>"],
+  [
+    { timestamp: "?", receivedAt: "2026-03-01" },
+    "time        2026-03-01T00:00:00.000Z (its receivedAt)",
+  ],
+  [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
+  [{ timestamp: null }, "(when it is written; here, now)"],
+  [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
+])("what %j changes is told", async (more, told) => {
+  expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(told);
+});
+
+test("a line that is no call is shown with its dead letter, and the next one goes on", async () => {
+  const lines = ["{", '{"type":"purchase"}', "", JSON.stringify({ ...CALL, sourceId: "no" }), " "];
+  const { out, status } = await explain(`${lines.join("\n")}\n${JSON.stringify(CALL)}\n`);
+  expect(status).toBe(0);
+  expect(out).toContain("line 1  no call\n  dead letter undecodable: the value is not JSON");
+  expect(out).toContain('line 2  no call\n  dead letter invalid-call: type is "purchase"');
+  expect(out).toContain("line 4  no call\n  dead letter unknown-source: ");
+  expect(out).toContain("line 6  track\n");
+});
+
+test("a line that no record can hold is too large", async () => {
+  const { out } = await explain(JSON.stringify({ ...CALL, x: "x".repeat(1_024 * 1_024) }));
+  expect(out).toContain("dead letter too-large: the line has more than 1048576 bytes");
+});
+
+test("a file is read, and one that is not there is an error", async () => {
+  const file = join(folder, "calls.jsonl");
+  writeFileSync(file, JSON.stringify(CALL));
+  expect((await explain("", [file])).out).toContain("line 1  track");
+  await expect(explain("", [join(folder, "none")])).rejects.toThrow("cannot be read");
+});
+
+test("a configuration that cannot be used gives exit status 2", async () => {
+  const file = join(folder, "wrong.yaml");
+  writeFileSync(file, "sources: 5");
+  const { out, err, status } = await explain(JSON.stringify(CALL), ["--config", file]);
+  expect([status, out]).toEqual([2, ""]);
+  expect(err).toContain("sources");
+});
+
+test("the sample calls are read as they are meant", async () => {
+  const { out } = await explain("", [
+    join(import.meta.dirname, "../../../../examples/calls.jsonl"),
+  ]);
+  const heads = out.split("\n").filter((line) => line.startsWith("line "));
+  expect(heads.map((head) => head.replace(/^line \d+ +/, ""))).toEqual([
+    "page",
+    "alias",
+    "identify",
+    "track",
+    "group",
+    "screen",
+    "track",
+    "no call",
+    "track",
+    "track",
+    "track",
+    "page",
+  ]);
+});

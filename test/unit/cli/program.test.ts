@@ -1,0 +1,162 @@
+// Commands, their exit status and what they say. Kafka's are in publish.test.ts and
+// topics-command.test.ts; test/local/program.test.ts starts the real program.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+import { runProgram } from "../../../src/cli/program.ts";
+import { SMALL } from "../../support/build/config-source.ts";
+import { fakeShell } from "../../support/worlds/fake-shell.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "switchyard-program-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GOOD = file("good.yaml", SMALL);
+const BAD = file("bad.yaml", "kafka: { partitions: 0 }\nlog: { level: loud }");
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+async function say(args: string, input: readonly string[] = [], env = {}) {
+  const shell = fakeShell(input, env);
+  const status = await runProgram(args === "" ? [] : args.split(" "), shell);
+  return { status, out: shell.output(), err: shell.errors() };
+}
+
+test.each([
+  ["", 2, "Usage: switchyard"],
+  ["nope", 2, "unknown command 'nope'"],
+  ["config", 2, "Usage: switchyard config"],
+  ["config nope", 2, "unknown command 'nope'"],
+  ["config check --nope", 2, "unknown option '--nope'"],
+  ["config check extra", 2, "too many arguments"],
+  ["config check", 2, "Give --config FILE or set SWITCHYARD_CONFIG."],
+  ["config check --config", 2, "argument missing"],
+  [`config check -c ${BAD}x`, 2, "there is no such file"],
+  [`config print -c ${BAD}`, 2, "3 problems"],
+  [`run -c ${BAD}`, 2, "3 problems"],
+  [
+    "run --stages route,nope",
+    2,
+    '"nope" is no stage. Stages: ingest, route, audience, deletion, deliver, delay.',
+  ],
+  ["run --stages", 2, "argument missing"],
+  [`topics -c ${BAD}`, 2, "3 problems"],
+  [`publish -c ${BAD}`, 2, "3 problems"],
+  [`publish --source ios -c ${GOOD}`, 2, 'no source has the id "ios". Configured: web.'],
+  [`delete -c ${GOOD}`, 2, "missing required argument 'user'"],
+  [`delete u1 -c ${BAD}`, 2, "3 problems"],
+  [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the id "ios"'],
+  ["sign", 2, "give the shared secret by --secret or by --secret-file"],
+  ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read"],
+  ["kafka", 2, "Usage: switchyard kafka"],
+  ["kafka sideways", 2, "unknown command 'sideways'"],
+])("%s: status %i and an error that says: %s", async (args, status, error) => {
+  const said = await say(args);
+  expect(said.status).toBe(status);
+  expect(said.err).toContain(error);
+  expect(said.out).toBe("");
+});
+
+test.each([
+  "",
+  "run",
+  "topics",
+  "config",
+  "config check",
+  "config print",
+  "publish",
+  "sign",
+  "explain",
+  "delete",
+  "kafka",
+  "kafka up",
+  "kafka down",
+  "kafka status",
+  "demo",
+])("`%s --help` shows examples", async (command) => {
+  const said = await say(`${command} --help`.trim());
+  expect(said).toMatchObject({ status: 0, err: "" });
+  expect(said.out).toMatch(/Examples?:\n {2}\S/);
+});
+
+test("config check accepts a good file, and takes it from the environment too", async () => {
+  expect(await say(`config check -c ${GOOD}`)).toMatchObject({
+    status: 0,
+    out: "The configuration can be used: 1 source(s), 1 destination(s).\n",
+  });
+  expect(await say("config check", [], { SWITCHYARD_CONFIG: GOOD })).toMatchObject({ status: 0 });
+});
+
+test("every problem is printed with path, line, found and expected", async () => {
+  const { err } = await say(`config check -c ${BAD}`);
+  expect(err).toContain("kafka.partitions (line 1)\n  found:    0\n  expected: a whole number");
+  expect(err).toContain("kafka.brokers (line 1)\n  found:    nothing");
+  expect(err).toContain('log.level (line 2)\n  found:    "loud"');
+});
+
+test("warnings go to standard error and cost nothing", async () => {
+  const env = { SWITCHYARD_KAFKA_BROKER: "a:1" };
+  const said = await say(`config print -c ${GOOD}`, [], env);
+  expect(said.status).toBe(0);
+  expect(said.err).toContain("warning: the environment variable SWITCHYARD_KAFKA_BROKER");
+  expect(said.out).toContain("writeKey: (hidden)");
+});
+
+test.each([
+  ["abc123", '{"cool":true}', "5099cab379b3be52908387457007040cc934ef86"],
+  [
+    "s3cr3t",
+    '{"type":"track","event":"Café ☕","userId":"u"}',
+    "7b56300b25f23e3c6b1f27dd4275a788da207a10",
+  ],
+])("sign --secret %s of %s", async (secret, body, signature) => {
+  const shell = fakeShell([body.slice(0, 5), body.slice(5)]);
+  expect(await runProgram(["sign", "--secret", secret], shell)).toBe(0);
+  expect(shell.output()).toBe(`${signature}\n`);
+  const path = file("body.json", body);
+  expect(await say(`sign --secret ${secret} ${path}`)).toMatchObject({ out: `${signature}\n` });
+});
+
+test("an empty secret signs nothing", async () => {
+  expect(await runProgram(["sign", "--secret", ""], fakeShell(["x"]))).toBe(2);
+});
+
+test.each([
+  ["abc123", "a file"],
+  ["abc123\n", "a file"],
+  ["abc123\r\n", "a file"],
+  ["abc123\n", "standard input"],
+])("sign reads the secret %j from %s", async (secret, from) => {
+  const isFile = from === "a file";
+  const shell = fakeShell(isFile ? [] : [secret]);
+  const secretFile = isFile ? file("secret.txt", secret) : "-";
+  const args = ["sign", "--secret-file", secretFile, file("cool.json", '{"cool":true}')];
+  expect(await runProgram(args, shell)).toBe(0);
+  expect(shell.output()).toBe("5099cab379b3be52908387457007040cc934ef86\n");
+});
+
+test.each([
+  ["sign body.json", "--secret or by --secret-file"],
+  ["sign --secret a --secret-file b body.json", "--secret or by --secret-file"],
+  ["sign --secret-file -", "name the file of the body"],
+  ["sign --secret-file /dev/null body.json", "the secret is empty"],
+])("%s is wrong usage", async (line, problem) => {
+  const said = await say(line);
+  expect(said.status).toBe(2);
+  expect(said.err).toContain(problem);
+});
+
+test("config check says warnings apart from problems, and ends well", async () => {
+  const source = SMALL.replace("type: webhook,", "type: webhook, sharedSecret: hunter2,");
+  const said = await say(`config check -c ${file("weak.yaml", source)}`);
+  expect(said.status).toBe(0);
+  expect(said.err).toContain("warning: destinations[0]: sharedSecret has fewer than 16 characters");
+  expect(said.out).toContain("1 destination(s). 1 warning(s), said above.");
+  expect(`${said.out}${said.err}`).not.toContain("hunter2");
+});

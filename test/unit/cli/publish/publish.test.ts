@@ -1,0 +1,244 @@
+// Publishing: lines in, records out, refusals with line numbers.
+
+import { expect, test } from "vitest";
+import { commandProducer } from "../../../../src/cli/command-producer.ts";
+import { linesOf } from "../../../../src/cli/input.ts";
+import { publish } from "../../../../src/cli/publish/publish.ts";
+import type { Source } from "../../../../src/domain/destination.ts";
+import type { SourceId } from "../../../../src/domain/ids.ts";
+import type { OutgoingRecord } from "../../../../src/domain/record.ts";
+import { ClosedError, type Producer } from "../../../../src/kafka/port.ts";
+import { clockDriver } from "../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../support/clock/manual-clock.ts";
+import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+
+async function* chunks(...texts: readonly string[]): AsyncGenerator<Buffer> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+async function lines(maxBytes: number, ...texts: readonly string[]) {
+  const found: (readonly [number, string | null])[] = [];
+  for await (const some of linesOf(chunks(...texts), maxBytes)) {
+    for (const { number, bytes } of some) found.push([number, bytes?.toString() ?? null]);
+  }
+  return found;
+}
+
+test.each([
+  [
+    ["a\nb\n"],
+    [
+      [1, "a"],
+      [2, "b"],
+    ],
+  ],
+  [
+    ["a\nb"],
+    [
+      [1, "a"],
+      [2, "b"],
+    ],
+  ],
+  [
+    ["a", "b\nc", "\n"],
+    [
+      [1, "ab"],
+      [2, "c"],
+    ],
+  ],
+  [
+    ["a\r\nb\r\n"],
+    [
+      [1, "a\r"],
+      [2, "b\r"],
+    ],
+  ],
+  [["\n \n\ta\n\r\n"], [[3, "\ta"]]],
+  [
+    ["a\n123456789\nb"],
+    [
+      [1, "a"],
+      [2, null],
+      [3, "b"],
+    ],
+  ],
+  [
+    ["1234", "5678", "9\nb"],
+    [
+      [1, null],
+      [2, "b"],
+    ],
+  ],
+  [["12345678"], [[1, "12345678"]]],
+  [["Caf", "é"], [[1, "Café"]]],
+  [[""], []],
+  [[], []],
+])("%j has the lines %j", async (texts, expected) => {
+  expect(await lines(8, ...texts)).toEqual(expected);
+});
+
+test("lines are handed over chunk by chunk, so that what is typed goes out at once", async () => {
+  const typed = linesOf(chunks("a\n", "b", "\nc\n"), 8);
+  const sizes: number[] = [];
+  for await (const some of typed) sizes.push(some.length);
+  expect(sizes).toEqual([1, 2]);
+});
+
+const SOURCES: readonly Source[] = [
+  { id: "web" as SourceId, writeKeys: ["k1"], destinations: [], callsPerSecond: null },
+];
+
+interface Published {
+  readonly status: number;
+  readonly sent: readonly OutgoingRecord[];
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(
+  input: AsyncIterable<Buffer>,
+  more: Partial<Parameters<typeof publish>[0]> = {},
+  isTooLarge: (record: OutgoingRecord) => boolean = () => false,
+): Promise<Published> {
+  const shell = fakeShell();
+  const sent: OutgoingRecord[] = [];
+  const producer: Producer = {
+    send: async (records) => {
+      sent.push(...records.filter((record) => !isTooLarge(record)));
+      return records.filter(isTooLarge).map((record) => ({ record, error: "over 1 MiB" }));
+    },
+    close: async () => undefined,
+  };
+  const status = await publish({
+    input,
+    producer,
+    topic: "calls",
+    sources: SOURCES,
+    defaultSource: null,
+    source: "web",
+    signal: new AbortController().signal,
+    shell,
+    ...more,
+  });
+  return { status, sent, out: shell.output(), err: shell.errors() };
+}
+
+test("valid calls are written as they are, keyed by user, with the source", async () => {
+  const one = '{"type":"track", "userId":"u1", "event":"Café"}';
+  const two = '{"type":"identify","anonymousId":7}';
+  const { status, sent, out } = await run(chunks(`${one}\n\n${two}\n`));
+  expect(status).toBe(0);
+  expect(out).toBe("2 calls written, 0 lines refused (calls).\n");
+  const headers = [["source-id", Buffer.from("web")]];
+  expect(sent).toEqual([
+    { topic: "calls", key: Buffer.from("u1"), value: Buffer.from(one), headers },
+    { topic: "calls", key: Buffer.from("7"), value: Buffer.from(two), headers },
+  ]);
+});
+
+test.each([
+  ["nope", "undecodable: the value is not JSON"],
+  ["\0\0\0\0\x01", "unknown-schema: "],
+  ['{"type":"trck"}', 'invalid-call: type is "trck"'],
+  ['{"type":"track","userId":"u"}', "invalid-call: "],
+  ["[]", "invalid-call: "],
+  [`{"type":"identify","userId":"${"u".repeat(1_100_000)}"}`, "too-large: "],
+])("the line %.40s is refused, and the others are written", async (line, error) => {
+  const good = '{"type":"identify","userId":"u"}';
+  const { status, sent, err, out } = await run(chunks(`${good}\n${line}\n${good}\n`));
+  expect(status).toBe(1);
+  expect(sent).toHaveLength(2);
+  expect(err).toContain(`line 2 refused: ${error}`);
+  expect(out).toContain("2 calls written, 1 lines refused");
+});
+
+test("what the brokers find too large is refused with its line", async () => {
+  const good = '{"type":"identify","userId":"u"}';
+  const large = '{"type":"identify","userId":"large"}';
+  const isLarge = (record: OutgoingRecord) => record.key?.toString() === "large";
+  const { status, err, out } = await run(chunks(`${good}\n${large}\n`), {}, isLarge);
+  expect(status).toBe(1);
+  expect(err).toBe("line 2 refused: too-large: over 1 MiB\n");
+  expect(out).toContain("1 calls written, 1 lines refused");
+});
+
+test.each([
+  ['{"type":"identify","userId":"u"}', null, 0],
+  ['{"type":"identify","userId":"u","writeKey":"k1"}', null, 1],
+  ['{"type":"identify","userId":"u","writeKey":"k2"}', null, 0],
+  ['{"type":"identify","userId":"u","sourceId":"web"}', null, 1],
+  ['{"type":"identify","userId":"u"}', "web" as SourceId, 1],
+])(
+  "without --source, %s with the default source %s: %i written",
+  async (line, defaultSource, written) => {
+    const { sent, err } = await run(chunks(line), { source: null, defaultSource });
+    expect(sent).toHaveLength(written);
+    expect(sent.every(({ headers }) => headers.length === 0)).toBe(true);
+    if (written === 0) expect(err).toContain("line 1 refused: unknown-source: ");
+  },
+);
+
+test("interrupted while it waits for input, it keeps what was read and says so", async () => {
+  const controller = new AbortController();
+  const waiting = Promise.withResolvers<never>();
+  async function* typed(): AsyncGenerator<Buffer> {
+    // The second line has only begun.
+    yield Buffer.from('{"type":"identify","userId":"u"}\n{"type":"iden');
+    controller.abort("SIGINT");
+    await waiting.promise;
+  }
+  const { status, sent, err } = await run(typed(), { signal: controller.signal });
+  expect(status).toBe(1);
+  expect(sent).toHaveLength(1);
+  expect(err).toBe("Interrupted: the rest of the input was not read.\n");
+});
+
+/** A producer that acknowledges nothing. */
+function silent(): Producer {
+  const closed = Promise.withResolvers<never>();
+  return {
+    send: () => closed.promise,
+    close: async () => closed.reject(new ClosedError("the producer is closed")),
+  };
+}
+
+test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async () => {
+  const clock = new ManualClock();
+  const controller = new AbortController();
+  const shell = fakeShell();
+  const producer = commandProducer({ producer: silent }, shell, controller.signal, clock);
+  const good = '{"type":"identify","userId":"u"}\n';
+  const running = run(chunks(good + good + good), { producer, signal: controller.signal, shell });
+  const explained = "Kafka has not acknowledged what was written for 10 s; still trying.";
+  await clock.advance(9_000);
+  expect(shell.errors()).toBe("");
+  await clock.advance(1_000);
+  expect(shell.errors()).toContain(explained);
+  controller.abort("SIGINT");
+  const { status } = await clockDriver(clock).during(running);
+  expect(status).toBe(1);
+  expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
+  expect(shell.errors()).toContain("lines 1 to 3: interrupted: what was being written may or may");
+  expect(shell.errors()).toContain("the rest of the input was not read");
+});
+
+test("what is acknowledged soon after Ctrl-C counts as written", async () => {
+  const clock = new ManualClock();
+  const controller = new AbortController();
+  const late: Producer = {
+    send: async () => {
+      await clock.sleep(3_000, new AbortController().signal);
+      return [];
+    },
+    close: async () => expect.unreachable(),
+  };
+  const shell = fakeShell();
+  const producer = commandProducer({ producer: () => late }, shell, controller.signal, clock);
+  const good = '{"type":"identify","userId":"u"}\n';
+  const running = run(chunks(good), { producer, signal: controller.signal, shell });
+  await clock.advance(0);
+  controller.abort("SIGINT");
+  await clockDriver(clock).during(running);
+  await clock.advance(60_000);
+  expect(shell.output()).toBe("1 calls written, 0 lines refused (calls).\n");
+});

@@ -1,0 +1,18 @@
+// What people copy into a shell arrives there as one word.
+
+import { expect, test } from "vitest";
+
+import { shellWord } from "../../../src/cli/shell-word.ts";
+
+test.each([
+  ["switchyard.yaml", "switchyard.yaml"],
+  ["/etc/switchyard/eu-1.yaml", "/etc/switchyard/eu-1.yaml"],
+  ["my files/a.yaml", "'my files/a.yaml'"],
+  ["it's.yaml", "'it'\\''s.yaml'"],
+  ["$HOME.yaml", "'$HOME.yaml'"],
+  ["a\nb", "'a\nb'"],
+  ["~/a.yaml", "'~/a.yaml'"],
+  ["", "''"],
+])("%j is written as %s", (text, word) => {
+  expect(shellWord(text)).toBe(word);
+});

@@ -1,0 +1,116 @@
+// Rates and breakers, from two looks at the metrics of processes.
+
+import { expect, test } from "vitest";
+
+import { parseMetrics } from "../../../../src/cli/status/metrics-text.ts";
+import {
+  blockedTopics,
+  breakersOf,
+  isHalted,
+  type Process,
+  rateOf,
+} from "../../../../src/cli/status/rates.ts";
+
+test("reads Prometheus' text format", () => {
+  const text = [
+    "# HELP a_total help",
+    "# TYPE a_total counter",
+    "a_total 3",
+    'b{x="1",y="a \\"b\\" \\\\ c\\n,}"} 1.5e3 1700000000000',
+    'c{quantile="0.5"} NaN',
+    'd_bucket{le="+Inf"} +Inf',
+    "no format at all",
+    "",
+  ].join("\n");
+  expect(parseMetrics(text)).toEqual([
+    { name: "a_total", labels: {}, value: 3 },
+    { name: "b", labels: { x: "1", y: 'a "b" \\ c\n,}' }, value: 1_500 },
+  ]);
+});
+
+/** Half a minute between two looks. */
+function process(before: string, after: string): Process {
+  const look = (atMs: number, text: string) => ({ atMs, samples: parseMetrics(text) });
+  return { before: look(0, before), after: look(30_000, after) };
+}
+
+const attempts = (outcome: string, count: number) =>
+  `switchyard_delivery_attempts_total{destination="crm",outcome="${outcome}"} ${count}\n`;
+const runs = (stage: string, destination: string) =>
+  `switchyard_consumer_lag_records{stage="${stage}",destination="${destination}"} 0\n`;
+
+test("deliver: accepted attempts and others, over all processes that run it", () => {
+  const crm = runs("deliver", "crm");
+  const processes = [
+    process(
+      crm + attempts("accepted", 10) + attempts("parked", 4),
+      crm + attempts("accepted", 30) + attempts("parked", 5) + attempts("rejected", 2),
+    ),
+    // Started in between, so it has counted less than before.
+    process(crm + attempts("accepted", 900), crm + attempts("accepted", 7)),
+    process("", runs("deliver", "other") + attempts("accepted", 1_000)),
+  ];
+  expect(rateOf(processes, "deliver", "crm")).toEqual({
+    donePerMinute: 54,
+    failedPerMinute: 6,
+  });
+  expect(rateOf(processes, "deliver", "unknown")).toBe(null);
+  expect(rateOf(processes, "route", null)).toBe(null);
+  expect(rateOf([], "deliver", "crm")).toBe(null);
+});
+
+test.each([
+  ["route", "switchyard_records_in_total"],
+  ["delay", "switchyard_records_out_total"],
+])("%s: %s and what it refused, for any reason", (stage, name) => {
+  const refused = (reason: string, count: number) =>
+    `switchyard_records_refused_total{stage="${stage}",reason="${reason}"} ${count}\n`;
+  const counted = (count: number) => `${runs(stage, "")}${name}{stage="${stage}"} ${count}\n`;
+  const strange = `${name}{stage="other"} 5000\n`;
+  const both = process(
+    counted(100) + refused("a", 1),
+    counted(160) + refused("a", 2) + refused("b", 3) + strange,
+  );
+  expect(rateOf([both], stage, null)).toEqual({ donePerMinute: 120, failedPerMinute: 8 });
+});
+
+test("a topic takes nothing since the first process says so, and all of them count what went around", () => {
+  const since = (topic: string, destination: string, value: number) =>
+    `switchyard_topic_blocked_since_timestamp_seconds{topic="${topic}",destination="${destination}"} ${value}\n`;
+  const around = (stage: string, count: number) =>
+    `switchyard_deliveries_around_total{stage="${stage}",destination="crm"} ${count}\n`;
+  const one = process("", since("d.crm", "crm", 120) + around("route", 5) + around("delay", 2));
+  const other = process("", since("d.crm", "crm", 60) + since("x", "", 90) + around("route", 3));
+  const over = process("", since("d.else", "else", 0));
+  expect(blockedTopics([one, other, over])).toEqual([
+    { topic: "d.crm", since: "1970-01-01T00:01:00.000Z", wentAround: 10 },
+    { topic: "x", since: "1970-01-01T00:01:30.000Z", wentAround: null },
+  ]);
+});
+
+test("a breaker is as bad as the worst process says", () => {
+  const state = (endpoint: string, value: number) =>
+    `switchyard_breaker_state{destination="crm",endpoint="${endpoint}"} ${value}\n`;
+  const one = process("", state("a", 0) + state("b", 1) + state("c", 0));
+  const other = process("", state("a", 2) + state("b", 0));
+  expect(breakersOf([one, other], "crm")).toEqual({ endpoints: 3, open: 1, halfOpen: 1 });
+  expect(breakersOf([one], "else")).toBe(null);
+});
+
+test.each([
+  ["route", null, true],
+  ["deliver", "crm", true],
+  ["deliver", "other", false],
+  ["delay", null, false],
+])("whether %s of %s is halted", (stage, destination, expected) => {
+  const halted = (labels: string, value: number) =>
+    `switchyard_consumer_halted{${labels}} ${value}\n`;
+  const one = process("", halted('stage="route",destination=""', 0));
+  const other = process(
+    halted('stage="delay",destination=""', 1),
+    halted('stage="route",destination=""', 1) +
+      halted('stage="deliver",destination="crm"', 1) +
+      halted('stage="deliver",destination="other"', 0),
+  );
+  expect(isHalted([one, other], stage, destination)).toBe(expected);
+});

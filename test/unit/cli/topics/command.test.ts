@@ -1,0 +1,111 @@
+// `switchyard topics` against a cluster in memory.
+
+import { expect, test } from "vitest";
+
+import { compareTopics } from "../../../../src/cli/topics/command.ts";
+import type { Admin, TopicSpec, TopicState } from "../../../../src/kafka/port.ts";
+import { config } from "../../../support/build/config-source.ts";
+import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+
+const CONFIG = config(`
+kafka: { brokers: [a:1], topicPrefix: t., partitions: 3 }
+destinations: [{ id: crm, type: topic, name: Crm }]
+delivery: { delays: [10s] }
+`);
+
+interface Cluster extends Admin {
+  readonly states: Map<string, TopicState>;
+  readonly altered: string[];
+}
+
+function cluster(...existing: readonly TopicState[]): Cluster {
+  const states = new Map(existing.map((state) => [state.name, state]));
+  const altered: string[] = [];
+  const unused = () => Promise.reject(new Error("not used by this command"));
+  return {
+    states,
+    altered,
+    topics: async () => [...states.keys()],
+    describe: async (names) => names.flatMap((name) => states.get(name) ?? []),
+    create: async (topics: readonly TopicSpec[]) => {
+      for (const topic of topics) {
+        states.set(topic.name, { ...topic, replicationFactor: topic.replicationFactor ?? 1 });
+      }
+    },
+    alterConfig: async (name, config) => {
+      const state = states.get(name);
+      if (state === undefined) throw new Error(`no topic ${name}`);
+      states.set(name, { ...state, config: { ...state.config, ...config } });
+      altered.push(`${name} ${Object.keys(config).join()}`);
+    },
+    brokerSetting: async () => "10080",
+    deleteTopics: unused,
+    offsets: unused,
+    committed: unused,
+    deleteGroup: unused,
+    offsetsAt: unused,
+    commit: unused,
+  };
+}
+
+async function compare(admin: Admin, apply: boolean) {
+  const shell = fakeShell();
+  const status = await compareTopics(CONFIG, admin, apply, shell);
+  return { status, out: shell.output() };
+}
+
+test("an empty cluster: prints the plan, creates it on request, then finds nothing to do", async () => {
+  const admin = cluster();
+  const plan = await compare(admin, false);
+  expect(plan.status).toBe(1);
+  expect(plan.out.split("\n").slice(0, 2)).toEqual([
+    "TOPIC                DIFFERENCE  IS  PLAN",
+    "t.calls              missing     -   3 partitions, kept 7d",
+  ]);
+  expect(plan.out).toContain("8 topic(s) to create. Do it with: switchyard topics --apply");
+  expect(admin.states.size).toBe(0);
+
+  const applied = await compare(admin, true);
+  expect(applied.status).toBe(0);
+  expect(applied.out).toContain("Done: 8 topic(s) created.");
+  expect([...admin.states.keys()]).toEqual([
+    "t.calls",
+    "t.audience-syncs",
+    "t.deletion-requests",
+    "t.deliveries.crm",
+    "t.delays.10s",
+    "t.dead-letters",
+    "t.audience-members",
+    "t.audiences",
+  ]);
+
+  const again = await compare(admin, false);
+  expect(again).toEqual({
+    status: 0,
+    out: "All 8 topics are as planned; nothing to create or change.\n",
+  });
+});
+
+test("what falls short is set, and nothing else is touched", async () => {
+  const admin = cluster();
+  await compare(admin, true);
+  const calls = admin.states.get("t.calls");
+  if (calls === undefined) throw new Error("not created");
+  const config = { ...calls.config, "retention.ms": "3600000", "max.message.bytes": "1000" };
+  admin.states.set("t.calls", { ...calls, partitions: 1, config });
+  const old = { ...calls, name: "t.deliveries.old" };
+  admin.states.set(old.name, old);
+
+  const { status, out } = await compare(admin, true);
+  expect(status).toBe(0);
+  expect(out).toContain("retention.ms               1h");
+  expect(out).toContain("partitions (left)          1");
+  expect(out).toContain("t.deliveries.old  topic without destination");
+  expect(out).toContain("Done: 2 setting(s) changed.");
+  expect(admin.altered).toEqual(["t.calls retention.ms,max.message.bytes"]);
+  expect(admin.states.get("t.calls")).toMatchObject({ partitions: 1 });
+  expect(admin.states.get("t.deliveries.old")).toBe(old);
+
+  // Only what cannot be applied is left, so there is nothing to do.
+  expect(await compare(admin, false)).toMatchObject({ status: 0 });
+});

@@ -1,0 +1,196 @@
+// The configuration's files: YAML with its lines, PEM files, what is printed of secrets.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+import { type Loaded, loadConfig } from "../../../src/config/load.ts";
+import { printConfig } from "../../../src/config/print.ts";
+import { pathText, problemText } from "../../../src/config/problem.ts";
+import { readYaml } from "../../../src/config/yaml.ts";
+import { SMALL } from "../../support/build/config-source.ts";
+
+const TLS = join(import.meta.dirname, "../../golden/tls");
+const folder = mkdtempSync(join(tmpdir(), "switchyard-config-"));
+const CERT = readFileSync(join(TLS, "cert.pem"), "utf8");
+const KEY = readFileSync(join(TLS, "key.pem"), "utf8");
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function load(yaml: string | Buffer, env: Record<string, string> = {}): Loaded {
+  const file = join(folder, "switchyard.yaml");
+  writeFileSync(file, yaml);
+  return loadConfig({ file, env });
+}
+
+function everything(loaded: Loaded): string {
+  if (loaded.kind === "config") return printConfig(loaded.given);
+  return loaded.problems.map((problem) => problemText(problem, problem.line)).join("\n");
+}
+
+test.each([
+  ["a: 1\na: 2", "the same key twice in a map (line 2, column 1)"],
+  ["a: [1, 2", "(line 1, column 9)"],
+  ["a: 1\n\tb: 2", "(line 2"],
+  ["a: *nowhere", "an alias without its anchor"],
+  ["a: !secret x", "(line 1, column 4)"],
+  ["a: !!set { b }", "Unresolved tag: (hidden) (line 1, column 4)"],
+  ["a: !!omap [{ b: 3 }]", "Unresolved tag"],
+  ["a: !!timestamp 2001-12-14", "Unresolved tag"],
+  ["a: !!binary aGk=", "Unresolved tag"],
+  ["%YAML 1.1\n---\na: !!set { b }", "Unresolved tag"],
+  ["a: 1\n---\nb: 2", "documents"],
+  ["a: &a [*a]", "an alias inside its own anchor"],
+])("%s is no YAML that can be read", (text, found) => {
+  const read = readYaml(text);
+  expect(read.kind).toBe("invalid");
+  expect(read.kind === "invalid" && read.problems[0]?.found).toContain(found);
+});
+
+test("20,000 brackets are no YAML that can be read", () => {
+  const read = readYaml("[".repeat(20_000));
+  expect(read.kind === "invalid" && read.problems[0]?.found).toContain("line 1");
+});
+
+test("a date is a text, in YAML 1.1 too", () => {
+  const read = readYaml("%YAML 1.1\n---\na: 2001-12-14\nb: !!str 5");
+  expect(read).toMatchObject({ tree: { a: "2001-12-14", b: "5" } });
+});
+
+test("anchors and aliases work", () => {
+  const loaded = load(`
+kafka: { brokers: [a:1] }
+destinations:
+  - { id: a, type: webhook, endpoints: &same [{ url: "https://a.example.com/" }] }
+  - { id: b, type: webhook, endpoints: *same }
+`);
+  expect(loaded).toMatchObject({ config: { destinations: [{ id: "a" }, { id: "b" }] } });
+});
+
+test("problems have the line of the value, in the order of the file", () => {
+  const loaded = load("log:\n  level: loud\nkafka:\n  brokers: [a:1]\n  partitions: 0\nx: 1");
+  expect(loaded).toMatchObject({
+    problems: [
+      { path: ["log", "level"], line: 2 },
+      { path: ["kafka", "partitions"], line: 5 },
+      { path: ["x"], line: 6 },
+    ],
+  });
+});
+
+test.each([
+  [`# é\n${SMALL}`, "latin1", 1],
+  [SMALL.replace("k1", "clé"), "latin1", 4],
+  [`${SMALL}# é`, "utf8", null],
+  [SMALL, "utf8", null],
+  [`\ufeff${SMALL}`, "utf8", null],
+  [`\ufeff${SMALL}`, "utf16le", 1],
+] as const)("%j in %s has its first problem in line %j", (text, encoding, line) => {
+  const loaded = load(Buffer.from(text, encoding));
+  if (line === null) expect(loaded.kind).toBe("config");
+  else expect(loaded).toMatchObject({ problems: [{ path: [], line, expected: "text in UTF-8" }] });
+});
+
+test("a file of certificates may have comments in another encoding", () => {
+  writeFileSync(join(folder, "latin1.pem"), Buffer.from(`# é\n${CERT}`, "latin1"));
+  const loaded = load("kafka: { brokers: [a:1] }\ndelivery: { ca: latin1.pem }");
+  expect(everything(loaded)).toContain("ca: latin1.pem");
+});
+
+test("a file that is not there is a problem", () => {
+  const loaded = loadConfig({ file: join(folder, "none.yaml"), env: {} });
+  expect(everything(loaded)).toContain("none.yaml, which cannot be read: there is no such file");
+});
+
+test("PEM files are read relative to the configuration's folder", () => {
+  writeFileSync(join(folder, "cert.pem"), CERT);
+  const tls = `{ ca: cert.pem, cert: cert.pem, key: ${join(TLS, "key.pem")} }`;
+  const loaded = load(`kafka: { brokers: [a:1], tls: ${tls} }\ndelivery: { ca: cert.pem }`);
+  expect(loaded).toMatchObject({
+    config: { kafka: { tls: { ca: CERT, cert: CERT, key: KEY } }, delivery: { ca: CERT } },
+  });
+});
+
+test.each([
+  ["ca: none.pem", "kafka.tls.ca", "there is no such file"],
+  ["ca: .", "kafka.tls.ca", "it is a folder"],
+  ["ca: 1", "kafka.tls.ca", "1"],
+  ["ca: switchyard.yaml", "kafka.tls.ca", "no CERTIFICATE block"],
+  ["ca: broken.pem", "kafka.tls.ca", "cannot be used"],
+  ["ca: TLS/key.pem", "kafka.tls.ca", "no CERTIFICATE block"],
+  ["cert: TLS/cert.pem", "kafka.tls.key", "nothing"],
+  ["key: TLS/key.pem", "kafka.tls.cert", "nothing"],
+  ["{ cert: TLS/cert.pem, key: TLS/cert.pem }", "kafka.tls.key", "cannot be used"],
+  ["{ cert: TLS/cert.pem, key: TLS/encrypted-key.pem }", "kafka.tls.key", "cannot be used"],
+  ["{ cert: TLS/cert.pem, key: TLS/other-key.pem }", "kafka.tls.key", "another certificate's key"],
+])("tls %s is refused", (tls, path, found) => {
+  writeFileSync(join(folder, "broken.pem"), CERT.replace(/\n..../, "\nAAAA"));
+  const map = (tls.startsWith("{") ? tls : `{ ${tls} }`).replaceAll("TLS", TLS);
+  const loaded = load(`kafka: { brokers: [a:1], tls: ${map} }`);
+  if (loaded.kind === "config") throw new Error("accepted");
+  expect(loaded.problems.map((problem) => pathText(problem.path))).toEqual([path]);
+  expect(loaded.problems[0]?.found).toContain(found);
+});
+
+const SECRETS = `
+kafka:
+  brokers: [a:1]
+  sasl: { mechanism: plain, username: u, password: hunter2-a }
+sources:
+  - { id: web, writeKey: hunter2-b, destinations: [hook] }
+  - { id: ios, writeKeys: [hunter2-c, "\${KEY:-hunter2-d}"] }
+destinations:
+  - id: hook
+    type: webhook
+    sharedSecret: hunter2-e
+    previousSharedSecret: hunter2-f
+    endpoints:
+      - { url: "https://a.example.com/?token=hunter2-g", headers: { X-Key: hunter2-h } }
+      - { url: "https://b.example.com/\${PATH_SECRET}" }
+      - { url: "https://c.example.com/hunter2-k" }
+      - { url: "https://d.example.com/?hunter2-l" }
+`;
+
+test("the printed configuration shows no secret, and everything else", () => {
+  const env = { SWITCHYARD_KAFKA_PARTITIONS: "12", PATH_SECRET: "hunter2-i", KEY: "hunter2-j" };
+  const printed = everything(load(SECRETS, env));
+  expect(printed).not.toContain("hunter2");
+  expect(printed).toContain("partitions: 12 # SWITCHYARD_KAFKA_PARTITIONS");
+  expect(printed).toContain("url: https://a.example.com/(hidden)");
+  expect(printed).toContain("X-Key: (hidden)");
+  expect(printed).toContain("timeout: 5s");
+  expect(printed).toContain("- 60m");
+});
+
+// Each line breaks a place where a secret stands; the problem must not quote it.
+test.each([
+  ["password: hunter2-a", "password: [hunter2-a]"],
+  ["mechanism: plain, username: u", "mechanism: oauthbearer"],
+  ["writeKey: hunter2-b", "writeKey: { a: hunter2-b }"],
+  ["writeKey: hunter2-b", "writekey: hunter2-b"],
+  ["hunter2-c,", "hunter2-b,"],
+  ["sharedSecret: hunter2-e", "sharedSecret: *hunter2-e"],
+  ["sharedSecret: hunter2-e", "sharedSecret: !hunter2-e"],
+  ["sharedSecret: hunter2-e", 'sharedSecret: "hunter2-e'],
+  ["sharedSecret: hunter2-e", "sharedSecret: @hunter2-e"],
+  ["sharedSecret: hunter2-e", "sharedSecret: a: hunter2-e"],
+  ["sharedSecret: hunter2-e", 'sharedSecret: "\\hunter2-e"'],
+  ["sharedSecret: hunter2-e", "sharedSecret: |hunter2-e"],
+  ["sharedSecret: hunter2-e", 'sharedSecret: "${hunter2-e"'],
+  ["headers: { X-Key: hunter2-h }", "headers: hunter2-h"],
+  ["X-Key: hunter2-h", 'X-Key: "hunter2-hé"'],
+  ["https://a.example.com/", "ftp://u:hunter2@a.example.com/"],
+  ["https://a.example.com/", "hunter2:hunter2@a.example.com/"],
+  ["https://b.example.com/", "https://a.example.com/?token=hunter2-g#"],
+  ["brokers: [a:1]", "brokers: []"],
+  ["  sasl: {", "  sasl: hunter2\n  x: {"],
+  ["sources:", "sources: hunter2\nx:"],
+])("with %s changed to %s no problem shows a secret", (from, to) => {
+  const loaded = load(SECRETS.replace(from, to), { PATH_SECRET: "hunter2-i" });
+  expect(loaded.kind).toBe("invalid");
+  expect(everything(loaded)).not.toContain("hunter2");
+});
+
+test("the small configuration loads", () => {
+  expect(load(SMALL).kind).toBe("config");
+});

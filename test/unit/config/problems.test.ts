@@ -1,0 +1,269 @@
+// What a configuration may not say: path, what was found, what was expected, row by row.
+
+import { expect, test } from "vitest";
+
+import { problemsAcross } from "../../../src/config/across.ts";
+import { pathText } from "../../../src/config/problem.ts";
+import { problems, SMALL } from "../../support/build/config-source.ts";
+
+function kafka(more: string): string {
+  return `kafka: { brokers: [kafka-1:9092], ${more} }`;
+}
+
+function top(more: string): string {
+  return `kafka: { brokers: [kafka-1:9092] }\n${more}`;
+}
+
+type Row = readonly [name: string, yaml: string, path: string, found: string, expected: string];
+
+const ROWS: readonly Row[] = [
+  ["empty file", "", "kafka.brokers", "nothing", "a list of addresses"],
+  ["a list", "[]", "(file)", "an empty list", "a map of settings"],
+  ["a text", "kafka", "(file)", "a text", "a map of settings"],
+  ["unknown section", top("kafak: {}"), "kafak", "an unknown setting", "one of kafka, sources"],
+  ["later sections", top("registry: {}"), "registry", "an unknown setting", "one of kafka"],
+  ["audience id", top("audiences: [{ id: '' }]"), "audiences[0].id", '""', "at most 1024"],
+  [
+    "audience ids",
+    top("audiences: [{ id: a }, { id: a }]"),
+    "audiences[1].id",
+    '"a", as in audiences[0].id',
+    "an id that no other audience has",
+  ],
+  [
+    "audience keys",
+    top("audiences: [{ id: a, key: k }, { id: b, key: k }]"),
+    "audiences[1].key",
+    '"k", as in audiences[0].key',
+    "a key that no other audience has",
+  ],
+  [
+    "audience source",
+    top("audiences: [{ id: a, source: nowhere }]"),
+    "audiences[0].source",
+    '"nowhere"',
+    "the id of a source",
+  ],
+  [
+    "default audience source",
+    top("audienceDefaults: { source: nowhere }"),
+    "audienceDefaults.source",
+    '"nowhere"',
+    "the id of a source",
+  ],
+  [
+    "audience integrations",
+    top("audienceDefaults: { integrations: { All: 1 } }"),
+    "audienceDefaults.integrations",
+    "a map",
+    "a map of integration names",
+  ],
+  [
+    "audience share",
+    top("audienceDefaults: { heldShare: 1.5 }"),
+    "audienceDefaults.heldShare",
+    "1.5",
+    "a number from 0 to 1",
+  ],
+  ["merge keys", top("<<: { log: {} }"), '["<<"]', "an unknown setting", "one of kafka"],
+
+  ["no brokers", "kafka: { brokers: [] }", "kafka.brokers", "an empty list", "addresses"],
+  ["port", "kafka: { brokers: [a] }", "kafka.brokers[0]", '"a"', "an address such as"],
+  ["port range", "kafka: { brokers: [a:70000] }", "kafka.brokers[0]", '"a:70000"', "an address"],
+  ["a URL", 'kafka: { brokers: ["http://a:1"] }', "kafka.brokers[0]", '"http://a:1"', "an address"],
+  ["IPv6", 'kafka: { brokers: ["[::1]:9092"] }', "kafka.brokers[0]", '"[::1]:9092"', "an address"],
+  ["comma text", 'kafka: { brokers: "a:1,b" }', "kafka.brokers[1]", '"b"', "an address"],
+  ["prefix", kafka('topicPrefix: "a b"'), "kafka.topicPrefix", '"a b"', "letters, digits"],
+  ["topic", kafka("topics: { calls: a/b }"), "kafka.topics.calls", '"a/b"', "a topic name"],
+  ["topic ..", kafka("topics: { calls: .. }"), "kafka.topics.calls", '".."', "a topic name"],
+  [
+    "a topic's name taken",
+    kafka("topics: { calls: switchyard.dead-letters }"),
+    "kafka.topics.calls",
+    '"switchyard.dead-letters"',
+    "no other topic",
+  ],
+  [
+    "a tier's name taken",
+    kafka("topics: { calls: switchyard.delays.10s }"),
+    "kafka.topics.calls",
+    '"switchyard.delays.10s"',
+    "no other topic",
+  ],
+  [
+    "a name of another of ours",
+    kafka("topics: { deletionRequests: switchyard.calls }"),
+    "kafka.topics.deletionRequests",
+    '"switchyard.calls"',
+    "no other topic",
+  ],
+  ["partitions 0", kafka("partitions: 0"), "kafka.partitions", "0", "from 1 to 10000"],
+  ["partitions 1.5", kafka("partitions: 1.5"), "kafka.partitions", "1.5", "a whole number"],
+  ["partitions text", kafka('partitions: "6"'), "kafka.partitions", '"6"', "a whole number"],
+  ["replicas 0", kafka("replicationFactor: 0"), "kafka.replicationFactor", "0", "from 1 to"],
+  ["session", kafka("sessionTimeout: 5s"), "kafka.sessionTimeout", '"5s"', "from 6s to 5m"],
+  ["no unit", kafka("sessionTimeout: 10"), "kafka.sessionTimeout", "10", "with its unit"],
+  ["flag", kafka("createTopics: yes"), "kafka.createTopics", '"yes"', "true or false"],
+  ["tls text", kafka("tls: on"), "kafka.tls", "a text", "a map of settings"],
+  [
+    "sasl kind",
+    kafka("sasl: { mechanism: gssapi }"),
+    "kafka.sasl.mechanism",
+    '"gssapi"',
+    "plain or",
+  ],
+  ["sasl without kind", kafka("sasl: {}"), "kafka.sasl.mechanism", "nothing", "plain or"],
+  [
+    "sasl password",
+    kafka("sasl: { mechanism: plain, username: u }"),
+    "kafka.sasl.password",
+    "nothing",
+    "a password",
+  ],
+  [
+    "a field of another mechanism",
+    kafka("sasl: { mechanism: plain, username: u, password: p, scope: s }"),
+    "kafka.sasl.scope",
+    "an unknown setting",
+    "one of username, password",
+  ],
+
+  ["source without id", top("sources: [{}]"), "sources[0].id", "nothing", "lower-case letters"],
+  ["source id", top("sources: [{ id: Web }]"), "sources[0].id", '"Web"', "lower-case letters"],
+  ["sources a map", top("sources: { id: web }"), "sources", "a map", "a list"],
+  [
+    "same source id",
+    top("sources: [{ id: web }, { id: web }]"),
+    "sources[1].id",
+    '"web", as in sources[0].id',
+    "no other source",
+  ],
+  [
+    "same write key",
+    top("sources: [{ id: a, writeKey: k }, { id: b, writeKeys: [x, k] }]"),
+    "sources[1].writeKeys[1]",
+    "the write key of sources[0].writeKey",
+    "nowhere else",
+  ],
+  [
+    "both forms of keys",
+    top("sources: [{ id: a, writeKey: k, writeKeys: [x] }]"),
+    "sources[0]",
+    "writeKey and writeKeys",
+    "one of the two",
+  ],
+  [
+    "empty key",
+    top('sources: [{ id: a, writeKey: "" }]'),
+    "sources[0].writeKey",
+    '""',
+    "a write key",
+  ],
+  [
+    "unknown destination",
+    top("sources: [{ id: a, destinations: [crm] }]"),
+    "sources[0].destinations[0]",
+    '"crm"',
+    "the id of a destination (none is configured)",
+  ],
+  [
+    "destination twice",
+    SMALL.replace("[hook]", "[hook, hook]"),
+    "sources[0].destinations[1]",
+    '"hook", as in sources[0].destinations[0]',
+    "each destination once",
+  ],
+  [
+    "rate 0",
+    top("sources: [{ id: a, callsPerSecond: 0 }]"),
+    "sources[0].callsPerSecond",
+    "0",
+    "above",
+  ],
+  ["default source", top("defaultSource: web"), "defaultSource", '"web"', "the id of a source"],
+
+  [
+    "timeout",
+    top("delivery: { timeout: 5001ms }"),
+    "delivery.timeout",
+    '"5001ms"',
+    "from 1ms to 5s",
+  ],
+  ["timeout 0", top("delivery: { timeout: 0s }"), "delivery.timeout", '"0s"', "from 1ms to 5s"],
+  ["window", top("delivery: { window: 5h }"), "delivery.window", '"5h"', "from 1ms to 4h"],
+  ["no delays", top("delivery: { delays: [] }"), "delivery.delays", "an empty list", "1 to 50"],
+  [
+    "falling",
+    top("delivery: { delays: [10s, 5s] }"),
+    "delivery.delays[1]",
+    '"5s" after "10s"',
+    "shorter",
+  ],
+  [
+    "falling unit",
+    top("delivery: { delays: [1m, 59s] }"),
+    "delivery.delays[1]",
+    '"59s" after',
+    "shorter",
+  ],
+  ["a delay", top("delivery: { delays: [10s, ten] }"), "delivery.delays[1]", '"ten"', "a duration"],
+  [
+    "delays a text",
+    top("delivery: { delays: 10s }"),
+    "delivery.delays",
+    '"10s"',
+    "a list of durations",
+  ],
+  [
+    "network",
+    top("delivery: { allowNetworks: [10.0.0.0/33] }"),
+    "delivery.allowNetworks[0]",
+    '"10.0.0.0/33"',
+    "a network",
+  ],
+  ["ca", top("delivery: { ca: ca.pem }"), "delivery.ca", "no such file", "the path of a PEM file"],
+  ["port", top("admin: { port: 65536 }"), "admin.port", "65536", "from 0 to 65535"],
+  ["level", top("log: { level: trace }"), "log.level", '"trace"', "debug, info, warn or error"],
+];
+
+test.each(ROWS)("%s", (_name, yaml, path, found, expected) => {
+  const reported = problems(yaml);
+  expect(reported.map((problem) => pathText(problem.path))).toEqual([path]);
+  expect(reported[0]?.found).toContain(found);
+  expect(reported[0]?.expected).toContain(expected);
+});
+
+test("every problem is reported at once, each with a hint where one helps", () => {
+  const reported = problems(`
+kafka: { broker: [a], partitions: 0 }
+sources: [{ id: web, destinations: [crm] }]
+destinations: [{ id: hook, type: webhook, concurrency: 0, endpoints: [{ url: /x }] }]
+delivery: { delays: [2s, 1s], window: 9h }
+`);
+  expect(reported.map(({ path }) => pathText(path)).toSorted()).toEqual([
+    "delivery.delays[1]",
+    "delivery.window",
+    "destinations[0].concurrency",
+    "destinations[0].endpoints[0].url",
+    "kafka.broker",
+    "kafka.brokers",
+    "kafka.partitions",
+    "sources[0].destinations[0]",
+  ]);
+  expect(reported.find(({ path }) => pathText(path) === "kafka.broker")?.hint).toBe(
+    "did you mean brokers?",
+  );
+});
+
+test("work grows with the number of sources and destinations, not with their product", () => {
+  // Looking through all destinations for each source would take longer than any test may.
+  const ids = Array.from({ length: 100_000 }, (_, index) => `d${index}`);
+  const destinations = ids.map((id) => ({ id }));
+  const sources = ids.map((id) => ({ id, destinations: [id] }));
+  const stray = { id: "stray", destinations: ["crm", "d0", "d0"] };
+  const reported = problemsAcross({ sources: [...sources, stray], destinations });
+  expect(reported.map(({ path }) => pathText(path))).toEqual([
+    "sources[100000].destinations[0]",
+    "sources[100000].destinations[2]",
+  ]);
+});

@@ -1,0 +1,146 @@
+// The tables of due.ts, partition-queue.ts and places.ts.
+
+import { expect, test } from "vitest";
+
+import { judgeDue, readWaiting, type Waiting } from "../../../src/delay/due.ts";
+import { takeDue } from "../../../src/delay/partition-queue.ts";
+import { createTopicList } from "../../../src/delay/places.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+const NOW_MS = 1_800_000_000_000;
+const DELAY_MS = 10_000;
+const TOPIC = "sw.deliveries.crm";
+const everywhere = { exists: () => true, isCertain: () => true };
+
+function recordOf(headers: RecordHeaders): IncomingRecord {
+  return {
+    topic: "sw.delays.10s",
+    partition: 0,
+    offset: 7,
+    timestampMs: 0,
+    key: null,
+    value: null,
+    headers,
+  };
+}
+
+function waiting(given: Partial<Delivery>): Waiting {
+  const delivery = deliveryOf({ dueAtMs: NOW_MS, returnTopic: TOPIC, ...given });
+  return readWaiting(recordOf(deliveryHeaders(delivery)), topicNames("sw."), DELAY_MS, NOW_MS);
+}
+
+test.each([
+  ["due", waiting({}), everywhere, { kind: "return", topic: TOPIC }],
+  ["overdue", waiting({ dueAtMs: 1 }), everywhere, { kind: "return" }],
+  [
+    "due in a millisecond",
+    waiting({ dueAtMs: NOW_MS + 1 }),
+    everywhere,
+    { kind: "wait", waitMs: 1 },
+  ],
+  [
+    "with whatever topic to return to",
+    waiting({ returnTopic: "sw.dead-letters" }),
+    everywhere,
+    { kind: "return", topic: TOPIC },
+  ],
+  [
+    "that was attempted",
+    waiting({ attempt: 1 }),
+    everywhere,
+    { kind: "return", topic: "sw.returns.crm" },
+  ],
+  [
+    "that is an endpoint's share",
+    waiting({ endpoint: endpointKey("http://a.test/") }),
+    everywhere,
+    { kind: "return", topic: "sw.returns.crm" },
+  ],
+  [
+    "that was attempted, of a destination without a topic of returns",
+    waiting({ attempt: 1 }),
+    { ...everywhere, exists: (topic: string) => topic === TOPIC },
+    { kind: "return", topic: TOPIC },
+  ],
+  [
+    "of a topic that is gone",
+    waiting({}),
+    { ...everywhere, exists: () => false },
+    { reason: "unknown-destination" },
+  ],
+  [
+    "not due, of a topic that is gone",
+    waiting({ dueAtMs: NOW_MS + 5 }),
+    { ...everywhere, exists: () => false },
+    { kind: "wait" },
+  ],
+  [
+    "without due-at",
+    waiting({ dueAtMs: null }),
+    everywhere,
+    { reason: "invalid-call", error: "the header switchyard-due-at is missing" },
+  ],
+  [
+    "without any header",
+    readWaiting(recordOf([]), topicNames("sw."), DELAY_MS, NOW_MS),
+    everywhere,
+    { reason: "invalid-call" },
+  ],
+])("a record %s", (_name, record, places, verdict) => {
+  expect(judgeDue(record, places, NOW_MS)).toMatchObject(verdict);
+});
+
+test.each([
+  ["its header's", NOW_MS + 9_000, NOW_MS - 1_000, NOW_MS + 9_000],
+  ["the delay after it was read", NOW_MS + DELAY_MS + 1, NOW_MS, NOW_MS + DELAY_MS],
+  ["... although the record is of the future", NOW_MS * 2, NOW_MS * 2, NOW_MS + DELAY_MS],
+  ["... although the record has no time", NOW_MS * 2, -1, NOW_MS + DELAY_MS],
+  ["the delay and a minute after its record", NOW_MS * 2, NOW_MS - 65_000, NOW_MS + 5_000],
+  ["long ago, when its record is old", NOW_MS * 2, 1, 70_001],
+])("a record is due at the latest at %s", (_name, dueAtMs, timestampMs, expected) => {
+  const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs }))), timestampMs };
+  const read = readWaiting(record, topicNames("sw."), DELAY_MS, NOW_MS);
+  expect(read).toMatchObject({ kind: "waiting", dueAtMs: expected });
+});
+
+test("all that is due is taken, up to the first that is not, and no more than asked for", () => {
+  const queue = [
+    waiting({}),
+    waiting({ dueAtMs: 1 }),
+    waiting({ dueAtMs: NOW_MS + 9 }),
+    waiting({}),
+  ];
+  expect(takeDue(queue, everywhere, NOW_MS, 1)).toMatchObject({ kind: "due", due: { length: 1 } });
+  expect(takeDue(queue, everywhere, NOW_MS, 10)).toMatchObject({ kind: "due", due: { length: 1 } });
+  expect(takeDue(queue, everywhere, NOW_MS, 10)).toEqual({ kind: "wait", waitMs: 9 });
+  expect(takeDue([], everywhere, NOW_MS, 10)).toEqual({ kind: "empty" });
+  expect(queue).toHaveLength(2);
+});
+
+test("before a topic is said to be missing, the list is looked up", () => {
+  const list = createTopicList();
+  const queue = [waiting({})];
+  expect(takeDue(queue, list, NOW_MS, 10)).toEqual({ kind: "look-up" });
+  list.renew(["other"], NOW_MS);
+  expect(takeDue([...queue], list, NOW_MS + 999, 10)).toMatchObject({
+    due: [{ verdict: { kind: "dead-letter" } }],
+  });
+  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toEqual({ kind: "look-up" });
+  list.renew([TOPIC], NOW_MS);
+  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toMatchObject({
+    due: [{ verdict: { kind: "return" } }],
+  });
+  expect([list.isOld(NOW_MS + 9_999), list.isOld(NOW_MS + 10_000)]).toEqual([false, true]);
+});
+
+test("a topic that is made again needs no look-up: the record goes there", () => {
+  const list = createTopicList((topic) => topic === TOPIC);
+  expect(takeDue([waiting({})], list, NOW_MS, 10)).toMatchObject({
+    due: [{ verdict: { kind: "return", topic: TOPIC } }],
+  });
+});

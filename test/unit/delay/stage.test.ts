@@ -1,0 +1,127 @@
+// The delay stage and the brokers: what waits is done when what takes its place is written, and what
+// they do not take is a dead letter.
+
+import { expect, test } from "vitest";
+
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import { headerTexts } from "../../support/build/calls.ts";
+import { delaying, destination, TIER_MS, topics } from "../../support/worlds/delay-world.ts";
+
+const gone = { destination: "gone" as DestinationId };
+const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_000)]] as const };
+/** Bytes that `dead-letters` takes, in these tests. */
+const LETTER_BYTES = 1_000;
+
+function small(...names: readonly string[]) {
+  return (topic: string) => (names.includes(topic) ? LETTER_BYTES : 1_048_576);
+}
+
+test("what is due is not done before its write is acknowledged", async () => {
+  const world = await delaying();
+  await world.clock.advance(500);
+  world.cluster.delayWrites(20_000);
+  world.park("m1");
+  await world.clock.advance(10_000);
+  expect(await world.committed()).toEqual([]);
+  await world.clock.advance(30_000);
+  expect(world.returned()).toHaveLength(1);
+  expect(await world.committed()).toEqual([1]);
+});
+
+test("what cannot be written is not done: the stage ends", async () => {
+  const refusal = new Error("the brokers take nothing");
+  const world = await delaying(small(), { send: () => Promise.reject(refusal) });
+  world.park("m1");
+  await world.clock.advance(10_000);
+  expect(world.failures).toEqual([refusal]);
+  expect(await world.committed()).toEqual([]);
+});
+
+test("a record goes back to its destination's topic, whatever topic it names", async () => {
+  const returnTopic = "old.deliveries.crm";
+  const world = await delaying();
+  world.cluster.createTopic(returnTopic, 1);
+  world.park("m1", { delivery: { returnTopic } });
+  await world.clock.advance(10_000);
+  expect(world.cluster.records(returnTopic)).toEqual([]);
+  expect(world.returned()).toHaveLength(1);
+});
+
+test("a destination that came with a rollout gets its records back: its topic is enough", async () => {
+  const world = await delaying();
+  const fresh = "fresh" as DestinationId;
+  world.cluster.createTopic(topics.deliveries(fresh), 1);
+  world.park("m1", { delivery: { destination: fresh } });
+  world.park("m2", { delivery: gone });
+  await world.clock.advance(10_000);
+  expect(world.cluster.records(topics.deliveries(fresh))).toHaveLength(1);
+  expect(world.letters().map((letter) => headerTexts(letter)["switchyard-destination"])).toEqual([
+    "gone",
+  ]);
+});
+
+test("a dead letter the brokers refuse is written without its value, and the tier goes on", async () => {
+  const world = await delaying(small(topics.deadLetters));
+  world.park("m1", { delivery: gone, ...large });
+  world.park("m2", { delivery: gone });
+  world.park("m3");
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  expect(world.returned()).toHaveLength(1);
+  const [kept, bare] = world.letters();
+  expect(kept).toMatchObject({ value: Buffer.from("{}") });
+  expect(bare).toMatchObject({ key: null, value: null });
+  const headers = headerTexts(bare ?? { headers: [] });
+  expect(headers).toMatchObject({
+    "switchyard-stage": "delay",
+    "switchyard-reason": "unknown-destination",
+    "switchyard-error": expect.stringContaining("its 2000 bytes are too large for this topic"),
+    "switchyard-topic": topics.delays(TIER_MS),
+    "switchyard-partition": "0",
+    "switchyard-offset": "0",
+    "switchyard-destination": "gone",
+    "switchyard-message-id": "m1",
+  });
+  expect(headers).not.toHaveProperty("trace");
+  expect(await world.metrics.text()).toContain(
+    'switchyard_dead_letters_total{stage="delay",reason="unknown-destination"} 2',
+  );
+});
+
+test("what its own topic does not take is a dead letter with its value", async () => {
+  const world = await delaying(small(topics.deliveries(destination)));
+  world.park("m1", large);
+  world.park("m2");
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  expect(world.returned()).toHaveLength(1);
+  const [letter] = world.letters();
+  expect(letter).toMatchObject({ value: large.value });
+  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+    "switchyard-reason": "too-large",
+    "switchyard-error": expect.stringMatching(/^too large for sw\.deliveries\.d1: /),
+    "switchyard-message-id": "m1",
+  });
+});
+
+test("what neither of them takes is a dead letter without its value", async () => {
+  const world = await delaying(small(topics.deliveries(destination), topics.deadLetters));
+  world.park("m1", large);
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures).toEqual([]);
+  const [letter] = world.letters();
+  expect(letter).toMatchObject({ value: null });
+  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+    "switchyard-reason": "too-large",
+    "switchyard-offset": "0",
+  });
+});
+
+test("a topic of dead letters that takes nothing at all ends the stage", async () => {
+  const world = await delaying((topic) => (topic === topics.deadLetters ? 10 : 1_048_576));
+  world.park("m1", { delivery: gone });
+  await world.clock.advance(3 * TIER_MS);
+  expect(world.failures.map(({ message }) => message)).toEqual([
+    expect.stringContaining("Raise its max.message.bytes"),
+  ]);
+});

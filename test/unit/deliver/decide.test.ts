@@ -1,0 +1,306 @@
+// The tables of outcome.ts, park.ts, output.ts and decide.ts, row by row.
+
+import { expect, test } from "vitest";
+
+import type { HttpResult } from "../../../src/deliver/attempt.ts";
+import { causeOf } from "../../../src/deliver/cause.ts";
+import { decide } from "../../../src/deliver/decide.ts";
+import { judge, outcomeClass, retryAfterMs } from "../../../src/deliver/outcome.ts";
+import {
+  cutMarginMs,
+  delayAfterAttempt,
+  delayOfShare,
+  delayUntil,
+} from "../../../src/deliver/park.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const HOUR_MS = 3_600_000;
+const POLICY = {
+  delaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
+  windowMs: 4 * HOUR_MS,
+};
+const URLS = ["http://a.test/", "http://b.test/"];
+const [A, B] = URLS.map(endpointKey) as [
+  ReturnType<typeof endpointKey>,
+  ReturnType<typeof endpointKey>,
+];
+
+function response(status: number, retryAfter: string | null = null): HttpResult {
+  return { kind: "response", status, retryAfter, durationMs: 1 };
+}
+const refused: HttpResult = { kind: "no-response", cause: "refused", durationMs: 1 };
+
+test.each([
+  [200, "accepted"],
+  [204, "accepted"],
+  [299, "accepted"],
+  [300, "rejected"],
+  [301, "rejected"],
+  [304, "rejected"],
+  [308, "rejected"],
+  [400, "rejected"],
+  [401, "rejected"],
+  [404, "rejected"],
+  [410, "rejected"],
+  [424, "rejected"],
+  [408, "retry"],
+  [425, "retry"],
+  [429, "retry"],
+  [500, "retry"],
+  [502, "retry"],
+  [503, "retry"],
+  [599, "retry"],
+  [600, "rejected"],
+  [999, "rejected"],
+])("a %i is %s", (status, kind) => {
+  expect(judge(response(status), NOW_MS).kind).toBe(kind);
+});
+
+test("no response is tried again", () => {
+  expect(judge(refused, NOW_MS)).toEqual({ kind: "retry", retryAfterMs: null });
+});
+
+test.each([
+  [429, 5_000],
+  [503, 5_000],
+  [500, null],
+  [502, null],
+  [408, null],
+])("Retry-After on a %i counts %s ms", (status, expected) => {
+  expect(judge(response(status, "5"), NOW_MS)).toEqual({ kind: "retry", retryAfterMs: expected });
+});
+
+test.each([
+  ["0", 0],
+  ["120", 120_000],
+  [" 7 ", 7_000],
+  ["Sun, 01 Mar 2026 12:01:00 GMT", 60_000],
+  ["Sunday, 01-Mar-26 12:01:00 GMT", 60_000],
+  ["Sun Mar  1 12:01:00 2026", 60_000],
+  ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
+  ["", null],
+  ["-5", null],
+  ["1.5", null],
+  ["soon", null],
+  ["2026-03-01T12:01:00Z", null],
+  ["Order 5", null],
+  ["Sun, 99 Mar 2026 12:01:00 GMT", null],
+])("Retry-After %j is %s ms", (value, expected) => {
+  expect(retryAfterMs(value, NOW_MS)).toBe(expected);
+});
+
+test.each([
+  [response(200), "2xx"],
+  [response(302), "3xx"],
+  [response(404), "4xx"],
+  [response(429), "429"],
+  [response(503), "5xx"],
+  [refused, "refused"],
+])("the metric's class of %j is %s", (result, name) => {
+  expect(outcomeClass(result)).toBe(name);
+});
+
+test.each([
+  ["ENOTFOUND", "dns"],
+  ["EAI_AGAIN", "dns"],
+  ["ECONNREFUSED", "refused"],
+  ["EHOSTUNREACH", "unreachable"],
+  ["ADDRESS_REFUSED", "address"],
+  ["ECONNRESET", "reset"],
+  ["UND_ERR_SOCKET", "reset"],
+  ["ETIMEDOUT", "timeout"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "tls-self-signed"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "tls-unknown-ca"],
+  ["CERT_HAS_EXPIRED", "tls-expired"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "tls-wrong-host"],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", "tls-protocol"],
+  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", "tls-protocol"],
+  ["ERR_SSL_WRONG_VERSION_NUMBER", "tls"],
+  ["INVALID_CA", "tls"],
+  ["CERT_REVOKED", "tls"],
+  ["HPE_INVALID_CONSTANT", "protocol"],
+  ["ERR_WHATEVER", "other"],
+  [null, "other"],
+])("the code %s is the cause %s", (code, cause) => {
+  expect(causeOf(code)).toBe(cause);
+});
+
+test.each([
+  // attempts, asked for, time left, delay
+  [1, 0, 4 * HOUR_MS, 10_000],
+  [4, 0, 4 * HOUR_MS, 300_000],
+  [7, 0, 4 * HOUR_MS, HOUR_MS],
+  [100, 0, 4 * HOUR_MS, HOUR_MS],
+  [1, 0, 10_000, 10_000],
+  [1, 0, 9_999, null],
+  [7, 0, HOUR_MS - 1, null],
+  [1, 9_000, 4 * HOUR_MS, 10_000],
+  [1, 10_001, 4 * HOUR_MS, 30_000],
+  [1, 200_000, 4 * HOUR_MS, 300_000],
+  [1, 2 * HOUR_MS, 4 * HOUR_MS, HOUR_MS],
+  [1, 2 * HOUR_MS, 1_000_000, 900_000],
+  [1, 2 * HOUR_MS, 900_000, 300_000],
+  [1, 60_000, 10_000, 10_000],
+])(
+  "after %i attempts and asked for %i ms, with %i ms left, it waits %s ms",
+  (attempts, askedMs, leftMs, expected) => {
+    expect(delayAfterAttempt(POLICY, attempts, askedMs, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test.each([
+  // parked, time left, delay
+  [0, HOUR_MS, 10_000],
+  [1, HOUR_MS, 30_000],
+  [2, HOUR_MS, 120_000],
+  [6, HOUR_MS, 120_000],
+  [6, 60_000, 30_000],
+  [6, 5_000, 10_000],
+  [6, Number.POSITIVE_INFINITY, 120_000],
+])(
+  "the share of an endpoint that was parked %i times, with %i ms left, waits %i ms",
+  (parked, leftMs, expected) => {
+    expect(delayOfShare(POLICY, parked, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test("a share waits for the shortest delay where all are longer than 2 minutes", () => {
+  const policy = { ...POLICY, delaysMs: [300_000, 600_000] };
+  expect(delayOfShare(policy, 3, NOW_MS, NOW_MS + HOUR_MS)).toBe(300_000);
+});
+
+test.each([
+  [5_000, HOUR_MS, 10_000],
+  [10_001, HOUR_MS, 30_000],
+  [2 * HOUR_MS, 3 * HOUR_MS, HOUR_MS],
+  [2 * HOUR_MS, 50_000, 30_000],
+  [2 * HOUR_MS, 10_000 + cutMarginMs(POLICY), 10_000],
+  [2 * HOUR_MS, 10_000, null],
+])(
+  "asked to wait %i ms without an attempt, with %i ms left, it waits %s ms",
+  (askedMs, leftMs, expected) => {
+    expect(delayUntil(POLICY, askedMs, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test.each([
+  [10_000, 1_000],
+  [60_000, 3_000],
+  [4 * HOUR_MS, 20_000],
+])("of a window of %i ms, %i ms are kept free", (windowMs, expected) => {
+  expect(cutMarginMs({ ...POLICY, windowMs })).toBe(expected);
+});
+
+const HELD = { kind: "held" } as const;
+const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
+
+function decided(
+  results: readonly HttpResult[],
+  given: Partial<typeof started> = {},
+  deliver: "any" | "every" = "any",
+) {
+  const answers = results.map((result, index) => ({ endpoint: index === 0 ? A : B, result }));
+  return decide({ ...started, ...given }, deliver, [A, B], answers, POLICY, NOW_MS);
+}
+
+test.each([
+  ["accepted by one", [response(500), response(200)], "accepted"],
+  ["accepted by one, rejected by the other", [response(404), response(200)], "accepted"],
+  ["to try again", [response(500), refused], "parked"],
+  ["rejected by one, to try again at the other", [response(404), refused], "parked"],
+  ["rejected by both", [response(404), response(400)], "rejected"],
+])("any, %s", (_name, results, name) => {
+  expect(decided(results).name).toBe(name);
+});
+
+test("a parked delivery carries what its next attempt needs", () => {
+  const [output] = decided([response(404), response(503, "100")], {
+    attempt: 1,
+    parked: 4,
+  }).outputs;
+  expect(output).toEqual({
+    kind: "park",
+    delayMs: 120_000,
+    delivery: {
+      ...started,
+      attempt: 2,
+      parked: 5,
+      dueAtMs: NOW_MS + 120_000,
+      notBeforeMs: null,
+      rejected: [A],
+      lastOutcome: `${A}=404,${B}=503`,
+    },
+  });
+});
+
+test("Retry-After beyond the last tier travels as not-before; the longest of several counts", () => {
+  const [output] = decided([response(503, "5"), response(429, "7200")]).outputs;
+  expect(output).toMatchObject({
+    delayMs: HOUR_MS,
+    delivery: { notBeforeMs: NOW_MS + 2 * HOUR_MS },
+  });
+});
+
+test("a rejection now and the other one before make it rejected", () => {
+  const results = [{ endpoint: B, result: response(410) }];
+  expect(decide({ ...started, rejected: [A] }, "any", [A, B], results, POLICY, NOW_MS).name).toBe(
+    "rejected",
+  );
+});
+
+test("when the next attempt would be past the window, it has expired", () => {
+  const firstAttemptAtMs = NOW_MS - POLICY.windowMs + 5_000;
+  const { name, outputs } = decided([refused, refused], { firstAttemptAtMs });
+  expect(name).toBe("expired");
+  expect(outputs).toMatchObject([{ reason: "expired", delivery: { attempt: 1 } }]);
+});
+
+test("every: each endpoint that failed goes on by itself", () => {
+  const { name, outputs } = decided([response(404), refused], {}, "every");
+  expect(name).toBe("parked");
+  expect(outputs).toMatchObject([
+    { kind: "dead-letter", reason: "rejected", delivery: { endpoint: A } },
+    { kind: "park", delivery: { endpoint: B, rejected: [] } },
+  ]);
+  expect(decided([response(200), response(201)], {}, "every")).toEqual({
+    name: "accepted",
+    outputs: [],
+  });
+});
+
+test("every: a held endpoint's share is parked without an attempt, climbing to 2 minutes", () => {
+  const results = [
+    { endpoint: A, result: response(200) },
+    { endpoint: B, result: HELD },
+  ];
+  const share = (parked: number) =>
+    decide({ ...started, parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
+  expect(share(0)).toMatchObject([
+    { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0, parked: 1 } },
+  ]);
+  expect(share(5)).toMatchObject([{ delayMs: 120_000, delivery: { notBeforeMs: null } }]);
+});
+
+test("any: a held endpoint counts as failed and does not delay the other", () => {
+  const results = [
+    { endpoint: A, result: HELD },
+    { endpoint: B, result: refused },
+  ];
+  expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "park", delayMs: 10_000, delivery: { lastOutcome: `${A}=held,${B}=refused` } },
+  ]);
+});
+
+test("every: what was held is parked as long as the window is open", () => {
+  const results = [
+    { endpoint: A, result: refused },
+    { endpoint: B, result: HELD },
+  ];
+  const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.windowMs + 12_000 };
+  expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "park", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
+    { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },
+  ]);
+});

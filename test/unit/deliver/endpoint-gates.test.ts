@@ -1,0 +1,105 @@
+// What an endpoint asks for by Retry-After holds for all its deliveries.
+
+import { expect, test } from "vitest";
+
+import { EndpointGates } from "../../../src/deliver/endpoint-gates.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const KEY = endpointKey("http://a.test/");
+const WINDOW_MS = 14_400_000;
+
+function gates() {
+  const made = new EndpointGates([KEY], { concurrency: 4, windowMs: WINDOW_MS }, () => undefined);
+  const asked = (retryAfter: string, atMs: number) => {
+    const ticket = made.admit(KEY, atMs, "line") ?? -1;
+    const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
+    made.settle(KEY, ticket, result, atMs);
+  };
+  return { made, asked };
+}
+
+test("the longest Retry-After counts: an answer that asks for less takes nothing back", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
+  asked("1", NOW_MS + 5_000);
+  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
+  asked("100", NOW_MS + 5_000);
+  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
+});
+
+test("nobody is held for longer than the window", () => {
+  const { made, asked } = gates();
+  asked("9999999999", NOW_MS);
+  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
+});
+
+const OTHER = endpointKey("http://b.test/");
+const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, durationMs: 1 } as const;
+
+function two() {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  return new EndpointGates<string>([KEY, OTHER], limits, () => undefined);
+}
+
+/** Fails until the endpoint's breaker opens; it has until `NOW_MS` + 6,000. */
+function open(made: EndpointGates<string>, key = KEY): void {
+  for (let count = 0; count < 20; count += 1) {
+    const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
+    made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs);
+  }
+}
+
+test("the line goes while one endpoint may be asked", () => {
+  const made = two();
+  open(made);
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "goes" });
+});
+
+test("the line is held while all are away, until the first of them is not", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
+  made.settle(OTHER, ticket, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS);
+  const held = { kind: "held", untilMs: NOW_MS + 2_000, because: "retry-after" };
+  expect(made.line(NOW_MS + 1_000)).toEqual(held);
+  expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
+});
+
+test("the line waits for an answer where that alone can let it go", () => {
+  const made = two();
+  open(made);
+  open(made, OTHER);
+  const heldMs = NOW_MS + 6_000;
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "held", untilMs: heldMs, because: "breaker" });
+  made.admit(KEY, heldMs, "line");
+  made.admit(OTHER, heldMs, "line");
+  expect(made.line(heldMs)).toEqual({ kind: "waits" });
+});
+
+test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(KEY, NOW_MS + 1_001, "retry") ?? -1;
+  made.wait(KEY, "first", NOW_MS + 60_000);
+  made.wait(KEY, "second", NOW_MS + 5_000);
+  expect(made.released(NOW_MS + 1_001)).toBeUndefined();
+  expect(made.release(NOW_MS + 5_001)).toBe(true);
+  expect(made.due()).toBe("second");
+  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 5_002);
+  expect(made.released(NOW_MS + 5_002)).toBe("first");
+  expect(made.released(NOW_MS + 5_002)).toBeUndefined();
+});
+
+test("those of a partition that goes are forgotten", () => {
+  const made = two();
+  made.wait(KEY, "mine", NOW_MS);
+  made.wait(KEY, "theirs", NOW_MS);
+  made.wait(OTHER, "theirs", NOW_MS + 60_000);
+  made.release(NOW_MS + 1);
+  made.keep((item) => item === "mine");
+  expect(made.due()).toBe("mine");
+  expect(made.due()).toBeUndefined();
+  expect(made.release(NOW_MS + 60_001)).toBe(false);
+});

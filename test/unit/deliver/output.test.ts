@@ -1,0 +1,56 @@
+// The table of output.ts, row by row.
+
+import { expect, test } from "vitest";
+
+import { allRejected, expired, parked } from "../../../src/deliver/output.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const POLICY = { delaysMs: [10_000], windowMs: 14_400_000 };
+
+test.each([
+  ["none", null, null],
+  ["one before it is due", NOW_MS + 9_999, null],
+  ["one at that time", NOW_MS + 10_000, null],
+  ["one beyond that", NOW_MS + 10_001, NOW_MS + 10_001],
+])("parked counts, is due after its delay, and of a not-before keeps: %s", (_name, asked, kept) => {
+  const delivery = deliveryOf({ attempt: 1, parked: 1 });
+  expect(parked(delivery, 10_000, asked, NOW_MS)).toEqual({
+    kind: "park",
+    delayMs: 10_000,
+    delivery: { ...delivery, parked: 2, dueAtMs: NOW_MS + 10_000, notBeforeMs: kept },
+  });
+});
+
+test.each([
+  [1, null, null, "not accepted within 14400 s, attempts made: 1"],
+  [3, "a=503", null, "not accepted within 14400 s, attempts made: 3; the last attempt: a=503"],
+  [
+    3,
+    "a=503",
+    "paused",
+    "not accepted within 14400 s, attempts made: 3; it was due again, but its destination was paused; the last attempt: a=503",
+  ],
+] as const)(
+  "expired after %i attempts, the last one %s, waited: %s",
+  (attempt, lastOutcome, waited, error) => {
+    const delivery = deliveryOf({ attempt, lastOutcome });
+    expect(expired(delivery, POLICY, waited)).toEqual({
+      kind: "dead-letter",
+      reason: "expired",
+      error,
+      delivery,
+      ...(waited === null ? {} : { waited }),
+    });
+  },
+);
+
+test("all rejected says what the last one answered", () => {
+  const delivery = deliveryOf({ attempt: 1, lastOutcome: "a=404" });
+  expect(allRejected(delivery)).toEqual({
+    kind: "dead-letter",
+    reason: "rejected",
+    error: "every endpoint rejected it; the last attempt: a=404",
+    delivery,
+  });
+});

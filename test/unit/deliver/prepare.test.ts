@@ -1,0 +1,211 @@
+// The table of prepare.ts, row by row.
+
+import { expect, test } from "vitest";
+
+import type { Turn } from "../../../src/deliver/breaker.ts";
+import { cutMarginMs } from "../../../src/deliver/park.ts";
+import { type Gates, OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
+import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
+import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import type { EndpointKey } from "../../../src/domain/ids.ts";
+import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const HOUR_MS = 3_600_000;
+const POLICY = {
+  delaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
+  windowMs: 4 * HOUR_MS,
+};
+const URLS = ["http://a.test/", "http://b.test/"];
+const [A, B] = URLS.map(endpointKey) as [
+  ReturnType<typeof endpointKey>,
+  ReturnType<typeof endpointKey>,
+];
+const GONE = endpointKey("http://gone.test/");
+const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
+
+interface Given {
+  readonly turn?: Turn;
+  readonly gates?: Partial<Gates>;
+  readonly destination?: WebhookDestination;
+  readonly value?: Buffer;
+}
+
+function prepared(given: Partial<Delivery>, more: Given = {}) {
+  const { turn = "line", gates = {}, destination = both, value = CALL } = more;
+  const record = { key: null, value, headers: deliveryHeaders(deliveryOf(given)) };
+  return prepare(record, destination, POLICY, NOW_MS, { ...OPEN_GATES, ...gates }, turn);
+}
+
+const both = webhookDestination({ urls: URLS });
+/** Attempted once, an hour ago. */
+const ATTEMPTED = { attempt: 1, parked: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
+/** So much of its window is left. */
+const leftOf = (leftMs: number) => ({
+  attempt: 2,
+  parked: 2,
+  firstAttemptAtMs: NOW_MS - POLICY.windowMs + leftMs,
+});
+const open = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
+  openUntilMs: (key) => (keys.includes(key) ? NOW_MS + 5_000 : 0),
+  isFailing: (key) => keys.includes(key),
+});
+const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
+  heldUntilMs: (key) => (keys.includes(key) ? NOW_MS + 2 * HOUR_MS : 0),
+});
+test("a record that lacks a header is no delivery", () => {
+  const record = { key: null, value: CALL, headers: [] };
+  expect(prepare(record, both, POLICY, NOW_MS, OPEN_GATES, "line")).toEqual({
+    kind: "unreadable",
+    error: "the header switchyard-message-id is missing",
+  });
+});
+
+test.each([
+  ["no JSON", Buffer.from("{"), "undecodable"],
+  ["no call", Buffer.from("[]"), "invalid-call"],
+  ["of a schema", Buffer.from([0, 0, 0, 0, 1]), "unknown-schema"],
+])("a value that is %s: dead letter", (_name, value, reason) => {
+  expect(prepared({}, { value })).toMatchObject({ kind: "dead-letter", reason });
+});
+
+test("a new delivery is attempted at all endpoints with what is sent, and its window begins", () => {
+  expect(prepared({})).toMatchObject({
+    kind: "attempt",
+    endpoints: both.endpoints,
+    held: [],
+    delivery: { firstAttemptAtMs: NOW_MS },
+    webhook: { type: "track", userId: "u" },
+    text: CALL.toString(),
+  });
+});
+
+test("a delivery that was never attempted has no window, whatever an older version wrote", () => {
+  expect(prepared({ parked: 9, firstAttemptAtMs: NOW_MS - 9 * HOUR_MS })).toMatchObject({
+    kind: "attempt",
+    delivery: { firstAttemptAtMs: NOW_MS },
+  });
+});
+
+test.each([
+  ["its own endpoint is gone", { endpoint: GONE }, "unknown-destination"],
+  ["the window has ended", leftOf(-1), "expired"],
+  ["the window of a share has ended", { ...leftOf(-1), attempt: 0, endpoint: A }, "expired"],
+  ["every endpoint has rejected it", { rejected: [A, B] }, "rejected"],
+])("%s: dead letter", (_name, given, reason) => {
+  expect(prepared(given)).toMatchObject({ kind: "dead-letter", reason });
+});
+
+test.each([
+  ["the destination is paused", { destination: { ...both, paused: true } }, "paused"],
+  ["the destination is disabled", { destination: { ...both, enabled: false } }, "disabled"],
+  ["an endpoint asks to be left alone", { gates: asked(A) }, "retry-after"],
+  ["an endpoint keeps failing", { gates: open(B) }, "breaker"],
+  ["nothing is in its way", {}, "late"],
+] as const)("expired where %s: it waited for that", (_name, more, waited) => {
+  expect(prepared(leftOf(-1), { ...more, turn: "retry" })).toMatchObject({ waited });
+});
+
+test("the last millisecond of the window still counts", () => {
+  expect(prepared(leftOf(0)).kind).toBe("attempt");
+});
+
+test("an endpoint that is gone is forgotten", () => {
+  expect(prepared({ rejected: [A, GONE] })).toMatchObject({ endpoints: [{ key: B }] });
+});
+
+test("a delivery for one endpoint is attempted there alone", () => {
+  expect(prepared({ endpoint: B })).toMatchObject({ endpoints: [{ key: B }] });
+});
+
+test.each([{ paused: true }, { enabled: false }])(
+  "with %j a retry waits until its window ends",
+  (still) => {
+    const destination = { ...both, ...still };
+    expect(prepared(leftOf(HOUR_MS), { destination, turn: "retry" })).toEqual({
+      kind: "wait",
+      endpoint: A,
+      untilMs: NOW_MS + HOUR_MS,
+    });
+  },
+);
+
+test("its own not-before in the future parks it again without an attempt", () => {
+  const notBeforeMs = NOW_MS + 2 * HOUR_MS;
+  expect(prepared({ ...ATTEMPTED, notBeforeMs }, { turn: "retry" })).toMatchObject({
+    kind: "park",
+    delayMs: HOUR_MS,
+    delivery: { attempt: 1, parked: 2, notBeforeMs },
+  });
+});
+
+test("its own not-before beyond the window is cut to the last attempt that fits", () => {
+  const given = { ...leftOf(5_000), notBeforeMs: NOW_MS + HOUR_MS };
+  expect(prepared(given, { turn: "retry", gates: asked(A, B) })).toMatchObject({
+    kind: "attempt",
+    endpoints: both.endpoints,
+  });
+});
+
+test.each(["line", "retry"] as const)("%s: an endpoint that is away is left alone", (turn) => {
+  for (const gates of [open(A), asked(A)]) {
+    expect(prepared(ATTEMPTED, { turn, gates })).toMatchObject({
+      kind: "attempt",
+      endpoints: [{ key: B }],
+      held: [{ key: A }],
+    });
+  }
+});
+
+test("an endpoint is there again at the very time that it asked for", () => {
+  const gates = { heldUntilMs: () => NOW_MS, openUntilMs: () => NOW_MS };
+  expect(prepared({}, { gates })).toMatchObject({ endpoints: both.endpoints });
+});
+
+test("a retry is attempted although the breakers are open: it is the probe", () => {
+  expect(prepared(ATTEMPTED, { turn: "retry", gates: open(A, B) })).toMatchObject({
+    kind: "attempt",
+    endpoints: both.endpoints,
+    otherwise: null,
+  });
+  const gates = { ...open(A), heldUntilMs: asked(B).heldUntilMs ?? (() => 0) };
+  expect(prepared(ATTEMPTED, { turn: "retry", gates })).toMatchObject({
+    endpoints: [{ key: A }],
+    held: [{ key: B }],
+  });
+});
+
+test("the share of an endpoint that is away: it is tried if it was attempted, and parked in place of waiting", () => {
+  const given = { ...ATTEMPTED, parked: 7, endpoint: A };
+  const away = { kind: "park", delayMs: 120_000, delivery: { attempt: 1, parked: 8 } };
+  const retry = { turn: "retry", gates: open(A) } as const;
+  expect(prepared(given, retry)).toMatchObject({ endpoints: [{ key: A }], otherwise: away });
+  expect(prepared({ ...given, attempt: 0 }, retry)).toMatchObject({
+    kind: "park",
+    delivery: { attempt: 0 },
+  });
+  expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(away);
+});
+
+test("what comes from the line and finds its endpoints away is parked for 2 minutes at most", () => {
+  const given = { ...ATTEMPTED, parked: 7, rejected: [B] };
+  expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "park", delayMs: 120_000 });
+  // Its window has not begun.
+  expect(prepared({ endpoint: A }, { gates: open(A) })).toMatchObject({
+    kind: "park",
+    delayMs: 10_000,
+    delivery: { firstAttemptAtMs: null },
+  });
+});
+
+test("a retry waits while its endpoints ask for it, until no tier ends in the window any more", () => {
+  const lastMs = 10_000 + cutMarginMs(POLICY);
+  const retry = { turn: "retry", gates: asked(A, B) } as const;
+  expect(prepared(leftOf(HOUR_MS), retry)).toEqual({
+    kind: "wait",
+    endpoint: A,
+    untilMs: NOW_MS + HOUR_MS - lastMs,
+  });
+  expect(prepared(leftOf(lastMs), retry).kind).toBe("wait");
+  expect(prepared(leftOf(lastMs - 1), retry)).toMatchObject({ kind: "attempt" });
+});

@@ -1,0 +1,219 @@
+// The circuit breaker at work: a destination on a Kafka in memory, with endpoints that fail.
+
+import { expect, onTestFinished, test } from "vitest";
+
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import type { MessageId } from "../../../src/domain/ids.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import { createPrng } from "../../support/clock/prng.ts";
+import {
+  DELAYS_MS,
+  DeliverWorld,
+  HOUR_MS,
+  topics,
+  type WorldOptions,
+} from "../../support/worlds/deliver-world.ts";
+import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+
+const A = "https://a.example.com/hook";
+const B = "https://b.example.com/hook";
+
+/** Deliver and delay on one destination; the calls have keys of their own. */
+async function worldOf(
+  given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
+  answer: (sent: Sent, earlier: number) => Answer,
+  more: Partial<WorldOptions> = {},
+) {
+  const destination = webhookDestination({ concurrency: 8, ...given });
+  const world = new DeliverWorld({ destinations: [destination], answer, ...more });
+  const stages = [await world.startDeliver(), await world.startDelay()];
+  onTestFinished(async () => {
+    const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+    await world.clock.advance(60_000);
+    await stopped;
+  });
+  let appended = 0;
+  const append = (count: number, delivery: Partial<Delivery> = {}) => {
+    for (const last = appended + count; appended < last; appended += 1) {
+      const messageId = `m-${appended}` as MessageId;
+      const key = Buffer.from(`u-${appended}`);
+      world.append({ destination: destination.id, messageId, ...delivery }, { key });
+    }
+  };
+  return { world, append };
+}
+
+test("an endpoint that is dead is left alone: most records wait without a request", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  append(2_000);
+  await world.clock.advance(8_000);
+  // 8 side by side, 100 ms each: a second of failures until it opens, then a probe after 5 s.
+  expect(world.http.sent.length).toBeLessThan(120);
+  expect(world.lines).toContainEqual(
+    expect.objectContaining({ msg: "delivery.breaker", state: "open", endpoint: endpointKey(A) }),
+  );
+});
+
+test("every delivery that was attempted at a dead endpoint is requested ten times, then expires", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  append(60);
+  await world.clock.advance(5 * HOUR_MS);
+  const letters = world.deadLetters();
+  expect(letters).toHaveLength(60);
+  for (const letter of letters) {
+    expect(letter["switchyard-reason"]).toBe("expired");
+    expect(letter["switchyard-attempt"]).toBe("10");
+  }
+});
+
+test("when the endpoint is back, a probe finds out and the load rises step by step", async () => {
+  let backAtMs = Number.POSITIVE_INFINITY;
+  const { world, append } = await worldOf({ urls: [A], concurrency: 16 }, ({ atMs }) => ({
+    status: atMs >= backAtMs ? 200 : 503,
+    afterMs: 100,
+  }));
+  append(600);
+  await world.clock.advance(2_000);
+  backAtMs = world.clock.nowMs() + 1_000;
+  world.http.underWayMax = 0;
+  const before = world.http.sent.length;
+  await world.clock.advance(5_500);
+  const sinceBack = world.http.sent.slice(before).filter(({ atMs }) => atMs >= backAtMs);
+  const [probe, ...others] = sinceBack.map(({ atMs }) => atMs);
+  // Nothing goes beside the probe.
+  expect(others.every((atMs) => atMs >= (probe ?? 0) + 100)).toBe(true);
+  await world.clock.advance(10 * 60_000);
+  expect(world.http.underWayMax).toBe(16);
+  expect(world.deadLetters()).toEqual([]);
+  const accepted = world.attempts().filter(({ decision }) => decision === "accepted");
+  expect(new Set(accepted.map(({ messageId }) => messageId)).size).toBe(600);
+});
+
+test("an endpoint that fails now and then gets after an outage what it got before", async () => {
+  const random = createPrng(5);
+  const requests = async (outageS: number) => {
+    let fromMs = 0;
+    const { world, append } = await worldOf({ urls: [A], concurrency: 32 }, ({ atMs }) => {
+      const isOut = atMs > fromMs + 5_000 && atMs < fromMs + 5_000 + outageS * 1_000;
+      return { status: isOut || random.fraction() < 0.3 ? 503 : 200, afterMs: 100 };
+    });
+    fromMs = world.clock.nowMs();
+    for (let second = 0; second < 60; second += 1) {
+      append(100);
+      await world.clock.advance(1_000);
+    }
+    return world.http.sent.filter(({ atMs }) => atMs >= fromMs + 30_000).length;
+  };
+  const undisturbed = await requests(0);
+  expect(await requests(3)).toBeGreaterThan(undisturbed * 0.8);
+});
+
+test("a delivery whose count is below 0 is a dead letter, and holds up no other", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => 503);
+  append(1, { parked: -1 });
+  append(1, { attempt: -1 });
+  append(3);
+  await world.clock.advance(5_000);
+  expect(world.deadLetters().map((letter) => letter["switchyard-error"])).toEqual([
+    "the header switchyard-parked is below 0",
+    "the header switchyard-attempt is below 0",
+  ]);
+  expect(world.cluster.records("sw.delays.10s")).toHaveLength(3);
+});
+
+test("with several endpoints an open one counts as failed, and the other one gets everything", async () => {
+  const { world, append } = await worldOf({ urls: [A, B] }, ({ url }) => ({
+    status: url === A ? 500 : 200,
+    afterMs: 100,
+  }));
+  append(400);
+  await world.clock.advance(10_000);
+  const toA = world.http.sent.filter(({ url }) => url === A).length;
+  const toB = world.http.sent.filter(({ url }) => url === B).length;
+  expect(toB).toBe(400);
+  expect(toA).toBeLessThan(120);
+});
+
+test("an endpoint that rejects is alive: its breaker stays closed", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 400, afterMs: 100 }));
+  append(200);
+  await world.clock.advance(10_000);
+  expect(world.http.sent).toHaveLength(200);
+});
+
+test("an endpoint that fails now and then stays closed", async () => {
+  const { world, append } = await worldOf({ urls: [A] }, (_, earlier) => ({
+    status: earlier % 10 === 0 ? 200 : 503,
+    afterMs: 50,
+  }));
+  append(300);
+  await world.clock.advance(5_000);
+  expect(world.lines.some(({ msg }) => msg === "delivery.breaker")).toBe(false);
+});
+
+test.each([
+  ["succeeds", 200],
+  ["fails", 503],
+])(
+  "a drain while others wait for a probe that %s ends with it, and leaves them",
+  async (...row) => {
+    const [, status] = row;
+    const destination = webhookDestination({ urls: [A], concurrency: 8 });
+    let probeAtMs = Number.POSITIVE_INFINITY;
+    const world = new DeliverWorld({
+      destinations: [destination],
+      answer: ({ atMs }) =>
+        atMs > probeAtMs ? { status, afterMs: 4_000 } : { status: 503, afterMs: 100 },
+    });
+    const stage = await world.startDeliver();
+    const append = (name: string) => {
+      for (let number = 0; number < 100; number += 1) {
+        world.append({ destination: destination.id }, { key: Buffer.from(`${name}-${number}`) });
+      }
+    };
+    append("u");
+    await world.clock.advance(2_000);
+    probeAtMs = world.clock.nowMs();
+    await world.clock.advance(4_500);
+    append("v");
+    await world.clock.advance(1_000);
+    expect(world.http.underWay).toBe(1);
+    const parked = () => world.cluster.records(topics.delays(DELAYS_MS[0] ?? 0)).length;
+    const before = { sent: world.http.sent.length, parked: parked() };
+    const stopped = stage[Symbol.asyncDispose]();
+    await world.clock.advance(5_000);
+    await stopped;
+    // Only the probe itself is parked, when it fails.
+    const more = status === 200 ? 0 : 1;
+    expect({ sent: world.http.sent.length, parked: parked() }).toEqual({
+      ...before,
+      parked: before.parked + more,
+    });
+  },
+);
+
+test("requests a second are the destination's: a process with half of the partitions has half", async () => {
+  const destination = webhookDestination({ urls: [A], concurrency: 64, requestsPerSecond: 20 });
+  const world = new DeliverWorld({
+    destinations: [destination],
+    answer: () => 200,
+    partitions: 2,
+  });
+  const first = await world.startDeliver();
+  const other = world.cluster.connect();
+  world.kafka = other;
+  const second = await world.startDeliver();
+  await world.clock.advance(30_000);
+  for (let number = 0; number < 2_000; number += 1) {
+    world.append({ destination: destination.id }, { key: Buffer.from(`u-${number}`) });
+  }
+  const before = world.http.sent.length;
+  await world.clock.advance(10_000);
+  const sent = world.http.sent.length - before;
+  expect(sent).toBeGreaterThan(150);
+  expect(sent).toBeLessThanOrEqual(202);
+  const stopped = Promise.all([first, second].map((stage) => stage[Symbol.asyncDispose]()));
+  await world.clock.advance(60_000);
+  await stopped;
+});

@@ -1,0 +1,93 @@
+// Five endpoints, over retries and restarts: what was rejected stays rejected, what was accepted
+// is not asked again, and each process goes on where the one before it stopped.
+
+import { expect, test } from "vitest";
+
+import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
+import type { Answer } from "../../support/worlds/scripted-http.ts";
+
+const NAMES = ["a", "b", "c", "d", "e"] as const;
+type Script = Readonly<Record<(typeof NAMES)[number], readonly Answer[]>>;
+
+const urlOf = (name: string) => `http://${name}.test/`;
+
+/** Each endpoint gives its answers one after the other, and the last one for ever. */
+function worldOf(deliver: WebhookDestination["deliver"], script: Script) {
+  return new DeliverWorld({
+    destinations: [webhookDestination({ urls: NAMES.map(urlOf), deliver })],
+    answer: ({ url }, earlier) => {
+      const answers = NAMES.flatMap((name) => (url === urlOf(name) ? [script[name]] : []))[0] ?? [];
+      return answers[Math.min(earlier, answers.length - 1)] ?? 200;
+    },
+  });
+}
+
+/** Runs both stages for so long, and stops them. */
+async function process(world: DeliverWorld, ms: number): Promise<void> {
+  world.kafka = world.cluster.connect();
+  const deliver = await world.startDeliver();
+  const delay = await world.startDelay();
+  await world.settle(ms);
+  const stopping = Promise.all([deliver[Symbol.asyncDispose](), delay[Symbol.asyncDispose]()]);
+  await world.settle(20_000);
+  await stopping;
+}
+
+function requests(world: DeliverWorld): Record<string, number> {
+  const counted = NAMES.map((name) => {
+    return [name, world.http.sent.filter(({ url }) => url === urlOf(name)).length] as const;
+  });
+  return Object.fromEntries(counted);
+}
+
+test("any: those that rejected are left out for good, and one that accepts ends it", async () => {
+  const world = worldOf("any", {
+    a: [404],
+    b: [503, 410],
+    c: [503],
+    d: ["reset"],
+    e: [503, 503, 200],
+  });
+  world.append();
+  await process(world, 1_000);
+  expect(requests(world)).toEqual({ a: 1, b: 1, c: 1, d: 1, e: 1 });
+  await process(world, 15_000);
+  expect(requests(world)).toEqual({ a: 1, b: 2, c: 2, d: 2, e: 2 });
+  await process(world, 5 * HOUR_MS);
+  expect(requests(world)).toEqual({ a: 1, b: 2, c: 3, d: 3, e: 3 });
+  expect(world.deadLetters()).toEqual([]);
+});
+
+test("any: when the last one rejects too, it is a dead letter", async () => {
+  const world = worldOf("any", { a: [404], b: [503, 410], c: [400], d: [301], e: [503, 503, 405] });
+  world.append();
+  await process(world, 1_000);
+  await process(world, 5 * HOUR_MS);
+  expect(requests(world)).toEqual({ a: 1, b: 2, c: 1, d: 1, e: 3 });
+  expect(world.deadLetters()).toMatchObject([{ "switchyard-reason": "rejected" }]);
+});
+
+test("every: each endpoint goes its own way, and only it is asked again", async () => {
+  const world = worldOf("every", {
+    a: [200],
+    b: [404],
+    c: [503, 200],
+    d: ["refused"],
+    e: ["reset", 503, 200],
+  });
+  world.append();
+  await process(world, 1_000);
+  expect(requests(world)).toEqual({ a: 1, b: 1, c: 1, d: 1, e: 1 });
+  await process(world, 15_000);
+  await process(world, 60_000);
+  await process(world, 5 * HOUR_MS);
+  const { d = 0, ...others } = requests(world);
+  expect(others).toEqual({ a: 1, b: 1, c: 2, e: 3 });
+  expect(d).toBeGreaterThanOrEqual(3);
+  expect(world.deadLetters()).toMatchObject([
+    { "switchyard-reason": "rejected", "switchyard-endpoint": endpointKey(urlOf("b")) },
+    { "switchyard-reason": "expired", "switchyard-endpoint": endpointKey(urlOf("d")) },
+  ]);
+});

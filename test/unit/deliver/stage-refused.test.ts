@@ -1,0 +1,82 @@
+// What deliver does with records that the brokers do not take in place of a delivery.
+
+import { expect, test } from "vitest";
+
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { MessageId } from "../../../src/domain/ids.ts";
+import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";
+
+/** One destination. `letters` has what `dead-letters` takes, which can be changed. */
+async function worldOf(status: number, delayMaxBytes = 1_048_576) {
+  const letters = { maxBytes: 1_048_576 };
+  const world = new DeliverWorld({
+    destinations: [webhookDestination({ urls: ["http://a.test/"] })],
+    answer: () => status,
+    recordMaxBytes: (topic) => {
+      if (topic === topics.deadLetters) return letters.maxBytes;
+      return topic.includes("delays") ? delayMaxBytes : 1_048_576;
+    },
+  });
+  const stage = await world.startDeliver();
+  return { world, letters, stage };
+}
+
+test("what is too large for a delay topic is a dead letter, and what is too large for that keeps its headers", async () => {
+  const { world, letters, stage } = await worldOf(500, 200);
+  const record = world.append();
+  await world.settle(2_000);
+  expect(world.cluster.records(topics.deadLetters)[0]?.value).toEqual(record.value);
+  letters.maxBytes = 1_200;
+  world.append(
+    { messageId: "large" as MessageId },
+    {
+      value: Buffer.from(
+        `{"type":"track","event":"e","userId":"u","properties":{"a":"${"x".repeat(2_000)}"}}`,
+      ),
+    },
+  );
+  await world.settle(2_000);
+  expect(world.deadLetters()).toMatchObject([
+    { "switchyard-reason": "too-large", "switchyard-message-id": "m-1" },
+    {
+      "switchyard-reason": "too-large",
+      "switchyard-message-id": "large",
+      "switchyard-offset": "1",
+    },
+  ]);
+  expect(world.cluster.records(topics.deadLetters)[1]?.value).toBeNull();
+  expect(stage.troubles()).toEqual([]);
+});
+
+test("a dead letter without a value that is too large for its headers goes without the producer's", async () => {
+  const { world, letters, stage } = await worldOf(200);
+  letters.maxBytes = 1_200;
+  const headers = [["trace", Buffer.alloc(2_000)] as const, ...deliveryHeaders(deliveryOf())];
+  world.append({}, { value: null, headers });
+  world.append({ messageId: "next" as MessageId });
+  await world.settle(2_000);
+  const [letter, ...others] = world.deadLetters();
+  expect(others).toEqual([]);
+  expect(letter).toMatchObject({ "switchyard-reason": "undecodable", "switchyard-offset": "0" });
+  expect(letter).not.toHaveProperty("trace");
+  expect(world.http.sent).toHaveLength(1);
+  expect(stage.troubles()).toEqual([]);
+});
+
+test("what can be written nowhere is not done: its consumer starts again, until it can", async () => {
+  const { world, letters, stage } = await worldOf(404);
+  letters.maxBytes = 10;
+  world.append();
+  await world.settle(10_000);
+  expect(world.deadLetters()).toEqual([]);
+  expect(world.lines).toContainEqual(
+    expect.objectContaining({ msg: "deliver.consumer-restarts", level: 50 }),
+  );
+  letters.maxBytes = 1_048_576;
+  await world.settle(120_000);
+  expect(world.deadLetters()).toMatchObject([
+    { "switchyard-reason": "rejected", "switchyard-message-id": "m-1" },
+  ]);
+  expect(stage.troubles()).toEqual([]);
+});

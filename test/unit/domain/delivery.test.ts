@@ -1,0 +1,92 @@
+// What a delivery's headers are read as, and what is refused.
+
+import { expect, test } from "vitest";
+
+import {
+  DELIVERY_HEADER,
+  deliveryHeaders,
+  foreignHeaders,
+  isOwnHeader,
+  parseDelivery,
+} from "../../../src/domain/delivery.ts";
+import type { EndpointKey } from "../../../src/domain/ids.ts";
+import type { RecordHeader } from "../../../src/domain/record.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+/** A delivery's headers, and one more: of a repeated one the last counts. */
+function read(name: string, value: string) {
+  const others = deliveryHeaders(deliveryOf({}));
+  const header: RecordHeader = [name, Buffer.from(value)];
+  return parseDelivery([...others, header]);
+}
+
+test("what is written is read again", () => {
+  const delivery = deliveryOf({
+    timestampMs: -62_167_219_200_000,
+    attempt: 3,
+    firstAttemptAtMs: 1_772_357_415_250,
+    parked: 12,
+    notBeforeMs: 0,
+    rejected: ["e1", "e2"] as EndpointKey[],
+    lastOutcome: "e1=503,e2=timeout",
+  });
+  expect(parseDelivery(deliveryHeaders(delivery))).toEqual({ kind: "delivery", delivery });
+});
+
+test.each([
+  ["0", 0],
+  ["007", 7],
+  ["1772357415250", 1_772_357_415_250],
+  ["-1", -1],
+  ["999999999999999", 999_999_999_999_999],
+])("the time %s is read", (text, expected) => {
+  const parsed = read(DELIVERY_HEADER.timestamp, text);
+  expect(parsed.kind === "delivery" && parsed.delivery.timestampMs).toBe(expected);
+});
+
+test.each(["-", "1.5", "1e3", " 1", "1 ", "+1", "--1", "1-", "0x1", "1000000000000000", "١"])(
+  "the time %j is no whole number",
+  (text) => {
+    expect(read(DELIVERY_HEADER.timestamp, text)).toEqual({
+      kind: "invalid",
+      header: DELIVERY_HEADER.timestamp,
+      error: "the header switchyard-timestamp is no whole number",
+    });
+  },
+);
+
+test("counters and lists are read no further than stages write them", () => {
+  const keys = Array.from({ length: 1_000 }, () => "0123456789abcdef").join(",");
+  const count = "999999999999999";
+  expect(read(DELIVERY_HEADER.attempt, count)).toMatchObject({ delivery: { attempt: 100_000 } });
+  expect(read(DELIVERY_HEADER.parked, count)).toMatchObject({ delivery: { parked: 100_000 } });
+  const many = read(DELIVERY_HEADER.rejected, keys);
+  expect(many.kind === "delivery" && many.delivery.rejected.length).toBe(100);
+  const long = read(DELIVERY_HEADER.lastOutcome, "x".repeat(100_000));
+  expect(long.kind === "delivery" && long.delivery.lastOutcome?.length).toBe(1_000);
+});
+
+test("an empty count is no whole number, an empty time is missing", () => {
+  expect(read(DELIVERY_HEADER.parked, "")).toMatchObject({
+    error: "the header switchyard-parked is no whole number",
+  });
+  expect(read(DELIVERY_HEADER.timestamp, "")).toMatchObject({
+    error: "the header switchyard-timestamp is missing",
+  });
+});
+
+test.each([
+  ["switchyard-attempt", true],
+  ["Switchyard-Attempt", true],
+  ["SWITCHYARD-", true],
+  ["switchYard-anything", true],
+  ["switchyard", false],
+  ["switchyards-", false],
+  ["x-switchyard-attempt", false],
+  ["ſwitchyard-attempt", false],
+  ["", false],
+])("the header %j is one of ours: %s", (name, isOurs) => {
+  expect(isOwnHeader(name)).toBe(isOurs);
+  const kept = foreignHeaders({ headers: [[name, Buffer.from("x")]] });
+  expect(kept).toHaveLength(isOurs ? 0 : 1);
+});

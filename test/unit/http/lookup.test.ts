@@ -1,0 +1,208 @@
+// Look-ups row by row, with a name server that answers when the test says so.
+
+import { expect, test } from "vitest";
+
+import { boundedResolve, threadsOf } from "../../../src/http/lookup.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What askers got, as the first address or the error's code, in the order of answering. */
+function world(threads = 6) {
+  const clock = new ManualClock();
+  const underWay = new Map<string, (answer: string) => void>();
+  const asked: string[] = [];
+  const got: string[] = [];
+  const resolve = boundedResolve(
+    (name, found) => {
+      asked.push(name);
+      underWay.set(name, (answer) => {
+        underWay.delete(name);
+        if (answer.includes(".")) found(null, [{ address: answer, family: 4 }]);
+        else found(Object.assign(new Error(answer), { code: answer }), []);
+      });
+    },
+    clock,
+    threads,
+  );
+  return {
+    clock,
+    asked,
+    got,
+    underWay,
+    ask: (name: string) => {
+      resolve(name, (error, [first]) => {
+        got.push(`${name} ${error === null ? first?.address : error.message}`);
+      });
+    },
+    /** The name server's answer: an address or an error's code. */
+    answer: async (name: string, answer: string) => {
+      underWay.get(name)?.(answer);
+      await clock.advance(0);
+    },
+  };
+}
+
+test("who asks while a name is looked up shares the look-up", async () => {
+  const { ask, answer, asked, got } = world();
+  ask("a");
+  ask("a");
+  await answer("a", "1.1.1.1");
+  expect(asked).toEqual(["a"]);
+  expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1"]);
+});
+
+test("an answer is good for 10 s, and a changed one is seen then", async () => {
+  const { ask, answer, asked, got, clock } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  await clock.advance(9_999);
+  ask("a");
+  await clock.advance(0);
+  expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1"]);
+  await clock.advance(1);
+  ask("a");
+  await answer("a", "10.0.0.1");
+  expect(got[2]).toBe("a 10.0.0.1");
+  expect(asked).toEqual(["a", "a"]);
+});
+
+test("an answer is never given before asking has returned", async () => {
+  const { ask, answer, got } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  ask("a");
+  expect(got).toHaveLength(1);
+});
+
+test("a name that waits for its turn for 1 s is answered as before, however long the turn takes", async () => {
+  const { ask, answer, asked, got, clock } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  await clock.advance(60_000);
+  for (const silent of ["b", "c", "d"]) ask(silent);
+  ask("a");
+  await clock.advance(999);
+  expect(got).toEqual(["a 1.1.1.1"]);
+  await clock.advance(1);
+  ask("a");
+  await clock.advance(0);
+  expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1", "a 1.1.1.1"]);
+  expect(asked).toEqual(["a", "b", "c", "d"]);
+  await answer("b", "EAI_AGAIN");
+  await answer("a", "2.2.2.2");
+  ask("a");
+  await clock.advance(0);
+  expect(got.slice(3)).toEqual(["b EAI_AGAIN", "a 2.2.2.2"]);
+});
+
+test("a name server that says nothing for 1 s is overruled by the answer of before", async () => {
+  const { ask, answer, asked, got, clock } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  await clock.advance(60_000);
+  ask("a");
+  await clock.advance(999);
+  expect(got).toHaveLength(1);
+  await clock.advance(1);
+  expect(got).toHaveLength(2);
+  ask("a");
+  await clock.advance(0);
+  expect(got).toEqual(["a 1.1.1.1", "a 1.1.1.1", "a 1.1.1.1"]);
+  expect(asked).toEqual(["a", "a"]);
+});
+
+test.each([
+  ["for now", "EAI_AGAIN", 60_000, "a 1.1.1.1"],
+  [
+    "for now, but the answer of before is over an hour old",
+    "EAI_AGAIN",
+    HOUR_MS + 1,
+    "a EAI_AGAIN",
+  ],
+  ["for good", "ENOTFOUND", 60_000, "a ENOTFOUND"],
+])("a look-up that fails %s", async (_name, code, afterMs, expected) => {
+  const { ask, answer, got, clock } = world();
+  ask("a");
+  await answer("a", "1.1.1.1");
+  await clock.advance(afterMs);
+  ask("a");
+  await answer("a", code);
+  expect(got[1]).toBe(expected);
+});
+
+test("a name that was never found has no answer to fall back on", async () => {
+  const { ask, answer, got, clock } = world();
+  ask("a");
+  await clock.advance(5_000);
+  expect(got).toEqual([]);
+  await answer("a", "EAI_AGAIN");
+  expect(got).toEqual(["a EAI_AGAIN"]);
+});
+
+test("a failure is not remembered as an answer", async () => {
+  const { ask, answer, asked, got } = world();
+  ask("a");
+  await answer("a", "ENOTFOUND");
+  ask("a");
+  await answer("a", "1.1.1.1");
+  expect(asked).toEqual(["a", "a"]);
+  expect(got).toEqual(["a ENOTFOUND", "a 1.1.1.1"]);
+});
+
+test.each([
+  [1, 1, 1],
+  [4, 2, 1],
+  [12, 6, 3],
+])(
+  "%i threads: %i look-ups at most, %i of names that were not found",
+  async (threads, all, failing) => {
+    const { ask, answer, underWay } = world(threads);
+    const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+    for (const name of names) ask(name);
+    expect(underWay.size).toBe(all);
+    for (const name of names) await answer(name, "ENOTFOUND");
+    for (const name of names) ask(name);
+    expect(underWay.size).toBe(failing);
+  },
+);
+
+test("three look-ups are under way at most, the others in the order of asking", async () => {
+  const { ask, answer, underWay } = world();
+  for (const name of ["a", "b", "c", "d", "e"]) ask(name);
+  expect([...underWay.keys()]).toEqual(["a", "b", "c"]);
+  await answer("b", "1.1.1.1");
+  expect([...underWay.keys()]).toEqual(["a", "c", "d"]);
+});
+
+test("names that are never found hold one place, and wait behind all others", async () => {
+  const { ask, answer, underWay, got } = world();
+  const dead = ["a", "b", "c", "d", "e"];
+  for (const name of dead) {
+    ask(name);
+    await answer(name, "EAI_AGAIN");
+  }
+  for (const name of dead) ask(name);
+  expect([...underWay.keys()]).toEqual(["a"]);
+  ask("healthy");
+  ask("other");
+  ask("third");
+  expect([...underWay.keys()]).toEqual(["a", "healthy", "other"]);
+  await answer("a", "EAI_AGAIN");
+  expect([...underWay.keys()]).toEqual(["healthy", "other", "third"]);
+  await answer("healthy", "1.1.1.1");
+  await answer("other", "1.1.1.1");
+  expect(got.slice(-2)).toEqual(["healthy 1.1.1.1", "other 1.1.1.1"]);
+  expect([...underWay.keys()]).toEqual(["third", "b"]);
+});
+
+test.each([
+  [undefined, 4],
+  ["12", 12],
+  ["8x", 8],
+  ["abc", 1],
+  ["0", 1],
+  ["-3", 1],
+])("UV_THREADPOOL_SIZE=%s means %i threads", (given, threads) => {
+  expect(threadsOf(given)).toBe(threads);
+});

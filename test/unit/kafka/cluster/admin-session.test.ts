@@ -1,0 +1,53 @@
+// The admin session around a client that fails as a test says.
+
+import { expect, test, vi } from "vitest";
+
+import { AdminSession } from "../../../../src/kafka/cluster/admin-session.ts";
+import type { Client, Clients } from "../../../../src/kafka/cluster/connection.ts";
+
+const resolved = async () => undefined;
+
+function world() {
+  const made = vi.fn(() => {
+    const end = { connect: resolved, disconnect: resolved };
+    const client = { admin: () => end, brokerPool: () => end, destroy: () => undefined };
+    return client as unknown as Client;
+  });
+  const clients = { create: made } as unknown as Clients;
+  return { session: new AdminSession(clients, 1_000, 1), made };
+}
+
+function protocolError(type: string): Error {
+  return Object.assign(new Error(`failed with ${type}`), { type });
+}
+
+test("while a partition's leader is elected a call is made again, with a new client", async () => {
+  const { session, made } = world();
+  const act = vi
+    .fn(async () => "done")
+    .mockRejectedValueOnce(protocolError("NOT_LEADER_FOR_PARTITION"))
+    .mockRejectedValueOnce(protocolError("LEADER_NOT_AVAILABLE"));
+  expect(await session.call("offsets", act)).toBe("done");
+  expect(made).toHaveBeenCalledTimes(3);
+});
+
+test("not once it is closed", async () => {
+  const { session, made } = world();
+  const called = session.call("offsets", async () => {
+    throw protocolError("LEADER_NOT_AVAILABLE");
+  });
+  await vi.waitFor(() => expect(made.mock.calls.length).toBeGreaterThan(1));
+  const closed = session.close();
+  await expect(called).rejects.toThrow("admin.offsets: failed with LEADER_NOT_AVAILABLE");
+  await closed;
+  const count = made.mock.calls.length;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(made).toHaveBeenCalledTimes(count);
+});
+
+test("other errors are told at once", async () => {
+  const { session } = world();
+  const act = vi.fn(async () => Promise.reject(protocolError("TOPIC_AUTHORIZATION_FAILED")));
+  await expect(session.call("offsets", act)).rejects.toThrow("TOPIC_AUTHORIZATION_FAILED");
+  expect(act).toHaveBeenCalledTimes(1);
+});

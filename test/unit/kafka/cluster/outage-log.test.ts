@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, test } from "vitest";
+
+import { OutageLog } from "../../../../src/kafka/cluster/outage-log.ts";
+import { LogLines } from "../../../support/log/log-lines.ts";
+
+let nowMs = 0;
+let lines = new LogLines();
+let outages = make();
+
+function make(): OutageLog {
+  return new OutageLog(lines.log, { nowMs: () => nowMs, sleep: () => Promise.resolve() });
+}
+
+beforeEach(() => {
+  nowMs = 1_000;
+  lines = new LogLines();
+  outages = make();
+});
+
+const refused = new Error("connect ECONNREFUSED");
+
+describe("a broker", () => {
+  test("that is gone is said once, and once that it is back, with the time", () => {
+    for (let times = 0; times < 1_000; times += 1) outages.connectionFailed("a:1", refused);
+    nowMs += 60_000;
+    for (let times = 0; times < 1_000; times += 1) outages.connected("a:1");
+    expect(lines.lines).toEqual([
+      {
+        level: "warn",
+        msg: "kafka.broker.unreachable",
+        fields: { broker: "a:1", error: "connect ECONNREFUSED" },
+      },
+      {
+        level: "info",
+        msg: "kafka.broker.reachable",
+        fields: { broker: "a:1", unreachableForMs: 60_000 },
+      },
+    ]);
+  });
+
+  test("that was never gone is not said to be back; each broker counts for itself", () => {
+    outages.connected("a:1");
+    outages.connectionFailed("a:1", refused);
+    outages.connectionFailed("b:2", refused);
+    expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.unreachable"]);
+  });
+});
+
+describe("trouble", () => {
+  test("is said once a minute, whatever its numbers", () => {
+    for (let times = 0; times < 100; times += 1) outages.trouble(`failed ${times}`, {}, "trouble");
+    expect(lines.seen).toEqual(["trouble"]);
+    nowMs += 60_000;
+    outages.trouble("failed 7", {}, "trouble");
+    outages.trouble("failed otherwise", {}, "trouble");
+    expect(lines.seen).toEqual(["trouble", "trouble", "trouble"]);
+  });
+
+  test("is silent while a broker is known to be unreachable", () => {
+    outages.connectionFailed("a:1", refused);
+    outages.trouble("failed", {}, "trouble");
+    expect(lines.seen).toEqual(["kafka.broker.unreachable"]);
+    outages.connected("a:1");
+    outages.trouble("failed", {}, "trouble");
+    expect(lines.seen.at(-1)).toBe("trouble");
+  });
+});
+
+describe("what kafkajs logs", () => {
+  const entry = (namespace: string, level: number, message: string) => ({
+    namespace,
+    level,
+    label: "",
+    log: { timestamp: "", logger: "kafkajs", message },
+  });
+  test.each([
+    ["Connection", 1, "Connection error: connect ECONNREFUSED", []],
+    ["Runner", 1, "The group is rebalancing", []],
+    ["Consumer", 4, "Starting", []],
+    ["Admin", 1, "It failed", ["kafka.client"]],
+  ])("%s on level %i is seen or not", (namespace, level, message, seen) => {
+    outages.client(entry(namespace, level, message));
+    outages.client(entry(namespace, level, message));
+    expect(lines.seen).toEqual(seen);
+  });
+});

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { Committer } from "../../../../src/kafka/consume/committer.ts";
+import type { Commit, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
+import type { Member, OffsetToCommit } from "../../../../src/kafka/membership.ts";
+import { LogLines } from "../../../support/log/log-lines.ts";
+
+let commits: (readonly OffsetToCommit[])[] = [];
+let failures: Error[] = [];
+let lines = new LogLines();
+let committer = new Committer("g", lines.log);
+
+const member = {
+  commit: async (offsets: readonly OffsetToCommit[]) => {
+    commits.push(offsets);
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+  },
+} as unknown as Member;
+
+function partition(topic: string, number: number, commit: Commit): OwnedPartition {
+  let isCommitted = false;
+  return {
+    topic,
+    partition: number,
+    toCommit: () => (isCommitted ? null : commit),
+    wasCommitted: () => {
+      isCommitted = true;
+    },
+  } as unknown as OwnedPartition;
+}
+
+function failure(type: string): Error {
+  return Object.assign(new Error(type), { type });
+}
+
+beforeEach(() => {
+  commits = [];
+  failures = [];
+  lines = new LogLines();
+  committer = new Committer("g", lines.log);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("commits what has changed, all partitions in one request, and nothing twice", async () => {
+  committer.own(member, [
+    partition("a", 0, { offset: 3, metadata: "m" }),
+    partition("a", 1, { offset: 4, metadata: "" }),
+    partition("b", 0, { offset: 5, metadata: "" }),
+  ]);
+  await committer.commit();
+  await committer.commit();
+  expect(commits).toEqual([
+    [
+      { topic: "a", partition: 0, offset: 3, metadata: "m" },
+      { topic: "a", partition: 1, offset: 4, metadata: "" },
+      { topic: "b", partition: 0, offset: 5, metadata: "" },
+    ],
+  ]);
+  committer.stop();
+});
+
+test("a failed commit is made again, and is no news to an operator", async () => {
+  failures = [failure("REBALANCE_IN_PROGRESS")];
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+  await committer.commit();
+  await committer.commit();
+  expect(commits).toHaveLength(2);
+  expect(lines.seen).toEqual([]);
+  committer.stop();
+});
+
+test("a broker that takes no long metadata gets none from then on, and that is said once", async () => {
+  failures = [failure("OFFSET_METADATA_TOO_LARGE")];
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "long" })]);
+  await committer.commit();
+  committer.own(member, [partition("a", 0, { offset: 4, metadata: "long" })]);
+  await committer.commit();
+  expect(commits.map(([first]) => [first?.offset, first?.metadata])).toEqual([
+    [3, "long"],
+    [3, ""],
+    [4, ""],
+  ]);
+  expect(lines.seen).toEqual(["kafka.commit.metadata-refused"]);
+  committer.stop();
+});
+
+test("much progress is committed without waiting", async () => {
+  committer.own(member, [partition("a", 0, { offset: 20_000, metadata: "" })]);
+  for (let count = 0; count < 20_000; count += 1) committer.progressed();
+  // Joins the commit that the progress has begun.
+  await committer.commit();
+  expect(commits).toHaveLength(1);
+  committer.stop();
+});
+
+test("partitions that were given up are not committed", async () => {
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+  committer.stop();
+  await committer.commit();
+  expect(commits).toEqual([]);
+});
+
+test("a failed commit is made again although nothing more is finished", async () => {
+  vi.useFakeTimers();
+  failures = [failure("REQUEST_TIMED_OUT")];
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+  committer.progressed();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(commits).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(commits).toHaveLength(2);
+  committer.stop();
+});

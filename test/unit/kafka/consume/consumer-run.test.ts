@@ -1,0 +1,180 @@
+// One run of a consumer, with kafkajs' own group: what it leaves behind when it ends, and what it
+// makes sure of before it hands records over.
+
+import type { ConsumerConfig, Kafka } from "kafkajs";
+import { afterEach, expect, test, vi } from "vitest";
+
+import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
+import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
+import { KafkajsMembership } from "../../../../src/kafka/kafkajs/membership.ts";
+import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
+import { Taker } from "../../../support/contract/taker.ts";
+import { GroupWorld, TOPIC } from "../../../support/kafkajs/kafkajs-group.ts";
+import { LogLines } from "../../../support/log/log-lines.ts";
+
+const JOINED = "consumer.group_join";
+const DAMAGED = new DamagedBatchError("its length is 0", 10);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A run that has not joined yet; the test is its fetch loop. */
+function world() {
+  const listeners = new Map<string, (event: { readonly payload: unknown }) => void>();
+  const started = Promise.withResolvers<GroupWorld>();
+  const consumer = (config: ConsumerConfig) => ({
+    events: { GROUP_JOIN: JOINED, CRASH: "consumer.crash" },
+    on: (event: string, listener: (event: { readonly payload: unknown }) => void) =>
+      listeners.set(event, listener),
+    connect: async () => undefined,
+    subscribe: async () => undefined,
+    run: async () =>
+      started.resolve(
+        new GroupWorld(config, (event, payload) => listeners.get(event)?.({ payload })),
+      ),
+    stop: async () => undefined,
+    disconnect: async () => undefined,
+  });
+  const client = { kafka: { consumer } as unknown as Kafka, destroy: () => undefined };
+  const taker = new Taker();
+  const run = new ConsumerRun({
+    createMembership: (options, events) => new KafkajsMembership(client, options, events),
+    sessionTimeoutMs: 10_000,
+    recordMaxBytes: () => 1_000_000,
+    consume: {
+      groupId: "g",
+      topics: [TOPIC],
+      whenFull: "hold",
+      partitionRecordsMax: 1_000,
+      maxBytes: 1_000_000,
+      drainLimitMs: 0,
+      onAssigned: taker.onAssigned,
+      onCrash: () => undefined,
+    },
+    memory: newMemory(),
+    onJoined: () => undefined,
+    onOffsetReset: () => undefined,
+    log: new LogLines().log,
+  });
+  void run.start();
+  return { run, taker, started: started.promise };
+}
+
+/** Ten records are in hand, and the first five of them finished. */
+async function halfDone() {
+  const { run, taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  await (await kafka.fetch("1")).answered([...Array(10).keys()]);
+  for (const taken of taker.taken.slice(0, 5)) taker.finish(taken);
+  return { run, taker, kafka };
+}
+
+test("what was finished is committed before kafkajs hears of a damaged batch", async () => {
+  const { run, kafka } = await halfDone();
+  await expect((await kafka.fetch("1")).failed(DAMAGED)).rejects.toBe(DAMAGED);
+  expect(kafka.coordinator.commits).toEqual([5]);
+  expect(await run.ended).toBe(DAMAGED);
+});
+
+test("a coordinator that does not answer holds up no end", async () => {
+  const { run, kafka } = await halfDone();
+  kafka.coordinator.onCommit = () => new Promise(() => undefined);
+  const fetch = await kafka.fetch("1");
+  vi.useFakeTimers();
+  const ended = expect(fetch.failed(DAMAGED)).rejects.toBe(DAMAGED);
+  await vi.runAllTimersAsync();
+  await ended;
+  expect(await run.ended).toBe(DAMAGED);
+});
+
+const UNKNOWN = Object.assign(new Error("no such topic"), { type: "UNKNOWN_TOPIC_OR_PARTITION" });
+
+test("a topic that one broker does not know for a while is joined when it does", async () => {
+  vi.useFakeTimers();
+  const { run, started } = world();
+  const kafka = await started;
+  let times = 0;
+  kafka.coordinator.onSync = () => {
+    times += 1;
+    if (times < 5) throw UNKNOWN;
+  };
+  const joined = kafka.group.joinAndSync();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await joined;
+  expect(times).toBe(5);
+  expect(run.progress()).toHaveLength(1);
+});
+
+test("one that stays unknown while joining ends the run", async () => {
+  vi.useFakeTimers();
+  const { run, started } = world();
+  const kafka = await started;
+  kafka.coordinator.onSync = () => {
+    throw UNKNOWN;
+  };
+  const joined = expect(kafka.group.joinAndSync()).rejects.toThrow();
+  await vi.runAllTimersAsync();
+  await joined;
+  expect(await run.ended).toMatchObject({ message: "no such topic" });
+});
+
+test("one that a broker does not know any more ends the run, whatever others answer meanwhile", async () => {
+  vi.useFakeTimers();
+  const { run, kafka } = await halfDone();
+  for (let times = 0; times < 5; times += 1) {
+    const asked = kafka.fetch("1");
+    // The loops keep their pace.
+    await vi.advanceTimersByTimeAsync(5_000);
+    const { failed } = await asked;
+    kafka.onRefresh = () => {
+      throw UNKNOWN;
+    };
+    await expect(failed(UNKNOWN)).rejects.toBe(UNKNOWN);
+    kafka.onRefresh = () => undefined;
+    const other = kafka.group.fetch("2");
+    await vi.advanceTimersByTimeAsync(5_000);
+    await other;
+  }
+  expect(await run.ended).toBe(UNKNOWN);
+  expect(kafka.coordinator.commits).toEqual([5]);
+});
+
+test("what may go away gives no partition up", async () => {
+  const { taker, kafka } = await halfDone();
+  const outage = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
+  await expect((await kafka.fetch("1")).failed(outage)).rejects.toBe(outage);
+  await (await kafka.fetch("1")).answered([10, 11]);
+  expect(taker.taken).toHaveLength(12);
+  expect(kafka.coordinator.commits).toEqual([]);
+});
+
+test("a member that was frozen while it joined asks before it hands anything over", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { taker, started } = world();
+  const kafka = await started;
+  const { group, coordinator } = kafka;
+  coordinator.onSync = () => {
+    vi.setSystemTime(Date.now() + 60_000);
+  };
+  await group.joinAndSync();
+  const refused = Object.assign(new Error("who?"), { type: "UNKNOWN_MEMBER_ID" });
+  coordinator.onHeartbeat = () => {
+    throw refused;
+  };
+  await expect((await kafka.fetch("1")).answered([0, 1])).rejects.toBe(refused);
+  expect(taker.taken).toEqual([]);
+});
+
+test("what was asked for under an earlier assignment is dropped: reading begins anew", async () => {
+  const { taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  const late = await kafka.fetch("1");
+  await kafka.group.joinAndSync();
+  await late.answered([0, 1]);
+  expect(taker.taken).toEqual([]);
+  await (await kafka.fetch("1")).answered([0, 1]);
+  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+});

@@ -1,0 +1,203 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
+import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
+import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
+import { fetchedBatch } from "../../../support/kafkajs/fetched-batch.ts";
+
+const TOPIC_ID = "an-id";
+let taken: number[] = [];
+let budget = new ByteBudget(1_000_000, null);
+
+beforeEach(() => {
+  taken = [];
+  budget = new ByteBudget(1_000_000, null);
+});
+
+function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): OwnedPartition {
+  const partition = new OwnedPartition({
+    passes: false,
+    topic: "t",
+    partition: 0,
+    recordsMax,
+    budget,
+    handler: {
+      take: (records) => {
+        taken.push(...records.map(({ offset }) => offset));
+      },
+      drain: () => Promise.resolve(),
+    },
+  });
+  partition.committedAt({ topic: "t", partition: 0, topicId: TOPIC_ID, ...committed });
+  return partition;
+}
+
+/** One partition of the answer to a fetch. */
+function batch(
+  from: number,
+  offsets: readonly number[],
+  { last = offsets.at(-1) ?? from - 1, end = 100 } = {},
+): FetchedBatch {
+  return fetchedBatch(offsets, { from, end, last: last < from ? null : last });
+}
+
+describe("an owned partition", () => {
+  test("begins at the fetched offset and skips what the commit's metadata calls finished", () => {
+    const committed = { offset: 5, metadata: `sw1:5:${TOPIC_ID}:BC` };
+    const partition = owned(100, committed);
+    expect(partition.offer(batch(5, [5, 6, 7, 8]), null)).toBe(true);
+    expect(partition.handOver()).toBe("empty");
+    expect(taken).toEqual([5, 8]);
+  });
+
+  test("ignores metadata when reading begins elsewhere", () => {
+    const partition = owned(100, { offset: 5, metadata: `sw1:5:${TOPIC_ID}:BC` });
+    partition.offer(batch(6, [6, 7]), null);
+    partition.handOver();
+    expect(taken).toEqual([6, 7]);
+  });
+
+  test("commits past control records and gaps once everything before them is finished", () => {
+    const partition = owned();
+    partition.offer(batch(0, [0, 2], { last: 4 }), null);
+    partition.handOver();
+    partition.finish(2);
+    expect(partition.toCommit()).toEqual({ offset: 0, metadata: `sw1:0:${TOPIC_ID}:BE` });
+    partition.finish(0);
+    expect(partition.toCommit()).toEqual({ offset: 5, metadata: "" });
+    partition.wasCommitted({ offset: 5, metadata: "" });
+    expect(partition.toCommit()).toBeNull();
+  });
+
+  test("a batch of control records alone moves the position", () => {
+    const partition = owned();
+    partition.offer(batch(0, [], { last: 3 }), null);
+    partition.handOver();
+    expect(partition.progress()).toMatchObject({ position: 4, inHand: 0, end: 100 });
+  });
+
+  test("keeps what there is no room for, and hands it over later", () => {
+    const partition = owned(2);
+    partition.offer(batch(0, [0, 1, 2, 3]), null);
+    expect(partition.handOver()).toBe("full");
+    expect([taken, partition.hasBacklog, partition.isHalfEmpty]).toEqual([[0, 1], true, false]);
+    partition.finish(0);
+    expect(partition.handOver()).toBe("full");
+    partition.finish(1);
+    expect(partition.handOver()).toBe("empty");
+    expect([taken, partition.hasBacklog]).toEqual([[0, 1, 2, 3], false]);
+    partition.finish(2);
+    expect(partition.isHalfEmpty).toBe(true);
+  });
+
+  test("shares the bytes with other partitions, and gives them back", () => {
+    budget = new ByteBudget(150, null);
+    const [one, other] = [owned(), owned()];
+    one.offer(batch(0, [0, 1]), null);
+    other.offer(batch(0, [0]), null);
+    expect([one.handOver(), other.handOver()]).toEqual(["empty", "full"]);
+    one.fence();
+    expect(budget.inHand).toBe(0);
+    expect(other.handOver()).toBe("empty");
+    other.finish(0);
+    expect(budget.inHand).toBe(0);
+  });
+
+  test("keeps what there are no bytes for, and hands it over later", () => {
+    budget = new ByteBudget(150, null);
+    const partition = owned();
+    partition.offer(batch(0, [0, 1, 2, 3]), null);
+    for (const offset of [0, 1, 2, 3]) {
+      partition.handOver();
+      partition.finish(offset);
+    }
+    expect(taken).toEqual([0, 1, 2, 3]);
+    expect(partition.toCommit()).toMatchObject({ offset: 4 });
+  });
+
+  test("hands over at most 1,000 records at once", () => {
+    const partition = owned(5_000);
+    partition.offer(batch(0, [...Array(2_500).keys()], { end: 2_500 }), null);
+    expect([partition.handOver(), taken.length]).toEqual(["more", 1_000]);
+    expect([partition.handOver(), taken.length]).toEqual(["more", 2_000]);
+    expect([partition.handOver(), taken.length]).toEqual(["empty", 2_500]);
+  });
+});
+
+test("held at an offset a partition is committed no further, and says nothing of what is finished above", () => {
+  const partition = owned();
+  partition.offer(batch(0, [0, 1, 2, 3, 4]), null);
+  partition.handOver();
+  for (const offset of [0, 1, 3]) partition.finish(offset);
+  partition.hold(1);
+  expect(partition.toCommit()).toEqual({ offset: 1, metadata: "" });
+  expect(partition.progress().position).toBe(1);
+  partition.hold(null);
+  expect(partition.toCommit()).toEqual({ offset: 2, metadata: `sw1:2:${TOPIC_ID}:BB` });
+});
+
+describe("an owned partition whose log or owner changes", () => {
+  test("passes what retention has removed, and says when the log was cut off below", () => {
+    const partition = owned();
+    partition.offer(batch(0, [0, 1]), null);
+    expect(partition.offer(batch(10, [10]), null)).toBe(true);
+    partition.handOver();
+    for (const offset of [0, 1]) partition.finish(offset);
+    expect(partition.progress().position).toBe(10);
+    expect(partition.offer(batch(3, [3]), null)).toBe(false);
+  });
+
+  test("once fenced it neither finishes, nor hands over, nor commits", () => {
+    const partition = owned(2);
+    partition.offer(batch(0, [0, 1, 2]), null);
+    partition.handOver();
+    partition.finish(0);
+    partition.fence();
+    partition.fence();
+    expect(partition.finish(1)).toBe(false);
+    expect([partition.handOver(), partition.toCommit(), taken]).toEqual(["empty", null, [0, 1]]);
+    expect(budget.inHand).toBe(0);
+  });
+
+  test("passes what retention has removed although nothing is there yet", () => {
+    const partition = owned();
+    partition.offer(batch(0, [0, 1]), null);
+    partition.offer(batch(10, []), null);
+    partition.handOver();
+    for (const offset of [0, 1]) partition.finish(offset);
+    expect(partition.toCommit()).toEqual({ offset: 10, metadata: "" });
+  });
+});
+
+describe("what was finished and not committed", () => {
+  const remembered = { offset: 3, metadata: `sw1:3:${TOPIC_ID}:BB`, topicId: TOPIC_ID };
+
+  test("is skipped when the partition comes back", () => {
+    const partition = owned(100, { offset: 1, metadata: "" });
+    partition.offer(batch(1, [1, 2, 3, 4, 5]), remembered);
+    partition.handOver();
+    expect(taken).toEqual([3, 5]);
+    expect(partition.toCommit()).not.toBeNull();
+  });
+
+  test("is not used where the broker tells no topic ids: it may be another topic", () => {
+    const partition = owned(100, { offset: 1, metadata: "" });
+    partition.committedAt({ topic: "t", partition: 0, topicId: null, offset: 1, metadata: "" });
+    const unknown = { offset: 3, metadata: "sw1:3::BB", topicId: "" };
+    partition.offer(batch(1, [1, 2, 3, 4, 5]), unknown);
+    partition.handOver();
+    expect(taken).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test.each([
+    ["another topic of the same name", { ...remembered, topicId: "another" }, {}],
+    ["a broker without topic ids", { ...remembered, topicId: "" }, {}],
+    ["a log that is shorter now", remembered, { end: 2 }],
+    ["a commit of somebody who came further", { ...remembered, offset: 0 }, {}],
+  ])("is not used for %s", (_name, given, options) => {
+    const partition = owned(100, { offset: 1, metadata: "" });
+    partition.offer(batch(1, [1, 2, 3, 4, 5], options), given);
+    expect(partition.progress().position).toBe(1);
+    partition.handOver();
+    expect(taken).toEqual([1, 2, 3, 4, 5]);
+  });
+});

@@ -1,0 +1,153 @@
+// How long a member can be certain that the group's coordinator has not given it up.
+
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
+import { PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { KafkajsMember, watch } from "../../../../src/kafka/kafkajs/membership.ts";
+import { GroupWorld } from "../../../support/kafkajs/kafkajs-group.ts";
+
+/** A group whose heartbeats the test answers. */
+function world() {
+  let nowMs = 100_000;
+  let answer: ReturnType<typeof Promise.withResolvers<void>> | null = null;
+  const lease = new SessionLease(10_000, () => nowMs);
+  const member = {
+    heardAtMs: 0,
+    heartbeat: () =>
+      lease.heartbeat(member, () => {
+        answer ??= Promise.withResolvers<void>();
+        return answer.promise;
+      }),
+  };
+  return {
+    lease,
+    makeCertain: () => lease.makeCertain(member),
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    ask: () => member.heartbeat(),
+    accept: () => {
+      member.heardAtMs = nowMs;
+      answer?.resolve();
+      answer = null;
+    },
+    refuse: (type: string) => {
+      answer?.reject(Object.assign(new Error("refused"), { type }));
+      answer = null;
+    },
+    /** The last heartbeat is so recent that none is sent. */
+    passOver: () => {
+      answer?.resolve();
+      answer = null;
+    },
+  };
+}
+
+test("before it has joined, nothing is certain; after that it is for most of the session", () => {
+  const { lease, pass } = world();
+  expect(lease.isCertain()).toBe(false);
+  lease.begin();
+  pass(8_999);
+  expect(lease.isCertain()).toBe(true);
+  pass(1);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test("an answered heartbeat counts from when it was sent, also for those who asked later", async () => {
+  const { lease, pass, ask, accept } = world();
+  lease.begin();
+  pass(5_000);
+  const first = ask();
+  pass(3_000);
+  const second = ask();
+  pass(3_000);
+  accept();
+  await Promise.all([first, second]);
+  expect(lease.isCertain()).toBe(true);
+  pass(3_000);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test("one that was not sent, or not answered, proves nothing", async () => {
+  const { lease, pass, ask, passOver, refuse } = world();
+  lease.begin();
+  pass(8_000);
+  const notSent = ask();
+  passOver();
+  await notSent;
+  const failed = ask();
+  refuse("COORDINATOR_NOT_AVAILABLE");
+  await expect(failed).rejects.toThrow("refused");
+  pass(2_000);
+  expect(lease.isCertain()).toBe(false);
+});
+
+test.each([
+  ["REBALANCE_IN_PROGRESS", true],
+  ["UNKNOWN_MEMBER_ID", false],
+])("after the answer %s it is certain: %s", async (type, isCertain) => {
+  const { lease, pass, ask, refuse } = world();
+  lease.begin();
+  pass(20_000);
+  const asked = ask();
+  refuse(type);
+  await expect(asked).rejects.toThrow("refused");
+  expect(lease.isCertain()).toBe(isCertain);
+});
+
+test("a heartbeat that was under way during a freeze does not do: another one is sent", async () => {
+  const { lease, pass, ask, accept, makeCertain } = world();
+  lease.begin();
+  const underWay = ask();
+  pass(20_000);
+  const certain = makeCertain();
+  accept();
+  await underWay;
+  expect(lease.isCertain()).toBe(false);
+  await new Promise(setImmediate);
+  pass(1);
+  accept();
+  expect([await certain, lease.isCertain()]).toEqual([true, true]);
+});
+
+test("who cannot become certain is told so, not kept waiting", async () => {
+  const { pass, lease, passOver, makeCertain } = world();
+  lease.begin();
+  pass(20_000);
+  const certain = makeCertain();
+  for (let heartbeat = 0; heartbeat < 3; heartbeat += 1) {
+    passOver();
+    await new Promise(setImmediate);
+  }
+  expect(await certain).toBe(false);
+});
+
+describe("a clock that is set back", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("stops no heartbeat of kafkajs, and what is known is asked again", async () => {
+    const { group, coordinator } = new GroupWorld({
+      partitionAssigners: [PartitionAssigners.roundRobin],
+    });
+    await group.joinAndSync();
+    const lease = new SessionLease(10_000, Date.now);
+    watch(group, new KafkajsMember(group), {
+      fetch: async () => undefined,
+      heartbeat: (...heartbeat) => lease.heartbeat(...heartbeat),
+    });
+    lease.begin();
+    vi.setSystemTime(Date.now() - 600_000);
+    expect(lease.isCertain()).toBe(false);
+    for (let second = 0; second < 10; second += 1) {
+      vi.setSystemTime(Date.now() + 1_000);
+      await group.heartbeat({ interval: 2_500 });
+    }
+    expect(coordinator.heartbeats).toBe(4);
+    expect(lease.isCertain()).toBe(true);
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * Whatever a batch is: it is read, or it is damage with its place. `npm run fuzz:batches` decodes
+ * 10,000 responses and looks at memory.
+ */
+
+import { expect, test } from "vitest";
+
+import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
+import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { batchOf } from "../../../../src/kafka/kafkajs/membership.ts";
+import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
+import { fuzzedBatch, type Pick, picks } from "../../../support/build/fuzzed-batches.ts";
+import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
+
+const BATCHES = Number(process.env.SWITCHYARD_FUZZ_BATCHES ?? 400);
+const SEED = Number(process.env.SWITCHYARD_FUZZ_SEED ?? 7);
+const MEBI = 1024 * 1024;
+const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11];
+
+interface FetchProtocol {
+  protocol(choice: object): (request: object) => {
+    readonly response: {
+      decode(payload: Buffer): Promise<{
+        readonly responses: readonly {
+          readonly topicName: string;
+          readonly partitions: readonly object[];
+        }[];
+      }>;
+    };
+  };
+}
+
+const { protocol } = loadInternal("src/protocol/requests/fetch/index.js") as FetchProtocol;
+const Batch = loadInternal("src/consumer/batch.js") as new (
+  topic: string,
+  from: string,
+  partition: object,
+) => KafkajsBatch;
+
+/** Decodes as a consumer does, and reads every field of every record. Returns how many there were. */
+async function readAll(payload: Buffer, version: number, from: number): Promise<number> {
+  const policy = { recordMaxBytes: MEBI };
+  const partitions = [5, 6].map((partition) => ({ partition, fetchOffset: from, policy }));
+  const { response } = protocol({ version })({ topics: [{ topic: "second", partitions }] });
+  const { responses } = await response.decode(payload);
+  let records = 0;
+  for (const { topicName, partitions: found } of responses) {
+    for (const partition of found) {
+      const batch = batchOf(new Batch(topicName, `${from}`, partition));
+      expect(batch.last === null || Number.isSafeInteger(batch.last)).toBe(true);
+      for (let index = 0; index < batch.count; index += 1) {
+        const { key, value, headers, offset, timestampMs } = batch.recordAt(index);
+        expect([key, value].every((field) => field === null || Buffer.isBuffer(field))).toBe(true);
+        expect(headers.every(([name]) => typeof name === "string")).toBe(true);
+        expect([offset, timestampMs].every((each) => !Number.isNaN(each))).toBe(true);
+        records += 1;
+      }
+    }
+  }
+  return records;
+}
+
+async function decodeOne(pick: Pick): Promise<"read" | "damaged"> {
+  const version = VERSIONS[pick(VERSIONS.length)] ?? 11;
+  const batches = [await fuzzedBatch(pick, 0)];
+  if (pick(3) === 0) batches.push(await fuzzedBatch(pick, 20));
+  const payload = fetchResponse(version, Buffer.concat(batches));
+  try {
+    await readAll(payload, version, pick(4) === 0 ? pick(30) : 0);
+    return "read";
+  } catch (error) {
+    // An old message set, which kafkajs decodes, says so in its own words.
+    const isOld = batches.some((batch) => batch[16] !== 2);
+    if (error instanceof DamagedBatchError) expect(error.topic).toBe("second");
+    else if (!isOld) throw error;
+    return "damaged";
+  }
+}
+
+test(`no crash and no strange error in ${BATCHES} responses`, { timeout: 1_800_000 }, async () => {
+  const pick = picks(SEED);
+  const seen = { read: 0, damaged: 0 };
+  let afterTenthBytes = 0;
+  for (let index = 0; index < BATCHES; index += 1) {
+    try {
+      seen[await decodeOne(pick)] += 1;
+    } catch (error) {
+      throw new Error(`response ${index} of seed ${SEED}`, { cause: error });
+    }
+    if (index === Math.floor(BATCHES / 10)) afterTenthBytes = heldBytes();
+  }
+  expect(seen.read).toBeGreaterThan(BATCHES / 10);
+  expect(seen.damaged).toBeGreaterThan(BATCHES / 10);
+  if (globalThis.gc !== undefined) {
+    expect(heldBytes() - afterTenthBytes).toBeLessThan(16 * MEBI);
+  }
+});
+
+function heldBytes(): number {
+  globalThis.gc?.();
+  const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+  return heapUsed + external + arrayBuffers;
+}

@@ -1,0 +1,74 @@
+// Loads several copies of kafkajs; the last one loaded is the one that works (see load-kafkajs.ts).
+
+import { expect, test } from "vitest";
+
+import { loadKafkajs, type Replacement } from "../../../../src/kafka/kafkajs/load-kafkajs.ts";
+
+const MURMUR = "src/producer/partitioners/default/murmur2.js";
+const PARTITIONER = "src/producer/partitioners/default/index.js";
+
+const constant: Replacement = { name: "constant", module: MURMUR, replace: () => () => 3 };
+
+type Partitioner = () => (args: object) => number;
+const message = {
+  topic: "t",
+  partitionMetadata: Array.from({ length: 7 }, (_, partitionId) => ({ partitionId, leader: 0 })),
+  message: { key: "anything" },
+};
+
+test("with the supported version, kafkajs gets the replacement from its own require", () => {
+  const { active, load } = loadKafkajs("2.2.4", [constant]);
+  expect(active).toEqual(["constant"]);
+  expect((load(PARTITIONER) as Partitioner)()(message)).toBe(3);
+});
+
+test("with any other version every replacement is left out", () => {
+  const { active, version, load } = loadKafkajs("2.2.5", [constant]);
+  expect(version).toBe("2.2.4");
+  expect(active).toEqual([]);
+  expect((load(MURMUR) as (key: string) => number)("anything")).not.toBe(3);
+  expect((load(PARTITIONER) as Partitioner)()(message)).not.toBe(3);
+});
+
+test("a replacement of a module that another one has loaded is refused", () => {
+  const early: Replacement = {
+    name: "early",
+    module: PARTITIONER,
+    replace: (load) => load(PARTITIONER),
+  };
+  expect(() => loadKafkajs("2.2.4", [early, constant])).toThrow(
+    /"constant" comes too late: .*murmur2\.js is loaded already/,
+  );
+});
+
+test("a replacement may change the module in place", () => {
+  const { load } = loadKafkajs("2.2.4", [
+    {
+      name: "in-place",
+      module: "src/utils/long.js",
+      replace: (loadInternal) =>
+        Object.assign(loadInternal("src/utils/long.js") as object, { marked: true }),
+    },
+  ]);
+  expect(load("src/utils/long.js")).toHaveProperty("marked", true);
+});
+
+test("Switchyard's own replacements are all in use", async () => {
+  const { REPLACEMENTS, SUPPORTED_VERSION, kafkajsInUse, loadInternal, Kafka } =
+    await importKafkajs();
+  expect(kafkajsInUse.version).toBe(SUPPORTED_VERSION);
+  expect(new Set(kafkajsInUse.replacements)).toEqual(new Set(REPLACEMENTS.map(({ name }) => name)));
+  const produce = loadInternal("src/protocol/requests/produce/v7/request.js") as (
+    options: object,
+  ) => {
+    encode(): Promise<{ readonly buffer: Buffer }>;
+  };
+  const messages = [{ key: null, value: null, headers: [["name", null]] }];
+  const ids = { producerId: 1, producerEpoch: 0, firstSequence: 0 };
+  const topicData = [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }];
+  // kafkajs' own encoder cannot write a null header.
+  await expect(produce({ acks: -1, timeout: 1, topicData }).encode()).resolves.toBeDefined();
+  expect(Kafka).toBeTypeOf("function");
+});
+
+const importKafkajs = () => import("../../../../src/kafka/kafkajs/kafkajs.ts");

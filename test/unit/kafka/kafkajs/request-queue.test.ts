@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { timeoutCheckMs } from "../../../../src/kafka/kafkajs/request-queue.ts";
+
+interface Queue {
+  readonly pending: readonly unknown[];
+  maybeThrottle(forMs: number): void;
+  push(request: object): void;
+  fulfillRequest(response: object): void;
+  rejectAll(error: Error): void;
+  scheduleRequestTimeoutCheck(): void;
+  destroy(): void;
+}
+
+const RequestQueue = loadInternal("src/network/requestQueue/index.js") as new (
+  options: object,
+) => Queue;
+
+const logger = { debug: () => undefined, warn: () => undefined };
+
+function createQueue(options: object = {}) {
+  return new RequestQueue({
+    maxInFlightRequests: null,
+    requestTimeout: 30_000,
+    enforceRequestTimeout: true,
+    clientId: "test",
+    broker: "test:9092",
+    logger,
+    ...options,
+  });
+}
+
+function push(queue: Queue, correlationId: number) {
+  const sendRequest = vi.fn<() => void>();
+  const resolve = vi.fn<(response: object) => void>();
+  const reject = vi.fn<(error: Error) => void>();
+  const entry = {
+    correlationId,
+    apiName: "Fetch",
+    apiKey: 1,
+    apiVersion: 11,
+    resolve,
+    reject,
+  };
+  queue.push({ entry, expectResponse: true, sendRequest });
+  return { sendRequest, resolve, reject };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test("an idle connection has no timer for pending requests, nor has a waiting one", () => {
+  const queue = createQueue();
+  push(queue, 1);
+  expect(vi.getTimerCount()).toBe(0);
+  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a throttled request waits for the end of the throttle and is then sent", () => {
+  const queue = createQueue();
+  queue.maybeThrottle(500);
+  const { sendRequest } = push(queue, 1);
+  vi.advanceTimersByTime(499);
+  expect(sendRequest).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(2);
+  expect(sendRequest).toHaveBeenCalledOnce();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a throttle that is prolonged meanwhile counts", () => {
+  const queue = createQueue();
+  queue.maybeThrottle(100);
+  const { sendRequest } = push(queue, 1);
+  queue.maybeThrottle(1000);
+  vi.advanceTimersByTime(999);
+  expect(sendRequest).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(2);
+  expect(sendRequest).toHaveBeenCalledOnce();
+});
+
+test("with too many in flight a request is sent as soon as one is answered, in order", () => {
+  const queue = createQueue({ maxInFlightRequests: 1 });
+  push(queue, 1);
+  const second = push(queue, 2);
+  const third = push(queue, 3);
+  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  expect(second.sendRequest).toHaveBeenCalledOnce();
+  expect(third.sendRequest).not.toHaveBeenCalled();
+  queue.destroy();
+});
+
+test("answers reach their own requests, in whatever order they come", () => {
+  const queue = createQueue();
+  const requests = [1, 2, 3].map((id) => push(queue, id));
+  for (const id of [2, 3, 1]) {
+    queue.fulfillRequest({ correlationId: id, payload: `answer ${id}`, size: 8 });
+    // A second one is nobody's.
+    queue.fulfillRequest({ correlationId: id, payload: "again", size: 5 });
+  }
+  const payloads = requests.map(({ resolve }) => resolve.mock.calls);
+  expect(payloads).toEqual(
+    [1, 2, 3].map((id) => [[expect.objectContaining({ payload: `answer ${id}` })]]),
+  );
+});
+
+test("a request without an answer times out, and the next one is sent", () => {
+  const queue = createQueue({ maxInFlightRequests: 1 });
+  queue.scheduleRequestTimeoutCheck();
+  const { reject } = push(queue, 1);
+  const second = push(queue, 2);
+  vi.advanceTimersByTime(30_000);
+  expect(reject).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1001);
+  expect(reject).toHaveBeenCalledWith(
+    expect.objectContaining({ name: "KafkaJSRequestTimeoutError" }),
+  );
+  expect(second.sendRequest).toHaveBeenCalledOnce();
+  queue.destroy();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("all requests that take too long time out with the same check", () => {
+  const queue = createQueue();
+  queue.scheduleRequestTimeoutCheck();
+  const requests = [1, 2, 3].map((id) => push(queue, id));
+  vi.advanceTimersByTime(31_000);
+  for (const { reject } of requests) expect(reject).toHaveBeenCalledOnce();
+  queue.destroy();
+});
+
+test("the check for timeouts ends with the connection", () => {
+  const queue = createQueue({ isConnected: () => false });
+  queue.scheduleRequestTimeoutCheck();
+  vi.advanceTimersByTime(1000);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test.each([
+  [50, 50],
+  [1000, 100],
+  [10_000, 500],
+  [30_000, 1000],
+  [300_000, 1000],
+])("a request timeout of %i ms is checked every %i ms", (requestTimeoutMs, checkMs) => {
+  expect(timeoutCheckMs(requestTimeoutMs)).toBe(checkMs);
+});

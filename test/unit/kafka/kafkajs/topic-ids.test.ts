@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+
+import { readTopicIds } from "../../../../src/kafka/kafkajs/topic-ids.ts";
+
+test("a broker that knows no ids is not asked", async () => {
+  const send = () => Promise.reject(new Error("asked"));
+  const broker = { versions: { 3: { maxVersion: 9 } }, connectionPool: { send } };
+  expect((await readTopicIds(broker, ["call"])).size).toBe(0);
+});

@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+
+import type { OutgoingRecord } from "../../../../src/domain/record.ts";
+import type { RefusedRecord } from "../../../../src/kafka/port.ts";
+import { type LaneTopic, ProduceLane, type SendCall } from "../../../../src/kafka/produce/lane.ts";
+import type { ProducerId } from "../../../../src/kafka/produce/producer-id.ts";
+import { costlyInputs } from "../../../support/build/generated-inputs.ts";
+
+function outgoing(value: string): OutgoingRecord {
+  return { topic: "t", key: null, value: Buffer.from(value), headers: [] };
+}
+
+function laneTopic(batchMaxBytes: number): LaneTopic & { batchMaxBytes: number } {
+  return {
+    name: "t",
+    batchMaxBytes,
+    batchWasTooLarge(bytes) {
+      this.batchMaxBytes = Math.min(this.batchMaxBytes, bytes / 2);
+    },
+  };
+}
+
+interface Sent extends SendCall {
+  result: readonly RefusedRecord[] | null;
+}
+
+function send(lane: ProduceLane, values: readonly string[], bytes = 10): Sent {
+  const call: Sent = {
+    place: -1,
+    unacknowledged: values.length,
+    refused: [],
+    giveBack: false,
+    result: null,
+    resolve: (refused) => {
+      call.result = refused;
+    },
+    reject: () => undefined,
+  };
+  for (const value of values) lane.add(outgoing(value), bytes, call);
+  return call;
+}
+
+function texts(records: readonly OutgoingRecord[]): (string | undefined)[] {
+  return records.map(({ value }) => value?.toString());
+}
+
+const firstId: ProducerId = { producerId: 1, producerEpoch: 0 };
+const secondId: ProducerId = { producerId: 2, producerEpoch: 0 };
+
+describe("a lane", () => {
+  test("cuts what fits, and at least one record", () => {
+    const lane = new ProduceLane(laneTopic(25), 0);
+    send(lane, ["a", "b", "c"]);
+    send(lane, ["large"], 100);
+    expect(texts(lane.cut().records)).toEqual(["a", "b"]);
+    lane.acknowledged();
+    expect(texts(lane.cut().records)).toEqual(["c"]);
+    lane.acknowledged();
+    expect(texts(lane.cut().records)).toEqual(["large"]);
+  });
+
+  test("resolves a caller with its last record, numbers batches, and is empty then", () => {
+    const lane = new ProduceLane(laneTopic(25), 0);
+    const first = send(lane, ["a", "b", "c"]);
+    const second = send(lane, ["d"]);
+    lane.cut();
+    lane.acknowledged();
+    expect([first.result, second.result, lane.sequence]).toEqual([null, null, 2]);
+    lane.cut();
+    lane.acknowledged();
+    expect([first.result, second.result, lane.sequence]).toEqual([[], [], 4]);
+    expect(lane.isEmpty).toBe(true);
+  });
+
+  test("repeats a batch that may be written exactly as it was, whatever later tries come to", () => {
+    const lane = new ProduceLane(laneTopic(1_000), 0);
+    send(lane, ["a"]);
+    lane.cut();
+    lane.failed(true);
+    send(lane, ["b"]);
+    expect(texts(lane.cut().records)).toEqual(["a"]);
+    lane.failed(false);
+    expect(texts(lane.cut().records)).toEqual(["a"]);
+    expect(lane.sequence).toBe(0);
+    lane.acknowledged();
+    expect(texts(lane.cut().records)).toEqual(["b"]);
+  });
+
+  test("adds to a batch that was surely not written", () => {
+    const lane = new ProduceLane(laneTopic(1_000), 0);
+    send(lane, ["a"]);
+    lane.cut();
+    lane.failed(false);
+    send(lane, ["b"]);
+    expect(texts(lane.cut().records)).toEqual(["a", "b"]);
+  });
+
+  test("counts failures until something is acknowledged", () => {
+    const lane = new ProduceLane(laneTopic(1_000), 0);
+    send(lane, ["a"]);
+    lane.cut();
+    lane.failed(false);
+    lane.failed(true);
+    expect(lane.failures).toBe(2);
+    lane.acknowledged();
+    expect(lane.failures).toBe(0);
+  });
+
+  test("begins to number anew with another producer id, but not in the midst of a batch", () => {
+    const lane = new ProduceLane(laneTopic(25), 0);
+    const cut = (current: ProducerId) => {
+      lane.cut();
+      return [lane.idFor(current), lane.sequence];
+    };
+    send(lane, ["a", "b", "c", "d", "e"]);
+    expect(cut(firstId)).toEqual([firstId, 0]);
+    lane.acknowledged();
+    expect(cut(firstId)).toEqual([firstId, 2]);
+    lane.failed(true);
+    expect(cut(secondId)).toEqual([firstId, 2]);
+    lane.acknowledged();
+    expect(cut(secondId)).toEqual([secondId, 0]);
+  });
+});
+
+test("a lane whose id is refused takes the next one, whatever may be written", () => {
+  const lane = new ProduceLane(laneTopic(25), 0);
+  send(lane, ["a", "b", "c"]);
+  lane.cut();
+  lane.idFor(firstId);
+  lane.acknowledged();
+  lane.cut();
+  lane.idFor(firstId);
+  lane.failed(true);
+  lane.idRefused();
+  lane.cut();
+  expect([lane.idFor(secondId), lane.sequence, lane.failures]).toEqual([secondId, 0, 2]);
+});
+
+test("whatever the broker takes: exactly the records above it are refused, the rest in order", () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 60 });
+  const limits = fc.record({ broker: fc.integer({ min: 1, max: 300 }), sizes });
+  fc.assert(
+    fc.property(limits, ({ broker, sizes }) => {
+      const lane = new ProduceLane(laneTopic(1_000), 0);
+      const calls = sizes.map((size, index) => send(lane, [`${index}`], size));
+      const written: (string | undefined)[] = [];
+      for (let tries = 0; !lane.isEmpty; tries += 1) {
+        expect(tries).toBeLessThan(200);
+        const { records, bytes } = lane.cut();
+        if (bytes > broker) {
+          lane.tooLarge("too large");
+        } else {
+          expect(lane.sequence).toBe(written.length);
+          written.push(...texts(records));
+          lane.acknowledged();
+        }
+      }
+      const numbers = [...sizes.keys()];
+      const expected = numbers.filter((index) => (sizes[index] ?? 0) <= broker).map(String);
+      expect(written).toEqual(expected);
+      for (const [index, call] of calls.entries()) {
+        expect(call.result).toHaveLength((sizes[index] ?? 0) > broker ? 1 : 0);
+      }
+    }),
+    { numRuns: costlyInputs(4) },
+  );
+});

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import { produceOutcome } from "../../../../src/kafka/produce/outcome.ts";
+
+test.each([
+  [null, "acknowledged"],
+  ["DUPLICATE_SEQUENCE_NUMBER", "acknowledged"],
+  ["MESSAGE_TOO_LARGE", "too-large"],
+  ["RECORD_LIST_TOO_LARGE", "too-large"],
+  ["UNKNOWN_TOPIC_OR_PARTITION", "retry-with-metadata"],
+  ["NOT_LEADER_FOR_PARTITION", "retry-with-metadata"],
+  ["LEADER_NOT_AVAILABLE", "retry-with-metadata"],
+  ["FENCED_LEADER_EPOCH", "retry-with-metadata"],
+  ["OUT_OF_ORDER_SEQUENCE_NUMBER", "retry-with-new-id"],
+  ["UNKNOWN_PRODUCER_ID", "retry-with-new-id"],
+  ["INVALID_PRODUCER_EPOCH", "retry-with-new-id"],
+  ["REQUEST_TIMED_OUT", "retry-as-it-was"],
+  ["NOT_ENOUGH_REPLICAS_AFTER_APPEND", "retry-as-it-was"],
+  ["NOT_ENOUGH_REPLICAS", "retry"],
+  ["TOPIC_AUTHORIZATION_FAILED", "retry"],
+  ["an error of a later Kafka", "retry"],
+])("%s: %s", (type, outcome) => {
+  expect(produceOutcome(type)).toBe(outcome);
+});

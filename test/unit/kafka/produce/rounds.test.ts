@@ -1,0 +1,120 @@
+// Records that come back when their partition takes nothing, and the one that looks whether it does.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { ended, until } from "../../../support/clock/stepped-timers.ts";
+import { type Fate, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+
+const NOT_ENOUGH_REPLICAS = 19;
+/** Of 10 ms each: longer than any pause. */
+const STEPS = 500;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function giveBack(cluster: NumberingCluster, partition: number, ...values: string[]) {
+  const record = { topic: "t", partition, key: null, headers: [] };
+  return cluster.producer.send(
+    values.map((value) => ({ ...record, value: Buffer.from(value) })),
+    { giveBack: true },
+  );
+}
+
+function refusing(times: number): Fate[] {
+  return Array.from({ length: times }, () => ({
+    isIgnored: true,
+    errorCode: NOT_ENOUGH_REPLICAS,
+  }));
+}
+
+async function passes(): Promise<void> {
+  let steps = 0;
+  await until(() => {
+    steps += 1;
+    return steps > STEPS;
+  });
+}
+
+test("records of a partition without a leader come back, those of another are written", async () => {
+  const cluster = new NumberingCluster();
+  cluster.leaders[1] = -1;
+  const others = cluster.send(0, "a0");
+  const refused = await ended(giveBack(cluster, 1, "b0", "b1"));
+  expect(refused.map(({ blocked, error }) => [blocked, error])).toEqual([
+    ["unavailable", "LEADER_NOT_AVAILABLE"],
+    ["unavailable", "LEADER_NOT_AVAILABLE"],
+  ]);
+  await ended(others);
+  // From then on at once: no timer has to pass.
+  expect(await giveBack(cluster, 1, "b2")).toHaveLength(1);
+  expect(cluster.producer.blocked()).toHaveLength(1);
+  cluster.leaders[1] = 2;
+  await passes();
+  expect(await ended(giveBack(cluster, 1, "b3"))).toEqual([]);
+  expect(cluster.producer.blocked()).toEqual([]);
+  expect(cluster.written).toEqual([["a0"], ["b3"]]);
+});
+
+test("a partition that answers with errors is probed with one record at a time", async () => {
+  const cluster = new NumberingCluster();
+  cluster.fates.set(2, refusing(1_000));
+  expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
+  await passes();
+  const before = cluster.fates.get(2)?.length ?? 0;
+  const refused = await ended(giveBack(cluster, 1, "probe", "b2", "b3"));
+  expect(refused).toHaveLength(3);
+  // One request, for the probe alone.
+  expect(before - (cluster.fates.get(2)?.length ?? 0)).toBe(1);
+  expect(await giveBack(cluster, 1, "b4")).toHaveLength(1);
+  cluster.fates.set(2, []);
+  await passes();
+  expect(await ended(giveBack(cluster, 1, "b5"))).toEqual([]);
+  expect(await ended(giveBack(cluster, 1, "b6"))).toEqual([]);
+  expect(cluster.written[1]).toEqual(["b5", "b6"]);
+});
+
+test("a batch that is refused is sent again with pauses, never two of a partition at a time", async () => {
+  const cluster = new NumberingCluster();
+  cluster.fates.set(2, refusing(1_000));
+  void cluster.send(1, "b0");
+  await passes();
+  // 5 s of pauses from 50 ms to 2 s.
+  expect(1_000 - (cluster.fates.get(2)?.length ?? 0)).toBeLessThan(12);
+});
+
+test("a batch of which the answer was lost comes back once, and the next one has other numbers", async () => {
+  const cluster = new NumberingCluster();
+  // It is written, and the brokers say something else until it comes back.
+  cluster.fates.set(2, [{ errorCode: NOT_ENOUGH_REPLICAS + 1 }, ...refusing(1_000)]);
+  expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
+  cluster.fates.set(2, []);
+  await passes();
+  expect(await ended(giveBack(cluster, 1, "b1"))).toEqual([]);
+  // The same numbers would have made the broker take b1 for b0.
+  expect(cluster.written[1]).toEqual(["b0", "b1"]);
+});
+
+test("silence is no refusal: what is not answered waits", async () => {
+  const cluster = new NumberingCluster();
+  cluster.fates.set(
+    2,
+    Array.from({ length: 5 }, () => ({ isIgnored: true, isCut: true })),
+  );
+  expect(await ended(giveBack(cluster, 1, "b0"))).toEqual([]);
+  expect(cluster.written[1]).toEqual(["b0"]);
+});
+
+test("a send that did not ask for it waits, and is written", async () => {
+  const cluster = new NumberingCluster();
+  cluster.leaders[1] = -1;
+  const patient = cluster.send(1, "b0");
+  await ended(giveBack(cluster, 1, "b1"));
+  cluster.leaders[1] = 2;
+  expect(await ended(patient)).toEqual([]);
+  expect(cluster.written[1]).toEqual(["b0"]);
+});

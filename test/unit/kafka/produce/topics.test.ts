@@ -1,0 +1,90 @@
+// How often a producer asks who leads what nobody leads.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
+import { NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+
+const NOT_LEADER = 6;
+/** Of 10 ms each. */
+const STEPS = 500;
+/** 50 ms to 2 s apart, and once more for what failed before. */
+const REQUESTS_MAX = 12;
+
+beforeEach(() => {
+  stepTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Metadata requests during five seconds, with what is sent at each step. */
+async function requestsWhile(cluster: NumberingCluster, send: () => void): Promise<number> {
+  const before = cluster.metadataRequests;
+  let steps = 0;
+  await until(() => {
+    send();
+    steps += 1;
+    return steps > STEPS;
+  });
+  return cluster.metadataRequests - before;
+}
+
+test("a partition without a leader is asked for with pauses, and written when it has one", async () => {
+  const cluster = new NumberingCluster();
+  await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));
+  cluster.leaders[1] = -1;
+  cluster.fates.set(2, [{ isIgnored: true, errorCode: NOT_LEADER }]);
+  const sends = [cluster.send(1, "first")];
+  expect(await requestsWhile(cluster, () => undefined)).toBeLessThan(REQUESTS_MAX);
+  const more = () => sends.push(cluster.send(1, `b${sends.length}`));
+  expect(await requestsWhile(cluster, more)).toBeLessThan(REQUESTS_MAX);
+  await ended(cluster.send(0, "a1"));
+
+  cluster.leaders[1] = 2;
+  await ended(Promise.all(sends));
+  expect(cluster.written[0]).toEqual(["a0", "a1"]);
+  expect(cluster.written[1]?.slice(0, 3)).toEqual(["b0", "first", "b1"]);
+  expect(cluster.written[1]).toHaveLength(1 + sends.length);
+});
+
+test("a topic that is missing is asked for with pauses, and written when it is there", async () => {
+  const cluster = new NumberingCluster();
+  cluster.isTopicMissing = true;
+  const sends: Promise<unknown>[] = [];
+  const more = () => sends.push(cluster.send(1, `b${sends.length}`));
+  expect(await requestsWhile(cluster, more)).toBeLessThan(REQUESTS_MAX);
+  cluster.isTopicMissing = false;
+  await ended(Promise.all(sends));
+  expect(cluster.written[1]).toHaveLength(sends.length);
+});
+
+test("what nobody led when it was asked for is asked for again once there are records", async () => {
+  const cluster = new NumberingCluster();
+  cluster.leaders[1] = -1;
+  await ended(cluster.send(0, "a0"));
+  expect(await requestsWhile(cluster, () => undefined)).toBeLessThan(REQUESTS_MAX);
+  cluster.leaders[1] = 2;
+  await ended(cluster.send(1, "b0"));
+  expect(cluster.written).toEqual([["a0"], ["b0"]]);
+});
+
+test("records of a partition that is gone go to those that the topic has now", async () => {
+  const cluster = new NumberingCluster();
+  const keyed = (...values: string[]) =>
+    cluster.producer.send(
+      values.map((value) => ({
+        ...{ topic: "t", key: Buffer.from(value), value: Buffer.from(value), headers: [] },
+      })),
+    );
+  const values = Array.from({ length: 20 }, (_, number) => `k${number}`);
+  await ended(keyed(...values));
+  const before = cluster.written.map((each) => [...each]);
+  expect(before.every((each) => each.length > 0)).toBe(true);
+  // Made anew with one partition: node 2 does not know the second one any more.
+  cluster.leaders.pop();
+  cluster.fates.set(2, [{ isIgnored: true, errorCode: 3 }]);
+  await ended(keyed(...values));
+  expect(cluster.written[1]).toEqual(before[1]);
+  expect(cluster.written[0]?.slice(before[0]?.length).toSorted()).toEqual(values.toSorted());
+});

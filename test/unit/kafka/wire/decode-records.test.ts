@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+
+import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
+import {
+  decodeRecords,
+  INFLATED_FETCH_MAX_BYTES,
+} from "../../../../src/kafka/wire/decode-records.ts";
+import { ALL_WANTED, altered, decode, encodeBatch } from "../../../support/build/record-batches.ts";
+
+const messages = ["a", "b", "c"].map((value) => ({
+  key: null,
+  value: Buffer.from(value),
+  headers: [],
+}));
+
+async function damageOf(records: Buffer): Promise<string> {
+  const error = await decode(records).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof DamagedBatchError)) throw new Error("no damage found", { cause: error });
+  return error.message;
+}
+
+test("a wrong checksum is an error that names the offset and what to do", async () => {
+  const batch = await encodeBatch(messages, { baseOffset: 77 });
+  batch.writeUInt8(batch.readUInt8(batch.length - 2) ^ 1, batch.length - 2);
+  expect(await damageOf(batch)).toMatch(
+    /^The record batch at offset 77 is damaged: its checksum should be [0-9a-f]+ and is [0-9a-f]+\. Restore the partition from an intact replica/,
+  );
+});
+
+test.each<[string, (copy: Buffer) => unknown, RegExp]>([
+  ["more records than are there", (copy) => copy.writeInt32BE(4, 57), /record 4 of 4 has a length/],
+  ["a record that is too long", (copy) => copy.writeUInt8(0x7e, 61), /record 1 of 3 has a length/],
+  ["a record that is too short", (copy) => copy.writeUInt8(2, 61), /record 1 of 3 has/],
+  ["a compression that does not exist", (copy) => copy.writeInt16BE(7, 21), /compression 7/],
+  ["no gzip where it says so", (copy) => copy.writeInt16BE(1, 21), /cannot be decompressed/],
+  ["no length", (copy) => copy.writeInt32BE(-12, 8), /its length is -12/],
+  ["less than a header", (copy) => copy.writeInt32BE(20, 8), /fewer than its header/],
+  ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it announces 100012 bytes/],
+])("a batch that has %s is damaged", async (_what, alter, damage) => {
+  expect(await damageOf(altered(await encodeBatch(messages), alter))).toMatch(damage);
+});
+
+test("offsets removed from the end of a batch stand as one control record", async () => {
+  const batch = altered(await encodeBatch(messages, { baseOffset: 10 }), (copy) => {
+    copy.writeInt32BE(9, 23);
+  });
+  const read = await decode(batch);
+  expect(read.map(({ offset, isControlRecord }) => [offset, isControlRecord])).toEqual([
+    [10, false],
+    [11, false],
+    [12, false],
+    [19, true],
+  ]);
+});
+
+test("one batch of 200,000 tiny records is read, and many batches", async () => {
+  const tiny = Array.from({ length: 200_000 }, () => ({ key: null, value: null, headers: [] }));
+  const batch = await encodeBatch(tiny);
+  expect(await decode(batch)).toHaveLength(200_000);
+  const single = await encodeBatch(messages);
+  expect(await decode(Buffer.concat(Array.from({ length: 3000 }, () => single)))).toHaveLength(
+    9000,
+  );
+});
+
+test("odd header names do no harm and keep their order", async () => {
+  const headers = ["2", "__proto__", "1", "constructor", "2"].map(
+    (name) => [name, Buffer.from("x")] as const,
+  );
+  const [read] = await decode(await encodeBatch([{ key: null, value: null, headers }]));
+  expect(read?.headers).toEqual(headers);
+});
+
+test("message sets of Kafka before 0.11 are left to the driver", async () => {
+  const batch = await encodeBatch(messages);
+  const old = Buffer.alloc(40);
+  old.writeInt32BE(28, 8);
+  old.writeInt8(1, 16);
+  const decodeOld = async (records: Buffer) => [records];
+  expect(await decodeRecords(old, ALL_WANTED, decodeOld)).toEqual([old]);
+  // Between newer ones they wait for the next fetch, as older ones do the other way round.
+  expect(await decodeRecords(Buffer.concat([batch, old]), ALL_WANTED, decodeOld)).toHaveLength(3);
+});
+
+test("one batch is read whatever it holds", async () => {
+  const value = Buffer.alloc(INFLATED_FETCH_MAX_BYTES);
+  const batch = await encodeBatch([{ key: null, value, headers: [] }], { compression: 4 });
+  expect(await decode(Buffer.concat([batch, batch]))).toHaveLength(1);
+});

@@ -1,0 +1,285 @@
+// Who may import whom. The table is the rule; ARCHITECTURE.md explains it.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+
+import { STAGE_NAMES } from "../../../src/domain/stages.ts";
+
+const SRC = join(import.meta.dirname, "../../../src");
+/**
+ * Folders that have become houses of their own: which rooms may import which, and the top itself.
+ */
+const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  kafka: {
+    "": ["kafkajs", "cluster", "produce", "consume"],
+    wire: [],
+    kafkajs: ["wire"],
+    cluster: ["kafkajs", "wire"],
+    produce: ["cluster", "wire"],
+    consume: ["cluster"],
+  },
+  cli: {
+    "": [
+      "acls",
+      "audience",
+      "dead-letters",
+      "explain",
+      "publish",
+      "run",
+      "skip-damaged",
+      "status",
+      "topics",
+    ],
+    acls: [],
+    audience: [],
+    "dead-letters": [],
+    explain: [],
+    publish: [],
+    run: [],
+    "skip-damaged": [],
+    status: [],
+    topics: [],
+  },
+};
+/** What rooms may import from the top of their house, where that is not everything. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  kafka: ["kafka/port.ts", "kafka/membership.ts"],
+};
+const STAGES: readonly string[] = STAGE_NAMES;
+/** Folders of cores and shells that are no stage: what commands use. */
+const LIBRARIES = ["dead-letter"];
+const ADAPTERS = ["http", "kafka", "runtime", "stage", "store", "telemetry"];
+/** `report.ts`: what a stage tells logs and metrics. */
+const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
+/** Shells of libraries, and parts of shells. */
+const OTHER_SHELLS = [
+  "dead-letter/replay.ts",
+  ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
+];
+/** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
+const CORE_TYPES = ["kafka/port.ts"];
+const CORE_FILES = ["stage/one-at-a-time.ts"];
+/** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
+const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:crypto", "node:url"];
+/** Published to npm by themselves, without the rest: only types of `domain` may be used. */
+const PUBLISHED = ["client", "webhooks"];
+/** Packages that one folder, or one room, hides from all others. Types count. */
+const OWNERS: Readonly<Record<string, string>> = {
+  "@node-rs/crc32": "kafka/wire",
+  "classic-level": "store",
+  commander: "cli",
+  kafkajs: "kafka/kafkajs",
+  "lz4-napi": "kafka/wire",
+  pino: "telemetry",
+  "prom-client": "telemetry",
+  snappy: "kafka/wire",
+};
+const NAMELESS = /[-/](?:utils?|helpers?|common|types?|manager|service|misc)\.ts$/;
+const IMPORT = /^(?:import|export)\s+(type\s+)?(?:[^"=;]*?from\s+)?"([^"]+)"/gm;
+
+/** Folders, besides its own, that a file may import from. */
+function allowed(file: string): readonly string[] {
+  const folder = folderOf(file);
+  if (folder === "") return ["cli"]; // main.ts
+  if (folder === "domain") return [];
+  if (folder === "runtime") return ["domain"];
+  if (PUBLISHED.includes(folder) || folder === "config") return ["domain"];
+  if (folder === "telemetry") return ["domain", "runtime"];
+  if (folder === "stage") return ["domain", "kafka", "runtime", "telemetry"];
+  if (["http", "kafka", "store"].includes(folder)) return ["domain", "runtime", "telemetry"];
+  if (folder === "admin") return ["domain", ...ADAPTERS];
+  if (folder === "cli") return ["domain", "config", "admin", ...ADAPTERS, ...STAGES, ...LIBRARIES];
+  if (isDivided(folder)) return isShell(file) ? ["domain", ...ADAPTERS] : ["domain"];
+  throw new Error(`${file}: no rule for the folder ${folder}`);
+}
+
+function lines(text: string): number {
+  return text.split("\n").length - 1;
+}
+
+function folderOf(file: string): string {
+  return file.includes("/") ? file.slice(0, file.indexOf("/")) : "";
+}
+
+/** The room of a file in a house; empty for those that lie at its top. */
+function roomOf(file: string): string {
+  const [, room, ...rest] = file.split("/");
+  return rest.length > 0 ? (room ?? "") : "";
+}
+
+/** Rooms may use what lies at the top of their house: the port, what commands share. */
+function isRoomForbidden(file: string, target: string): boolean {
+  const rooms = ROOMS[folderOf(file)];
+  const [from, to] = [roomOf(file), roomOf(target)];
+  if (rooms === undefined || from === to) return false;
+  if (to === "") return !(DOORS[folderOf(file)] ?? [target]).includes(target);
+  return !(rooms[from] ?? []).includes(to);
+}
+
+/** Into core and shell. */
+function isDivided(folder: string): boolean {
+  return STAGES.includes(folder) || LIBRARIES.includes(folder);
+}
+
+function isShell(file: string): boolean {
+  if (OTHER_SHELLS.includes(file)) return true;
+  if (LIBRARIES.includes(folderOf(file))) return false;
+  return SHELL_FILES.some((name) => file.endsWith(`/${name}`));
+}
+
+/** What may be imported although its folder may not. */
+function isAllowedToCore(target: string, isTypeOnly: boolean): boolean {
+  return CORE_FILES.includes(target) || (isTypeOnly && CORE_TYPES.includes(target));
+}
+
+/** `@scope/name/path` is of the package `@scope/name`. */
+function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+function violations(file: string, source: string): string[] {
+  const folder = folderOf(file);
+  const isCore = folder === "domain" || (isDivided(folder) && !isShell(file));
+  const found = /\bimport\(/.test(source) ? [`${file}: dynamic import`] : [];
+  for (const [, typeOnly, specifier = ""] of source.matchAll(IMPORT)) {
+    if (!specifier.startsWith(".")) {
+      const owner = OWNERS[packageOf(specifier)];
+      const isHidden = owner !== undefined && !file.startsWith(`${owner}/`);
+      const isStrange = isCore && !CORE_MODULES.includes(specifier);
+      if (isStrange || isHidden) found.push(`${file} -> ${specifier}`);
+      continue;
+    }
+    const target = normalize(join(dirname(file), specifier));
+    if (isCore && folder !== "domain" && isAllowedToCore(target, typeOnly !== undefined)) continue;
+    const inside = folderOf(target) === folder;
+    const isForbidden = inside
+      ? (isCore && isShell(target)) || isRoomForbidden(file, target)
+      : !allowed(file).includes(folderOf(target)) || (PUBLISHED.includes(folder) && !typeOnly);
+    if (isForbidden) found.push(`${file} -> ${target}`);
+  }
+  return found;
+}
+
+const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) =>
+  file.endsWith(".ts"),
+);
+
+test("every import goes in an allowed direction", () => {
+  expect(files.length).toBeGreaterThan(0);
+  const found = files.flatMap((file) => violations(file, readFileSync(join(SRC, file), "utf8")));
+  expect(found).toEqual([]);
+});
+
+test("no arrow between rooms is allowed that nobody uses", () => {
+  const used = new Set(files.flatMap((file) => arrowsOf(file)));
+  const allowedArrows = Object.entries(ROOMS).flatMap(([house, rooms]) =>
+    Object.entries(rooms).flatMap(([from, targets]) =>
+      targets.map((to) => `${house}: ${from} -> ${to}`),
+    ),
+  );
+  expect(allowedArrows.filter((arrow) => !used.has(arrow))).toEqual([]);
+});
+
+/** The arrows between rooms that a file of a house draws. */
+function arrowsOf(file: string): string[] {
+  if (!(folderOf(file) in ROOMS)) return [];
+  const imports = readFileSync(join(SRC, file), "utf8").matchAll(IMPORT);
+  return [...imports].flatMap(([, , specifier = ""]) => {
+    if (!specifier.startsWith(".")) return [];
+    const target = normalize(join(dirname(file), specifier));
+    if (folderOf(target) !== folderOf(file)) return [];
+    return [`${folderOf(file)}: ${roomOf(file)} -> ${roomOf(target)}`];
+  });
+}
+
+test("src is one folder deep, but for houses, whose rooms the table names", () => {
+  const isNamed = (file: string): boolean => {
+    const rooms = ROOMS[folderOf(file)];
+    const depth = file.split("/").length;
+    return depth <= 2 || (depth === 3 && rooms !== undefined && roomOf(file) in rooms);
+  };
+  expect(files.filter((file) => !isNamed(file))).toEqual([]);
+  const strange = ["kafka/attic/x.ts", "route/room/x.ts", "kafka/wire/deep/x.ts"];
+  expect(strange.filter(isNamed)).toEqual([]);
+});
+
+test("every folder of src has a rule", () => {
+  expect(() => allowed("elsewhere/file.ts")).toThrow("no rule for the folder elsewhere");
+});
+
+test("file names say what is inside", () => {
+  expect(files.filter((file) => NAMELESS.test(file))).toEqual([]);
+  expect(
+    ["kafka/utils.ts", "kafka/retry-helper.ts"].filter((file) => NAMELESS.test(file)),
+  ).toHaveLength(2);
+});
+
+test("no file is longer than 300 lines", () => {
+  const tooLong = files.filter((file) => lines(readFileSync(join(SRC, file), "utf8")) > 300);
+  expect(tooLong).toEqual([]);
+  expect(lines("x\n".repeat(301))).toBe(301);
+});
+
+// The check must be able to fail: a checker that understands no import finds no violation.
+test.each([
+  ["domain/call.ts", 'import { x } from "../kafka/producer.ts";'],
+  ["deliver/decide.ts", 'import { request } from "undici";'],
+  ["deliver/decide.ts", 'import { startDeliver } from "./stage.ts";'],
+  ["deliver/decide.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["deliver/decide.ts", 'import { type Producer, ClosedError } from "../kafka/port.ts";'],
+  ["deliver/decide.ts", 'import type { Brokers } from "../kafka/cluster/brokers.ts";'],
+  ["deliver/decide.ts", 'import { letterWriter } from "../stage/letter-writer.ts";'],
+  ["domain/call.ts", 'import type { Producer } from "../kafka/port.ts";'],
+  ["dead-letter/read-letters.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["dead-letter/letter.ts", 'import { replay } from "./replay.ts";'],
+  ["dead-letter/stage.ts", 'import { systemClock } from "../runtime/clock.ts";'],
+  ["deliver/stage.ts", 'import { replay } from "../dead-letter/replay.ts";'],
+  ["deliver/stage.ts", 'import { match } from "../route/match.ts";'],
+  ["deliver/stage.ts", 'export {\n  match,\n} from "../route/match.ts";'],
+  ["deliver/stage.ts", 'import "../route/match.ts";'],
+  ["deliver/stage.ts", 'const { match } = await import("../route/match.ts");'],
+  ["kafka/consumer.ts", 'import type { Config } from "../config/schema.ts";'],
+  ["client/analytics.ts", 'import { log } from "../telemetry/log.ts";'],
+  ["client/analytics.ts", 'import { parseCall } from "../domain/call.ts";'],
+  ["webhooks/verify.ts", 'import { sign } from "../domain/sign.ts";'],
+  ["store/members.ts", 'import { config } from "../config/load.ts";'],
+  ["audience/members.ts", 'import { openStore } from "../store/store.ts";'],
+  ["cli/kafka.ts", 'import { startKafka } from "../../../tools/kafka/start.ts";'],
+  ["route/stage.ts", 'import { Kafka } from "kafkajs";'],
+  ["kafka/encoder.ts", 'const encoder = await import("kafkajs/src/protocol/encoder.js");'],
+  ["telemetry/lag.ts", 'import Encoder from "kafkajs/src/protocol/encoder.js";'],
+  ["main.ts", 'import { Command } from "commander";'],
+  ["kafka/produce/lane.ts", 'import { x } from "../consume/consumer.ts";'],
+  ["kafka/consume/consumer.ts", 'import { x } from "../kafkajs/kafkajs.ts";'],
+  ["kafka/consume/consumer.ts", 'import type { Consumer } from "kafkajs";'],
+  ["kafka/cluster/connection.ts", 'import type { KafkaConfig } from "kafkajs";'],
+  ["kafka/kafka.ts", 'import type { Kafka } from "kafkajs";'],
+  ["kafka/wire/codecs.ts", 'import type { x } from "../kafkajs/kafkajs.ts";'],
+  ["kafka/produce/lane.ts", 'import { createKafka } from "../kafka.ts";'],
+  ["kafka/cluster/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
+  ["cli/status/text.ts", 'import { x } from "../run/run.ts";'],
+])("a forbidden import in %s is reported: %s", (file, source) => {
+  expect(violations(file, source)).toHaveLength(1);
+});
+
+test.each([
+  ["main.ts", 'import { run } from "./cli/commands.ts";'],
+  ["deliver/decide.ts", 'import type { Attempt } from "../domain/delivery.ts";'],
+  ["deliver/stage.ts", 'import { produce } from "../kafka/producer.ts";'],
+  ["audience/ports.ts", 'import type { Producer } from "../kafka/port.ts";'],
+  ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/one-at-a-time.ts";'],
+  ["dead-letter/replay.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["client/analytics.ts", 'import type { Call } from "../domain/call.ts";'],
+  ["cli/run.ts", 'import { startDeliver } from "../deliver/stage.ts";'],
+  ["kafka/kafkajs/encoder.ts", 'import Encoder from "kafkajs/src/protocol/encoder.js";'],
+  ["kafka/kafkajs/membership.ts", 'import type { Member } from "../membership.ts";'],
+  ["kafka/wire/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
+  ["audience/stage.ts", 'import { openStore } from "../store/store.ts";'],
+  ["webhooks/verify.ts", 'import type { Call } from "../domain/call.ts";'],
+  ["kafka/produce/lane.ts", 'import { brokers } from "../cluster/brokers.ts";'],
+  ["kafka/consume/consumer.ts", 'import type { Consumer } from "../port.ts";'],
+  ["cli/program.ts", 'import { runCommand } from "./run/command.ts";'],
+])("an allowed import in %s is not: %s", (file, source) => {
+  expect(violations(file, source)).toEqual([]);
+});

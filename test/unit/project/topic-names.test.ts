@@ -1,0 +1,94 @@
+// Pages name topics and consumer groups as the program does. Looked at is what stands in code spans,
+// and in brackets in drawings:
+//
+//   `switchyard.x`                            x is a topic or a group
+//   `deliveries.<destination>`, `delays.10s`  the part before the dot begins a topic or a group
+//   `dead-letter`, `audience_syncs`           nearly a topic's name: wrong, unless it is another word
+
+import { expect, test } from "vitest";
+
+import { SETTINGS } from "../../../src/config/settings.ts";
+import { STAGE_NAMES } from "../../../src/domain/stages.ts";
+import { groupNames, topicNames } from "../../../src/domain/topics.ts";
+import { settingNames } from "../../support/project/setting-names.ts";
+import { projectTexts } from "../../support/project/tracked-texts.ts";
+
+const PREFIX = "switchyard.";
+const NAMES: readonly unknown[] = [
+  ...Object.values(topicNames(PREFIX)),
+  ...Object.values(groupNames(PREFIX)),
+];
+/** Without the prefix; those of many end in a dot. */
+const NAME_STARTS = NAMES.map(nameStart).filter((name) => name !== "");
+const SINGLE = new Set(NAME_STARTS.filter((name) => !name.endsWith(".")));
+const MANY = NAME_STARTS.filter((name) => name.endsWith("."));
+const TOPICS = Object.values(topicNames(PREFIX))
+  .map(nameStart)
+  .filter((name) => name !== "");
+const FILE = /\.(?:ya?ml|json|ts|js|md)$/;
+const OTHER_WORDS = new Set<string>([
+  ...STAGE_NAMES,
+  ...Object.keys(SETTINGS.fields),
+  ...settingNames().map(({ key }) => key),
+]);
+
+function nameStart(given: unknown): string {
+  const name = typeof given === "function" ? String(given("0")) : String(given);
+  const rest = name.slice(PREFIX.length);
+  return typeof given === "function" ? rest.slice(0, rest.indexOf(".") + 1) : rest;
+}
+
+/** Equal for names that a reader would take for the same. */
+function likeness(name: string): string {
+  const words = name.toLowerCase().split(/[-_.\s]+/);
+  return words.map((word) => word.replace(/ies$/, "y").replace(/s$/, "")).join("");
+}
+
+function isName(name: string): boolean {
+  return SINGLE.has(name) || MANY.some((start) => name.startsWith(start));
+}
+
+function isWrong(given: string): boolean {
+  if (given.startsWith(PREFIX)) return !FILE.test(given) && !isName(given.slice(PREFIX.length));
+  if (isName(given)) return false;
+  const [start = "", rest] = given.split(/\.(.*)/s);
+  const isOfMany = rest !== undefined && /^(?:<|\d+(?:ms|s|m)$)/.test(rest);
+  if (rest !== undefined && !isOfMany) return false;
+  if (!isOfMany && OTHER_WORDS.has(given)) return false;
+  return TOPICS.some((topic) => likeness(topic) === likeness(isOfMany ? `${start}.` : given));
+}
+
+function wrongNames(page: string): readonly string[] {
+  const spans = [...page.matchAll(/`([\w<>.-]+)`/g)];
+  const drawn = [...page.matchAll(/\[([a-z<>.-]+)\](?!\()/g)];
+  return [...spans, ...drawn].flatMap(([, name = ""]) => (isWrong(name) ? [name] : []));
+}
+
+test("pages name topics and groups as the program does", () => {
+  const pages = projectTexts().filter(({ path }) => path.endsWith(".md"));
+  expect(pages.length).toBeGreaterThan(20);
+  expect(pages.flatMap(({ path, text }) => wrongNames(text).map((name) => [path, name]))).toEqual(
+    [],
+  );
+});
+
+test.each([
+  "`switchyard.dead-letter`",
+  "`switchyard.deliveries-crm`",
+  "`dead-letter`",
+  "`audience-sync`",
+  "`deletion_requests`",
+  "`delivery.<destination>`",
+  "`delay-topics.10s`, `deliverys.<id>`",
+  "[calls] ──▶ route ──▶ [delivery.<destination>]",
+])("%s is found", (text) => {
+  expect(wrongNames(text)).toHaveLength(1);
+});
+
+test.each([
+  "`calls`, `dead-letters`, `deliveries.crm-hook`, `delays.10s`, `switchyard.deliver.<destination>`",
+  "`delivery.window`, `delivery`, `audience`, `delay`, `switchyard.yaml`, `delivery.attempted`",
+  "[calls] ──▶ [deliveries.<destination>], [delivery](delivery.md)",
+])("%s has no wrong name", (text) => {
+  expect(wrongNames(text)).toEqual([]);
+});

@@ -1,0 +1,108 @@
+// A consumer that is started again, and what is counted of those before it.
+
+import { expect, test } from "vitest";
+import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
+import { keepConsuming } from "../../../src/stage/keep-consuming.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+
+const OPTIONS = {
+  groupId: "g",
+  topics: ["t"],
+  partitionRecordsMax: 1,
+  maxBytes: 1,
+  drainLimitMs: 1,
+  whenFull: "hold" as const,
+  onAssigned: () => ({ take: () => undefined, drain: () => Promise.resolve() }),
+};
+
+/** Consumers that count what a test says, and crash when it says so. */
+function fakeKafka() {
+  const started: { readonly options: ConsumeOptions; counts: [number, number] }[] = [];
+  const consume = (options: ConsumeOptions): Consumer => {
+    const own = { options, counts: [0, 0] as [number, number] };
+    started.push(own);
+    return {
+      joined: Promise.resolve(),
+      stop: () => Promise.resolve(),
+      progress: () => [],
+      rebalances: () => own.counts[0],
+      offsetResets: () => own.counts[1],
+    };
+  };
+  return { kafka: { consume } as unknown as Kafka, started };
+}
+
+test("what is counted goes on over crashes", async () => {
+  const { kafka, started } = fakeKafka();
+  const clock = new ManualClock();
+  const restarts: number[] = [];
+  const kept = keepConsuming(kafka, OPTIONS, clock, (_error, waitMs) => restarts.push(waitMs));
+  const [first] = started;
+  if (first === undefined) throw new Error("nothing was started");
+  first.counts = [3, 1];
+  first.options.onCrash(new Error("gone"));
+  // While there is none, nothing is forgotten.
+  expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([3, 1, "gone"]);
+  await clock.advance(1_000);
+  expect(restarts).toEqual([1_000]);
+  expect(started).toHaveLength(2);
+  const second = started[1];
+  if (second !== undefined) second.counts = [2, 4];
+  expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([5, 5, null]);
+  await kept.stop();
+});
+
+/** Says of each crash whether its topic was gone, when it is there again. */
+function keeper(wasGone: readonly boolean[]) {
+  const there = wasGone.map(() => Promise.withResolvers<void>());
+  let asked = 0;
+  return {
+    there,
+    isMade: () => true,
+    missing: () => undefined,
+    untilThere: async () => {
+      const at = asked;
+      asked += 1;
+      await there[at]?.promise;
+      return wasGone[at] ?? false;
+    },
+  };
+}
+
+test("a consumer whose topic is gone starts as soon as the topic is there, however often it crashed", async () => {
+  const { kafka, started } = fakeKafka();
+  const clock = new ManualClock();
+  const topics = keeper([false, false, true]);
+  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics });
+  for (const [at, waitMs] of [1_000, 2_000].entries()) {
+    started[at]?.options.onCrash(new Error("a right is missing"));
+    topics.there[at]?.resolve();
+    await clock.advance(waitMs);
+  }
+  expect(started).toHaveLength(3);
+  started[2]?.options.onCrash(new Error("gone"));
+  // Longer than any pause.
+  await clock.advance(100_000);
+  expect(started).toHaveLength(3);
+  topics.there[2]?.resolve();
+  await clock.advance(0);
+  expect(started).toHaveLength(4);
+  await kept.stop();
+});
+
+test("one that gives up is started again only when its topic was gone", async () => {
+  const { kafka, started } = fakeKafka();
+  const clock = new ManualClock();
+  const topics = keeper([true, false]);
+  for (const { resolve } of topics.there) resolve();
+  const ends: string[] = [];
+  const giveUp = (error: Error) => ends.push(error.message);
+  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
+  started[0]?.options.onCrash(new Error("gone"));
+  await clock.advance(0);
+  expect(started).toHaveLength(2);
+  started[1]?.options.onCrash(new Error("a damaged batch"));
+  await clock.advance(100_000);
+  expect([started.length, ends]).toEqual([2, ["a damaged batch"]]);
+  await kept.stop();
+});

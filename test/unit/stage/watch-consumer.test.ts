@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type { PartitionProgress } from "../../../src/kafka/port.ts";
+import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+
+const sample = async (metrics: ReturnType<typeof createMetrics>, name: string) => {
+  const lines = (await metrics.text()).split("\n");
+  return lines.find((line) => line.startsWith(`${name}{`)) ?? null;
+};
+
+function at(position: number, end: number, oldestUnfinishedMs: number | null): PartitionProgress {
+  return { topic: "calls", partition: 0, position, end, inHand: 0, oldestUnfinishedMs };
+}
+
+test("a consumer's lag, oldest record and counts are shown until it is no longer watched", async () => {
+  const metrics = createMetrics();
+  let rebalances = 2;
+  let offsetResets = 0;
+  const consumer = {
+    progress: () => [at(10, 15, 4_000), at(3, 3, null), at(5, 4, 2_500)],
+    rebalances: () => rebalances,
+    offsetResets: () => offsetResets,
+  };
+  const labels = { stage: "route", destination: "" } as const;
+  const watch = watchConsumer(metrics, consumer, labels, { nowMs: () => 10_000 });
+  const of = 'stage="route",destination=""';
+  expect(await sample(metrics, "switchyard_consumer_lag_records")).toBe(
+    `switchyard_consumer_lag_records{${of}} 5`,
+  );
+  expect(await sample(metrics, "switchyard_consumer_oldest_unfinished_age_seconds")).toBe(
+    `switchyard_consumer_oldest_unfinished_age_seconds{${of}} 7.5`,
+  );
+  rebalances = 3;
+  expect(await sample(metrics, "switchyard_consumer_rebalances_total")).toBe(
+    'switchyard_consumer_rebalances_total{stage="route"} 3',
+  );
+  const resets = "switchyard_consumer_offset_resets_total";
+  // There from the beginning, so that an alert sees it rise.
+  expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 0`);
+  offsetResets = 2;
+  expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 2`);
+  expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 2`);
+  watch[Symbol.dispose]();
+  expect(await sample(metrics, "switchyard_consumer_lag_records")).toBeNull();
+});

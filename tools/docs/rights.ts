@@ -1,0 +1,126 @@
+/**
+ * The tables of rights: who needs which, in `docs/operations.md`, and what each is worth to somebody
+ * who should not have it, in `SECURITY.md`. The rest of both pages is written by hand: a table
+ * stands between two marks.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import {
+  COMMAND_ROLES,
+  type Role,
+  type RoleName,
+  roleOf,
+  STAGE_ROLES,
+} from "../../src/domain/rights.ts";
+import type { TopicKind } from "../../src/domain/stages.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Complete by their types: a topic without a row here does not compile. */
+const NAMES: Readonly<Record<TopicKind, string>> = {
+  calls: "calls",
+  audienceSyncs: "audience-syncs",
+  audienceMembers: "audience-members",
+  audiences: "audiences",
+  deletionRequests: "deletion-requests",
+  deliveries: "deliveries.*",
+  returns: "returns.*",
+  delays: "delays.*",
+  deadLetters: "dead-letters",
+};
+
+const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>> = {
+  calls: [
+    "calls in the name of every source, to each destination of it",
+    "all personal data of the last seven days",
+  ],
+  deliveries: [
+    "signed webhooks to that destination, and to no other",
+    "the calls of that destination",
+  ],
+  returns: ["the same", "the same, of deliveries that failed"],
+  delays: [
+    "signed webhooks to every destination of the prefix; many records make the retries of all late",
+    "calls of all destinations that failed",
+  ],
+  deadLetters: [
+    "records that a replay would send, by a decision of a person, to any destination of the prefix",
+    "calls that were given up",
+  ],
+  audienceSyncs: [
+    "members of every audience put in and taken out, and the calls that tell of it; audiences deleted",
+    "members of audiences, as platforms state them",
+  ],
+  audienceMembers: [
+    "wrong memberships when the state of an audience is built anew, and so wrong calls",
+    "the members of every audience",
+  ],
+  audiences: [
+    "names, keys and held syncs of audiences changed; a key frozen to another one",
+    "names and sizes of audiences",
+  ],
+  deletionRequests: [
+    "delete notifications for any user, who also leaves every audience",
+    "ids of users who asked to be deleted",
+  ],
+};
+
+const OTHERS: readonly (readonly [right: string, worth: string])[] = [
+  [
+    "Read on a group",
+    "its partitions taken over, so that a stage stands still; offsets moved, so that records are repeated or left out",
+  ],
+  ["Delete on a group", "its offsets forgotten: everything that retention left is repeated"],
+  ["Create on topics", "topics of the prefix, at most as many as the brokers bear"],
+  ["AlterConfigs on topics", "a retention of seconds: all that waits is lost"],
+  ["Describe on topics", "ids of destinations, and how much waits for them"],
+];
+
+export function renderOperations(): string {
+  const row = (name: RoleName, kind: string) => [`${kind} \`${name}\``, ...cells(roleOf(name))];
+  const rows = [
+    ...STAGE_ROLES.map((name) => row(name, "stage")),
+    ...COMMAND_ROLES.map((name) => row(name, "command")),
+  ];
+  return withTable("docs/operations.md", ["Role", "Reads", "Writes", "Groups"], rows);
+}
+
+export function renderSecurity(): string {
+  const kinds = Object.keys(WORTH) as TopicKind[];
+  const rows = kinds.flatMap((kind) => {
+    const [write, read] = WORTH[kind];
+    return [
+      [`Write on \`${NAMES[kind]}\``, write],
+      [`Read on \`${NAMES[kind]}\``, read],
+    ];
+  });
+  return withTable("SECURITY.md", ["Right", "Gives"], [...rows, ...OTHERS]);
+}
+
+function cells({ reads, writes, groups }: Role): readonly string[] {
+  const topics = (kinds: readonly TopicKind[]) => kinds.map((kind) => `\`${NAMES[kind]}\``);
+  const own = groups.map((group) => `\`${group}${GROUPS_OF_MANY.includes(group) ? ".*" : ""}\``);
+  return [topics(reads), topics(writes), own].map((names) => names.join(", ") || "-");
+}
+
+const GROUPS_OF_MANY = ["deliver", "delay", "replay"];
+
+const BEGIN = "<!-- rights: `npm run docs` writes this table -->\n";
+const END = "<!-- end of rights -->\n";
+
+function withTable(
+  path: string,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  const page = readFileSync(join(ROOT, path), "utf8");
+  const from = page.indexOf(BEGIN);
+  const to = page.indexOf(END);
+  if (from < 0 || to < from) throw new Error(`${path} has no marks for the table of rights`);
+  const line = (cellsOfRow: readonly string[]) => `| ${cellsOfRow.join(" | ")} |\n`;
+  const rule = `|${"---|".repeat(header.length)}\n`;
+  const table = line(header) + rule + rows.map(line).join("");
+  return page.slice(0, from + BEGIN.length) + table + page.slice(to);
+}
