@@ -49,7 +49,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
 const LIBRARIES = ["dead-letter"];
-const ADAPTERS = ["http", "kafka", "runtime", "stage", "store", "telemetry"];
+const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry"];
 /** `report.ts`: what a stage tells logs and metrics. */
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
@@ -66,7 +66,9 @@ const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:crypto", "node:ur
 const PUBLISHED = ["client", "webhooks"];
 /** Packages that one folder, or one room, hides from all others. Types count. */
 const OWNERS: Readonly<Record<string, string>> = {
+  "@kafkajs/confluent-schema-registry": "registry",
   "@node-rs/crc32": "kafka/wire",
+  avsc: "registry",
   "classic-level": "store",
   commander: "cli",
   kafkajs: "kafka/kafkajs",
@@ -86,8 +88,9 @@ function allowed(file: string): readonly string[] {
   if (folder === "runtime") return ["domain"];
   if (PUBLISHED.includes(folder) || folder === "config") return ["domain"];
   if (folder === "telemetry") return ["domain", "runtime"];
-  if (folder === "stage") return ["domain", "kafka", "runtime", "telemetry"];
+  if (folder === "stage") return ["domain", "kafka", "registry", "runtime", "telemetry"];
   if (["http", "kafka", "store"].includes(folder)) return ["domain", "runtime", "telemetry"];
+  if (folder === "registry") return ["domain", "http", "runtime", "telemetry"];
   if (folder === "admin") return ["domain", ...ADAPTERS];
   if (folder === "cli") return ["domain", "config", "admin", ...ADAPTERS, ...STAGES, ...LIBRARIES];
   if (isDivided(folder)) return isShell(file) ? ["domain", ...ADAPTERS] : ["domain"];

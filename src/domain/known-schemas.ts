@@ -1,0 +1,31 @@
+/** Schemas of a registry, as those see them who read values. */
+
+/** Its id, from 0 to 2^31 - 1; or its GUID, in lower-case hex with dashes. */
+export type SchemaRef = number | string;
+
+/** A value read by its schema: what JSON.parse would have given for the same content as JSON. */
+export type ReadValue =
+  | { readonly kind: "json"; readonly json: unknown }
+  /** One sentence, without any of the value. */
+  | { readonly kind: "refused"; readonly error: string };
+
+/** The bytes are those after the frame. Never throws. */
+export type ReadBySchema = (bytes: Buffer) => ReadValue;
+
+export type KnownSchema =
+  | { readonly kind: "schema"; readonly read: ReadBySchema }
+  /**
+   * `unknown-schema`: the registry does not know it. `undecodable`: it knows it, and no value can be
+   * read by it: another format, too large, damaged. One sentence.
+   */
+  | {
+      readonly kind: "refused";
+      readonly reason: "unknown-schema" | "undecodable";
+      readonly error: string;
+    };
+
+/** The schemas that this process knows now. */
+export interface KnownSchemas {
+  /** Null: it has to be looked up first. */
+  get(ref: SchemaRef): KnownSchema | null;
+}
