@@ -1,18 +1,23 @@
 /**
- * `${NAME}` and `${NAME:-default}` inside texts of the parsed file. Since YAML is read before, a
- * variable's value can never become structure.
+ * `${NAME}`, `${NAME:-default}` and `${file:/path}` inside texts of the parsed file. Since YAML is
+ * read before, a value that is taken in can never become structure.
  *
  *   in the file          NAME set      set but empty    not set
  *   ${NAME}              its value     empty            a problem
  *   ${NAME:-default}     its value     default          default
  *   $${NAME}             ${NAME}, as it stands
  *   ${NAME:-a${b}        a problem: the default would end at the first brace
- *   ${other}, ${         a problem
+ *   ${a-b}, ${           a problem
+ *
+ *   ${file:/path}            the file's content, by the table of `secret-file.ts`
+ *   ${file:/path:-default}   a problem: a secret that is missing must not become another one
+ *   ${file:}, ${file:${A}}   a problem
  */
 
 import { isMap } from "./collections.ts";
-import type { Origin } from "./place.ts";
+import type { Origin, ReadFile } from "./place.ts";
 import { type Path, type Problem, pathText } from "./problem.ts";
+import { secretText } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -23,7 +28,9 @@ export interface Filled {
   readonly problems: readonly Problem[];
 }
 
-export function fill(tree: unknown, env: Environment): Filled {
+type Report = (problem: Omit<Problem, "path">) => void;
+
+export function fill(tree: unknown, env: Environment, readFile: ReadFile): Filled {
   const origins = new Map<string, Origin>();
   const problems: Problem[] = [];
   const walk = (node: unknown, path: Path): unknown => {
@@ -33,35 +40,65 @@ export function fill(tree: unknown, env: Environment): Filled {
       return Object.fromEntries(entries.map(([key, entry]) => [key, walk(entry, [...path, key])]));
     }
     if (typeof node !== "string" || !node.includes("${")) return node;
-    origins.set(pathText(path), { kind: "filled", written: node });
-    return fillText(node, env, (problem) => problems.push({ path, ...problem }));
+    const takesFile = references(node).some((inside) => inside?.startsWith(FILE) === true);
+    origins.set(pathText(path), { kind: "filled", written: node, takesFile });
+    const report: Report = (problem) => problems.push({ path, ...problem });
+    return node.replace(REFERENCE, (match, inside: string | undefined) => {
+      if (inside === undefined) return "${";
+      const isFile = inside.startsWith(FILE);
+      return (isFile ? ofFile(inside, readFile, report) : ofVariable(inside, env, report)) ?? match;
+    });
   };
   return { tree: walk(tree, []), origins, problems };
 }
 
-function fillText(
-  written: string,
-  env: Environment,
-  report: (problem: Omit<Problem, "path">) => void,
-): string {
-  return written.replace(/\$\$\{|\$\{([^}]*\}?)/g, (match, inside: string | undefined) => {
-    if (inside === undefined) return "${";
-    const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
-    const found = env[name];
-    if (name === "") {
-      // The inside is not told: it may be part of a password.
-      const expected = `\${NAME} or \${NAME:-default}`;
-      const hint = `write $\${ for \${ itself`;
-      report({ found: `\${ without a variable's name`, expected, hint });
-    } else if (fallback?.includes("${")) {
-      const found = `\${ in the default of \${${name}}`;
-      report({ found, expected: "a default without variables", hint: null });
-    } else if (fallback !== undefined) {
-      return found === undefined || found === "" ? fallback : found;
-    } else if (found === undefined) {
-      const hint = `set it, or write \${${name}:-default}`;
-      report({ found: `\${${name}}`, expected: `the variable ${name} to be set`, hint });
-    }
-    return found ?? match;
-  });
+/** `$${`, or `${` with what is inside it and, if there is one, its brace. */
+const REFERENCE = /\$\$\{|\$\{([^}]*\}?)/g;
+const FILE = "file:";
+
+function references(written: string): readonly (string | undefined)[] {
+  return [...written.matchAll(REFERENCE)].map(([, inside]) => inside);
+}
+
+/** Null: a problem was reported. */
+function ofVariable(inside: string, env: Environment, report: Report): string | null {
+  const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
+  const found = env[name];
+  if (name === "") {
+    // The inside is not told: it may be part of a password.
+    const expected = `\${NAME}, \${NAME:-default} or \${file:/path}`;
+    const hint = `write $\${ for \${ itself`;
+    report({ found: `\${ without a variable's name`, expected, hint });
+  } else if (fallback?.includes("${")) {
+    const where = `\${ in the default of \${${name}}`;
+    report({ found: where, expected: "a default without variables", hint: null });
+  } else if (fallback !== undefined) {
+    return found === undefined || found === "" ? fallback : found;
+  } else if (found === undefined) {
+    const hint = `set it, or write \${${name}:-default}`;
+    report({ found: `\${${name}}`, expected: `the variable ${name} to be set`, hint });
+  }
+  return found ?? null;
+}
+
+/** Null: a problem was reported. */
+function ofFile(inside: string, readFile: ReadFile, report: Report): string | null {
+  const path = inside.slice(FILE.length, -1);
+  const refuse = (found: string, hint: string): null => {
+    report({ found, expected: `\${file:/path} with the path of a file`, hint });
+    return null;
+  };
+  if (!inside.endsWith("}")) return refuse(`\${file: without its brace`, "end it with a brace");
+  if (path.trim() === "") return refuse(`\${file:} without a path`, "name the file");
+  if (path.includes("${")) {
+    return refuse(`\${ in the path of \${file:...}`, "write the path without variables");
+  }
+  if (path.includes(":-")) {
+    const hint = "leave out `:-` and what follows; a file has no default";
+    return refuse(`a default in \${file:...}`, hint);
+  }
+  const taken = secretText(`\${file:${path}}`, readFile(path));
+  if (taken.kind === "text") return taken.text;
+  report(taken.problem);
+  return null;
 }

@@ -1,27 +1,37 @@
 /** Reads the configuration file and the files it names. The only part of this folder that does. */
 
 import { isUtf8 } from "node:buffer";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Config } from "./config.ts";
 import type { Environment } from "./fill.ts";
+import { configHash } from "./hash.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import type { FileText } from "./place.ts";
+import type { FileBytes } from "./place.ts";
 import type { LocatedProblem } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
-export type Loaded =
+export type Loaded = {
+  /**
+   * Absolute paths of the configuration file and of the files that it names, each once, also of
+   * those that cannot be read: a change of any of them may change the configuration.
+   */
+  readonly files: readonly string[];
+} & (
   | {
       readonly kind: "config";
       readonly config: Config;
+      /** The configuration in 12 hex digits, comparable between processes (docs/operations.md#changes-while-running). */
+      readonly hash: string;
       /** For `config print`. */
       readonly given: Given;
       /** Sentences about what is allowed and most likely a mistake. */
       readonly warnings: readonly string[];
     }
   /** Every problem at once, at least one. */
-  | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
+  | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
+);
 
 export interface LoadOptions {
   /** Path of the YAML file. */
@@ -32,26 +42,34 @@ export interface LoadOptions {
 
 /** Never throws for a wrong configuration, nor for files that cannot be read. */
 export function loadConfig({ file, env }: LoadOptions): Loaded {
+  const files = new Set([resolve(file)]);
+  const invalid = (problems: readonly LocatedProblem[]): Loaded => {
+    return { kind: "invalid", problems, files: [...files] };
+  };
   const source = readBytes(file);
   if (source.kind === "unreadable") {
     const expected = "a configuration file that can be read";
     const found = `${file}, which cannot be read: ${source.why}`;
-    return { kind: "invalid", problems: [{ path: [], found, expected, hint: null, line: null }] };
+    return invalid([{ path: [], found, expected, hint: null, line: null }]);
   }
   // Decoded all the same, a secret would become another one.
-  if (!isUtf8(source.bytes)) return { kind: "invalid", problems: [notUtf8(source.bytes)] };
+  if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
   const yaml = readYaml(source.bytes.toString());
-  if (yaml.kind === "invalid") return yaml;
+  if (yaml.kind === "invalid") return invalid(yaml.problems);
   const folder = dirname(resolve(file));
-  const parsed = parseConfig(yaml.tree, env, (path) => readText(resolve(folder, path)));
+  const parsed = parseConfig(yaml.tree, env, (path) => {
+    const named = resolve(folder, path);
+    files.add(named);
+    return readBytes(named);
+  });
   if (parsed.kind === "invalid") {
     const located = parsed.problems.map((problem) => {
       return { ...problem, line: yaml.lineOf(problem.path) };
     });
     // The order of the file, so that one can go through it from top to bottom.
-    return { kind: "invalid", problems: located.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)) };
+    return invalid(located.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)));
   }
-  return parsed;
+  return { ...parsed, files: [...files], hash: configHash(parsed.config) };
 }
 
 function notUtf8(bytes: Buffer): LocatedProblem {
@@ -62,18 +80,13 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   return { path: [], found: "bytes that are no UTF-8", expected: "text in UTF-8", hint, line };
 }
 
-/** Files of certificates may have comments in any encoding; the parts that count are ASCII. */
-function readText(path: string): FileText {
-  const file = readBytes(path);
-  return file.kind === "bytes" ? { kind: "text", text: file.bytes.toString() } : file;
-}
-
-type FileBytes =
-  | { readonly kind: "bytes"; readonly bytes: Buffer }
-  | Extract<FileText, { kind: "unreadable" }>;
+/** No file of a configuration is as large. A larger one is not read at all. */
+const FILE_BYTES_MAX = 64 * 1_048_576;
 
 function readBytes(path: string): FileBytes {
   try {
+    const { size } = statSync(path);
+    if (size > FILE_BYTES_MAX) return { kind: "unreadable", why: "it is larger than 64 MiB" };
     return { kind: "bytes", bytes: readFileSync(path) };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
@@ -84,6 +97,8 @@ function readBytes(path: string): FileBytes {
 const WHY: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EISDIR: "it is a folder",
+  ELOOP: "its symbolic links go in a circle",
+  ENAMETOOLONG: "the path is too long",
   ENOENT: "there is no such file",
   ENOTDIR: "a part of the path is no folder",
 };

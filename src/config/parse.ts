@@ -1,7 +1,7 @@
 /**
  * From the parsed YAML and the environment to the configuration, or every problem with it.
  *
- *   1  fill in variables            `${NAME}` inside texts
+ *   1  fill in variables and files  `${NAME}` and `${file:/path}` inside texts
  *   2  override from the environment `SWITCHYARD_...`
  *   3  decode each setting          types, ranges, unknown keys
  *   4  check across settings        unique ids, references
@@ -11,8 +11,16 @@ import { problemsAcross } from "./across.ts";
 import type { Config } from "./config.ts";
 import { override, unknownVariables, variables } from "./environment.ts";
 import { type Environment, fill } from "./fill.ts";
-import { type FileText, INVALID, type Origin, type PlaceContext, placeAt } from "./place.ts";
-import { type Path, type Problem, pathText } from "./problem.ts";
+import {
+  INVALID,
+  type Origin,
+  type PlaceContext,
+  placeAt,
+  type ReadFile,
+  shownAsWritten,
+  takesFile,
+} from "./place.ts";
+import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** The settings as given, with where they came from; for `config print`. */
@@ -30,14 +38,10 @@ export type Parsed =
     }
   | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
 
-/** @param readFile reads a file that a setting names; the path is as in the configuration. */
-export function parseConfig(
-  raw: unknown,
-  env: Environment,
-  readFile: (path: string) => FileText,
-): Parsed {
+/** @param readFile reads a file that a setting or a `${file:/path}` names. */
+export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile): Parsed {
   const known = variables(SETTINGS);
-  const filled = fill(raw, env);
+  const filled = fill(raw, env, readFile);
   const overridden = override(filled.tree ?? {}, known, env);
   const { tree } = overridden;
   const origins = new Map([...filled.origins, ...overridden.origins]);
@@ -49,11 +53,22 @@ export function parseConfig(
   const found: Problem[] = [];
   const context: PlaceContext = { problems: found, origins, readFile };
   const config = SETTINGS.decode(tree, placeAt(context, []));
-  const problems = [...found, ...problemsAcross(tree)];
+  const problems = [
+    ...found,
+    ...problemsAcross(tree).map((problem) => asWritten(problem, origins)),
+  ];
   const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all };
   const warnings = [...unknownVariables(known, env), ...questionable(config)];
   return { kind: "config", config, given: { tree, origins }, warnings };
+}
+
+/** Problems across settings are told by their values, and a file's content is never told. */
+function asWritten(problem: Problem, origins: Given["origins"]): Problem {
+  const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
+  const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);
+  if (origin?.kind !== "filled") return problem;
+  return { ...problem, found: describe(shownAsWritten(origin.written, () => HIDDEN)) };
 }
 
 /** Whether one of these path texts is that of the path, or of something around it. */

@@ -81,9 +81,11 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
         hint: RELATIVE,
       });
     }
+    // Files of certificates may have comments in any encoding; the parts that count are ASCII.
+    const pem = file.bytes.toString();
     try {
-      check(file.text);
-      return file.text;
+      check(pem);
+      return pem;
     } catch (error) {
       const why = error instanceof Error ? error.message : "unreadable";
       place.fail({ found: `${found}, which cannot be used: ${why}`, expected, hint: null });

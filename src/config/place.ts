@@ -10,41 +10,59 @@ export type Invalid = typeof INVALID;
 export type Origin =
   /** A variable such as `SWITCHYARD_KAFKA_BROKERS` took its place. */
   | { readonly kind: "environment"; readonly name: string }
-  /** A text with `${NAME}` in it; `written` is what the file says. */
-  | { readonly kind: "filled"; readonly written: string };
+  /**
+   * A text with `${NAME}` or `${file:/path}` in it; `written` is what the file says. `takesFile`:
+   * a file's content is in it, which is never shown.
+   */
+  | { readonly kind: "filled"; readonly written: string; readonly takesFile: boolean };
 
 export interface PlaceContext {
   readonly problems: Problem[];
   /** By path text. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** The text of a file named in the configuration, or why it cannot be read. */
-  readonly readFile: (path: string) => FileText;
+  /** The bytes of a file named in the configuration, or why it cannot be read. */
+  readonly readFile: ReadFile;
 }
 
-export type FileText =
-  | { readonly kind: "text"; readonly text: string }
+/** The path is as in the configuration. */
+export type ReadFile = (path: string) => FileBytes;
+
+export type FileBytes =
+  | { readonly kind: "bytes"; readonly bytes: Buffer }
   | { readonly kind: "unreadable"; readonly why: string };
 
 export interface Place {
   readonly path: Path;
   readonly origin: Origin | null;
   child(key: string | number): Place;
-  readFile(path: string): FileText;
+  readFile(path: string): FileBytes;
   /** Reports a problem here. */
   fail(problem: Omit<Problem, "path">): Invalid;
 }
 
-export function placeAt(context: PlaceContext, path: Path): Place {
+export function placeAt(context: PlaceContext, path: Path, around: Origin | null = null): Place {
+  const origin = context.origins.get(pathText(path)) ?? around;
   return {
     path,
-    origin: context.origins.get(pathText(path)) ?? null,
-    child: (key) => placeAt(context, [...path, key]),
+    origin,
+    // Entries of a list that a file holds are its content, too.
+    child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
     readFile: context.readFile,
     fail: (problem) => {
       context.problems.push({ path, ...problem });
       return INVALID;
     },
   };
+}
+
+export function takesFile(origin: Origin | null | undefined): boolean {
+  return origin?.kind === "filled" && origin.takesFile;
+}
+
+/** A text of the file that takes something in, as it may be shown in place of what came of it. */
+export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
+  // The reference alone is no secret, whatever it stands for.
+  return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);
 }
 
 /**
@@ -54,7 +72,7 @@ export function placeAt(context: PlaceContext, path: Path): Place {
  */
 export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unknown): string {
   if (place.origin === null) return describe(show(raw));
-  if (place.origin.kind === "filled") return describe(show(place.origin.written));
+  if (place.origin.kind === "filled") return describe(shownAsWritten(place.origin.written, show));
   const shown = show(raw);
   const { name } = place.origin;
   return shown === HIDDEN ? `a hidden value in ${name}` : `${describe(shown)} in ${name}`;

@@ -1,6 +1,7 @@
 /**
  * The effective configuration as YAML: every setting with its value or default, secrets hidden.
  * A URL that takes in variables is printed as the file states it, other settings as they came out.
+ * A setting that takes in a file is printed as the reference to it, such as `${file:/run/secrets/crm}`.
  */
 
 import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
@@ -8,8 +9,8 @@ import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNod
 import { isMap } from "./collections.ts";
 import { showUrl } from "./endpoint-url.ts";
 import type { Given } from "./parse.ts";
-import type { Origin } from "./place.ts";
-import { type Path, pathText } from "./problem.ts";
+import { type Origin, shownAsWritten } from "./place.ts";
+import { HIDDEN, type Path, pathText } from "./problem.ts";
 import type { Node, Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
 
@@ -22,7 +23,10 @@ export function printConfig(given: Given): string {
 type Origins = Given["origins"];
 
 function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown {
-  if (node.kind === "setting") return shownSetting(node, raw, origins.get(pathText(path)));
+  if (node.kind === "setting") {
+    const origin = origins.get(pathText(path));
+    return withReferences(shownSetting(node, raw, origin), path, origins);
+  }
   if (node.kind === "list") {
     const entries = Array.isArray(raw) ? raw : [];
     return entries.map((entry, index) => shown(node.item, entry, [...path, index], origins));
@@ -51,10 +55,28 @@ function fields(map: unknown): Record<string, unknown> {
 function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | undefined): unknown {
   const { decoder, fallback } = node;
   if (raw === undefined || raw === null) return fallback ?? null;
+  if (origin?.kind === "filled" && origin.takesFile) {
+    return shownAsWritten(origin.written, (text) => decoder.show(decoder.fromText(String(text))));
+  }
   // A variable may hold a whole URL, its secret path included.
   if (origin?.kind === "filled" && decoder.show === showUrl) return showUrl(origin.written);
   const isText = origin !== undefined && typeof raw === "string";
   return decoder.show(isText ? decoder.fromText(raw) : raw);
+}
+
+/** Puts references in the place of a setting's inner values that came from files: a header's. */
+function withReferences(value: unknown, path: Path, origins: Origins): unknown {
+  const inner = (entry: unknown, key: string | number): unknown => {
+    const at = [...path, key];
+    const origin = origins.get(pathText(at));
+    return origin?.kind === "filled" && origin.takesFile
+      ? shownAsWritten(origin.written, () => HIDDEN)
+      : withReferences(entry, at, origins);
+  };
+  if (Array.isArray(value)) return value.map(inner);
+  if (!isMap(value)) return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, entry]) => [key, inner(entry, key)]));
 }
 
 function comment(node: YamlNode | null, path: Path, origins: Origins): void {

@@ -1,0 +1,58 @@
+/**
+ * The content of a file that `${file:/path}` names, as it takes the reference's place.
+ *
+ *   the file                            comes to
+ *   cannot be read, is no regular file  a problem
+ *   larger than 1 MiB                   a problem
+ *   bytes that are no UTF-8             a problem: decoded all the same, a secret would be another
+ *   empty, or one newline alone         a problem: something has not written it yet
+ *   ends in \n or \r\n                  its text without that one newline
+ *   anything else                       its text
+ *
+ * Nothing of the content is ever told, only the reference.
+ */
+
+import { isUtf8 } from "node:buffer";
+
+import type { FileBytes } from "./place.ts";
+import type { Problem } from "./problem.ts";
+
+export const SECRET_FILE_BYTES_MAX = 1_048_576;
+
+export type SecretText =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "problem"; readonly problem: Omit<Problem, "path"> };
+
+/** @param written the reference as the configuration has it. */
+export function secretText(written: string, file: FileBytes): SecretText {
+  if (file.kind === "unreadable") {
+    const found = `${written}, which cannot be read: ${file.why}`;
+    const hint = "a relative path starts at the folder of the configuration file";
+    return problem({ found, expected: "a file that can be read", hint });
+  }
+  const { bytes } = file;
+  if (bytes.length > SECRET_FILE_BYTES_MAX) {
+    const hint = "put the value alone into a file of its own";
+    return problem({
+      found: `${written}, a larger file`,
+      expected: "a file of at most 1 MiB",
+      hint,
+    });
+  }
+  if (!isUtf8(bytes)) {
+    const hint = "save the file as UTF-8; random bytes can be written in base64 or hex";
+    return problem({
+      found: `${written}, bytes that are no UTF-8`,
+      expected: "text in UTF-8",
+      hint,
+    });
+  }
+  const text = bytes.toString().replace(/\r?\n$/, "");
+  if (text !== "") return { kind: "text", text };
+  const hint = "write the value into it; where there is none, leave the setting out";
+  return problem({ found: `${written}, an empty file`, expected: "a file with a value", hint });
+}
+
+function problem(said: Omit<Problem, "path">): SecretText {
+  return { kind: "problem", problem: said };
+}

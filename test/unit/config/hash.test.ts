@@ -1,0 +1,59 @@
+// What counts in the hash of a configuration.
+
+import { expect, test } from "vitest";
+
+import { configHash } from "../../../src/config/hash.ts";
+import { config } from "../../support/build/config-source.ts";
+
+const TWO = `
+kafka: { brokers: [kafka-1:9092] }
+sources:
+  - { id: web, writeKey: k1, destinations: [a, b] }
+  - { id: ios, writeKey: k2, destinations: [a] }
+destinations:
+  - { id: a, type: webhook, sharedSecret: one-of-the-secrets, endpoints: [{ url: "https://a.example.com/", headers: { X-A: a } }] }
+  - { id: b, type: topic, name: B }
+audiences: [{ id: x, key: k, integrations: { All: true, B: false } }, { id: y }]
+`;
+
+function hash(from = "", to = "", env: Record<string, string> = {}): string {
+  expect(TWO).toContain(from);
+  return configHash(config(TWO.replace(from, to), env));
+}
+
+test("it has 12 hex digits", () => {
+  expect(hash()).toMatch(/^[\da-f]{12}$/);
+});
+
+test.each([
+  ["one-of-the-secrets", "another-secret-of-it"],
+  ["X-A: a", "X-A: b"],
+  ["https://a.example.com/", "https://a.example.com/b"],
+  ["writeKey: k1", "writeKey: k3"],
+  ["destinations: [a, b]", "destinations: [a]"],
+  ["name: B", "name: C"],
+  ["B: false", "B: true"],
+  ["kafka-1", "kafka-2"],
+])("%s changed to %s changes it", (from, to) => {
+  expect(hash(from, to)).not.toBe(hash());
+});
+
+test("the environment counts", () => {
+  expect(hash("", "", { SWITCHYARD_LOG_LEVEL: "debug" })).not.toBe(hash());
+});
+
+test.each([
+  ["{ All: true, B: false }", "{ B: false, All: true }"],
+  ["{ id: x,", "{ id: y }, { id: x, "],
+  ["kafka: {", "log: { level: info }\nkafka: { partitions: 6, "],
+])("an order or a stated default does not count: %s as %s", (from, to) => {
+  const again = to.includes("id: y") ? TWO.replace(", { id: y }]", "]").replace(from, to) : null;
+  expect(again === null ? hash(from, to) : configHash(config(again))).toBe(hash());
+});
+
+test.each(["ADMIN_HOST", "ADMIN_PORT", "INGEST_HOST", "INGEST_PORT", "AUDIENCE_STATE_DIR"])(
+  "SWITCHYARD_%s is of one process and does not count",
+  (name) => {
+    expect(hash("", "", { [`SWITCHYARD_${name}`]: "1234" })).toBe(hash());
+  },
+);
