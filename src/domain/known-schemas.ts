@@ -3,9 +3,10 @@
 /** Its id, from 0 to 2^31 - 1; or its GUID, in lower-case hex with dashes. */
 export type SchemaRef = number | string;
 
-/** A value read by its schema: what JSON.parse would have given for the same content as JSON. */
+/** A value read by its schema. */
 export type ReadValue =
-  | { readonly kind: "json"; readonly json: unknown }
+  /** The same content as JSON, in UTF-8 if the value's own texts are. */
+  | { readonly kind: "json"; readonly bytes: Buffer }
   /** One sentence, without any of the value. */
   | { readonly kind: "refused"; readonly error: string };
 
