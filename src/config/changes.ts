@@ -1,0 +1,147 @@
+/**
+ * The difference of two configurations, and the part of it that a running process takes over.
+ *
+ *   setting                        a change applies
+ *   sources, destinations,         at once, each entry by its id
+ *     audiences
+ *   delivery.ca                    to the next connection
+ *   ingest.tls                     to the next connection, if it stays on
+ *   kafka.tls, kafka.sasl          to the next connection, if it stays on; sasl with the same mechanism
+ *   ingest.tls, kafka.tls or       after a restart: a port or a cluster is spoken to otherwise
+ *     kafka.sasl on or off
+ *   any other                      after a restart
+ *
+ * Changed settings are named by their paths alone, never by values: many are secret.
+ */
+
+import { isMap } from "./collections.ts";
+import type { Config } from "./config.ts";
+import {
+  canonicalText,
+  type PlainMap,
+  plainAudiences,
+  plainDestinations,
+  plainRest,
+  plainSources,
+} from "./plain-form.ts";
+import { type Path, pathText } from "./problem.ts";
+
+/** Of one list. In the order of the configurations: added and changed after, removed before. */
+export interface ListChanges {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly {
+    readonly id: string;
+    /** Paths inside the entry, such as `endpoints[0].url`. At least one. */
+    readonly settings: readonly string[];
+  }[];
+}
+
+export interface Changes {
+  readonly destinations: ListChanges;
+  readonly sources: ListChanges;
+  readonly audiences: ListChanges;
+  /** Paths of settings outside the lists whose change a running process takes over. */
+  readonly atOnce: readonly string[];
+  /** Paths of settings that change at the next start. */
+  readonly needsRestart: readonly string[];
+}
+
+/** By their paths, the settings outside the lists that may change from one to the other. */
+function liveSettings(before: Config, after: Config): ReadonlySet<string> {
+  const { ingest, kafka } = before;
+  const sameLogin = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
+  return new Set([
+    "delivery.ca",
+    ...(ingest.tls !== null && after.ingest.tls !== null ? ["ingest.tls"] : []),
+    ...(kafka.tls !== null && after.kafka.tls !== null ? ["kafka.tls"] : []),
+    ...(kafka.sasl !== null && sameLogin ? ["kafka.sasl"] : []),
+  ]);
+}
+
+export function changesOf(before: Config, after: Config): Changes {
+  const live = liveSettings(before, after);
+  const isLive = (path: Path) => live.has(pathText(path.slice(0, 2)));
+  const rest = differences(plainRest(before), plainRest(after), []);
+  const texts = (paths: readonly Path[]) => paths.map(pathText).toSorted();
+  return {
+    destinations: listChanges(plainDestinations(before), plainDestinations(after)),
+    sources: listChanges(plainSources(before), plainSources(after)),
+    audiences: listChanges(plainAudiences(before), plainAudiences(after)),
+    atOnce: texts(rest.filter(isLive)),
+    needsRestart: texts(rest.filter((path) => !isLive(path))),
+  };
+}
+
+export function isUnchanged(changes: Changes): boolean {
+  const { destinations, sources, audiences, atOnce, needsRestart } = changes;
+  const lists = [destinations, sources, audiences];
+  const all = lists.flatMap(({ added, removed, changed }) => [...added, ...removed, ...changed]);
+  return all.length + atOnce.length + needsRestart.length === 0;
+}
+
+/**
+ * `before` with all of `after` that may change while running. References are not checked again: a
+ * `defaultSource` whose source is gone stays until the restart, and its calls are dead letters.
+ */
+export function applied(before: Config, after: Config): Config {
+  const live = liveSettings(before, after);
+  const { sources, destinations, audiences } = after;
+  const from = (path: string) => (live.has(path) ? after : before);
+  return {
+    ...before,
+    sources,
+    destinations,
+    audiences,
+    delivery: { ...before.delivery, ca: from("delivery.ca").delivery.ca },
+    ingest: { ...before.ingest, tls: from("ingest.tls").ingest.tls },
+    kafka: {
+      ...before.kafka,
+      tls: from("kafka.tls").kafka.tls,
+      sasl: from("kafka.sasl").kafka.sasl,
+    },
+  };
+}
+
+function listChanges(
+  before: ReadonlyMap<string, PlainMap>,
+  after: ReadonlyMap<string, PlainMap>,
+): ListChanges {
+  const changed = [...after].flatMap(([id, entry]) => {
+    const old = before.get(id);
+    if (old === undefined) return [];
+    // Of another type all else is other, too.
+    const paths = old.type === entry.type ? differences(old, entry, []) : [["type"]];
+    return paths.length === 0 ? [] : [{ id, settings: paths.map(pathText) }];
+  });
+  return {
+    added: [...after.keys()].filter((id) => !before.has(id)),
+    removed: [...before.keys()].filter((id) => !after.has(id)),
+    changed,
+  };
+}
+
+/** The outermost paths whose values differ in more than what is below them. */
+function differences(before: unknown, after: unknown, path: Path): readonly Path[] {
+  if (isMap(before) && isMap(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) =>
+      differences(own(before, key), own(after, key), [...path, key]),
+    );
+  }
+  if (isListOfMaps(before) && isListOfMaps(after)) {
+    const length = Math.max(before.length, after.length);
+    return Array.from({ length }, (_, index) =>
+      differences(before[index], after[index], [...path, index]),
+    ).flat();
+  }
+  return canonicalText(before) === canonicalText(after) ? [] : [path];
+}
+
+function own(map: PlainMap, key: string): unknown {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+function isListOfMaps(value: unknown): value is readonly PlainMap[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isMap);
+}

@@ -1,0 +1,78 @@
+/**
+ * A configuration by the names of its settings, as the file has them: what a hash and a comparison
+ * go by. It has secrets in it.
+ *
+ *   in the program                  here
+ *   timeoutMs                       timeout
+ *   lists of entries with an id     maps by id: their order means nothing
+ *   kind of a destination           type
+ *   headers as pairs                a map
+ *   key of an endpoint              nothing: it follows from the URL
+ */
+
+import type { Destination } from "../domain/destination.ts";
+import { isMap } from "./collections.ts";
+import type { Config } from "./config.ts";
+import type { Node } from "./setting.ts";
+import { SETTINGS } from "./settings.ts";
+
+export type PlainMap = Readonly<Record<string, unknown>>;
+
+/** Settings whose name in the program carries a unit: `timeoutMs` is `timeout`. */
+const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
+
+/** Everything but the lists of sources, destinations and audiences. */
+export function plainRest(config: Config): PlainMap {
+  const { sources: _s, destinations: _d, audiences: _a, ...rest } = config;
+  return named(rest);
+}
+
+export function plainSources(config: Config): ReadonlyMap<string, PlainMap> {
+  return new Map(config.sources.map(({ id, ...rest }) => [id, named(rest)]));
+}
+
+export function plainAudiences(config: Config): ReadonlyMap<string, PlainMap> {
+  return new Map(config.audiences.map(({ id, ...rest }) => [id, named(rest)]));
+}
+
+export function plainDestinations(config: Config): ReadonlyMap<string, PlainMap> {
+  return new Map(config.destinations.map((destination) => [destination.id, plain(destination)]));
+}
+
+function plain({ id: _id, ...destination }: Destination): PlainMap {
+  const { kind, ...rest } = destination;
+  if (destination.kind === "topic") return { type: kind, ...rest };
+  const endpoints = destination.endpoints.map(({ url, headers }) => {
+    return { url, headers: Object.fromEntries(headers) };
+  });
+  return { type: kind, ...rest, endpoints };
+}
+
+function named(values: object): PlainMap {
+  const entries = Object.entries(values);
+  return Object.fromEntries(
+    entries.map(([key, value]) => {
+      const isSection = isMap(value) && Object.getPrototypeOf(value) === Object.prototype;
+      return [NAMES.get(key) ?? key, isSection ? named(value) : value];
+    }),
+  );
+}
+
+function namesBelow(node: Node): readonly (readonly [field: string, key: string])[] {
+  if (node.kind === "setting") return [];
+  if (node.kind === "list") return namesBelow(node.item);
+  if (node.kind === "variants") return Object.values(node.sections).flatMap(namesBelow);
+  return Object.entries(node.fields).flatMap(([key, field]) => {
+    if (field.kind !== "setting") return namesBelow(field);
+    const { unit } = field.decoder;
+    return unit === "" ? [] : [[`${key}${unit}`, key] as const];
+  });
+}
+
+/** JSON with the keys of maps in order. Nothing is as null. */
+export function canonicalText(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, inner: unknown) => {
+    if (!isMap(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
