@@ -8,7 +8,7 @@ export function webUrl(expected: string): Decoder<string> {
   return text(expected, testUrl, showUrl);
 }
 
-function testUrl(given: string): Tested<string> {
+export function testUrl(given: string): Tested<string> {
   if (/[\s\p{Cc}]/u.test(given)) return wrong("take out blanks and control characters");
   if (!/^https?:\/\/[^/?#\\]/i.test(given))
     return wrong("begin with https:// or http:// and the host");

@@ -108,5 +108,13 @@ function questionable(config: Config): readonly string[] {
   if (sasl?.mechanism === "plain" && tls === null) {
     warnings.push("kafka.sasl: without kafka.tls the password crosses the network in plain text");
   }
+  const { registry } = config;
+  if (registry !== null && registry.login !== null && registry.urls.some(isPlain)) {
+    warnings.push("registry.url: over http the login crosses the network in plain text");
+  }
   return warnings;
+}
+
+function isPlain(url: string): boolean {
+  return new URL(url).protocol === "http:";
 }

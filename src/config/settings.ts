@@ -8,6 +8,7 @@ import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
+import { registrySettings } from "./registry-settings.ts";
 import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
@@ -26,6 +27,7 @@ const network = text<Network>("a network such as 127.0.0.0/8 or fd00::/8", (give
 
 export const SETTINGS = section("", {
   kafka: kafkaSettings,
+  registry: registrySettings,
   sources: sourceSettings,
   defaultSource: optional(
     id<SourceId>(),

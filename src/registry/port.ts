@@ -16,20 +16,28 @@ export type LookUp =
   | { readonly kind: "found"; readonly schema: FoundSchema }
   /** The registry itself says so: its own 404, with its error code. */
   | { readonly kind: "unknown"; readonly error: string }
+  /** The registry has it, and it is beyond our limits: no value is read by it, now or later. */
+  | { readonly kind: "unusable"; readonly error: string }
   /** Anything else: no answer, HTML, 401, 403, 5xx. Nothing is known then. */
   | { readonly kind: "outage"; readonly error: string };
 
 /** Where schemas are looked up. The caller closes it. */
 export interface SchemaSource extends AsyncDisposable {
-  /** One request, or one to each of the URLs in turn. Never throws. */
+  /**
+   * One request, or one to each of the URLs in turn; as much again for each schema that it uses.
+   * Never throws: an aborted one is an outage.
+   */
   lookUp(ref: SchemaRef, signal: AbortSignal): Promise<LookUp>;
 }
 
 /** Looks schemas up and keeps them; shared by the stages of a process. The caller closes it. */
 export interface Schemas extends KnownSchemas, AsyncDisposable {
   /**
-   * Resolves when `get` answers for all of them: at once where it does, else after look-ups that
-   * outlast outages. Rejects when the signal aborts.
+   * Resolves when `get` has an answer for each of them: at once where it has, else after look-ups
+   * that outlast outages. Rejects when the signal aborts.
+   *
+   * Answers do not stay for ever: unknown ones go after 10 s, others when many new ones come. So
+   * a caller for whom `get` gives null later asks again.
    */
   ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void>;
   /** Sentences for the body of `/readyz`. */

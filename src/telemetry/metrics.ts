@@ -5,6 +5,8 @@
  * user id or a message id. Durations are seconds, sizes bytes, as Prometheus asks.
  */
 
+import { REGISTRY_METRICS } from "./registry-metrics.ts";
+
 export interface MetricSpec {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
@@ -278,6 +280,7 @@ export const METRICS = {
     labels: ["reason"],
     help: "Connections closed because there were too many: address (of theirs) or all.",
   },
+  ...REGISTRY_METRICS,
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
     type: "gauge",

@@ -11,6 +11,7 @@ import net from "node:net";
 import tls from "node:tls";
 
 import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
 import {
   CONNECTION_LIMIT_MS,
@@ -20,7 +21,6 @@ import {
   type SocketRequest,
 } from "../kafkajs/client.ts";
 import type { KafkaConnection, KafkaSasl } from "../port.ts";
-import { tokenSource } from "./oauth-token.ts";
 import { OutageLog } from "./outage-log.ts";
 
 const KEEP_ALIVE_DELAY_MS = 60_000;

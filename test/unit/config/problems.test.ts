@@ -20,8 +20,14 @@ const ROWS: readonly Row[] = [
   ["empty file", "", "kafka.brokers", "nothing", "a list of addresses"],
   ["a list", "[]", "(file)", "an empty list", "a map of settings"],
   ["a text", "kafka", "(file)", "a text", "a map of settings"],
-  ["unknown section", top("kafak: {}"), "kafak", "an unknown setting", "one of kafka, sources"],
-  ["later sections", top("registry: {}"), "registry", "an unknown setting", "one of kafka"],
+  [
+    "unknown section",
+    top("kafak: {}"),
+    "kafak",
+    "an unknown setting",
+    "one of kafka, registry, sources",
+  ],
+  ["later sections", top("webhooks: {}"), "webhooks", "an unknown setting", "one of kafka"],
   ["audience id", top("audiences: [{ id: '' }]"), "audiences[0].id", '""', "at most 1024"],
   [
     "audience ids",

@@ -26,6 +26,7 @@ test("everything that is left out has its default", () => {
       createTopics: true,
       startTimeoutMs: 60_000,
     },
+    registry: null,
     sources: [{ id: "web", writeKeys: ["k1"], destinations: ["hook"], callsPerSecond: null }],
     defaultSource: null,
     audiences: [],

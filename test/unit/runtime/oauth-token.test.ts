@@ -1,9 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
 
-import { TokenError, tokenSource } from "../../../../src/kafka/cluster/oauth-token.ts";
+import { TokenError, tokenSource } from "../../../src/runtime/oauth-token.ts";
 
-const SASL = {
-  mechanism: "oauthbearer",
+const CREDENTIALS = {
   tokenUrl: "https://id.example/token",
   clientId: "switchyard",
   clientSecret: "s3cr:t",
@@ -34,9 +33,9 @@ function token(text: string, expiresIn?: number): () => Response {
 
 test("asks by client credentials, with the secret in the header", async () => {
   answers = [token("t1", 100)];
-  expect(await tokenSource(SASL, clock, answer)()).toBe("t1");
+  expect(await tokenSource(CREDENTIALS, clock, answer)()).toBe("t1");
   const [request] = requests;
-  expect(request?.url).toBe(SASL.tokenUrl);
+  expect(request?.url).toBe(CREDENTIALS.tokenUrl);
   expect(request?.init?.method).toBe("POST");
   expect(`${request?.init?.body}`).toBe("grant_type=client_credentials&scope=kafka");
   const authorization = new Headers(request?.init?.headers).get("authorization") ?? "";
@@ -46,7 +45,7 @@ test("asks by client credentials, with the secret in the header", async () => {
 
 test("connections share a request and a token, which is renewed after four fifths of its life", async () => {
   answers = [token("t1", 100), token("t2")];
-  const source = tokenSource({ ...SASL, scope: null }, clock, answer);
+  const source = tokenSource({ ...CREDENTIALS, scope: null }, clock, answer);
   expect(await Promise.all([source(), source(), source()])).toEqual(["t1", "t1", "t1"]);
   nowMs = 79_999;
   expect(await source()).toBe("t1");
@@ -64,7 +63,7 @@ test.each([
   "%s is an outage, without the secret in its text; the next call asks again",
   async (_name, bad, text) => {
     answers = [bad, token("t1")];
-    const source = tokenSource(SASL, clock, answer);
+    const source = tokenSource(CREDENTIALS, clock, answer);
     const failed = source();
     await expect(failed).rejects.toBeInstanceOf(TokenError);
     await expect(failed).rejects.toThrow(text);

@@ -1,12 +1,28 @@
 /**
- * Tokens for SASL oauthbearer by the client credentials grant (RFC 6749 section 4.4), shared by
- * all connections and fetched again after four fifths of their life.
+ * Bearer tokens by the client credentials grant (RFC 6749 section 4.4), shared by all connections
+ * and fetched again after four fifths of their life.
  */
 
-import type { Clock } from "../../runtime/clock.ts";
-import type { KafkaSasl } from "../port.ts";
+import type { Clock } from "./clock.ts";
 
-type OauthSasl = Extract<KafkaSasl, { readonly mechanism: "oauthbearer" }>;
+export interface ClientCredentials {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Null: none is asked for. */
+  readonly scope: string | null;
+}
+
+/** The part of `fetch` that is used. */
+export type TokenRequest = (
+  url: string,
+  init: {
+    readonly method: "POST";
+    readonly headers: Record<string, string>;
+    readonly body: URLSearchParams;
+    readonly signal: AbortSignal;
+  },
+) => Promise<{ readonly status: number; json(): Promise<unknown> }>;
 
 /** The token endpoint's fault. Counts as an outage: it is asked again until it answers. */
 export class TokenError extends Error {
@@ -21,14 +37,14 @@ const LIFE_DEFAULT_S = 300;
 
 /** Gives a valid token, by a request only when the last one is used up. Throws `TokenError`. */
 export function tokenSource(
-  sasl: OauthSasl,
+  credentials: ClientCredentials,
   clock: Clock,
-  request: typeof fetch = fetch,
+  request: TokenRequest = fetch,
 ): () => Promise<string> {
   let current: { readonly token: string; readonly renewAtMs: number } | null = null;
   let underWay: Promise<string> | null = null;
   const renew = async (): Promise<string> => {
-    const { token, lifeS } = await fetchToken(sasl, request);
+    const { token, lifeS } = await fetchToken(credentials, request);
     current = { token, renewAtMs: clock.nowMs() + lifeS * 800 };
     return token;
   };
@@ -44,18 +60,18 @@ export function tokenSource(
 }
 
 async function fetchToken(
-  sasl: OauthSasl,
-  request: typeof fetch,
+  { tokenUrl, clientId, clientSecret, scope }: ClientCredentials,
+  request: TokenRequest,
 ): Promise<{ readonly token: string; readonly lifeS: number }> {
   const form = new URLSearchParams({ grant_type: "client_credentials" });
-  if (sasl.scope !== null) form.set("scope", sasl.scope);
+  if (scope !== null) form.set("scope", scope);
   // Only the host is told: a path or query may hold a password.
-  const host = new URL(sasl.tokenUrl).origin;
-  const credentials = [sasl.clientId, sasl.clientSecret].map(encodeURIComponent).join(":");
+  const host = new URL(tokenUrl).origin;
+  const credentials = [clientId, clientSecret].map(encodeURIComponent).join(":");
   let status: number;
   let body: unknown;
   try {
-    const response = await request(sasl.tokenUrl, {
+    const response = await request(tokenUrl, {
       method: "POST",
       headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` },
       body: form,

@@ -1,0 +1,129 @@
+/** The section `registry`: where a schema registry is, and how to log in to it. */
+
+import { type Decoder, type Tested, wrong } from "./decoder.ts";
+import { showUrl, testUrl, webUrl } from "./endpoint-url.ts";
+import { type TlsFiles, tlsFiles } from "./pem.ts";
+import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
+import { HIDDEN } from "./problem.ts";
+import { listOf, secret, text, textLike } from "./scalars.ts";
+import { optional, optionalSection, required, section, type Values } from "./setting.ts";
+
+const URLS_MAX = 10;
+
+const url = text("a complete http or https URL", testRegistryUrl, showUrl);
+
+function testRegistryUrl(given: string): Tested<string> {
+  if (given.includes("?")) return wrong("take out `?` and what follows; a path is fine");
+  return testUrl(given);
+}
+
+const manyUrls = listOf(url, "complete http or https URLs", { min: 1, max: URLS_MAX });
+
+const urls: Decoder<readonly string[]> = {
+  ...manyUrls,
+  show: (raw) =>
+    typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
+  expected: "a complete http or https URL, a list of them, or a text with commas",
+  decode: (raw, place) => {
+    // Nothing of it is shown: a comma may have cut a password into entries.
+    if (JSON.stringify(raw).includes("@")) {
+      const found = foundAt(place, HIDDEN, (shown) => shown);
+      const hint =
+        "take out the user name and password; registry.username and registry.password carry them";
+      return place.fail({ found, expected: urls.expected, hint });
+    }
+    return manyUrls.decode(typeof raw === "string" ? manyUrls.fromText(raw) : raw, place);
+  },
+};
+
+type RegistryLogin =
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | { readonly kind: "token"; readonly token: string }
+  | {
+      readonly kind: "oauth";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly scope: string | null;
+    };
+
+const fields = {
+  url: required(
+    urls,
+    "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. Of several the next one is asked when one does not answer.",
+  ),
+  username: optional(textLike("a user name", /^[^:]+$/), "User name. Needs `password`."),
+  password: optional(secret("a password"), "Password of `username`."),
+  token: optional(secret("a token"), "A bearer token, in place of a user name."),
+  oauth: optionalSection(
+    section("A bearer token by OAuth 2 client credentials, in place of a user name.", {
+      tokenUrl: required(webUrl("a complete http or https URL"), "Where tokens are asked for."),
+      clientId: required(textLike("a client id", /./s), "Client id."),
+      clientSecret: required(secret("a client secret"), "Client secret."),
+      scope: optional(textLike("a scope", /./s), "Scope of the token."),
+    }),
+    false,
+  ),
+  tls: optionalSection(
+    tlsFiles("TLS files for https URLs. Left out: the public roots, and no certificate of ours."),
+    false,
+  ),
+};
+
+interface RegistryConnection {
+  /** The next one is asked when one does not answer. */
+  readonly urls: readonly string[];
+  /** Null: none. */
+  readonly login: RegistryLogin | null;
+  /** Null: the public roots, and no certificate of ours. */
+  readonly tls: TlsFiles | null;
+}
+
+export const registrySettings = optionalSection(
+  section(
+    "The schema registry, for values that begin with a schema's id. Left out: such values are dead letters.",
+    fields,
+    ({ url: urlsGiven, tls, ...login }, place): RegistryConnection | Invalid => {
+      const chosen = readLogin(login, place);
+      return chosen === INVALID ? INVALID : { urls: urlsGiven, login: chosen, tls };
+    },
+  ),
+  false,
+);
+
+type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
+
+/**
+ *   given                             login
+ *   none of them                      none
+ *   username and password             basic
+ *   one of username and password      a problem
+ *   token alone                       token
+ *   oauth alone                       oauth
+ *   two of username, token, oauth     a problem
+ */
+function readLogin(
+  { username, password, token, oauth }: LoginFields,
+  place: Place,
+): RegistryLogin | null | Invalid {
+  const isBasic = username !== null || password !== null;
+  const ways = [
+    ...(isBasic ? ["username"] : []),
+    ...(token === null ? [] : ["token"]),
+    ...(oauth === null ? [] : ["oauth"]),
+  ];
+  const [first, second] = ways;
+  if (first !== undefined && second !== undefined) {
+    const expected = `one way to log in, and ${first} is given too`;
+    return place.child(second).fail({ found: `both ${first} and ${second}`, expected, hint: null });
+  }
+  if (isBasic && (username === null || password === null)) {
+    const [there, missing] =
+      username === null ? ["password", "username"] : ["username", "password"];
+    const expected = `a text, since ${there} is given`;
+    return place.child(missing).fail({ found: "nothing", expected, hint: null });
+  }
+  if (username !== null && password !== null) return { kind: "basic", username, password };
+  if (token !== null) return { kind: "token", token };
+  return oauth === null ? null : { kind: "oauth", ...oauth };
+}

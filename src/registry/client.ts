@@ -1,0 +1,117 @@
+/**
+ * Asks a registry for schemas: those of an id or a GUID, and those that they use.
+ *
+ *   of several URLs   the one that answered last, then the others in turn, until one answers
+ *   an answer         found, unknown, unusable: it counts, wherever it comes from
+ *   no answer         of none of them: an outage, with a sentence about each
+ *   references        one after another, those that others use first; at most 100 schemas and 1 MiB
+ *                     of text, beyond which the schema is unusable
+ *
+ * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).
+ */
+
+import type { SchemaRef } from "../domain/known-schemas.ts";
+import { visibleCell } from "../domain/visible.ts";
+import type { RegistryConnection } from "./connection.ts";
+import { createExchange, type Exchange } from "./exchange.ts";
+import { type Judged, judgeSchema, type Reference } from "./judge.ts";
+import type { FoundSchema, LookUp, SchemaSource } from "./port.ts";
+
+export const REFERENCES_MAX = 100;
+export const TEXT_MAX_CHARACTERS = 1_048_576;
+const SUBJECT_SHOWN_CHARACTERS = 100;
+
+/** @throws Error when the TLS files cannot be used. */
+export function createSchemaSource(connection: RegistryConnection): SchemaSource {
+  const exchanging = createExchange(connection);
+  return {
+    ...schemaSource(connection.urls, exchanging.exchange),
+    [Symbol.asyncDispose]: () => exchanging[Symbol.asyncDispose](),
+  };
+}
+
+/** The same, on any exchange. */
+export function schemaSource(
+  urls: readonly string[],
+  exchange: Exchange,
+): Pick<SchemaSource, "lookUp"> {
+  const bases = urls.map((url) => url.replace(/\/+$/, ""));
+  let answeredLast = 0;
+
+  const ask = async (path: string, what: string, signal: AbortSignal): Promise<Judged> => {
+    const outages: string[] = [];
+    const first = answeredLast;
+    for (let tried = 0; tried < bases.length; tried += 1) {
+      const index = (first + tried) % bases.length;
+      const url = `${bases[index]}${path}`;
+      const judged = judgeSchema(await exchange({ method: "GET", url }, signal), url, what);
+      if (judged.kind !== "outage") {
+        answeredLast = index;
+        return judged;
+      }
+      outages.push(judged.error);
+      if (signal.aborted) break;
+    }
+    return { kind: "outage", error: [...new Set(outages)].join("; and ") };
+  };
+
+  const lookUp = async (ref: SchemaRef, signal: AbortSignal): Promise<LookUp> => {
+    const what = `schema ${ref}`;
+    const path = typeof ref === "number" ? `/schemas/ids/${ref}` : `/schemas/guids/${ref}`;
+    const judged = await ask(path, what, signal);
+    if (judged.kind !== "found") return judged;
+    const used = new Used(judged.text.length);
+    const failed = await gather(judged.references, used, what, (reference) => {
+      const { subject, version } = reference;
+      // One that was deleted softly is still used by those that name it.
+      const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
+      const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
+      return ask(at, `version ${version} of ${shown}, which ${what} uses`, signal);
+    });
+    if (failed !== null) return failed;
+    const { type, text } = judged;
+    return { kind: "found", schema: { type, text, references: used.schemas } };
+  };
+
+  return { lookUp };
+}
+
+/** The schemas that one schema uses, as far as they are known. */
+class Used {
+  readonly schemas: FoundSchema["references"][number][] = [];
+  readonly seen = new Set<string>();
+  characters: number;
+
+  constructor(characters: number) {
+    this.characters = characters;
+  }
+}
+
+/** Null: all are there. A schema that uses itself, by whatever way, is asked for once. */
+async function gather(
+  references: readonly Reference[],
+  used: Used,
+  what: string,
+  ask: (reference: Reference) => Promise<Judged>,
+): Promise<Exclude<LookUp, { readonly kind: "found" }> | null> {
+  for (const reference of references) {
+    const key = JSON.stringify([reference.name, reference.subject, reference.version]);
+    if (used.seen.has(key)) continue;
+    used.seen.add(key);
+    if (used.seen.size > REFERENCES_MAX) {
+      const error = `${what} uses more than ${REFERENCES_MAX} other schemas, which are not read`;
+      return { kind: "unusable", error };
+    }
+    const judged = await ask(reference);
+    if (judged.kind !== "found") return judged;
+    used.characters += judged.text.length;
+    if (used.characters > TEXT_MAX_CHARACTERS) {
+      const error = `${what} and the schemas that it uses are larger than 1 MiB, which is not read`;
+      return { kind: "unusable", error };
+    }
+    const failed = await gather(judged.references, used, what, ask);
+    if (failed !== null) return failed;
+    used.schemas.push({ name: reference.name, text: judged.text });
+  }
+  return null;
+}

@@ -1,0 +1,230 @@
+/**
+ * The schemas that this process knows, and looking up those that it does not.
+ *
+ *   answer       kept                                             meanwhile
+ *   found        among the 1,000 used last, 8 Mi characters       values are read by it, outage or not
+ *   unusable     the same                                         values are refused: undecodable
+ *   unknown      10 s, 10,000 of them                             values are refused: unknown-schema
+ *   outage       not at all: asked again after 0.1 s, doubling    those who need it wait
+ *                to 10 s, each up to half less by chance
+ *
+ * One request for a schema is under way, for all who wait for it; eight for all schemas. One that
+ * nobody waits for any more is given up. Since each schema has its own waits, one that the registry cannot give
+ * holds up no other.
+ */
+
+import { createHash } from "node:crypto";
+
+import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Kept } from "./kept.ts";
+import { Outage, type OutageLine } from "./outage.ts";
+import type { FoundSchema, LookUp, SchemaSource, Schemas } from "./port.ts";
+import { retryDelayMs } from "./retry-delay.ts";
+import { Slots } from "./slots.ts";
+
+export interface SchemasDeps {
+  /** Closed with the schemas. */
+  readonly source: SchemaSource;
+  /** Says itself what it cannot compile. */
+  readonly compile: (schema: FoundSchema) => KnownSchema;
+  readonly clock: Clock;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface SchemasLimits {
+  readonly schemas: number;
+  /** Of schemas' texts; compiled they take a multiple of it. */
+  readonly characters: number;
+  readonly unknown: number;
+  readonly lookUpsAtOnce: number;
+}
+
+const LIMITS: SchemasLimits = {
+  schemas: 1_000,
+  characters: 8 * 1_048_576,
+  unknown: 10_000,
+  lookUpsAtOnce: 8,
+};
+const UNKNOWN_FOR_MS = 10_000;
+/** A hash for each, to notice one that changes after it was forgotten. */
+const HASHES_MAX = 10_000;
+
+interface UnderWay {
+  waiting: number;
+  readonly over: AbortController;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+/** The caller closes it, when nobody waits in `ready` any more. */
+export function createSchemas(deps: SchemasDeps, limits: SchemasLimits = LIMITS): Schemas {
+  return new RegistrySchemas(deps, limits);
+}
+
+class RegistrySchemas implements Schemas {
+  readonly #deps: SchemasDeps;
+  readonly #known: Kept;
+  readonly #unknown: Kept;
+  readonly #underWay = new Map<SchemaRef, UnderWay>();
+  readonly #slots: Slots;
+  readonly #outage = new Outage();
+  readonly #hashes = new Map<SchemaRef, string>();
+  readonly #nowMs: () => number;
+  readonly #endScrape: () => void;
+
+  constructor(deps: SchemasDeps, limits: SchemasLimits) {
+    const { clock, metrics } = deps;
+    this.#deps = deps;
+    this.#known = new Kept({ answers: limits.schemas, characters: limits.characters });
+    this.#unknown = new Kept({ answers: limits.unknown, characters: Number.POSITIVE_INFINITY });
+    this.#slots = new Slots(limits.lookUpsAtOnce);
+    this.#nowMs = () => clock.nowMs();
+    const schemas = metrics.registrySchemas.bind({});
+    const waiting = metrics.registryWaiting.bind({});
+    const since = metrics.registryUnreachableSince.bind({});
+    this.#endScrape = metrics.onScrape(() => {
+      schemas.set(this.#known.size);
+      waiting.set(this.#underWay.size);
+      since.set((this.#outage.sinceMs ?? 0) / 1_000);
+    });
+  }
+
+  get(ref: SchemaRef): KnownSchema | null {
+    return this.#known.get(ref, this.#nowMs) ?? this.#unknown.get(ref, this.#nowMs);
+  }
+
+  async ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const missing = [...new Set(refs)].filter((ref) => this.get(ref) === null);
+    if (missing.length === 0) return;
+    const joined = missing.map((ref) => [ref, this.#join(ref)] as const);
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => aborted.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await Promise.race([Promise.all(joined.map(([, { ended }]) => ended)), aborted.promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      for (const [ref, underWay] of joined) this.#leave(ref, underWay);
+    }
+    signal.throwIfAborted();
+  }
+
+  readonly troubles = (): readonly string[] => this.#outage.troubles(this.#nowMs());
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#endScrape();
+    const all = [...this.#underWay.values()];
+    for (const { over } of all) over.abort();
+    await Promise.all(all.map(({ ended }) => ended));
+    await this.#deps.source[Symbol.asyncDispose]();
+  }
+
+  #join(ref: SchemaRef): UnderWay {
+    const found = this.#underWay.get(ref);
+    if (found !== undefined) {
+      found.waiting += 1;
+      return found;
+    }
+    const over = new AbortController();
+    const underWay = { waiting: 1, over, ended: this.#lookUp(ref, over.signal) };
+    this.#underWay.set(ref, underWay);
+    return underWay;
+  }
+
+  #leave(ref: SchemaRef, underWay: UnderWay): void {
+    underWay.waiting -= 1;
+    if (underWay.waiting > 0) return;
+    underWay.over.abort();
+    if (this.#underWay.get(ref) !== underWay) return;
+    this.#underWay.delete(ref);
+    this.#outage.left(ref);
+  }
+
+  /** Never rejects: it ends with an answer, or when it is given up. */
+  async #lookUp(ref: SchemaRef, signal: AbortSignal): Promise<void> {
+    const { source, clock, random } = this.#deps;
+    for (let failures = 0; ; failures += 1) {
+      const answer = await this.#slots.during(() => source.lookUp(ref, signal), signal);
+      // A new one may be under way already: its answer counts.
+      if (answer === null || signal.aborted) return;
+      if (this.#keep(ref, answer)) return;
+      try {
+        await clock.sleep(retryDelayMs(failures, random()), signal);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  /** False: it was no answer. */
+  #keep(ref: SchemaRef, answer: LookUp): boolean {
+    const nowMs = this.#nowMs();
+    this.#deps.metrics.registryLookUps.bind({ outcome: answer.kind }).inc();
+    if (answer.kind === "outage") {
+      this.#say(this.#outage.failed(ref, answer.error, nowMs), answer.error);
+      return false;
+    }
+    this.#underWay.delete(ref);
+    this.#say(this.#outage.answered(ref, nowMs), null);
+    if (answer.kind === "unknown") {
+      const known = { kind: "refused", reason: "unknown-schema", error: answer.error } as const;
+      this.#unknown.put(ref, { known, characters: 0, untilMs: nowMs + UNKNOWN_FOR_MS });
+      return true;
+    }
+    if (answer.kind === "found") this.#watchForChange(ref, answer.schema);
+    const characters = answer.kind === "found" ? charactersOf(answer.schema) : 0;
+    const known = this.#compiled(answer);
+    this.#known.put(ref, { known, characters, untilMs: Number.POSITIVE_INFINITY });
+    return true;
+  }
+
+  #compiled(answer: Extract<LookUp, { readonly kind: "found" | "unusable" }>): KnownSchema {
+    if (answer.kind === "unusable") {
+      return { kind: "refused", reason: "undecodable", error: answer.error };
+    }
+    try {
+      return this.#deps.compile(answer.schema);
+    } catch (error) {
+      // A fault of ours. It must not end the process, which would meet the schema again.
+      const { message } = asError(error);
+      return {
+        kind: "refused",
+        reason: "undecodable",
+        error: `its schema is not read: ${message}`,
+      };
+    }
+  }
+
+  /** A schema never changes under its id, unless a registry was made anew, or is another one. */
+  #watchForChange(ref: SchemaRef, schema: FoundSchema): void {
+    const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
+    const before = this.#hashes.get(ref);
+    if (before !== undefined && before !== hash) {
+      const error =
+        "the registry has another schema under an id than before: values written by the old one may be read wrongly; check whether it was made anew, and registry.url";
+      this.#deps.log.error({ schema: ref, error }, "registry.schema.changed");
+    }
+    if (this.#hashes.size >= HASHES_MAX && before === undefined) this.#hashes.clear();
+    this.#hashes.set(ref, hash);
+  }
+
+  #say(line: OutageLine | null, error: string | null): void {
+    if (line === null) return;
+    const { msg, unreachableForMs } = line;
+    const { log } = this.#deps;
+    if (msg === "registry.reachable") log.info({ unreachableForMs }, msg);
+    else log.warn({ unreachableForMs, waiting: this.#underWay.size, error }, msg);
+  }
+}
+
+function charactersOf({ text, references }: FoundSchema): number {
+  return references.reduce((sum, reference) => sum + reference.text.length, text.length);
+}

@@ -1,0 +1,130 @@
+// References, bounds and failover, on scripted answers.
+
+import { expect, test } from "vitest";
+
+import { REFERENCES_MAX, schemaSource } from "../../../src/registry/client.ts";
+import type { Exchange, Exchanged } from "../../../src/registry/exchange.ts";
+
+const signal = new AbortController().signal;
+const DOWN: Exchanged = { kind: "failed", code: "ECONNREFUSED" };
+
+function json(status: number, body: unknown): Exchanged {
+  return { kind: "answer", status, contentType: "application/json", body: JSON.stringify(body) };
+}
+
+function uses(...names: readonly string[]) {
+  return names.map((name) => ({ name, subject: `${name} subject`, version: 3 }));
+}
+
+/** Answers by URL; anything else is an unknown subject. */
+function scripted(answers: Readonly<Record<string, Exchanged>>) {
+  const asked: string[] = [];
+  const exchange: Exchange = ({ url }) => {
+    asked.push(url);
+    return Promise.resolve(answers[url] ?? json(404, { error_code: 40_401 }));
+  };
+  return { asked, exchange };
+}
+
+function subject(name: string): string {
+  return `http://a/v7/subjects/${encodeURIComponent(`${name} subject`)}/versions/3?deleted=true`;
+}
+
+test("an id, and a GUID, below the path of the URL", async () => {
+  const guid = "0191b3c5-0000-7000-8000-000000000001";
+  const found = json(200, { schema: '"long"' });
+  const { exchange, asked } = scripted({
+    "http://a/v7/schemas/ids/7": found,
+    [`http://a/v7/schemas/guids/${guid}`]: found,
+  });
+  const source = schemaSource(["http://a/v7//"], exchange);
+  const schema = { type: "AVRO", text: '"long"', references: [] };
+  expect(await source.lookUp(7, signal)).toEqual({ kind: "found", schema });
+  expect(await source.lookUp(guid, signal)).toEqual({ kind: "found", schema });
+  expect(asked).toHaveLength(2);
+});
+
+test("schemas that it uses come first those that others use, each once", async () => {
+  const { exchange, asked } = scripted({
+    "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B", "C") }),
+    [subject("B")]: json(200, { schema: "b", references: uses("C") }),
+    // A schema that uses what uses it would never end.
+    [subject("C")]: json(200, { schema: "c", references: uses("B") }),
+  });
+  const found = await schemaSource(["http://a/v7"], exchange).lookUp(7, signal);
+  const references = [
+    { name: "C", text: "c" },
+    { name: "B", text: "b" },
+  ];
+  expect(found).toEqual({ kind: "found", schema: { type: "AVRO", text: "7", references } });
+  expect(asked).toHaveLength(3);
+});
+
+test("a schema whose reference is unknown is unknown, by name", async () => {
+  const { exchange } = scripted({
+    "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B\u001b[2J") }),
+  });
+  expect(await schemaSource(["http://a/v7"], exchange).lookUp(7, signal)).toEqual({
+    kind: "unknown",
+    error:
+      "the schema registry does not know version 3 of B\\u001b[2J subject, which schema 7 uses",
+  });
+});
+
+test("a schema whose reference cannot be asked for is an outage", async () => {
+  const { exchange } = scripted({
+    "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B") }),
+    [subject("B")]: DOWN,
+  });
+  const found = await schemaSource(["http://a/v7"], exchange).lookUp(7, signal);
+  expect(found.kind).toBe("outage");
+});
+
+test("too many references, and too much text, are unusable", async () => {
+  const many = Array.from({ length: REFERENCES_MAX + 1 }, (_, index) => `R${index}`);
+  const { exchange, asked } = scripted({
+    "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses(...many) }),
+    ...Object.fromEntries(many.map((name) => [subject(name), json(200, { schema: "r" })])),
+    "http://a/v7/schemas/ids/8": json(200, { schema: "7", references: uses("L", "M") }),
+    [subject("L")]: json(200, { schema: "x".repeat(600_000) }),
+    [subject("M")]: json(200, { schema: "x".repeat(600_000) }),
+  });
+  const source = schemaSource(["http://a/v7"], exchange);
+  expect(await source.lookUp(7, signal)).toMatchObject({ kind: "unusable" });
+  expect(asked).toHaveLength(1 + REFERENCES_MAX);
+  expect(await source.lookUp(8, signal)).toMatchObject({ kind: "unusable" });
+});
+
+test("of several URLs the next is asked on an outage, and the one that answered goes first", async () => {
+  const answers: Record<string, Exchanged> = {
+    "http://a/schemas/ids/7": DOWN,
+    "http://b/schemas/ids/7": json(200, { schema: "b" }),
+    "http://c/schemas/ids/7": json(200, { schema: "c" }),
+  };
+  const { exchange, asked } = scripted(answers);
+  const source = schemaSource(["http://a", "http://b", "http://c"], exchange);
+  await source.lookUp(7, signal);
+  await source.lookUp(7, signal);
+  answers["http://b/schemas/ids/7"] = DOWN;
+  expect(await source.lookUp(7, signal)).toMatchObject({ schema: { text: "c" } });
+  answers["http://c/schemas/ids/7"] = DOWN;
+  const outage = await source.lookUp(7, signal);
+  expect(asked.map((url) => url[7]).join("")).toBe("abbbccab");
+  expect(outage).toMatchObject({ kind: "outage" });
+  // About each of them.
+  expect("error" in outage && outage.error.match(/http:\/\/[abc]/g)?.length).toBe(3);
+});
+
+test("an unknown schema is an answer: no other URL is asked", async () => {
+  const { exchange, asked } = scripted({});
+  const found = await schemaSource(["http://a", "http://b"], exchange).lookUp(7, signal);
+  expect(found.kind).toBe("unknown");
+  expect(asked).toHaveLength(1);
+});
+
+test("a look-up that was given up asks no other URL", async () => {
+  const { exchange, asked } = scripted({ "http://a/schemas/ids/7": DOWN });
+  const source = schemaSource(["http://a", "http://b"], exchange);
+  expect((await source.lookUp(7, AbortSignal.abort())).kind).toBe("outage");
+  expect(asked).toHaveLength(1);
+});
