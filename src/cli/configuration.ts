@@ -15,22 +15,31 @@ export function configOption(): Option {
   return new Option("-c, --config <file>", "the configuration file (or SWITCHYARD_CONFIG)");
 }
 
+type LoadedConfig = Extract<Loaded, { kind: "config" }>;
+
 /** Null: it cannot be used, and why has been printed; the exit status is then 2. */
-export function loadOrExplain(
-  options: ConfigOption,
-  shell: Shell,
-): Extract<Loaded, { kind: "config" }> | null {
-  const file = options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
-  const { bold, red, yellow } = shell.errColors;
+export function loadOrExplain(options: ConfigOption, shell: Shell): LoadedConfig | null {
+  const file = configFile(options, shell);
   if (file === "") {
+    const { red } = shell.errColors;
     shell.err(`${red("No configuration.")} Give --config FILE or set SWITCHYARD_CONFIG.\n`);
     return null;
   }
-  const loaded = loadConfig({ file, env: shell.env });
+  return explained(loadConfig({ file, env: shell.env }), file, shell);
+}
+
+/** Empty: none was given. */
+export function configFile(options: ConfigOption, shell: Shell): string {
+  return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
+}
+
+/** Null: problems have been printed. @param name of the file, for them. */
+export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
+  const { bold, red, yellow } = shell.errColors;
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
     const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
-    shell.err(`${red(bold(`${visibleCell(file)} cannot be used: ${count}.`))}\n\n`);
+    shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
     for (const problem of problems)
       shell.err(`${visibleLines(problemText(problem, problem.line))}\n\n`);
     return null;

@@ -8,7 +8,7 @@ import { Command, CommanderError } from "commander";
 import { visibleLines } from "../domain/visible.ts";
 import { aclsCommand } from "./acls/command.ts";
 import { audienceCommand } from "./audience/command.ts";
-import { configCommand } from "./config-command.ts";
+import { configCommand } from "./config/command.ts";
 import { deadLettersCommand } from "./dead-letters/command.ts";
 import { deleteCommand } from "./delete-command.ts";
 import { explainCommand } from "./explain/command.ts";

@@ -38,15 +38,17 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment at process start. */
   readonly env: Environment;
+  /** Taken in place of the content of the file. Relative paths start where the file lies. */
+  readonly content?: Buffer;
 }
 
 /** Never throws for a wrong configuration, nor for files that cannot be read. */
-export function loadConfig({ file, env }: LoadOptions): Loaded {
+export function loadConfig({ file, env, content }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
   const invalid = (problems: readonly LocatedProblem[]): Loaded => {
     return { kind: "invalid", problems, files: [...files] };
   };
-  const source = readBytes(file);
+  const source: FileBytes = content ? { kind: "bytes", bytes: content } : readBytes(file);
   if (source.kind === "unreadable") {
     const expected = "a configuration file that can be read";
     const found = `${file}, which cannot be read: ${source.why}`;

@@ -8,6 +8,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import { withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { startProgress } from "../progress.ts";
+import { adminAddress } from "../scrape.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { statusReport } from "./report.ts";
 import { scrapeTwice } from "./scrape.ts";
@@ -31,7 +32,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "ports of the processes.",
     )
     .addOption(configOption())
-    .option("--admin <host:port>", "admin port of a process; may be repeated", address)
+    .option("--admin <host:port>", "admin port of a process; may be repeated", adminAddress)
     .option("--over <duration>", "time over which rates are measured (default: 5s)", over)
     .option("--json", "print one JSON object")
     .addHelpText(
@@ -88,11 +89,6 @@ export async function showStatus(
   const report = statusReport(status, scraped, nowMs);
   shell.out(json ? `${JSON.stringify(report, undefined, 2)}\n` : statusText(report, shell.colors));
   return 0;
-}
-
-function address(text: string, earlier: readonly string[] = []): readonly string[] {
-  if (/^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(text)) return [...earlier, text];
-  throw new InvalidArgumentError(`"${text}" is no HOST:PORT, such as host-1:9464.`);
 }
 
 function over(text: string): number {

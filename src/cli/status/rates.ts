@@ -11,7 +11,8 @@
  */
 
 import { METRICS } from "../../telemetry/metrics.ts";
-import type { Sample } from "./metrics-text.ts";
+import type { Sample } from "../metrics-text.ts";
+import { CONFIG_INFO } from "../scrape.ts";
 
 /** All that is read here; a process with many destinations has many more. */
 export const METRICS_USED: ReadonlySet<string> = new Set([
@@ -24,6 +25,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.topicBlockedSince.name,
   METRICS.wentAround.name,
   METRICS.consumerHalted.name,
+  CONFIG_INFO,
 ]);
 
 export interface Look {

@@ -1,5 +1,6 @@
 /** Puts together what Kafka and the processes say: the object that `status --json` prints. */
 
+import { hashOf } from "../scrape.ts";
 import {
   type BlockedTopicReport,
   type Breakers,
@@ -24,7 +25,14 @@ export interface StatusReport {
   } | null;
   /** Topics that take nothing now, as the processes reached see it. */
   readonly blockedTopics: readonly BlockedTopicReport[];
-  readonly processes: readonly { readonly admin: string; readonly error: string | null }[];
+  readonly processes: readonly ProcessReport[];
+}
+
+export interface ProcessReport {
+  readonly admin: string;
+  readonly error: string | null;
+  /** The configuration that it runs, in 12 hex digits; null: not known. */
+  readonly configHash: string | null;
 }
 
 export interface StageReport {
@@ -92,6 +100,7 @@ export function statusReport(
     processes: scraped.map((found) => ({
       admin: found.address,
       error: found.kind === "process" ? null : found.why,
+      configHash: found.kind === "process" ? hashOf(found.process.after.samples) : null,
     })),
   };
 }

@@ -19,6 +19,7 @@ const STAGE_HEAD = [
   "BREAKERS",
 ];
 const TIER_HEAD = ["DELAY", "WAITING", "OLDEST", "NEXT DUE"];
+const PROCESS_HEAD = ["PROCESS", "CONFIGURATION"];
 const LETTER_HEAD = ["DEAD LETTERS", "LAST 24H"];
 /** A stage that keeps up has nothing this old. */
 const OLD_MS = 60_000;
@@ -32,6 +33,7 @@ export function statusText(report: StatusReport, colors: Colors): string {
     stageTable(stages, colors),
     tierTable(tiers, colors),
     letterTable(report, colors),
+    processTable(report, colors),
   ];
   const notes = notesOf(report).map((note) => `${colors.dim(visibleCell(note))}\n`);
   return [...parts, notes.join("")].filter((part) => part !== "").join("\n");
@@ -106,6 +108,21 @@ function letterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): s
   });
 }
 
+function processTable({ processes }: StatusReport, { bold, dim, yellow }: Colors): string {
+  if (processes.length === 0) return "";
+  const rows = processes.map(({ admin, configHash }) => [admin, configHash ?? "-"]);
+  const differ = hashesOf(processes).length > 1;
+  return table(PROCESS_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    if (cell.trim() === "-") return dim(cell);
+    return column === 1 && differ ? yellow(cell) : cell;
+  });
+}
+
+function hashesOf(processes: StatusReport["processes"]): readonly string[] {
+  return [...new Set(processes.flatMap(({ configHash }) => configHash ?? []))];
+}
+
 function notesOf(report: StatusReport): readonly string[] {
   const { stages, tiers, deadLetters, processes } = report;
   const unreachable = processes.filter(({ error }) => error !== null);
@@ -116,6 +133,9 @@ function notesOf(report: StatusReport): readonly string[] {
         ({ stage, destination }) =>
           `${destination ?? stage}: halted at a damaged batch. /readyz of its process names the offset and what to do.`,
       ),
+    ...(hashesOf(processes).length > 1
+      ? ["The processes run different configurations: docs/operations.md#different-hashes"]
+      : []),
     ...report.blockedTopics.map(blockedText),
     ...stages.flatMap(({ stage, destination, note }) =>
       note === null ? [] : `${destination ?? stage}: ${note}.`,

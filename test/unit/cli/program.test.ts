@@ -70,6 +70,7 @@ test.each([
   "config",
   "config check",
   "config print",
+  "config diff",
   "publish",
   "sign",
   "explain",

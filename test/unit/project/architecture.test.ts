@@ -23,6 +23,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     "": [
       "acls",
       "audience",
+      "config",
       "dead-letters",
       "explain",
       "publish",
@@ -33,6 +34,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     ],
     acls: [],
     audience: [],
+    config: [],
     "dead-letters": [],
     explain: [],
     publish: [],

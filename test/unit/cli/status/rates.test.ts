@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { parseMetrics } from "../../../../src/cli/status/metrics-text.ts";
+import { parseMetrics } from "../../../../src/cli/metrics-text.ts";
 import {
   blockedTopics,
   breakersOf,

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { showStatus } from "../../../../src/cli/status/command.ts";
-import type { StatusReport } from "../../../../src/cli/status/report.ts";
-import { kafkaStatus } from "../../../../src/cli/status/status.ts";
+import { type StatusReport, statusReport } from "../../../../src/cli/status/report.ts";
+import { type KafkaStatus, kafkaStatus } from "../../../../src/cli/status/status.ts";
 import { statusText } from "../../../../src/cli/status/text.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { STAGE_NAMES, STAGES } from "../../../../src/domain/stages.ts";
@@ -265,8 +265,8 @@ const REPORT: StatusReport = {
   deadLetters: { retained: 1_017, lastDay: 17, byReason: { expired: 3, rejected: 14 } },
   blockedTopics: [],
   processes: [
-    { admin: "a:9464", error: null },
-    { admin: "b:9464", error: "ECONNREFUSED" },
+    { admin: "a:9464", error: null, configHash: "0011aabbccdd" },
+    { admin: "b:9464", error: "ECONNREFUSED", configHash: null },
   ],
 };
 
@@ -288,6 +288,10 @@ test("the tables line up, numbers below each other", () => {
     "expired       3",
     "all           17, 1,017 retained",
     "",
+    "PROCESS  CONFIGURATION",
+    "a:9464   0011aabbccdd",
+    "b:9464   -",
+    "",
     "b:9464 cannot be reached (ECONNREFUSED): its work is not in the rates.",
     "",
   ]);
@@ -298,6 +302,31 @@ test("a halted stage is named below the tables", () => {
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
     "route: halted at a damaged batch. /readyz of its process names the offset and what to do.",
+  ]);
+});
+
+test("processes that run different configurations are told", () => {
+  const [one] = REPORT.processes;
+  if (one === undefined) throw new Error("no process");
+  const differ = { ...REPORT, processes: [one, { ...one, configHash: "ffffffffffff" }] };
+  const told = "The processes run different configurations";
+  expect(statusText(differ, fakeShell().colors)).toContain(told);
+  expect(statusText(REPORT, fakeShell().colors)).not.toContain(told);
+});
+
+test("the hash of a process is that of its metrics", () => {
+  const none: KafkaStatus = { stages: [], tiers: [], letters: null };
+  const info = (hash: string, value: number) => {
+    return { name: "switchyard_config_info", labels: { hash }, value };
+  };
+  const look = { atMs: 1, samples: [info("a0", 0), info("b1", 1)] };
+  const scraped = [
+    { kind: "process", address: "a:1", process: { before: look, after: look } },
+    { kind: "process", address: "b:1", process: { before: look, after: { atMs: 2, samples: [] } } },
+  ] as const;
+  expect(statusReport(none, scraped, 0).processes).toEqual([
+    { admin: "a:1", error: null, configHash: "b1" },
+    { admin: "b:1", error: null, configHash: null },
   ]);
 });
 

@@ -1,10 +1,11 @@
-/** `switchyard config check` and `config print`. */
+/** `switchyard config check`, `config print` and `config diff`. */
 
 import { Command } from "commander";
 
-import { printConfig } from "../config/print.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
-import type { ExitStatus, Shell } from "./shell.ts";
+import { printConfig } from "../../config/print.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { diffCommand } from "./diff.ts";
 
 export function configCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   const check = new Command("check")
@@ -46,13 +47,15 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       shell.out(printConfig(loaded.given));
     });
   return new Command("config")
-    .summary("check or print the configuration")
-    .description("Checks or prints the configuration.")
+    .summary("check, print or compare the configuration")
+    .description("Checks, prints or compares the configuration.")
     .addHelpText(
       "after",
       "\nExamples:\n  switchyard config check --config switchyard.yaml\n" +
-        "  switchyard config print --config switchyard.yaml",
+        "  switchyard config print --config switchyard.yaml\n" +
+        "  switchyard config diff --config switchyard.yaml new.yaml",
     )
     .addCommand(check)
-    .addCommand(print);
+    .addCommand(print)
+    .addCommand(diffCommand(shell, exit));
 }

@@ -1,0 +1,89 @@
+/** A comparison of configurations as people read it. Ids and paths only, never a value. */
+
+import type { Changes, ListChanges } from "../../config/changes.ts";
+import { visibleCell } from "../../domain/visible.ts";
+import type { Colors } from "../shell.ts";
+
+/** The result, as `--json` prints it. Hashes as in `configHash`. */
+export interface Diff {
+  readonly changes: Changes;
+  /** Of the configuration in place, and of the other one. */
+  readonly hashes: { readonly inPlace: string; readonly given: string };
+  readonly processes: readonly ProcessRuns[];
+}
+
+export interface ProcessRuns {
+  readonly admin: string;
+  /** `unknown`: it could not be asked, and `error` says why. */
+  readonly runs: "in place" | "given" | "another" | "unknown";
+  readonly hash: string | null;
+  readonly error: string | null;
+}
+
+const LISTS = ["destinations", "sources", "audiences"] as const;
+
+export function diffText({ changes, hashes, processes }: Diff, colors: Colors): string {
+  const { bold, green, yellow } = colors;
+  const { atOnce, needsRestart } = changes;
+  const lists = LISTS.flatMap((name) => {
+    const lines = listLines(changes[name], colors);
+    return lines.length === 0 ? [] : [bold(name), ...lines];
+  });
+  const section = (title: string, paths: readonly string[]) =>
+    paths.length === 0 ? [] : [title, ...paths.map((path) => `  ~ ${visibleCell(path)}`)];
+  const lines = [
+    ...lists,
+    ...section(bold("other settings"), atOnce),
+    ...section(yellow("needs a restart"), needsRestart),
+  ];
+  const summary =
+    lines.length === 0
+      ? green("Nothing changes.")
+      : `${countText(changes)} at once, ${needsRestart.length} after a restart.`;
+  const hash =
+    hashes.inPlace === hashes.given
+      ? `Hash ${hashes.inPlace}.`
+      : `Hash in place ${hashes.inPlace}, of the other ${hashes.given}.`;
+  const runs = processes.map((process) => runsLine(process, colors));
+  const blank = lines.length === 0 ? [] : [""];
+  return `${[...lines, ...blank, summary, hash, ...runs].join("\n")}\n`;
+}
+
+function listLines(
+  { added, removed, changed }: ListChanges,
+  { green, red, dim }: Colors,
+): readonly string[] {
+  return [
+    ...added.map((id) => green(`  + ${visibleCell(id)}`)),
+    ...changed.map(({ id, settings }) => {
+      return `  ~ ${visibleCell(id)}: ${dim(settings.map(visibleCell).join(", "))}`;
+    }),
+    ...removed.map((id) => red(`  - ${visibleCell(id)}`)),
+  ];
+}
+
+function countText(changes: Diff["changes"]): string {
+  const entries = LISTS.flatMap((name) => {
+    const { added, removed, changed } = changes[name];
+    return [...added, ...removed, ...changed];
+  });
+  const count = entries.length + changes.atOnce.length;
+  return count === 1 ? "One change" : `${count} changes`;
+}
+
+function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: Colors): string {
+  const address = visibleCell(admin);
+  switch (runs) {
+    case "in place":
+      return green(`${address} runs the configuration in place.`);
+    case "given":
+      return green(`${address} runs the other one already.`);
+    case "another":
+      return yellow(
+        `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it waits for a restart, ` +
+          "has refused a file, or has another environment.",
+      );
+    case "unknown":
+      return yellow(`${address} could not be asked: ${visibleCell(error ?? "")}`);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * `switchyard config diff`: what another file would change, before it is put in place.
+ *
+ * It compares two files, and asks the processes only for their hash: nothing that could tell a
+ * secret leaves them (docs/decisions/0022-comparing-configurations.md).
+ */
+
+import { Command } from "commander";
+
+import { changesOf, isUnchanged } from "../../config/changes.ts";
+import { loadConfig } from "../../config/load.ts";
+import {
+  type ConfigOption,
+  configFile,
+  configOption,
+  explained,
+  loadOrExplain,
+} from "../configuration.ts";
+import { openInput } from "../input.ts";
+import { adminAddress, hashOf, reasonOf, scrape } from "../scrape.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
+
+interface DiffOptions extends ConfigOption {
+  readonly admin?: readonly string[];
+  readonly json?: boolean;
+}
+
+export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("diff")
+    .summary("show what another file would change, and what of it needs a restart")
+    .description(
+      "Compares FILE, or standard input, with the configuration in place (--config), both with " +
+        "this environment. Shows which entries and settings would change, which of them at once " +
+        "and which only after a restart. Values are never shown. With --admin it asks processes " +
+        "whether the configuration in place is the one that they run.",
+    )
+    .argument("[file]", "the configuration to compare; standard input without it")
+    .addOption(configOption())
+    .option("--admin <host:port>", "admin port of a process; may be repeated", adminAddress)
+    .option("--json", "print one JSON object")
+    .addHelpText(
+      "after",
+      "\nRelative paths in both start at the folder of the configuration in place.\n\n" +
+        "Exit status: 0 nothing would change, and the processes run what is in place; 1 something " +
+        "would\nchange, or a process runs something else or cannot be asked; 2 a file cannot be " +
+        "used.\n\nExamples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
+        "  kubectl exec -i deploy/switchyard -- switchyard config diff --admin localhost:9464 < new.yaml",
+    )
+    .action(async (file: string | undefined, options: DiffOptions) => {
+      exit(await showDiff(file, options, shell));
+    });
+}
+
+async function showDiff(
+  file: string | undefined,
+  options: DiffOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const inPlace = loadOrExplain(options, shell);
+  if (inPlace === null) return 2;
+  const chunks: Buffer[] = [];
+  for await (const chunk of openInput(file, shell)) chunks.push(chunk);
+  const content = Buffer.concat(chunks);
+  const { env } = shell;
+  const loaded = loadConfig({ file: configFile(options, shell), env, content });
+  const given = explained(loaded, file ?? "standard input", shell);
+  if (given === null) return 2;
+  const hashes = { inPlace: inPlace.hash, given: given.hash };
+  const processes = await Promise.all(
+    (options.admin ?? []).map((admin) => whatRuns(admin, hashes)),
+  );
+  const changes = changesOf(inPlace.config, given.config);
+  const diff: Diff = { changes, hashes, processes };
+  shell.out(
+    options.json === true
+      ? `${JSON.stringify(diff, undefined, 2)}\n`
+      : diffText(diff, shell.colors),
+  );
+  const isAsExpected = processes.every(({ runs }) => runs === "in place" || runs === "given");
+  return isUnchanged(changes) && isAsExpected ? 0 : 1;
+}
+
+async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessRuns> {
+  try {
+    const hash = hashOf(await scrape(admin, new AbortController().signal));
+    if (hash === null) return { admin, hash, runs: "unknown", error: "it names no hash" };
+    const isGiven = hash === hashes.given ? "given" : "another";
+    return { admin, hash, runs: hash === hashes.inPlace ? "in place" : isGiven, error: null };
+  } catch (error) {
+    return { admin, hash: null, runs: "unknown", error: reasonOf(error as Error) };
+  }
+}

@@ -1,0 +1,43 @@
+/** One look at the metrics of a process, at its admin port. */
+
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { InvalidArgumentError } from "commander";
+
+import { parseMetrics, type Sample } from "./metrics-text.ts";
+
+const ANSWER_LIMIT_MS = 3_000;
+/** Of the configuration that a process runs; its label `hash` is `configHash`. */
+export const CONFIG_INFO = "switchyard_config_info";
+
+/** @throws Error `reasonOf` puts into words. */
+export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  // Not fetch: it refuses some ports, and an admin port may be any.
+  const request = get(`http://${address}/metrics`, { signal: limit, agent: false });
+  const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
+  const body = await text(response);
+  if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`);
+  return parseMetrics(body);
+}
+
+export function reasonOf(error: Error): string {
+  const { cause, code } = error as { readonly cause?: unknown; readonly code?: unknown };
+  const isLate = [error, cause].some((e) => e instanceof Error && e.name === "TimeoutError");
+  if (isLate) return `no answer within ${ANSWER_LIMIT_MS / 1_000} s`;
+  return typeof code === "string" ? code : error.message;
+}
+
+/** The hash of the configuration that a process runs; null: it does not say. */
+export function hashOf(samples: readonly Sample[]): string | null {
+  const info = samples.filter(({ name, value }) => name === CONFIG_INFO && value === 1);
+  return info.at(-1)?.labels.hash ?? null;
+}
+
+/** Of an option that may be repeated, such as `--admin`. */
+export function adminAddress(text: string, earlier: readonly string[] = []): readonly string[] {
+  if (/^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(text)) return [...earlier, text];
+  throw new InvalidArgumentError(`"${text}" is no HOST:PORT, such as host-1:9464.`);
+}

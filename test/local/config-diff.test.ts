@@ -1,0 +1,68 @@
+// `config diff --admin`: whether processes run the file in place, by the hash in their metrics.
+
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+
+import { runProgram } from "../../src/cli/program.ts";
+import { configHash } from "../../src/config/hash.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { config, SMALL } from "../support/build/config-source.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "switchyard-diff-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const OTHER = SMALL.replace("a.example.com", "b.example.com");
+const inPlace = join(folder, "in-place.yaml");
+const other = join(folder, "other.yaml");
+writeFileSync(inPlace, SMALL);
+writeFileSync(other, OTHER);
+
+/** A process whose metrics are the text. */
+async function serving(metrics: string) {
+  const server = createServer((_request, response) => response.end(metrics));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+async function diff(file: string, admin: string) {
+  const shell = fakeShell();
+  const args = ["config", "diff", "--config", inPlace, "--admin", admin, file];
+  const status = await runProgram(args, shell);
+  return { status, last: shell.output().trim().split("\n").at(-1) };
+}
+
+test.each([
+  [configHash(config(SMALL)), inPlace, 0, "runs the configuration in place."],
+  [configHash(config(SMALL)), other, 1, "runs the configuration in place."],
+  [configHash(config(OTHER)), other, 1, "runs the other one already."],
+  ["0123456789ab", inPlace, 1, "runs neither of them (hash 0123456789ab)"],
+])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
+  const [hash, file, status, says] = row;
+  using process = await serving(`switchyard_config_info{hash="${hash}"} 1\n`);
+  const said = await diff(file, process.address);
+  expect(said.status).toBe(status);
+  expect(said.last).toContain(`${process.address} ${says}`);
+});
+
+test("a process that names no hash, and one that is gone", async () => {
+  using old = await serving("switchyard_consumer_lag 1\n");
+  expect(await diff(inPlace, old.address)).toEqual({
+    status: 1,
+    last: `${old.address} could not be asked: it names no hash`,
+  });
+  const gone = `127.0.0.1:${await freePort()}`;
+  expect(await diff(inPlace, gone)).toEqual({
+    status: 1,
+    last: `${gone} could not be asked: ECONNREFUSED`,
+  });
+});
