@@ -42,6 +42,7 @@ const stage = await startDeliver(
       open: (destination) => {
         const connections = http.open(destination);
         return {
+          update: (changed) => connections.update(changed),
           close: () => connections.close(),
           send: (endpoint, request, onResult) =>
             connections.send(endpoint, request, (result) => {
@@ -63,7 +64,7 @@ const stage = await startDeliver(
     destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
     delaysMs: [1_000],
     windowMs: 14_400_000,
-    maxBytes: 8 * 1_024 * 1_024,
+    maxBytes: () => 8 * 1_024 * 1_024,
     commonMaxBytes: 0,
     drainLimitMs: 10_000,
   },

@@ -24,7 +24,9 @@ const IDLE_MS = 600_000;
 
 export interface PartitionDeps
   extends Omit<StepWriter, "state" | "mustBeOurs">,
-    Omit<Work, "state" | "write" | "breathe"> {
+    Omit<Work, "state" | "settings" | "write" | "breathe"> {
+  /** Those of this moment: they may be others later on. */
+  readonly settingsNow: () => Work["settings"];
   /**
    * @param check throws when the partition is being taken away.
    * @param mustBeOurs throws when the partition may be somebody else's.
@@ -137,6 +139,7 @@ function createWork(
   };
   return {
     ...deps,
+    settings: deps.settingsNow(),
     state,
     write,
     breathe: async (position) => {
@@ -155,6 +158,7 @@ async function applyAll(
   isLast: () => boolean,
 ): Promise<void> {
   const { state } = work;
+  let byNow = work;
   let done: IncomingRecord[] = [];
   const written = async (position: number) => {
     await work.write(position);
@@ -164,7 +168,10 @@ async function applyAll(
   };
   for (const record of records) {
     if (record.offset >= state.position) {
-      await applyRecord(work, record);
+      // A record is applied by one of them, from its first look at a source to its last call.
+      const settings = deps.settingsNow();
+      if (settings !== byNow.settings) byNow = { ...byNow, settings };
+      await applyRecord(byNow, record);
       await work.breathe(record.offset);
     }
     done.push(record);

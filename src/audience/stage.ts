@@ -17,6 +17,9 @@
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
  * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
+ * Other settings of audiences are taken at once; a record is applied by those of its beginning.
+ * The rest of one that a crash cut short goes by those of the next start. A claimed key stays.
+ *
  * Before 2, 3 and 4 the owner makes sure that nobody else can have been given the partition. So one
  * that stood still for longer than the session timeout stops there. Kafka has no fence for a
  * request that was sent before and arrives late: it repeats what its successor has written.
@@ -82,6 +85,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       },
     ],
     troubles: owned.troubles,
+    update: owned.update,
     close: async () => {
       stopping.abort();
       await Promise.all([owned.closed(), looking]);
@@ -100,13 +104,14 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const letters = letterWriter(deps, "audience", topics.deadLetters);
   const reader = topicReader(kafka, clock, stopping);
   const works = new Map<number, PartitionWork>();
+  let settings = settingsOf(config);
   /** Stores of partitions that were given up may still be closing. */
   const closing = new Map<number, Promise<void>>();
   const shared = {
     writer,
     letterWriter: letters,
     registry: registryOn(topics.audiences, writer, reader),
-    settings: settingsOf(config),
+    settingsNow: () => settings,
     events: audienceEvents(deps),
     callsTopic: topics.calls,
     nowMs: () => clock.nowMs(),
@@ -148,6 +153,9 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   return {
     works,
     own,
+    update: (configuration: AudienceConfiguration) => {
+      settings = settingsOf(configuration);
+    },
     closed: () => Promise.all(closing.values()),
     troubles: () => [...writer.troubles(), ...letters.troubles(), ...reader.troubles()],
   };

@@ -20,10 +20,12 @@
  *
  * Partitions are counted anew for each piece: audiences in one that was added while this runs would
  * keep the user otherwise. As long as the topic is missing or cannot be asked for, requests wait.
+ *
+ * Other lists are taken at once, and whole: a piece goes by those of its beginning.
  */
 
-import type { Destination, Source } from "../domain/destination.ts";
 import { describe } from "../domain/json.ts";
+import type { Lists } from "../domain/lists.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -40,11 +42,11 @@ import { listenersBySource } from "./affected.ts";
 import { decideDeletion } from "./deletion.ts";
 import { nextPiece, type Piece } from "./piece.ts";
 
-export interface DeletionConfig {
+type ToldLists = Pick<Lists, "sources" | "destinations">;
+
+export interface DeletionConfig extends ToldLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  readonly sources: readonly Source[];
-  readonly destinations: readonly Destination[];
   /** Bytes of unfinished requests. */
   readonly maxBytes: number;
   /** Longest wait for a piece under way when a partition or the process goes. */
@@ -62,14 +64,17 @@ const SLOW_STEP_MS = 5_000;
 
 /** Starts the one consumer of `deletion-requests`. Topics must exist. */
 export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<RunningStage> {
-  const { sources, destinations, topics } = config;
-  const listeners = listenersBySource(sources, destinations, topics);
+  const { topics } = config;
+  const listenersOf = ({ sources, destinations }: ToldLists) =>
+    listenersBySource(sources, destinations, topics);
+  let listeners = listenersOf(config);
   const waits = createWaits(deps.clock, SLOW_STEP_MS);
   const writer = createWriter(deps, topics.deadLetters);
   const work = (fail: Fail): Work => ({
     cut: (waiting, partitions) => {
       const nowMs = deps.clock.nowMs();
-      const decide = (record: IncomingRecord) => decideDeletion(record, listeners, nowMs);
+      const byNow = listeners;
+      const decide = (record: IncomingRecord) => decideDeletion(record, byNow, nowMs);
       return nextPiece(waiting, { decide, topics, partitions });
     },
     countPartitions: createPartitionCount(deps, topics.audienceSyncs, waits),
@@ -92,6 +97,9 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
       },
     ],
     troubles: () => [...waits.troubles(), ...writer.troubles()],
+    update: (lists) => {
+      listeners = listenersOf(lists);
+    },
   });
   return Promise.resolve(running);
 }

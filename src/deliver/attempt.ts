@@ -58,6 +58,11 @@ export interface EndpointConnections {
    * deadline.
    */
   send(endpoint: Endpoint, request: WebhookRequest, done: (result: HttpResult) => void): void;
+  /**
+   * Goes over to other settings of the same destination. Connections that they do not need are closed
+   * as soon as nobody uses them.
+   */
+  update(destination: WebhookDestination): void;
   /** Drops every connection; requests under way end as `reset`. */
   close(): Promise<void>;
 }

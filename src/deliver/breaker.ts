@@ -62,7 +62,7 @@ export type Ticket = number;
 
 export class Breaker {
   /** Requests that the destination allows at the same time. */
-  readonly #placesMax: number;
+  #placesMax: number;
   #state: BreakerState = "closed";
   #failures = 0;
   #failingSinceMs = 0;
@@ -74,12 +74,28 @@ export class Breaker {
   /** A retry is under way while it is open. */
   #isTried = false;
   /** Rises when it opens and when places are halved. Tickets are its value; `~value` of such a retry. */
-  #mark = 0;
-  #openedAt = 0;
+  #mark: number;
+  #openedAt: number;
   #halvedAt = 0;
 
-  /** @param placesMax at least 1. */
-  constructor(placesMax: number) {
+  /**
+   * @param placesMax at least 1.
+   * @param mark above those of an earlier breaker of this endpoint: answers to that one's requests
+   *   then count for nothing here.
+   */
+  constructor(placesMax: number, mark = 0) {
+    assert(placesMax >= 1);
+    this.#placesMax = placesMax;
+    this.#mark = mark;
+    this.#openedAt = mark;
+  }
+
+  get mark(): number {
+    return this.#mark;
+  }
+
+  /** The destination allows another number of requests from now on. At least 1. */
+  allow(placesMax: number): void {
     assert(placesMax >= 1);
     this.#placesMax = placesMax;
   }

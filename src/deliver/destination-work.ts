@@ -11,18 +11,25 @@
  *   replaced by other records      its offset is finished when they are acknowledged; its key and
  *                                  its room are free before that
  *   on a partition that is drained not started any more; what is under way goes on to its end
+ *   when settings change           one under way ends by those it started with; the others go by the
+ *                                  new ones, and those that wait are looked at again
  */
 
 import assert from "node:assert/strict";
 
-import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { IncomingRecord } from "../domain/record.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import type { HttpResult } from "./attempt.ts";
+import {
+  type Attempt,
+  decideAttempt,
+  type Item,
+  type Settings,
+  settingsOf,
+} from "./attempt-under-way.ts";
 import type { Ticket, Turn } from "./breaker.ts";
-import { decide, type EndpointResult, type Held } from "./decide.ts";
+import type { EndpointResult, Held } from "./decide.ts";
 import { EndpointGates } from "./endpoint-gates.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
@@ -42,27 +49,11 @@ const LOOK_AGAIN_MAX_MS = 60_000;
 
 const HELD: Held = { kind: "held" };
 
-interface Item {
-  readonly owner: OwnedWork;
-  readonly key: string | null;
-  readonly record: IncomingRecord;
-  behind: Item | null;
-  after: Item | null;
-}
-
-interface Attempt {
-  readonly item: Item;
-  readonly delivery: Delivery;
-  readonly results: EndpointResult[];
-  pending: number;
-}
-
 export class DestinationWork {
-  readonly #destination: WebhookDestination;
+  #settings: Settings;
   readonly #policy: RetryPolicy;
   readonly #topics: LetterTopics;
   readonly #ports: WorkPorts;
-  readonly #endpointKeys: readonly EndpointKey[];
   readonly #gates: EndpointGates<Item>;
   readonly #turns: Turns;
   readonly #waiting: WaitingDeliveries<Item>;
@@ -79,21 +70,37 @@ export class DestinationWork {
     topics: LetterTopics,
     ports: WorkPorts,
   ) {
-    this.#destination = destination;
+    this.#settings = settingsOf(destination);
     this.#policy = policy;
     this.#topics = topics;
     this.#ports = ports;
-    this.#endpointKeys = destination.endpoints.map(({ key }) => key);
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, windowMs: policy.windowMs };
-    const gates = new EndpointGates<Item>(this.#endpointKeys, limits, ports.onBreaker);
+    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker);
     this.#gates = gates;
     this.#turns = new Turns(concurrency, policy.delaysMs.at(-1) ?? 0);
-    const isStill = stillness(destination) !== null;
+    const isStill = () => stillness(this.#settings.destination) !== null;
     this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, (untilMs) =>
       this.#lookAgain(untilMs),
     );
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
+  }
+
+  /** Goes by other settings of the same destination. */
+  update(destination: WebhookDestination): void {
+    const { concurrency, requestsPerSecond } = destination;
+    this.#settings = settingsOf(destination);
+    this.#gates.update(this.#settings.keys, concurrency);
+    this.#turns.allow(concurrency);
+    this.#rate.limit(requestsPerSecond);
+    // Nobody waits for an earlier limit.
+    this.#isLimited = false;
+    this.#pump();
+  }
+
+  /** The destination's topics have so many partitions, of all owners. */
+  partitionsAre(partitions: number): void {
+    this.#rate.isOf(partitions);
   }
 
   /** Works on a partition for the time that this process owns it. */
@@ -126,7 +133,7 @@ export class DestinationWork {
 
   /** Why the line is held now; null: it is not. */
   lineHeld(): LineHeld | null {
-    const still = stillness(this.#destination);
+    const still = stillness(this.#settings.destination);
     if (still !== null) return still;
     const state = this.#gates.line(this.#ports.nowMs());
     return state.kind === "held" ? state.because : null;
@@ -157,7 +164,8 @@ export class DestinationWork {
   #consider(item: Item, nowMs: number): void {
     const { record, owner } = item;
     const gates = this.#gates.at(nowMs);
-    const prepared = prepare(record, this.#destination, this.#policy, nowMs, gates, owner.turn);
+    const { destination } = this.#settings;
+    const prepared = prepare(record, destination, this.#policy, nowMs, gates, owner.turn);
     switch (prepared.kind) {
       case "unreadable":
         this.#replace(item, [letter(record, "invalid-call", prepared.error, this.#topics, nowMs)]);
@@ -223,8 +231,10 @@ export class DestinationWork {
     item.owner.begin();
     this.#ports.onStart();
     const leftAlone = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: HELD });
-    const attempt: Attempt = { item, delivery, results: held.map(leftAlone), pending: 0 };
-    const shared = sharedRequest(this.#destination, webhook, delivery, nowMs);
+    const settings = this.#settings;
+    const results = held.map(leftAlone);
+    const attempt: Attempt = { item, settings, delivery, results, pending: 0 };
+    const shared = sharedRequest(settings.destination, webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
       const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
       if (ticket === null) {
@@ -249,15 +259,7 @@ export class DestinationWork {
       return;
     }
     const { item, delivery, results } = attempt;
-    const configured = delivery.endpoint === null ? this.#endpointKeys : [delivery.endpoint];
-    const decision = decide(
-      delivery,
-      this.#destination.deliver,
-      configured,
-      results,
-      this.#policy,
-      endedAtMs,
-    );
+    const decision = decideAttempt(attempt, this.#policy, endedAtMs);
     this.#turns.ended(item.owner.turn);
     this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
     const { outputs } = decision;

@@ -41,11 +41,13 @@ interface Gate<Item> {
 }
 
 export class EndpointGates<Item> {
-  readonly #gates: readonly Gate<Item>[];
+  #gates: readonly Gate<Item>[] = [];
   readonly #windowMs: number;
   readonly #onState: (endpoint: EndpointKey, state: BreakerState) => void;
   #waiting = 0;
   readonly #due: Item[] = [];
+  /** Above the marks of all breakers that are gone. */
+  #mark = 0;
 
   /** @param onState called when an endpoint's breaker changes its state. */
   constructor(
@@ -55,9 +57,25 @@ export class EndpointGates<Item> {
   ) {
     this.#windowMs = options.windowMs;
     this.#onState = onState;
+    this.update(endpoints, options.concurrency);
+  }
+
+  /**
+   * Takes other endpoints. One that stays keeps its breaker and its time, and one that is new may be
+   * asked. All that is kept here is looked at again.
+   */
+  update(endpoints: readonly EndpointKey[], concurrency: number): void {
+    for (const { key, breaker, waiting } of this.#gates) {
+      this.#due.push(...waiting.map(({ item }) => item));
+      if (!endpoints.includes(key)) this.#mark = Math.max(this.#mark, breaker.mark + 1);
+    }
     this.#gates = endpoints.map((key) => {
-      const breaker = new Breaker(options.concurrency);
-      return { key, breaker, heldUntilMs: 0, waiting: [] };
+      const { breaker, heldUntilMs } = this.#find(key) ?? {
+        breaker: new Breaker(concurrency, this.#mark),
+        heldUntilMs: 0,
+      };
+      breaker.allow(concurrency);
+      return { key, breaker, heldUntilMs, waiting: [] };
     });
   }
 

@@ -27,7 +27,7 @@ import type { SecureContext } from "node:tls";
 import { type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
-import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import type { WebhookDestination } from "../domain/destination.ts";
 import { AnswerTooLongError } from "../http/bound-answer.ts";
 import type { SocketOptions } from "../http/connect.ts";
 import {
@@ -37,15 +37,15 @@ import {
   type Expiring,
 } from "../http/deadlines.ts";
 import {
-  closeOrigin,
-  createOrigin,
   dropConnection,
   type KeptConnection,
+  keepConnection,
   makeConnection,
   type Origin,
   takeConnection,
 } from "../http/kept-connection.ts";
 import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
+import { Origins, type Target } from "../http/origins.ts";
 import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type {
@@ -87,59 +87,36 @@ export function createHttp(
   };
   return {
     open: (destination) => {
-      const socketOptions = socketOptionsOf(destination, options.ca, shared, contextOf);
-      const origins = new Map<string, Origin>();
+      const optionsOf = socketOptionsFor(options.ca, shared, contextOf);
+      const origins = new Origins(optionsOf(destination));
       return {
         send: (endpoint, request, done) => {
-          const target = targetOf(endpoint, origins, socketOptions);
-          sendOn(target, request, deadlines, done);
+          sendOn(origins.targetOf(endpoint), request, deadlines, done);
         },
-        close: async () => {
-          await Promise.all([...origins.values()].map(closeOrigin));
-        },
+        update: (changed) => origins.update(changed.endpoints, optionsOf(changed)),
+        close: () => origins.close(),
       } satisfies EndpointConnections;
     },
   };
 }
 
-/** Most destinations have no TLS files of their own. */
-function socketOptionsOf(
-  { tls }: WebhookDestination,
+/** Most destinations have no TLS files of their own. Keeps what it has made for the same ones. */
+function socketOptionsFor(
   ca: string | null,
   shared: SocketOptions,
   contextOf: (files: TlsFiles) => () => SecureContext,
-): SocketOptions {
-  if (tls === null) return shared;
-  const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
-  const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };
-  return { ...shared, secureContext: contextOf(files) };
-}
-
-interface Target {
-  readonly origin: Origin;
-  readonly path: string;
-}
-
-/** Parsed once per URL. */
-const targets = new WeakMap<Endpoint, { origin: string; path: string; url: URL }>();
-
-function targetOf(
-  endpoint: Endpoint,
-  origins: Map<string, Origin>,
-  options: SocketOptions,
-): Target {
-  let parsed = targets.get(endpoint);
-  if (parsed === undefined) {
-    const url = new URL(endpoint.url);
-    parsed = { origin: url.origin, path: `${url.pathname}${url.search}`, url };
-    targets.set(endpoint, parsed);
-  }
-  let origin = origins.get(parsed.origin);
-  if (origin === undefined) {
-    origin = createOrigin(parsed.url, options);
-    origins.set(parsed.origin, origin);
-  }
-  return { origin, path: parsed.path };
+): (destination: WebhookDestination) => SocketOptions {
+  let last: { readonly files: string; readonly options: SocketOptions } | null = null;
+  return ({ tls }) => {
+    if (tls === null) return shared;
+    const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
+    const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };
+    const named = JSON.stringify(files);
+    if (last?.files !== named) {
+      last = { files: named, options: { ...shared, secureContext: contextOf(files) } };
+    }
+    return last.options;
+  };
 }
 
 function sendOn(
@@ -259,7 +236,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadlines.clear(this.#deadline);
-    if (connection === "keep") this.#origin.free.push(this.#kept);
+    if (connection === "keep") keepConnection(this.#origin, this.#kept);
     else dropConnection(this.#origin, this.#kept);
     // undici refuses some requests at once, and `send` promises to have returned first.
     if (this.isSent) this.#tell(result);

@@ -1,6 +1,6 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
-import type { WebhookDestination } from "../domain/destination.ts";
+import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
@@ -105,11 +105,24 @@ export function createReport(
     log[state === "open" ? "warn" : "info"]({ destination, endpoint, state }, "delivery.breaker");
   };
 
-  for (const { key } of endpoints) {
-    metrics.breakerState.bind({ destination, endpoint: key }).set(BREAKER_GAUGE.closed);
-  }
+  /** New endpoints are shown, and those that are gone no longer. */
+  let shown: readonly EndpointKey[] = [];
+  const showEndpoints = (all: readonly Endpoint[]) => {
+    const keys = all.map(({ key }) => key);
+    for (const endpoint of shown) {
+      if (!keys.includes(endpoint)) metrics.breakerState.remove({ destination, endpoint });
+    }
+    for (const endpoint of keys) {
+      if (shown.includes(endpoint)) continue;
+      metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE.closed);
+    }
+    shown = keys;
+  };
+
+  showEndpoints(endpoints);
   return {
     breaker,
+    showEndpoints,
     watchLine,
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),

@@ -23,7 +23,7 @@ import type { Turn } from "./breaker.ts";
 const RETRIES_PER_PROBE = 3;
 
 export class Turns {
-  readonly #concurrency: number;
+  #concurrency: number;
   readonly #expectedForMs: number;
   #underWay = 0;
   #retries = 0;
@@ -34,6 +34,11 @@ export class Turns {
   constructor(concurrency: number, expectedForMs: number) {
     this.#concurrency = concurrency;
     this.#expectedForMs = expectedForMs;
+  }
+
+  /** Other places from now on; where they are fewer, no more starts until enough have ended. */
+  allow(concurrency: number): void {
+    this.#concurrency = concurrency;
   }
 
   get isFull(): boolean {

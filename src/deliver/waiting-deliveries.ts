@@ -26,7 +26,7 @@ export interface WaitingItem<Item> extends Scheduled<Item> {
 export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #gates: EndpointGates<Item>;
   readonly #turns: Turns;
-  readonly #isStill: boolean;
+  readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
   /** Were next, and had to be put back. */
@@ -36,7 +36,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   constructor(
     gates: EndpointGates<Item>,
     turns: Turns,
-    isStill: boolean,
+    isStill: () => boolean,
     onHeld: (untilMs: number) => void,
   ) {
     this.#gates = gates;
@@ -71,7 +71,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     if (this.#turns.isFull) return undefined;
     const due = this.#gates.due();
     if (due !== undefined) return due;
-    if (this.#isStill) return this.#schedules.retry.next();
+    if (this.#isStill()) return this.#nextOf("retry");
     if (!this.#mayLineGo(nowMs)) return this.#nextRetry(nowMs);
     const isRetrysTurn = this.#turns.isRetrysTurn(this.#gates.isProbeDue(nowMs));
     return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("line");

@@ -26,13 +26,16 @@ export interface Origin {
   /** Used by nobody now; the one used last is at the end. */
   readonly free: KeptConnection[];
   readonly all: Set<KeptConnection>;
+  /** Nothing is sent there any more. */
+  isRetired: boolean;
 }
 
 export function createOrigin(url: URL, options: SocketOptions): Origin {
-  return { url, options, session: { last: null }, free: [], all: new Set() };
+  const session = { last: null };
+  return { url, options, session, free: [], all: new Set(), isRetired: false };
 }
 
-/** A connection that nobody else uses. Give it back by pushing it to `free`, or drop it. */
+/** A connection that nobody else uses. Give it back by `keepConnection`, or drop it. */
 export function takeConnection(origin: Origin): KeptConnection {
   return origin.free.pop() ?? makeConnection(origin);
 }
@@ -66,6 +69,18 @@ export function makeConnection(origin: Origin): KeptConnection {
   const kept: KeptConnection = { client, answer: new Answer(), socket: null };
   origin.all.add(kept);
   return kept;
+}
+
+/** Gives back a connection whose exchange has ended well. */
+export function keepConnection(origin: Origin, kept: KeptConnection): void {
+  if (origin.isRetired) dropConnection(origin, kept);
+  else origin.free.push(kept);
+}
+
+/** Closes what nobody uses; connections in use are closed when they are given back. */
+export function retireOrigin(origin: Origin): void {
+  origin.isRetired = true;
+  for (const kept of origin.free.splice(0)) dropConnection(origin, kept);
 }
 
 /** A client that has failed is not used again: it may still have its error to work off. */

@@ -28,15 +28,21 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   });
 }
 
-/** Makes one context for all that name the same files, when it is first asked for. */
+/**
+ * Makes one context for all that name the same files, when it is first asked for. It is forgotten
+ * with the last of them: files change while the program runs.
+ */
 export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
-  const made = new Map<string, SecureContext>();
+  const made = new Map<string, WeakRef<SecureContext>>();
   return (files) => {
     const id = createHash("sha256").update(JSON.stringify(files)).digest("base64");
+    let own: SecureContext | undefined;
     return () => {
-      const context = made.get(id) ?? secureContext(files);
-      made.set(id, context);
-      return context;
+      if (own !== undefined) return own;
+      for (const [key, reference] of made) if (reference.deref() === undefined) made.delete(key);
+      own = made.get(id)?.deref() ?? secureContext(files);
+      made.set(id, new WeakRef(own));
+      return own;
     };
   };
 }

@@ -75,11 +75,14 @@ export function both(one: Hold, other: Hold): Hold {
 export interface CallRate {
   /** 0: let in and counted. More: milliseconds until the source may send again; nothing counted. */
   take(calls: number, nowMs: number): number;
+  /** Another rate from now on. Calls taken before are still paid off. */
+  changeTo(perSecond: number): void;
 }
 
-/** @param perSecond above 0; a second's worth may come at once. */
-export function callRate(perSecond: number): CallRate {
-  const most = Math.max(1, perSecond);
+/** @param first above 0; a second's worth may come at once. */
+export function callRate(first: number): CallRate {
+  let perSecond = first;
+  let most = Math.max(1, perSecond);
   let left = most;
   let countedAtMs: number | null = null;
   return {
@@ -91,6 +94,11 @@ export function callRate(perSecond: number): CallRate {
       if (left < 1) return Math.ceil(((1 - left) * 1_000) / perSecond);
       left -= calls;
       return 0;
+    },
+    changeTo: (changed) => {
+      perSecond = changed;
+      most = Math.max(1, perSecond);
+      left = Math.min(most, left);
     },
   };
 }

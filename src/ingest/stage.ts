@@ -14,18 +14,17 @@
  */
 
 import type { Source } from "../domain/destination.ts";
-import { SOURCE_HEADER } from "../domain/source-of.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { spareDescriptors } from "../runtime/descriptors.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { writeKeys } from "./auth.ts";
 import { connectionsWithin } from "./connections.ts";
 import { createHandOver } from "./hand-over.ts";
 import { inTurn } from "./in-turn.ts";
-import { bytesInHand, callRate } from "./limits.ts";
+import { knownSources } from "./known-sources.ts";
+import { bytesInHand } from "./limits.ts";
 import { createReport } from "./report.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 import { createSlowBodies } from "./slow-bodies.ts";
@@ -66,7 +65,9 @@ export interface RunningIngest extends RunningStage {
 /** Resolves when it listens. The topic must exist. */
 export async function startIngest(deps: IngestDeps, config: IngestConfig): Promise<RunningIngest> {
   const times = config.times ?? SERVER_TIMES;
-  const intake = createIntake(deps, config, times);
+  let sources = knownSources(config.sources, null);
+  warnWithoutKeys(deps.log, config.sources);
+  const intake = createIntake(deps, config, times, () => sources);
   // The stages that are started already have theirs open.
   const all = connectionsWithin(config.connections, spareDescriptors());
   const connectionLimits = { all, perAddress: Math.min(config.connectionsPerAddress, all) };
@@ -82,10 +83,6 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   });
   const { host } = config;
   deps.log.info({ host, port: server.port, connections: all }, "ingest.listening");
-  if (config.sources.every(({ writeKeys: keys }) => keys.length === 0)) {
-    const fix = "give a source a writeKey, or leave out the stage ingest";
-    deps.log.warn({ stage: "ingest", fix }, "ingest.no-write-keys");
-  }
   return {
     name: "ingest",
     port: server.port,
@@ -95,6 +92,10 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
       if (waitMs <= ACKNOWLEDGE_LIMIT_MS) return [];
       return [`the brokers have not acknowledged a write for ${Math.round(waitMs / 1_000)} s`];
     },
+    update: (lists) => {
+      sources = knownSources(lists.sources, sources);
+      warnWithoutKeys(deps.log, lists.sources);
+    },
     [Symbol.asyncDispose]: async () => {
       await server.stop(config.handoverMs, config.drainLimitMs);
       clearInterval(looking);
@@ -103,17 +104,23 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   };
 }
 
-function createIntake(deps: IngestDeps, config: IngestConfig, times: ServerTimes): Intake {
-  const sources = config.sources.map(({ id, callsPerSecond }) => {
-    const rate = callsPerSecond === null ? null : callRate(callsPerSecond);
-    return [id, { headers: [[SOURCE_HEADER, Buffer.from(id)]] as const, rate }] as const;
-  });
+function warnWithoutKeys(log: Log, sources: readonly Source[]): void {
+  if (sources.some(({ writeKeys }) => writeKeys.length > 0)) return;
+  const fix = "give a source a writeKey, or leave out the stage ingest";
+  log.warn({ stage: "ingest", fix }, "ingest.no-write-keys");
+}
+
+function createIntake(
+  deps: IngestDeps,
+  config: IngestConfig,
+  times: ServerTimes,
+  sources: Intake["sources"],
+): Intake {
   return {
     clock: deps.clock,
     topic: config.topic,
     isSecure: config.tls !== null,
-    keys: writeKeys(config.sources),
-    sources: new Map(sources),
+    sources,
     bytes: bytesInHand(config.bytesInHand),
     bytesWithoutKey: bytesInHand(config.bytesWithoutKey),
     slowBodies: createSlowBodies(config.bodyBytesPerSecond, times.bodyWindowMs),

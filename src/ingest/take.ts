@@ -6,15 +6,14 @@ import { setImmediate as otherWork, setTimeout as timer } from "node:timers/prom
 
 import type { CallType } from "../domain/call.ts";
 import type { Source } from "../domain/destination.ts";
-import type { SourceId } from "../domain/ids.ts";
-import type { RecordHeaders } from "../domain/record.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Answer, type Code, failure, retryAfterS, SUCCESS } from "./answer.ts";
-import { authenticate, basicUser, type WriteKeys } from "./auth.ts";
+import { authenticate, basicUser } from "./auth.ts";
 import type { HandOver } from "./hand-over.ts";
 import { readRequestBody } from "./http.ts";
 import type { InTurn } from "./in-turn.ts";
-import { type BytesInHand, both, type CallRate, type Hold } from "./limits.ts";
+import type { KnownSources } from "./known-sources.ts";
+import { type BytesInHand, both, type Hold } from "./limits.ts";
 import type { AskedCalls, AskedSettings, LeftOutKind } from "./paths.ts";
 import { callOfPixel } from "./pixel.ts";
 import { type Outline, type ReadBody, readBody, readBodyAtOnce } from "./read-body.ts";
@@ -47,20 +46,14 @@ export interface Intake {
   readonly topic: string;
   /** Whether it is reached over TLS. */
   readonly isSecure: boolean;
-  readonly keys: WriteKeys;
-  readonly sources: ReadonlyMap<SourceId, SourceIntake>;
+  /** Those of this moment: a request goes by the ones of its beginning. */
+  readonly sources: () => KnownSources;
   readonly bytes: BytesInHand;
   readonly bytesWithoutKey: BytesInHand;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
   readonly handOver: HandOver;
   readonly report: Report;
-}
-
-export interface SourceIntake {
-  readonly headers: RecordHeaders;
-  /** Null: no limit. */
-  readonly rate: CallRate | null;
 }
 
 /** Never rejects; null: the client is gone. */
@@ -74,7 +67,9 @@ export async function take(
   const startedAtMs = intake.clock.nowMs();
   const hold = intake.bytes.open();
   const { type } = asked;
-  const work: Work = { intake, request, asked, type, hold, startedAtMs, isHandedOver: false };
+  const sources = intake.sources();
+  const begun = { intake, sources, request, asked, type, hold, startedAtMs };
+  const work: Work = { ...begun, isHandedOver: false };
   const answer = await answerOf(work).catch((error: unknown) => intake.report.failed(error));
   if (!work.isHandedOver) hold.release();
   intake.report.answered(answer, intake.clock.nowMs() - startedAtMs);
@@ -88,7 +83,7 @@ export async function take(
 function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSettings): Answer {
   const { authorization, host } = request.headers;
   const given = asked.writeKey ?? basicUser(authorization) ?? asked.query.get("writeKey") ?? "";
-  const known = authenticate(null, given, intake.keys);
+  const known = authenticate(null, given, intake.sources().keys);
   if (known.kind !== "source") return failure(known.kind);
   const forwarded = request.headers["x-forwarded-proto"];
   const place = placeOf(host, intake.isSecure || forwarded === "https");
@@ -103,7 +98,7 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
 /** The body is not read: nothing of it is stored. A wrong key in the header is told. */
 function leftOut(intake: Intake, request: IncomingMessage, of: LeftOutKind): Answer {
   const user = basicUser(request.headers.authorization);
-  const known = user === null ? null : authenticate(user, null, intake.keys);
+  const known = user === null ? null : authenticate(user, null, intake.sources().keys);
   if (known !== null && known.kind !== "source") return failure(known.kind);
   intake.report.leftOut(of);
   return SUCCESS;
@@ -111,6 +106,7 @@ function leftOut(intake: Intake, request: IncomingMessage, of: LeftOutKind): Ans
 
 interface Work {
   readonly intake: Intake;
+  readonly sources: KnownSources;
   readonly request: IncomingMessage;
   readonly asked: AskedCalls;
   readonly type: CallType | null;
@@ -138,9 +134,9 @@ interface Asked {
 
 /** The calls that are let in, or the answer to those that are not. */
 async function readRequest(work: Work): Promise<Asked | Answer | null> {
-  const { intake, request, asked, hold } = work;
+  const { intake, sources, request, asked, hold } = work;
   const user = basicUser(request.headers.authorization) ?? (asked.query?.get("writeKey") || null);
-  const early = user === null ? null : authenticate(user, null, intake.keys);
+  const early = user === null ? null : authenticate(user, null, sources.keys);
   // Their bodies are not read.
   if (early !== null && early.kind !== "source") return failure(early.kind);
   const withoutKey = intake.bytesWithoutKey.open();
@@ -148,7 +144,7 @@ async function readRequest(work: Work): Promise<Asked | Answer | null> {
     const body = await readOutline(work, early === null ? both(hold, withoutKey) : hold);
     if (body === null || "kind" in body) return body;
     const { bytes, outline } = body;
-    const known = early ?? authenticate(null, outline.envelope.writeKey, intake.keys);
+    const known = early ?? authenticate(null, outline.envelope.writeKey, sources.keys);
     if (known.kind !== "source") return failure(known.kind);
     withoutKey.release();
     if (intake.handOver.oldestWaitMs() > ACKNOWLEDGE_LIMIT_MS) return refusal("kafka-unavailable");
@@ -199,12 +195,12 @@ async function readSource(
   outline: Outline,
   source: Source,
 ): Promise<Asked | Answer> {
-  const { intake, hold } = work;
+  const { intake, sources, hold } = work;
   const read = await readAll(work, bytes, outline, source);
   if (read === "too-much") return refusal("overloaded");
   if (read === "too-large") return failure("body-too-large");
   hold.shrink(bytes.length);
-  const rate = intake.sources.get(source.id)?.rate;
+  const rate = sources.byId.get(source.id)?.rate;
   const waitMs = rate?.take(read.records.length, intake.clock.nowMs());
   if (waitMs !== undefined && waitMs > 0) {
     return failure("rate-limited", null, retryAfterS(waitMs, Math.random()));
@@ -214,14 +210,14 @@ async function readSource(
 
 /** Of a whole body; it takes turns with other work. */
 async function readAll(
-  { intake, type, hold }: Work,
+  { intake, sources, type, hold }: Work,
   bytes: Buffer,
   outline: Outline,
   source: Source,
 ): Promise<CallsRead | "too-large" | "too-much"> {
-  const { clock, topic, sources } = intake;
+  const { clock, topic } = intake;
   const receivedAt = new Date(clock.nowMs()).toISOString();
-  const sharedHeaders = sources.get(source.id)?.headers ?? [];
+  const sharedHeaders = sources.byId.get(source.id)?.headers ?? [];
   const common = { topic, sharedHeaders, receivedAt, newMessageId: randomUUID };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
   const reader = readCalls(bytes, outline, frame);

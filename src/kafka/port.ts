@@ -55,10 +55,15 @@ export interface ReadRange {
 export interface CommonBytes {
   inHand: number;
   readonly max: number;
+  /**
+   * Each of them has so much in any case, in place of its `maxBytes`; changes when they become more
+   * or fewer. Null: its `maxBytes`.
+   */
+  each: number | null;
 }
 
 export function commonBytes(max: number): CommonBytes {
-  return { inHand: 0, max };
+  return { inHand: 0, max, each: null };
 }
 
 export interface ConsumeOptions {

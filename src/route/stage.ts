@@ -19,12 +19,15 @@
  * bound how many. The order of a key's calls holds all the same: a partition's batches are sent one
  * after the other, and the producer keeps the order of what it is sent. Copies that go around a topic
  * that takes nothing are overtaken (docs/delivery.md#order-when-copies-go-around).
+ *
+ * Other lists are taken at once, and whole: a batch is routed by those of its beginning. One that is
+ * read again after a crash is routed by the lists of that time.
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
-import type { Destination, Source } from "../domain/destination.ts";
-import type { DestinationId, SourceId } from "../domain/ids.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import type { Lists } from "../domain/lists.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -38,12 +41,11 @@ import { countLetters } from "../telemetry/count-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 
-export interface RouteConfig {
+type RoutedLists = Pick<Lists, "sources" | "defaultSource" | "destinations">;
+
+export interface RouteConfig extends RoutedLists {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  readonly sources: readonly Source[];
-  readonly defaultSource: SourceId | null;
-  readonly destinations: readonly Destination[];
   /** Bytes of unfinished records of `calls`. */
   readonly maxBytes: number;
   /** Longest wait for sends under way when a partition or the process goes. */
@@ -57,10 +59,15 @@ const PIECE_RECORDS = 100;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
 export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
-  const { sources, defaultSource, destinations, topics, groups, maxBytes, drainLimitMs } = config;
-  const routing = createRouting(sources, defaultSource, destinations, topics);
+  const { topics, groups, maxBytes, drainLimitMs } = config;
+  const routingOf = ({ sources, defaultSource, destinations }: RoutedLists) =>
+    createRouting(sources, defaultSource, destinations, topics);
+  let routing = routingOf(config);
   const { write, troubles } = createWriter(deps, topics.deadLetters);
-  const route = (record: IncomingRecord) => routeRecord(record, routing, deps.clock.nowMs());
+  const router = () => {
+    const byNow = routing;
+    return (record: IncomingRecord) => routeRecord(record, byNow, deps.clock.nowMs());
+  };
   const consume = (fail: Fail) => ({
     groupId: groups.route,
     topics: [topics.calls],
@@ -69,7 +76,8 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     // All partitions go to the same brokers: where one has to wait, the others would too.
     whenFull: "hold" as const,
     drainLimitMs,
-    onAssigned: (assigned: AssignedPartition) => partitionHandler(assigned, { route, write, fail }),
+    onAssigned: (assigned: AssignedPartition) =>
+      partitionHandler(assigned, { router, write, fail }),
   });
   return Promise.resolve(
     startConsuming(deps, {
@@ -77,13 +85,17 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
       deadLetterTopic: topics.deadLetters,
       consume: (fail) => [consume(fail)],
       troubles,
+      update: (lists) => {
+        routing = routingOf(lists);
+      },
     }),
   );
 }
 
 /** State that the partitions share. */
 interface Work {
-  readonly route: (record: IncomingRecord) => Routed;
+  /** Routes the records of a batch that begins now, all by the same lists. */
+  readonly router: () => (record: IncomingRecord) => Routed;
   /** Resolves when all records of the batch are acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
   readonly fail: Fail;
@@ -96,10 +108,11 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 
   const routeBatch = async (records: readonly IncomingRecord[]) => {
     const batch: Routed[] = [];
+    const route = work.router();
     for (const record of records) {
       if (batch.length > 0 && batch.length % PIECE_RECORDS === 0) await otherWork();
       if (isDraining) return;
-      batch.push(work.route(record));
+      batch.push(route(record));
     }
     begin(batch);
   };

@@ -39,6 +39,7 @@ export interface ConsumingStage {
   /** One for each consumer. `fail` is for their handlers. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
   readonly troubles: () => readonly string[];
+  readonly update?: RunningStage["update"];
   /** Its topics are ours: one that is gone is waited for, and does not end the program. */
   readonly outlivesTopics?: boolean;
   /** Called when the consumers have stopped. */
@@ -77,6 +78,7 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
     name,
     joined,
     troubles: () => [...halts(), ...troubles()],
+    ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
     [Symbol.asyncDispose]: async () => {
       await Promise.all(consumers.map((consumer) => consumer.stop()));

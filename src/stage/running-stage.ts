@@ -1,5 +1,6 @@
 /** A running stage, as the program around it sees it. */
 
+import type { Lists } from "../domain/lists.ts";
 import type { StageName } from "../domain/stages.ts";
 
 /**
@@ -11,4 +12,15 @@ export interface RunningStage extends AsyncDisposable {
   readonly joined: Promise<void>;
   /** For the JSON body of `/readyz`: anything that is not as it should be, in plain sentences. */
   readonly troubles: () => readonly string[];
+  /**
+   * Takes other lists. Every batch, request and attempt that begins from now on goes by them, and
+   * one that is under way ends by those before. Topics of new destinations must exist. Absent: the
+   * stage reads no list.
+   */
+  readonly update?: (lists: Lists) => void;
+  /**
+   * Ends what the last `update` left out; resolves when it has ended. Called when all stages have
+   * taken the lists, so that nothing is handed to it any more.
+   */
+  readonly retire?: () => Promise<void>;
 }

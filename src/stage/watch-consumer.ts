@@ -22,7 +22,7 @@ export function watchConsumer(
   const lag = metrics.lag.bind({ stage, destination });
   const age = metrics.oldestUnfinished.bind({ stage, destination });
   const halted = metrics.consumerHalted.bind({ stage, destination });
-  const rebalances = metrics.rebalances.bind({ stage });
+  const rebalances = metrics.rebalances.bind({ stage, destination });
   const offsetResets = metrics.offsetResets.bind({ stage, destination });
   const counted = { rebalances: 0, offsetResets: 0 };
   const stop = metrics.onScrape(() => {

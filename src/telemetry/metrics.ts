@@ -216,8 +216,8 @@ export const METRICS = {
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
-    labels: ["stage"],
-    help: "Times that a consumer of the stage was given an assignment, the first one included.",
+    labels: ["stage", "destination"],
+    help: "Times that a consumer was given an assignment, the first one included; destination is empty for shared stages.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",

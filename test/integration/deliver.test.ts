@@ -103,6 +103,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       { ...deps, http },
       {
         ...common,
+        maxBytes: () => common.maxBytes,
         commonMaxBytes: 0,
         destinations: [{ ...destination, ...more }],
         delaysMs,

@@ -46,6 +46,7 @@ export class Endpoints {
   #open(process: Party, destination: WebhookDestination): EndpointConnections {
     const underWay = new Map<Scheduled, (result: HttpResult) => void>();
     return {
+      update: () => undefined,
       send: (endpoint, request, done) => {
         if (!process.alive) return;
         const headers = new Map(request.headers);

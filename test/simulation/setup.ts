@@ -55,7 +55,13 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
       defaultSource: "web" as SourceId,
       destinations: all,
     },
-    deliver: { ...shared, commonMaxBytes: 0, destinations: all, ...POLICY },
+    deliver: {
+      ...shared,
+      maxBytes: () => shared.maxBytes,
+      commonMaxBytes: 0,
+      destinations: all,
+      ...POLICY,
+    },
     delay: { ...shared, tiers: DELAYS_MS.map(tierName) },
   };
 }

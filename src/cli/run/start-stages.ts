@@ -82,7 +82,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   deliver: ({ deps, config, common }) => {
     const { timeoutMs, windowMs, delaysMs, allowNetworks, ca } = config.delivery;
     const destinations = config.destinations.filter(isWebhook);
-    const maxBytes = share(destinations.length);
+    const maxBytes = share;
     const http = createHttp({ timeoutMs, allowNetworks, ca });
     const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
     return startDeliver({ ...deps, http }, { ...common, ...own });

@@ -14,13 +14,21 @@
 import type { CommonBytes } from "../port.ts";
 
 export class ByteBudget {
-  readonly max: number;
+  readonly #maxBytes: number;
+  readonly #part: number;
   readonly #common: CommonBytes | null;
   #inHand = 0;
 
-  constructor(max: number, common: CommonBytes | null) {
-    this.max = max;
+  /** @param part of the consumer's bytes, such as a half of them. */
+  constructor(maxBytes: number, common: CommonBytes | null, part = 1) {
+    this.#maxBytes = maxBytes;
+    this.#part = part;
     this.#common = common;
+  }
+
+  /** The consumer's own share, which may change while it runs. */
+  get max(): number {
+    return (this.#common?.each ?? this.#maxBytes) * this.#part;
   }
 
   get inHand(): number {

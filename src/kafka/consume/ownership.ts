@@ -75,12 +75,12 @@ export class Ownership {
     );
     member.partitionMaxBytes = partitionFetchMaxBytes(this.#options.consume, all.length);
     const shared = new ByteBudget(maxBytes, commonBudget);
-    const passing = new ByteBudget(maxBytes / PASSING_SHARE, commonBudget);
+    const passing = new ByteBudget(maxBytes, commonBudget, 1 / PASSING_SHARE);
     this.#own(
       all.map(({ topic, partition }) => {
         if (this.passes(topic)) return this.#create(topic, partition, passing);
         // Records that wait for an hour in one partition must not keep the others' from coming in.
-        const share = new ByteBudget(maxBytes / all.length, commonBudget);
+        const share = new ByteBudget(maxBytes, commonBudget, 1 / all.length);
         return this.#create(topic, partition, whenFull === "pause" ? share : shared);
       }),
     );

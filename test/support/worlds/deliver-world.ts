@@ -7,8 +7,10 @@ import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
+import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";
+import { listsOf } from "../build/lists.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";
@@ -54,11 +56,22 @@ export class DeliverWorld {
     this.http = new ScriptedHttp(this.clock, options.answer);
     this.kafka = this.cluster.connect();
     this.cluster.createTopic(topics.deadLetters, 1);
+    this.createTopics(destinations, partitions);
+    for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
+  }
+
+  /** Of destinations that are new. */
+  createTopics(destinations: readonly WebhookDestination[], partitions = 1): void {
     for (const { id } of destinations) {
       this.cluster.createTopic(topics.deliveries(id), partitions);
       this.cluster.createTopic(topics.returns(id), 1);
     }
-    for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
+  }
+
+  /** Gives the stage other destinations, as a reload does. Resolves when those that are gone have ended. */
+  async update(stage: RunningStage, destinations: readonly WebhookDestination[]): Promise<void> {
+    stage.update?.(listsOf({ destinations }));
+    await stage.retire?.();
   }
 
   #deps() {
@@ -82,7 +95,7 @@ export class DeliverWorld {
         destinations,
         delaysMs: this.#delaysMs,
         windowMs,
-        maxBytes: 1_048_576,
+        maxBytes: () => 1_048_576,
         commonMaxBytes: 0,
         drainLimitMs: 10_000,
       },

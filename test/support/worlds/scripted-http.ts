@@ -57,6 +57,7 @@ export class ScriptedHttp implements HttpPort {
           done(resultOf(answer, afterMs));
         });
       },
+      update: () => undefined,
       close: () => {
         this.openDestinations -= 1;
         return Promise.resolve();

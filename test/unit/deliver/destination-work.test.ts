@@ -35,6 +35,7 @@ function failing() {
         sent += 1;
         answers.push(() => done(FAILED));
       },
+      update: () => undefined,
       close: () => Promise.resolve(),
     },
     write: (_replacements, ended) => answers.push(() => ended(true)),

@@ -56,6 +56,7 @@ const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "tel
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
+  "deliver/running-destination.ts",
   "dead-letter/replay.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];

@@ -1,0 +1,200 @@
+/**
+ * The consumer of one destination, with its work, its connections and what it tells. `stage.ts` says
+ * when offsets are finished.
+ *
+ *   step of an update                        because
+ *   1  metrics show the endpoints of now     a breaker that changes finds its gauge
+ *   2  connections go by the new settings    what starts in 3 is sent over them
+ *   3  the work goes by them                 it starts what may start now
+ *
+ * The consumer takes no part in an update: it stays in its group, and its partitions stay here.
+ */
+
+import type { WebhookDestination } from "../domain/destination.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import type { GroupNames, TopicNames } from "../domain/topics.ts";
+import { ClosedError, type CommonBytes, type Kafka, type Producer } from "../kafka/port.ts";
+import { packRecord } from "../kafka/wire/pack-record.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { keepConsuming } from "../stage/keep-consuming.ts";
+import { givingUpOmitted } from "../stage/omitted-values.ts";
+import type { TopicKeeper } from "../stage/topic-keeper.ts";
+import { watchConsumer } from "../stage/watch-consumer.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { HttpPort } from "./attempt.ts";
+import { DestinationWork } from "./destination-work.ts";
+import { gatherWrites } from "./gather-writes.ts";
+import { type Replacement, smaller } from "./replacement.ts";
+import { createReport, type Report } from "./report.ts";
+
+/** Unfinished records of a partition; they bound the commit's metadata. */
+const PARTITION_RECORDS_MAX = 256;
+
+export interface DeliverDeps {
+  readonly kafka: Kafka;
+  /** Shared by the stages of the process; the caller closes it after them. */
+  readonly producer: Producer;
+  readonly http: HttpPort;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Makes topics again that are gone; absent: nobody does. */
+  readonly keeper?: TopicKeeper;
+}
+
+export interface DestinationConfig {
+  readonly topics: TopicNames;
+  readonly groups: GroupNames;
+  /** Delay before the next attempt by times parked; the last one repeats. Never falling. */
+  readonly delaysMs: readonly number[];
+  /** From the first attempt; at most 4 h. */
+  readonly windowMs: number;
+  /** Bytes of unfinished records that the destination may have in any case. */
+  readonly maxBytes: number;
+  /** Shared by the destinations. */
+  readonly commonBudget: CommonBytes;
+  /** Longest wait for attempts under way when a partition or the process goes. */
+  readonly drainLimitMs: number;
+}
+
+export interface RunningDestination extends AsyncDisposable {
+  readonly joined: Promise<void>;
+  readonly troubles: () => readonly string[];
+  /** Goes by other settings of the same destination, from the next request on. */
+  readonly update: (destination: WebhookDestination) => void;
+  /** The destination's topics have so many partitions, of all owners. */
+  readonly partitionsAre: (partitions: number) => void;
+}
+
+/** Starts joining at once. The caller disposes it: what is in hand ends, and is committed. */
+export function startDestination(
+  deps: DeliverDeps,
+  config: DestinationConfig,
+  destination: WebhookDestination,
+  partitions: number,
+): RunningDestination {
+  const { kafka, clock, log, metrics } = deps;
+  const { id } = destination;
+  const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
+  const stopped = new AbortController();
+  const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
+  const connections = deps.http.open(destination);
+  const report = createReport(deps, destination);
+  const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
+  const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
+    write(deps, topics, replacements, report).catch((error: unknown) => {
+      fail(error);
+      throw error;
+    }),
+  );
+  const fail = (error: unknown) => {
+    // The process is about to end; the records stay unfinished.
+    if (!(error instanceof ClosedError)) consumer.fail(asError(error));
+  };
+  const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
+  const work = new DestinationWork(destination, policy, topics, {
+    nowMs: () => clock.nowMs(),
+    after: (ms, then) => {
+      sleep(ms).then(then, () => undefined);
+    },
+    connections,
+    write: (replacements, ended) => gather(replacements.map(packed), ended),
+    onStart: report.started,
+    onAttempted: report.attempted,
+    onRounded: report.rounded,
+    onBreaker: report.breaker,
+    partitions,
+  });
+  const restarts = metrics.consumerRestarts.bind({ stage: "deliver", destination: id });
+  const consumer = keepConsuming(
+    kafka,
+    {
+      groupId: groups.deliver(id),
+      topics: [topics.deliveries(id), topics.returns(id)],
+      passingTopics: [topics.returns(id)],
+      partitionRecordsMax: PARTITION_RECORDS_MAX,
+      maxBytes,
+      commonBudget,
+      whenFull: "hold",
+      drainLimitMs,
+      onAssigned: giveUpOmitted((partition) => {
+        const isReturn = partition.topic === topics.returns(id);
+        const owned = work.own(partition, isReturn ? "retry" : "line");
+        return {
+          take: (records) => {
+            report.taken(records.length);
+            owned.take(records);
+          },
+          drain: owned.drain,
+        };
+      }, fail),
+    },
+    clock,
+    (error, waitMs) => {
+      restarts.inc();
+      log.error({ destination: id, error: error.message, waitMs }, "deliver.consumer-restarts");
+    },
+    { keeper: deps.keeper },
+  );
+  const stopWatching = report.watchLine(() => work.lineHeld());
+  const watch = watchConsumer(metrics, consumer, { stage: "deliver", destination: id }, clock);
+  return {
+    joined: consumer.joined,
+    update: (changed) => {
+      report.showEndpoints(changed.endpoints);
+      connections.update(changed);
+      work.update(changed);
+    },
+    partitionsAre: (count) => work.partitionsAre(count),
+    troubles: () => troublesOf(id, consumer.trouble(), work),
+    [Symbol.asyncDispose]: async () => {
+      await consumer.stop();
+      stopped.abort();
+      watch[Symbol.dispose]();
+      stopWatching();
+      await connections.close();
+    },
+  };
+}
+
+function troublesOf(
+  id: DestinationId,
+  trouble: string | null,
+  work: DestinationWork,
+): readonly string[] {
+  const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
+  const open = work.openEndpoints().map((key) => `endpoint ${key} keeps failing, left alone`);
+  return [...restarts, ...open].map((each) => `destination ${id}: ${each}`);
+}
+
+/** It waits for others, and should keep alive nothing but itself. */
+function packed(replacement: Replacement): Replacement {
+  return { ...replacement, outgoing: packRecord(replacement.outgoing) };
+}
+
+/**
+ * Writes the records that take a record's place; too large ones are replaced by something smaller.
+ */
+async function write(
+  deps: DeliverDeps,
+  topics: TopicNames,
+  replacements: readonly Replacement[],
+  report: Report,
+): Promise<void> {
+  const refused = await deps.producer.send(replacements.map(({ outgoing }) => outgoing));
+  const errors = new Map(refused.map(({ record, error }) => [record, error]));
+  for (const each of replacements) {
+    const error = errors.get(each.outgoing);
+    if (error === undefined) {
+      report.written(each);
+      continue;
+    }
+    const instead = smaller(each, error, topics, deps.clock.nowMs());
+    if (instead === null) {
+      throw new Error(`The topic ${topics.deadLetters} takes no dead letters: ${error}`);
+    }
+    await write(deps, topics, [instead], report);
+  }
+}

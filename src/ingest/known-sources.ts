@@ -1,0 +1,45 @@
+/**
+ * The sources, ready for use: looked up once, not for every request. Replaced whole when they change.
+ *
+ *   a source                        its calls a second
+ *   keeps its limit                 go on being counted
+ *   has another limit               are paid off at the new rate
+ *   is new, or had no limit         begin with a second's worth
+ */
+
+import type { Source } from "../domain/destination.ts";
+import type { SourceId } from "../domain/ids.ts";
+import type { RecordHeaders } from "../domain/record.ts";
+import { SOURCE_HEADER } from "../domain/source-of.ts";
+import { type WriteKeys, writeKeys } from "./auth.ts";
+import { type CallRate, callRate } from "./limits.ts";
+
+export interface KnownSource {
+  readonly headers: RecordHeaders;
+  /** Null: no limit. */
+  readonly rate: CallRate | null;
+}
+
+export interface KnownSources {
+  readonly keys: WriteKeys;
+  readonly byId: ReadonlyMap<SourceId, KnownSource>;
+}
+
+/** @param before those whose place these take; null: there are none. */
+export function knownSources(
+  sources: readonly Source[],
+  before: KnownSources | null,
+): KnownSources {
+  const known = sources.map(({ id, callsPerSecond }) => {
+    const rate = rateOf(callsPerSecond, before?.byId.get(id)?.rate ?? null);
+    return [id, { headers: [[SOURCE_HEADER, Buffer.from(id)]] as const, rate }] as const;
+  });
+  return { keys: writeKeys(sources), byId: new Map(known) };
+}
+
+function rateOf(perSecond: number | null, before: CallRate | null): CallRate | null {
+  if (perSecond === null) return null;
+  if (before === null) return callRate(perSecond);
+  before.changeTo(perSecond);
+  return before;
+}
