@@ -25,6 +25,8 @@ export interface GoingAround {
   readonly rules: AroundRules;
   /** Deliveries went around the destination's topic. */
   readonly went: (stage: StageName, destination: DestinationId, count: number) => void;
+  /** Shows them no longer: they are not configured any more. */
+  readonly forget: (destinations: ReadonlySet<string>) => void;
   /** A sentence for each topic that takes nothing. */
   readonly troubles: () => readonly string[];
 }
@@ -91,7 +93,7 @@ interface Deps {
 export function goingAround({ producer, metrics }: Deps, rules: AroundRules): GoingAround {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();
-  const shown = new Map<string, { set(value: number): void }>();
+  const shown = new Set<string>();
   const look = () => {
     const blocked = producer.blocked();
     for (const { topic, sinceMs } of blocked) {
@@ -99,15 +101,14 @@ export function goingAround({ producer, metrics }: Deps, rules: AroundRules): Go
     }
     return blocked;
   };
-  const gauge = (topic: string) => {
-    const destination = destinationOfTopic(topic, topics) ?? "";
-    const known = shown.get(topic) ?? metrics.topicBlockedSince.bind({ topic, destination });
-    shown.set(topic, known);
-    return known;
+  const ownerOf = (topic: string) => destinationOfTopic(topic, topics) ?? "";
+  const show = (topic: string, value: number) => {
+    shown.add(topic);
+    metrics.topicBlockedSince.bind({ topic, destination: ownerOf(topic) }).set(value);
   };
   metrics.onScrape(() => {
-    for (const each of shown.values()) each.set(0);
-    for (const { topic, sinceMs } of look()) gauge(topic).set(sinceMs / 1_000);
+    for (const topic of shown) show(topic, 0);
+    for (const { topic, sinceMs } of look()) show(topic, sinceMs / 1_000);
   });
   return {
     rules,
@@ -118,6 +119,15 @@ export function goingAround({ producer, metrics }: Deps, rules: AroundRules): Go
         if (entry !== undefined && destinationOfTopic(topic, topics) === destination) {
           entry.count += count;
         }
+      }
+    },
+    forget: (destinations) => {
+      for (const topic of [...shown, ...counted.keys()]) {
+        const destination = ownerOf(topic);
+        if (!destinations.has(destination)) continue;
+        shown.delete(topic);
+        counted.delete(topic);
+        metrics.topicBlockedSince.remove({ topic, destination });
       }
     },
     troubles: () =>

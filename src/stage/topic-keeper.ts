@@ -19,6 +19,8 @@ const LOOK_AGAIN_MS = 2_000;
 const LIST_AGE_MAX_MS = 500;
 
 export interface TopicKeeper {
+  /** Goes by another plan from now on. */
+  readonly update: (plan: readonly TopicSpec[]) => void;
   /** Whether the topic is made again when it is missing. */
   readonly isMade: (topic: string) => boolean;
   /** Makes it where that is its task. Returns at once. */
@@ -41,7 +43,8 @@ export function topicKeeper(
   { admin, clock, log }: KeeperDeps,
   plan: readonly TopicSpec[],
 ): TopicKeeper {
-  const specs = new Map(plan.map((spec) => [spec.name, spec]));
+  const byName = (all: readonly TopicSpec[]) => new Map(all.map((spec) => [spec.name, spec]));
+  let specs = byName(plan);
   const triedAtMs = new Map<string, number>();
   let wanted: TopicSpec[] = [];
   let list: { readonly atMs: number; readonly names: Promise<ReadonlySet<string>> } | null = null;
@@ -75,6 +78,10 @@ export function topicKeeper(
     if (wanted.length === 1) void Promise.resolve().then(make);
   };
   return {
+    update: (changed) => {
+      specs = byName(changed);
+      for (const topic of triedAtMs.keys()) if (!specs.has(topic)) triedAtMs.delete(topic);
+    },
     isMade: (topic) => specs.has(topic),
     missing,
     untilThere: async (topics, signal) => {

@@ -36,6 +36,8 @@ export interface Instrument<Spec extends MetricSpec> {
   bind(labels: Labels<Spec>): Bound<Spec>;
   /** Forgets a label set, such as one of a destination that is gone. */
   remove(labels: Labels<Spec>): void;
+  /** Forgets every label set that has one of these values of a label. */
+  forget(label: string, values: ReadonlySet<string>): void;
 }
 
 type Table = typeof METRICS;
@@ -43,6 +45,11 @@ type Table = typeof METRICS;
 export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } & {
   /** Called before each scrape, to set gauges. Returns a function that ends it. */
   onScrape(update: () => void): () => void;
+  /**
+   * Forgets all that was counted under these values of a label, such as the ids of destinations that
+   * are gone. An instrument that is still bound to one of them is shown no longer.
+   */
+  forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */
   text(): Promise<string>;
 };
@@ -51,15 +58,17 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const updates = new Set<() => void>();
   collectOfProcess(registry);
-  const instruments = Object.entries(METRICS).map(([key, spec]) => [
-    key,
-    createInstrument(spec, registry),
-  ]);
+  const instruments = Object.entries(METRICS).map(
+    ([key, spec]) => [key, createInstrument(spec, registry)] as const,
+  );
   return {
     ...(Object.fromEntries(instruments) as { [Key in keyof Table]: Instrument<Table[Key]> }),
     onScrape: (update) => {
       updates.add(update);
       return () => updates.delete(update);
+    },
+    forget: (label, values) => {
+      for (const [, instrument] of instruments) instrument.forget(label, values);
     },
     text: () => {
       for (const update of updates) update();
@@ -140,6 +149,12 @@ function keyed<Made>(
   const made = new Map<string, Made>();
   const keyOf = (labels: Labels<MetricSpec>) =>
     spec.labels.map((label) => labels[label]).join("\u0000");
+  const remove = (key: string) => {
+    const existing = made.get(key);
+    if (existing === undefined) return;
+    made.delete(key);
+    forget(existing);
+  };
   return {
     bind: (labels) => {
       const key = keyOf(labels);
@@ -147,11 +162,13 @@ function keyed<Made>(
       made.set(key, existing);
       return existing as never;
     },
-    remove: (labels) => {
-      const existing = made.get(keyOf(labels));
-      if (existing === undefined) return;
-      made.delete(keyOf(labels));
-      forget(existing);
+    remove: (labels) => remove(keyOf(labels)),
+    forget: (label, values) => {
+      const at = spec.labels.indexOf(label);
+      if (at === -1 || values.size === 0) return;
+      for (const key of made.keys()) {
+        if (values.has(key.split("\u0000")[at] ?? "")) remove(key);
+      }
     },
   };
 }

@@ -5,7 +5,8 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
-import { headerTexts } from "../support/build/calls.ts";
+import { aSource, headerTexts } from "../support/build/calls.ts";
+import { listsOf } from "../support/build/lists.ts";
 import { type IngestWorld, ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
 let world: IngestWorld;
@@ -377,3 +378,21 @@ async function isListening(base: string): Promise<boolean> {
     () => false,
   );
 }
+
+test("other sources count from the next request: keys, limits, settings of SDKs", async () => {
+  world = await ingestWorld();
+  const post = async (key: string) => {
+    const body = { batch: calls(2), writeKey: key };
+    return (await world.post("/v1/batch", body, noKey)).status;
+  };
+  expect(await post("old-key")).toBe(200);
+  expect(await post("new-key")).toBe(401);
+  world.stage.update?.(
+    listsOf({ sources: [aSource("ios", [], { writeKeys: ["new-key"], callsPerSecond: 1 })] }),
+  );
+  expect(await post("old-key")).toBe(401);
+  expect(await post("new-key")).toBe(200);
+  expect(await post("new-key")).toBe(429);
+  const sources = world.records().map((record) => headerTexts(record)["source-id"]);
+  expect(sources.toSorted()).toEqual(["ios", "ios", "web", "web"]);
+});

@@ -26,6 +26,10 @@ export class ProduceTopic {
   readonly block = new Block();
   /** A timer looks at its blocks. */
   isWatched = false;
+  /** A record was added since the topics were last looked through. */
+  wasUsed = true;
+  /** How often they were looked through since. */
+  idleRounds = 0;
   /** It or one of its partitions refused something, and may refuse still. */
   mayBeBlocked = false;
   #batchMaxBytes: number;
@@ -114,6 +118,7 @@ export class ProduceTopic {
 
   /** The lane that the record now waits in; null while the topic is not known. */
   add(record: OutgoingRecord, bytes: number, call: SendCall): ProduceLane | null {
+    this.wasUsed = true;
     const lane = this.#laneOf(record);
     if (lane === null) this.#unplaced.push({ record, bytes, call });
     else lane.add(record, bytes, call);

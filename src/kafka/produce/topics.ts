@@ -6,6 +6,8 @@
  *   is missing, or a partition is leaderless again and again, 50 ms to 2 s apart, as long as records
  *                                            wait and however many come; logged once
  *   is known                                 again after 20 seconds: it may have more partitions
+ *   was not written for five minutes, or     no longer: it is forgotten, with the producer id that its
+ *   for 20 seconds and is missing            batches were numbered under
  */
 
 import type { Brokers } from "../cluster/brokers.ts";
@@ -17,6 +19,8 @@ import type { ProduceLane } from "./lane.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
+/** Of that age: five minutes. */
+const IDLE_ROUNDS_MAX = 15;
 
 export interface ProduceTopicsOptions {
   readonly brokers: Brokers;
@@ -70,7 +74,25 @@ export class ProduceTopics {
   refresh(nowMs: number): void {
     if (nowMs - this.#askedAllAtMs < AGE_MAX_MS) return;
     this.#askedAllAtMs = nowMs;
-    for (const topic of this.#topics.values()) this.lookUp(topic);
+    for (const topic of this.#topics.values()) {
+      if (this.#isIdle(topic)) this.#forget(topic);
+      else this.lookUp(topic);
+    }
+  }
+
+  /** It may be of a destination that is gone, and perhaps its topic is too. */
+  #isIdle(topic: ProduceTopic): boolean {
+    topic.idleRounds = topic.wasUsed || topic.hasRecords ? 0 : topic.idleRounds + 1;
+    topic.wasUsed = false;
+    const isMissing = topic.block.sinceMs !== null && topic.block.by === "missing";
+    return topic.idleRounds >= (isMissing ? 1 : IDLE_ROUNDS_MAX);
+  }
+
+  /** Written again, its lanes begin at 0: that needs an id which they have never had. */
+  #forget(topic: ProduceTopic): void {
+    this.#topics.delete(topic.name);
+    this.#wanted.delete(topic);
+    for (const lane of topic.lanes) this.#options.dropId(lane);
   }
 
   all(): Iterable<ProduceTopic> {
@@ -101,7 +123,8 @@ export class ProduceTopics {
   }
 
   #learn(metadata: TopicMetadata): void {
-    const topic = this.get(metadata.topic);
+    const topic = this.#topics.get(metadata.topic);
+    if (topic === undefined) return;
     if (metadata.topicErrorCode !== 0) {
       const error = errorType(metadata.topicErrorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : "unavailable";

@@ -2,6 +2,8 @@
 
 import { expect, test } from "vitest";
 
+import type { SourceId } from "../../../src/domain/ids.ts";
+import { listsOf } from "../../support/build/lists.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 
 test("a first sync tells everybody, a repeated one nobody, a changed one those who changed", async () => {
@@ -24,4 +26,29 @@ test("a first sync tells everybody, a repeated one nobody, a changed one those w
   await process.close();
   expect(process.failures).toEqual([]);
   expect(world.deadLetters()).toEqual([]);
+});
+
+test("other settings of audiences count from the next record; a claimed key stays", async () => {
+  const world = new AudienceWorld({ defaultSource: null });
+  const process = await world.start();
+  world.sync("a1", "s1", ["u1"], "VIP");
+  await world.settle();
+  expect(world.told()).toEqual([]);
+  expect(world.deadLetters()).toHaveLength(2 + 1);
+  process.stage.update?.(listsOf({ defaultSource: "web" as SourceId }));
+  world.sync("a1", "s2", ["u1"], "VIP");
+  await world.settle();
+  expect(world.told()).toEqual(["u1 vip=true"]);
+  const own = { id: "a1", key: "other", source: "web" as SourceId, heldShare: 0.1, heldMinimum: 0 };
+  const audiences = [{ ...own, integrations: { All: false } }];
+  process.stage.update?.(listsOf({ audiences }));
+  world.sync("a1", "s3", ["u1", "u2"], "VIP");
+  await world.settle();
+  expect(world.told(1)).toEqual(["u2 vip=true"]);
+  // Held by the new settings.
+  world.sync("a1", "s4", ["u1"], "VIP");
+  await world.settle();
+  expect(world.told(2)).toEqual([]);
+  await process.close();
+  expect(process.failures).toEqual([]);
 });

@@ -3,7 +3,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import type { Metrics } from "../../../src/telemetry/instruments.ts";
-import { headerTexts } from "../../support/build/calls.ts";
+import { aSource, headerTexts } from "../../support/build/calls.ts";
+import { listsOf } from "../../support/build/lists.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeletionWorld, SYNC_PARTITIONS } from "../../support/worlds/deletion-world.ts";
 import { topics } from "../../support/worlds/stage-world.ts";
 
@@ -289,4 +291,21 @@ test("processes share the requests' partitions", async () => {
   for (const each of both) await each.close();
   expect(world.forgotten().map(distinct)).toEqual(inEachPartition(users(400).toSorted()));
   expect(await world.committed()).toBe(400);
+});
+
+test("other lists count from the next piece", async () => {
+  world = new DeletionWorld();
+  const deletion = await world.start();
+  await world.during(deletion.stage.joined);
+  world.append({ userId: "jane" });
+  await world.until(() => world.told("second").includes("jane at ios"));
+  const lists = {
+    sources: [aSource("tv", ["second"])],
+    destinations: [webhookDestination({ id: "second" })],
+  };
+  deletion.stage.update?.(listsOf(lists));
+  world.append({ userId: "joe" });
+  await world.until(() => world.told("second").includes("joe at tv"));
+  await deletion.close();
+  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web"]);
 });

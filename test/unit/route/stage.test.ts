@@ -2,10 +2,11 @@
 
 import { afterEach, expect, test } from "vitest";
 
-import type { DestinationId } from "../../../src/domain/ids.ts";
+import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
 import type { Metrics } from "../../../src/telemetry/instruments.ts";
-import { headerTexts } from "../../support/build/calls.ts";
+import { aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
+import { listsOf } from "../../support/build/lists.ts";
 import { trackCall as call, DESTINATIONS, RouteWorld } from "../../support/worlds/route-world.ts";
 import { topics } from "../../support/worlds/stage-world.ts";
 
@@ -261,3 +262,60 @@ test("headers of a record to write are what the next reader finds", async () => 
     "switchyard-source": "web",
   });
 });
+
+test("while the lists are swapped each call goes by one of them, none is lost and none twice", async () => {
+  world = new RouteWorld();
+  const [even, odd] = [
+    ["d0", "d1", "d2"],
+    ["d3", "d4"],
+  ];
+  const route = await world.start(even);
+  await world.during(route.stage.joined);
+  const count = 2_000;
+  let swaps = 0;
+  for (let from = 0; from < count; from += 100) {
+    world.appendCalls(100, from);
+    await world.until(() => world.deliveries("d0").length + world.deliveries("d3").length > from);
+    swaps += 1;
+    route.stage.update?.(listsFrom(swaps % 2 === 0 ? even : odd));
+  }
+  await world.until(() => world.deliveries("d0").length + world.deliveries("d3").length === count);
+  await route.close();
+  const of = (id: string) => messageIds(world.deliveries(id)).toSorted();
+  expect(of("d1")).toEqual(of("d0"));
+  expect(of("d2")).toEqual(of("d0"));
+  expect(of("d4")).toEqual(of("d3"));
+  expect([...of("d0"), ...of("d3")].toSorted()).toEqual(numbered(count).toSorted());
+  // Both had their turns.
+  expect(Math.min(of("d0").length, of("d3").length)).toBeGreaterThan(100);
+  expect(await world.committed()).toBe(count);
+});
+
+test("a new write key and another name count from the next batch", async () => {
+  world = new RouteWorld();
+  const route = await world.start(["d0"]);
+  await world.during(route.stage.joined);
+  const named = { ...aTopicDestination("d0"), name: "Other" };
+  route.stage.update?.(
+    listsOf({
+      sources: [aSource("ios", ["d0"], { writeKeys: ["new-key"] })],
+      destinations: [named],
+    }),
+  );
+  world.append(call(0, { writeKey: "new-key", integrations: { All: false, Other: true } }));
+  world.append(call(1));
+  await world.until(() => world.deliveries("d0").length + world.deadLetters().length === 2);
+  await route.close();
+  expect(world.deliveries("d0").map((record) => headerTexts(record))).toMatchObject([
+    { "switchyard-source": "ios", "switchyard-message-id": "m0" },
+  ]);
+  expect(world.deadLetters().map((record) => headerTexts(record))).toMatchObject([
+    { "switchyard-reason": "unknown-source" },
+  ]);
+});
+
+function listsFrom(connectedTo: readonly string[]) {
+  const destinations = DESTINATIONS.map((id) => aTopicDestination(id));
+  const sources = [aSource("web", connectedTo)];
+  return listsOf({ sources, destinations, defaultSource: "web" as SourceId });
+}

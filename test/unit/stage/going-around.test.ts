@@ -104,3 +104,19 @@ test("where nobody makes it again its copies are dead letters, each a delivery o
     { "switchyard-message-id": "m1" },
   ]);
 });
+
+test("a destination that is configured no longer is shown no longer", async () => {
+  const { world, metrics, around } = await routing(true);
+  world.append(trackCall(0));
+  await world.clock.advance(10_000);
+  const name = "switchyard_topic_blocked_since_timestamp_seconds";
+  expect(await metrics.text()).toMatch(new RegExp(`^${name}{.*destination="gone"} [1-9]`, "m"));
+  world.cluster.createTopic(topics.deliveries(GONE), 1);
+  for (let number = 1; number < 9; number += 1) {
+    world.append(trackCall(number));
+    await world.clock.advance(3_000);
+  }
+  expect(await metrics.text()).toMatch(new RegExp(`^${name}{.*destination="gone"} 0$`, "m"));
+  around.forget(new Set([GONE]));
+  expect(await metrics.text()).not.toMatch(new RegExp(`^${name}{`, "m"));
+});

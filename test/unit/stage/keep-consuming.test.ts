@@ -58,6 +58,7 @@ function keeper(wasGone: readonly boolean[]) {
   let asked = 0;
   return {
     there,
+    update: () => undefined,
     isMade: () => true,
     missing: () => undefined,
     untilThere: async () => {

@@ -97,3 +97,13 @@ test("those who ask in one moment share a list", async () => {
   await Promise.all(Array.from({ length: 1_000 }, () => keeper.untilThere(["a"], never)));
   expect(state.lists).toBe(1);
 });
+
+test("with another plan it makes what that has, and no longer what the former one had", async () => {
+  const { keeper, creations, clock } = world(["old"]);
+  keeper.update([{ name: "new", partitions: 1, replicationFactor: null, config: {} }]);
+  expect([keeper.isMade("old"), keeper.isMade("new")]).toEqual([false, true]);
+  keeper.missing("old");
+  keeper.missing("new");
+  await clock.advance(1);
+  expect(creations).toEqual([["new"]]);
+});

@@ -47,3 +47,17 @@ test("what was borrowed is free again when it is finished", () => {
   second.remove(second.inHand);
   expect(common.inHand).toBe(0);
 });
+
+test("the share of each changes while it runs: what is in hand is worked off first", () => {
+  const common = commonBytes(0);
+  const budget = new ByteBudget(100, common);
+  common.each = 50;
+  expect(fill(budget)).toBe(50);
+  common.each = 200;
+  expect(fill(budget)).toBe(200);
+  common.each = 20;
+  expect(budget.hasRoomFor(1)).toBe(false);
+  budget.remove(190);
+  expect(fill(budget)).toBe(20);
+  expect(new ByteBudget(100, common, 1 / 4).max).toBe(5);
+});

@@ -1,0 +1,86 @@
+// Topics that are not written any more are forgotten: those of destinations that are gone.
+
+import { expect, test } from "vitest";
+
+import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
+import type { OutageLog } from "../../../../src/kafka/cluster/outage-log.ts";
+import { ProduceTopics } from "../../../../src/kafka/produce/topics.ts";
+
+const ROUND_MS = 20_000;
+const UNKNOWN_TOPIC = 3;
+
+function world() {
+  const asked: string[][] = [];
+  const dropped: string[] = [];
+  const missing = new Set<string>();
+  const metadata = async (names: readonly string[]) => {
+    asked.push([...names]);
+    const topicMetadata = names.map((topic) => ({
+      topic,
+      topicErrorCode: missing.has(topic) ? UNKNOWN_TOPIC : 0,
+      partitionMetadata: [{ partitionId: 0, partitionErrorCode: 0, leader: 1 }],
+    }));
+    return { topicMetadata };
+  };
+  const topics = new ProduceTopics({
+    brokers: { metadata } as unknown as Brokers,
+    outages: { warnOnce: () => undefined } as unknown as OutageLog,
+    recordMaxBytes: () => 1_000,
+    onRefused: () => undefined,
+    onLeaders: () => undefined,
+    dropId: (lane) => dropped.push(lane.topic.name),
+  });
+  const nowMs = Date.now();
+  let rounds = 0;
+  /** Looks through the topics once. */
+  const round = async () => {
+    rounds += 1;
+    topics.refresh(nowMs + rounds * ROUND_MS);
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  };
+  const names = () => [...topics.all()].map(({ name }) => name);
+  return { topics, round, names, asked, dropped, missing };
+}
+
+const call = () => ({
+  place: -1,
+  unacknowledged: 1,
+  refused: [],
+  giveBack: false,
+  resolve: () => undefined,
+  reject: () => undefined,
+});
+const recordTo = (topic: string) => ({ topic, key: null, value: null, headers: [] });
+
+test("a topic that nothing is written to is forgotten after five minutes, with its producer id", async () => {
+  const { topics, round, names, dropped } = world();
+  const used = topics.get("used");
+  topics.get("idle");
+  for (let count = 0; count < 15; count += 1) {
+    await round();
+    used.add(recordTo("used"), 10, call());
+    expect(names()).toEqual(["used", "idle"]);
+  }
+  await round();
+  expect(names()).toEqual(["used"]);
+  expect(dropped).toEqual(["idle"]);
+  // Records that wait keep it, however long.
+  for (let count = 0; count < 40; count += 1) await round();
+  expect(names()).toEqual(["used"]);
+  topics.close();
+});
+
+test("one that is missing and not written is forgotten at the next look, and asked for no longer", async () => {
+  const { topics, round, names, missing, asked } = world();
+  topics.get("gone");
+  await round();
+  missing.add("gone");
+  await round();
+  expect(names()).toEqual(["gone"]);
+  await round();
+  expect(names()).toEqual([]);
+  const before = asked.length;
+  await round();
+  expect(asked).toHaveLength(before);
+  topics.close();
+});

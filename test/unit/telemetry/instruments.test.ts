@@ -1,0 +1,26 @@
+// Label sets that come and go with destinations.
+
+import { expect, test } from "vitest";
+
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+
+const lines = async (metrics: ReturnType<typeof createMetrics>) =>
+  (await metrics.text()).split("\n").filter((line) => line.includes("destination="));
+
+test("all that was counted for a destination is forgotten, and counted from 0 when it is back", async () => {
+  const metrics = createMetrics();
+  for (const destination of ["crm", "crm-2"]) {
+    metrics.callsRouted.bind({ destination }).inc(3);
+    metrics.attempts.bind({ destination, outcome: "accepted" }).inc(2);
+    metrics.attemptDuration.bind({ destination }).observe(1);
+    metrics.lag.bind({ stage: "deliver", destination }).set(4);
+  }
+  metrics.lag.bind({ stage: "route", destination: "" }).set(5);
+  const all = await lines(metrics);
+  const stale = metrics.callsRouted.bind({ destination: "crm" });
+  metrics.forget("destination", new Set(["crm", "never-there"]));
+  stale.inc();
+  expect(await lines(metrics)).toEqual(all.filter((line) => !line.includes('"crm"')));
+  metrics.callsRouted.bind({ destination: "crm" }).inc();
+  expect(await lines(metrics)).toContain('switchyard_route_deliveries_total{destination="crm"} 1');
+});
