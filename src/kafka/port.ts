@@ -97,7 +97,10 @@ export interface ConsumeOptions {
   /** Longest wait for `drain()`. */
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
-  /** The consumer has failed for good (topic deleted, right missing, damaged batch) and is closed. */
+  /**
+   * The consumer has failed for good (topic deleted: `TopicGoneError`; right missing, damaged batch)
+   * and is closed.
+   */
   readonly onCrash: (error: Error) => void;
 }
 
@@ -215,6 +218,11 @@ export interface WatchedProducer extends Producer {
 
 export class ClosedError extends Error {
   override readonly name = "ClosedError";
+}
+
+/** A consumer's topic, or a partition of it, was gone. By now it may be there again. */
+export class TopicGoneError extends Error {
+  override readonly name = "TopicGoneError";
 }
 
 export interface TopicSpec {

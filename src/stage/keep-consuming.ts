@@ -5,9 +5,16 @@
  *   less than a minute               1 s, then 2 s, 4 s, ... at most 60 s
  *   a minute or more                 1 s
  *   any time, its topic is gone      when the topic is there again
+ *   any time, its topic was gone     as after any other crash: it was there again at the first look
  */
 
-import type { ConsumeOptions, Consumer, Kafka, PartitionProgress } from "../kafka/port.ts";
+import {
+  type ConsumeOptions,
+  type Consumer,
+  type Kafka,
+  type PartitionProgress,
+  TopicGoneError,
+} from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { isDamagedBatch } from "./damaged-batch.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
@@ -28,7 +35,10 @@ export interface KeptConsumer extends Consumer {
 
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
-  /** Called in place of a start after a crash, unless the topic was gone or it is a halt. */
+  /**
+   * Called in place of a start after a crash, unless the topic was gone and has a keeper, or it is a
+   * halt.
+   */
   readonly giveUp?: (error: Error) => void;
   /** Whether the consumer is started again after all, as often as it takes. */
   readonly isHalt?: (error: Error) => boolean;
@@ -84,8 +94,10 @@ export function keepConsuming(
   async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
     const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
     stopped.signal.throwIfAborted();
+    // A topic that was gone may be there again before anybody looks.
+    const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
     if (wasGone === true) waitMs = WAIT_MIN_MS;
-    else if (giveUp !== undefined && isHalt?.(error) !== true) return giveUp(error);
+    else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
     else await clock.sleep(thisWaitMs, stopped.signal);
     start();
   }

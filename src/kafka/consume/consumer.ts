@@ -12,7 +12,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../../telemetry/log.ts";
-import { troubleOf } from "../cluster/kafka-error.ts";
+import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import type { CreateMembership } from "../membership.ts";
 import {
@@ -20,6 +20,7 @@ import {
   type ConsumeOptions,
   type Consumer,
   type PartitionProgress,
+  TopicGoneError,
 } from "../port.ts";
 import { ConsumerRun } from "./consumer-run.ts";
 import { type Memory, newMemory } from "./ownership.ts";
@@ -99,8 +100,10 @@ export class KafkaConsumer implements Consumer {
       const trouble = troubleOf(error);
       this.#failures += 1;
       if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
-        this.#joinedOnce.reject(error);
-        this.#options.onCrash(error);
+        const isGone = errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
+        const crash = isGone ? new TopicGoneError(error.message, { cause: error }) : error;
+        this.#joinedOnce.reject(crash);
+        this.#options.onCrash(crash);
         return;
       }
       await this.#wait(error, trouble === "outage");

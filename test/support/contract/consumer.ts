@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 
 import { recordBytes } from "../../../src/domain/record.ts";
+import { TopicGoneError } from "../../../src/kafka/port.ts";
 import { type Bench, record, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
 
@@ -314,7 +315,7 @@ function testLife(bench: Bench): void {
     const consumer = bench.consume(kafka, taker, options);
     await consumer.joined;
     await kafka.admin.deleteTopics([topic]);
-    expect(await crashed.promise).toBeInstanceOf(Error);
+    expect(await crashed.promise).toBeInstanceOf(TopicGoneError);
     expect(consumer.progress()).toEqual([]);
     await consumer.stop();
   });

@@ -7,13 +7,14 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
-import type {
-  ConsumeOptions,
-  Consumer,
-  Kafka,
-  ProducerOptions,
-  ReadRange,
-  WatchedProducer,
+import {
+  type ConsumeOptions,
+  type Consumer,
+  type Kafka,
+  type ProducerOptions,
+  type ReadRange,
+  TopicGoneError,
+  type WatchedProducer,
 } from "../../../src/kafka/port.ts";
 import { MemoryAdmin } from "./admin.ts";
 import { MemoryBroker, type MemoryBrokerOptions } from "./broker.ts";
@@ -161,7 +162,7 @@ export class MemoryKafka implements Kafka {
     for (const consumer of this.#consumers) {
       if (consumer.topics.includes(topic)) {
         this.#broker.network.toClient(this, () =>
-          consumer.crash(new Error(`the topic ${topic} does not exist`)),
+          consumer.crash(new TopicGoneError(`the topic ${topic} does not exist`)),
         );
       }
     }

@@ -1,7 +1,12 @@
 // A consumer that is started again, and what is counted of those before it.
 
 import { expect, test } from "vitest";
-import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
+import {
+  type ConsumeOptions,
+  type Consumer,
+  type Kafka,
+  TopicGoneError,
+} from "../../../src/kafka/port.ts";
 import { keepConsuming } from "../../../src/stage/keep-consuming.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
@@ -89,6 +94,26 @@ test("a consumer whose topic is gone starts as soon as the topic is there, howev
   await clock.advance(0);
   expect(started).toHaveLength(4);
   await kept.stop();
+});
+
+test("one whose topic was there again before anybody looked does not give up", async () => {
+  const { kafka, started } = fakeKafka();
+  const clock = new ManualClock();
+  const topics = keeper([false, false]);
+  for (const { resolve } of topics.there) resolve();
+  const ends: string[] = [];
+  const giveUp = (error: Error) => ends.push(error.message);
+  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
+  started[0]?.options.onCrash(new TopicGoneError("gone"));
+  await clock.advance(1_000);
+  expect([started.length, ends]).toEqual([2, []]);
+  await kept.stop();
+  // Without a keeper the topic is not ours to wait for.
+  const other = keepConsuming(kafka, OPTIONS, clock, () => undefined, { giveUp });
+  started[2]?.options.onCrash(new TopicGoneError("gone"));
+  await clock.advance(100_000);
+  expect([started.length, ends]).toEqual([3, ["gone"]]);
+  await other.stop();
 });
 
 test("one that gives up is started again only when its topic was gone", async () => {
