@@ -5,7 +5,7 @@ import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { headerTexts } from "../support/build/calls.ts";
-import type { Entry, Request } from "../support/worlds/ledger.ts";
+import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
 import { type ChaosDestination, DELAYS_MS, topics } from "./setup.ts";
 
@@ -102,7 +102,7 @@ export class Journal {
       reason,
     });
     entry.writtenAtMs.push(atMs);
-    if (isDelay) entry.beganAtMs.push(number(DELIVERY_HEADER.firstAttemptAt) ?? atMs);
+    entry.beganAtMs.push(...(isDelay ? windowBegan(texts, atMs) : []));
     if (where === "dead-letter") {
       entry.deadLetters.push({ endpoint, reason: reason as DeadLetterReason, atMs });
     }

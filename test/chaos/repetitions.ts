@@ -11,6 +11,8 @@
  *   each step 4 times           a delivery is in the hands of two stages at most, the one that has
  *                               passed it on and not committed, and the one that has it now; each
  *                               of them does it again
+ *   and a delay record 4 times  a copy that goes around a topic climbs: each time it is in another tier
+ *   in each tier
  *   of a partition's records,   deliver has no more of a partition in hand (`deliver/stage.ts`)
  *   the attempts of 256
  */
@@ -51,20 +53,29 @@ export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetiti
     .map((pair) => ({ ...pair, earlierMs: doneMs.filter((ms) => ms < pair.againAtMs) }));
 }
 
-function stepsOf({ requests, written }: Pick<ChaosEntry, "requests" | "written">): Step[] {
+function stepsOf(
+  { requests, written }: Pick<ChaosEntry, "requests" | "written">,
+  name: (record: Written) => string = nameOf,
+): Step[] {
   return [
     ...requests.map(({ attempt, path, atMs, endAtMs }) => ({
       what: `attempt ${attempt} at ${path}`,
       atMs,
       endAtMs,
     })),
-    ...written.map((record) => ({ what: nameOf(record), atMs: record.atMs, endAtMs: record.atMs })),
+    ...written.map((record) => ({ what: name(record), atMs: record.atMs, endAtMs: record.atMs })),
   ];
 }
 
 function nameOf({ where, parked, endpoint }: Written): string {
   const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
   return `${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`;
+}
+
+/** With the tier of a delay record. */
+function nameInTier(record: Written): string {
+  const [topic] = record.place.split("/");
+  return record.where === "delay" ? `${nameOf(record)} in ${topic}` : nameOf(record);
 }
 
 interface Step {
@@ -159,7 +170,7 @@ export function unexplained(all: readonly Repetition[], exposures: readonly Expo
 
 /** What is wrong when a step was done more often than the faults before it explain. */
 export function tooOften(entry: ChaosEntry, exposures: readonly Exposure[]): string[] {
-  const steps = stepsOf(entry);
+  const steps = stepsOf(entry, nameInTier);
   const byName = Map.groupBy(steps, ({ what }) => what);
   return [...byName].flatMap(([what, times]) => {
     const lastMs = Math.max(...times.map(({ atMs }) => atMs));

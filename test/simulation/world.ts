@@ -16,7 +16,13 @@ import { headerTexts } from "../support/build/calls.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { MemoryCluster } from "../support/memory-kafka/memory-kafka.ts";
-import { type Exposure, isSettled, Ledger, violations } from "../support/worlds/ledger.ts";
+import {
+  type Exposure,
+  isSettled,
+  Ledger,
+  violations,
+  windowBegan,
+} from "../support/worlds/ledger.ts";
 import { type Behaviour, Endpoints } from "./endpoints.ts";
 import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
@@ -280,8 +286,7 @@ export class World {
         const messageId = texts[DELIVERY_HEADER.messageId] ?? "";
         const entry = this.#ledger.entry(messageId, texts[DELIVERY_HEADER.destination] ?? "");
         entry.writtenAtMs.push(record.timestampMs);
-        if (DELAY_TOPICS.has(name))
-          entry.beganAtMs.push(Number(texts[DELIVERY_HEADER.firstAttemptAt] ?? record.timestampMs));
+        if (DELAY_TOPICS.has(name)) entry.beganAtMs.push(...windowBegan(texts, record.timestampMs));
         if (name !== topics.deadLetters) continue;
         entry.deadLetters.push({
           endpoint: (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null,

@@ -5,6 +5,7 @@
 
 import type { RetryPolicy } from "../../../src/deliver/park.ts";
 import type { DeadLetterReason } from "../../../src/domain/dead-letter.ts";
+import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 
 /** A request that an endpoint has received. */
@@ -117,6 +118,19 @@ export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): 
     if (before.some((request) => request.atMs + delayMs <= atMs)) return [];
     return [`attempt ${attempt} came less than ${delayMs} ms after attempt ${attempt - 1}`];
   });
+}
+
+/**
+ * When the window of a delivery began, as its record on a delay topic says: none for one that was
+ * neither attempted nor parked, and goes around a topic that takes nothing.
+ */
+export function windowBegan(
+  texts: Readonly<Record<string, string | null>>,
+  writtenAtMs: number,
+): readonly number[] {
+  const first = texts[DELIVERY_HEADER.firstAttemptAt];
+  if (first !== undefined) return [Number(first)];
+  return Number(texts[DELIVERY_HEADER.parked] ?? 0) > 0 ? [writtenAtMs] : [];
 }
 
 /**

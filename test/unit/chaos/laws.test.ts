@@ -7,7 +7,7 @@ import type { ChaosEntry, ChaosRequest, Written } from "../../chaos/journal.ts";
 import { outOfOrder, violations } from "../../chaos/laws.ts";
 import { tooMany } from "../../chaos/repetitions.ts";
 import type { Exposure } from "../../chaos/violation.ts";
-import type { Recipient } from "../../support/worlds/ledger.ts";
+import { type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
 
 const T = 1_770_000_000_000;
 const KEY = "a" as EndpointKey;
@@ -34,7 +34,9 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
       reason: reason as "expired" | "rejected",
       atMs,
     }));
-  const beganAtMs = records.filter(({ where }) => where === "delay").map(({ atMs }) => atMs);
+  const beganAtMs = records.flatMap(({ where, parked, atMs }) =>
+    where === "delay" ? windowBegan({ "switchyard-parked": `${parked}` }, atMs) : [],
+  );
   const all = [written("delivery", -5), ...records];
   const writtenAtMs = all.map(({ atMs }) => atMs);
   return {
@@ -165,6 +167,24 @@ describe("what breaks a law is found", () => {
   ])("%s: %s", (law, _name, made) => {
     expect(broken(made)).toEqual([law]);
   });
+});
+
+test("going around a topic begins no window: what was never attempted has none", () => {
+  const around = written("delay", 20, { dueAtMs: T + 1_020 });
+  const back = written("delivery", 1_030, { dueAtMs: T + 1_020 });
+  const made = entry([request(13_000)], [around, back]);
+  // It is written again on its own topic, which the outage of that topic explains.
+  expect(broken(made, [{ kind: "broker", fromMs: T - 10, toMs: T + 20 }])).toEqual([]);
+});
+
+test("a fault may repeat a delay record four times in each tier, and no more", () => {
+  const parked = (tier: string, atMs: number) =>
+    written("delay", atMs, { place: `delays.${tier}/0/${atMs}`, parked: 1, attempt: 1 });
+  const four = [20, 30, 40, 50].map((atMs) => parked("1s", atMs));
+  const made = (...more: Written[]) =>
+    entry([request(0, FAILED), request(2_000, { attempt: 2 })], [...four, ...more]);
+  expect(broken(made(parked("2s", 60)), [KILL])).toEqual([]);
+  expect(broken(made(parked("1s", 60)), [KILL])).toEqual(["repeated"]);
 });
 
 test("a first attempt is late when the window has ended that began with a parking", () => {
