@@ -27,14 +27,18 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
     const command = new Command(action)
       .summary(summary)
       .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .addHelpText("after", `\nExample:\n  switchyard kafka ${action}`)
-      .action(async () => exit(await runTool(shell, "kafka", [action])));
+      .addHelpText("after", `\nExample:\n  switchyard kafka ${action}`);
+    if (action === "up") command.option("--registry", "start a schema registry beside it");
+    command.action(async ({ registry }: { registry?: boolean }) =>
+      exit(await runTool(shell, "kafka", [action, ...(registry ? ["--registry"] : [])])),
+    );
     kafka.addCommand(command);
   }
   return kafka.addHelpText(
     "after",
-    "\nBrokers in SWITCHYARD_KAFKA_BROKERS win; else Docker is used, else Java 17+ with Maven.\n\n" +
-      "Examples:\n  switchyard kafka up\n  switchyard kafka status\n  switchyard kafka down",
+    "\nBrokers in SWITCHYARD_KAFKA_BROKERS win, as does a registry in SWITCHYARD_REGISTRY_URL; else\n" +
+      "Docker is used, else Java 17+ with Maven.\n\n" +
+      "Examples:\n  switchyard kafka up\n  switchyard kafka up --registry\n  switchyard kafka status\n  switchyard kafka down",
   );
 }
 

@@ -20,6 +20,7 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
   "SWITCHYARD_FUZZ_REQUESTS",
   "SWITCHYARD_GENERATED_INPUTS",
   "SWITCHYARD_KAFKA_JARS",
+  "SWITCHYARD_TEST_LAUNCHER",
 ]);
 
 export interface Variable {

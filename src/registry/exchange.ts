@@ -8,7 +8,7 @@
  *   connections                8 to each URL, each for one request: look-ups are rare
  */
 
-import { Agent, request, fetch as undiciFetch } from "undici";
+import { Agent, errors, request, fetch as undiciFetch } from "undici";
 
 import { secureContext } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -105,7 +105,10 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> 
 }
 
 function failure(error: unknown): Exchanged {
-  const code = error instanceof Error && "code" in error ? String(error.code) : null;
+  const named = error instanceof Error && "code" in error ? error.code : null;
+  // undici's parser names some of its errors, and all of them by this class.
+  const unnamed = error instanceof errors.HTTPParserError ? "HPE_" : null;
+  const code = typeof named === "string" ? named : unnamed;
   if (code === "UND_ERR_CONNECT_TIMEOUT") return { kind: "timeout" };
   return { kind: "failed", code };
 }

@@ -100,6 +100,8 @@ const BY_CODE: Readonly<Record<string, string>> = {
   ECONNRESET: "closed the connection before its answer was whole; look at its log",
   EPIPE: "closed the connection before its answer was whole; look at its log",
   UND_ERR_SOCKET: "closed the connection before its answer was whole; look at its log",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
+    "closed the connection before its answer was whole; look at its log",
   UND_ERR_ABORTED: "was not waited for",
   ETIMEDOUT: "did not answer a connection; check that no firewall drops packets to it",
   EHOSTUNREACH: "cannot be reached; check the network",

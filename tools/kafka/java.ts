@@ -8,15 +8,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
-import { spawnGuarded } from "./guarded-process.ts";
+import { exited, killProgram, lastLines, startProgram } from "./java-process.ts";
 import { untilAnswers } from "./probe.ts";
 import { brokerSettings, propertiesText } from "./settings.ts";
 
-const READY_LIMIT_MS = 60_000;
-const QUOTED_LINES = 30;
 const LOGGING = join(import.meta.dirname, "log4j2.properties");
 
 export interface JavaBroker {
@@ -73,80 +71,25 @@ export async function startBroker(
   signal: AbortSignal,
   onLaunch: (process: ChildProcess) => void = () => undefined,
 ): Promise<ChildProcess> {
-  const command = [
-    ...[broker.java, "-Xmx768m"],
-    ...javaArguments(broker, "kafka.Kafka"),
-    join(broker.directory, "server.properties"),
-  ];
-  const process = launch(broker, mode, command);
-  onLaunch(process);
-  try {
-    await untilReady(broker, process, signal);
-  } catch (cause) {
-    await killBroker(process);
-    signal.throwIfAborted();
-    throw new Error(
-      `Apache Kafka did not start. The end of its log:\n\n${lastLines(logFile(broker.directory))}\n\n` +
-        `The whole log: ${logFile(broker.directory)}`,
-      { cause },
-    );
-  }
-  if (mode === "detached") process.unref();
-  return process;
+  const program = {
+    what: "Apache Kafka",
+    directory: broker.directory,
+    log: logFile(broker.directory),
+    command: [
+      ...[broker.java, "-Xmx768m"],
+      ...javaArguments(broker, "kafka.Kafka"),
+      join(broker.directory, "server.properties"),
+    ],
+    untilReady: (limit: AbortSignal) => untilAnswers(broker.address, limit),
+  };
+  return await startProgram(program, mode, signal, onLaunch);
 }
 
 /** SIGKILL, as if the machine had lost power. Returns when the process is gone. */
-export async function killBroker(broker: ChildProcess): Promise<void> {
-  const ended = exited(broker);
-  broker.kill("SIGKILL");
-  await ended;
-}
+export const killBroker = killProgram;
 
 export function logFile(directory: string): string {
   return join(directory, "kafka.log");
-}
-
-function launch(
-  broker: JavaBroker,
-  mode: "guarded" | "detached",
-  command: readonly string[],
-): ChildProcess {
-  const log = openSync(logFile(broker.directory), "a");
-  // A session of its own keeps the terminal's Ctrl-C away: whoever started the broker ends it.
-  const [file = "", ...args] = command;
-  const process =
-    mode === "guarded"
-      ? spawnGuarded(broker.directory, command, { output: [log, log] })
-      : spawn(file, args, { stdio: ["ignore", log, log], detached: true });
-  closeSync(log);
-  return process;
-}
-
-async function untilReady(
-  broker: JavaBroker,
-  process: ChildProcess,
-  signal: AbortSignal,
-): Promise<void> {
-  const ready = new AbortController();
-  const limit = AbortSignal.any([signal, ready.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
-  const ended = exited(process).then((status) => {
-    throw new Error(`the broker ended with ${status}`);
-  });
-  try {
-    await Promise.race([untilAnswers(broker.address, limit), ended]);
-  } finally {
-    ready.abort();
-  }
-}
-
-/** Its exit status or signal; a process that could not be started has ended as well. */
-async function exited(process: ChildProcess): Promise<string> {
-  if (process.exitCode !== null) return `exit status ${process.exitCode}`;
-  if (process.signalCode !== null) return process.signalCode;
-  const { promise, resolve } = Promise.withResolvers<string>();
-  process.once("exit", (status, signal) => resolve(signal ?? `exit status ${status}`));
-  process.once("error", (error) => resolve(error.message));
-  return await promise;
 }
 
 /** Never begins with "-", which the tool would take for an option; Kafka's own ids do not, either. */
@@ -183,8 +126,4 @@ async function format(broker: JavaBroker, signal: AbortSignal): Promise<void> {
 function javaArguments(broker: JavaBroker, main: string): string[] {
   const classPath = join(broker.jars, "*");
   return ["-cp", classPath, `-Dlog4j2.configurationFile=${LOGGING}`, main];
-}
-
-function lastLines(path: string): string {
-  return readFileSync(path, "utf8").trimEnd().split("\n").slice(-QUOTED_LINES).join("\n");
 }

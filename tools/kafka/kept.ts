@@ -1,5 +1,6 @@
 /**
- * The broker of this checkout that stays until it is taken down: `switchyard kafka up|down`.
+ * What stays in this checkout until it is taken down: `switchyard kafka up|down`. The broker, and the
+ * schema registry if it was asked for.
  *
  *   .switchyard/kafka/          its settings, log and data (Java)
  *   .switchyard/kafka.json      where it is and how to end it
@@ -15,26 +16,44 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { choose, type JavaChoice } from "./choose.ts";
-import { isContainerRunning, removeContainer, startContainer } from "./docker.ts";
-import type { Progress } from "./jars.ts";
-import { prepareBroker, startBroker } from "./java.ts";
+import { isContainerRunning, removeContainer } from "./docker.ts";
+import type { Progress } from "./download.ts";
 import { holdLock } from "./lock.ts";
-import { answers, untilAnswers } from "./probe.ts";
 import { commandLine, isAlive } from "./process.ts";
 
-const PORT_PREFERRED = 9092;
 const START_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 15_000;
 const INTERVAL_MS = 100;
 
-export type KeptKafka = {
-  /** `host:port` for clients. */
+export type Kept = {
+  /** For clients: `host:port` of a broker, the URL of a registry. */
   readonly address: string;
 } & (
   | { readonly how: "java"; readonly pid: number }
   | { readonly how: "docker"; readonly container: string }
 );
+
+/** Something that can be kept. */
+export interface Service {
+  /** Of its files. */
+  readonly name: "kafka" | "registry";
+  readonly portPreferred: number;
+  readonly portOf: (address: string) => number;
+  readonly answers: (address: string) => Promise<boolean>;
+  readonly untilAnswers: (address: string, signal: AbortSignal) => Promise<void>;
+  /**
+   * Starts it and returns when it answers.
+   *
+   * @param onLaunch called as soon as there is something that can be ended
+   */
+  readonly start: (
+    directory: string,
+    port: number,
+    signal: AbortSignal,
+    log: Progress,
+    onLaunch: (kept: Kept) => void,
+  ) => Promise<Kept>;
+}
 
 export interface Place {
   readonly directory: string;
@@ -42,76 +61,64 @@ export interface Place {
   readonly lock: string;
 }
 
-/** The files of the broker of the checkout at `root`. */
-export function placeIn(root: string): Place {
+/** The files of a service of the checkout at `root`. */
+export function placeIn(root: string, { name }: Pick<Service, "name">): Place {
   const folder = join(root, ".switchyard");
   return {
-    directory: join(folder, "kafka"),
-    state: join(folder, "kafka.json"),
-    lock: join(folder, "kafka.lock"),
+    directory: join(folder, name),
+    state: join(folder, `${name}.json`),
+    lock: join(folder, `${name}.lock`),
   };
 }
 
-/** Starts the broker, or finds it. Returns when it answers; idempotent. */
-export async function bringUp(place: Place, signal: AbortSignal, log: Progress) {
+/** Starts it, or finds it. Returns when it answers; idempotent. */
+export async function bringUp(
+  service: Service,
+  place: Place,
+  signal: AbortSignal,
+  log: Progress,
+): Promise<{ readonly kept: Kept; readonly already: boolean }> {
   using _lock = await hold(place, signal, log);
   const before = readState(place);
   if (before !== null && (await isRunning(place, before))) {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
-    await untilAnswers(before.address, limit);
-    return { kafka: before, already: true };
+    await service.untilAnswers(before.address, limit);
+    return { kept: before, already: true };
   }
-  const port = before === null ? PORT_PREFERRED : Number(before.address.split(":").at(-1));
-  const choice = await choose(signal, log);
-  if (choice.kind === "java") {
-    return { kafka: await startJava(place, choice, port, signal, log), already: false };
-  }
-  log("starting Apache Kafka (Docker)");
-  const { id, address } = await startContainer(choice.host, port, true);
-  const kafka: KeptKafka = { how: "docker", container: id, address };
-  writeState(place, kafka);
-  return { kafka, already: false };
+  const port = before === null ? service.portPreferred : service.portOf(before.address);
+  // Written before it answers: it is found even if this process ends now.
+  const write = (kept: Kept) => writeState(place, kept);
+  const kept = await service.start(place.directory, port, signal, log, write);
+  writeState(place, kept);
+  return { kept, already: false };
 }
 
-/** Ends the broker and removes its data. Returns what was there, or null. */
-export async function takeDown(place: Place, signal: AbortSignal, log: Progress) {
+/** Ends it and removes its data. Returns what was there, or null. */
+export async function takeDown(
+  place: Place,
+  signal: AbortSignal,
+  log: Progress,
+): Promise<Kept | null> {
   using _lock = await hold(place, signal, log);
-  const kafka = readState(place);
-  if (kafka?.how === "docker") await removeContainer(kafka.container);
-  if (kafka?.how === "java" && (await isRunning(place, kafka))) await end(kafka.pid);
+  const kept = readState(place);
+  if (kept?.how === "docker") await removeContainer(kept.container);
+  if (kept?.how === "java" && (await isRunning(place, kept))) await end(kept.pid);
   rmSync(place.directory, { recursive: true, force: true });
   rmSync(place.state, { force: true });
-  return kafka;
+  return kept;
 }
 
 /** What the state file says, and whether it still holds. */
-export async function look(place: Place) {
-  const kafka = readState(place);
-  if (kafka === null) return null;
-  return { kafka, isUp: (await isRunning(place, kafka)) && (await answers(kafka.address)) };
-}
-
-async function startJava(
-  place: Place,
-  { java, jars }: JavaChoice,
-  port: number,
-  signal: AbortSignal,
-  log: Progress,
-): Promise<KeptKafka> {
-  log("starting Apache Kafka (Java)");
-  const broker = await prepareBroker(java, jars, place.directory, port, signal);
-  const { address } = broker;
-  // Written before the broker answers: it is found even if this process ends now.
-  const process = await startBroker(broker, "detached", signal, ({ pid = 0 }) =>
-    writeState(place, { how: "java", pid, address }),
-  );
-  return { how: "java", pid: process.pid ?? 0, address };
+export async function look(service: Service, place: Place) {
+  const kept = readState(place);
+  if (kept === null) return null;
+  return { kept, isUp: (await isRunning(place, kept)) && (await service.answers(kept.address)) };
 }
 
 /** A process id is used again after a reboot: only one that runs in our directory is ours. */
-async function isRunning(place: Place, kafka: KeptKafka): Promise<boolean> {
-  if (kafka.how === "docker") return await isContainerRunning(kafka.container);
-  return isAlive(kafka.pid) && commandLine(kafka.pid).includes(place.directory);
+async function isRunning(place: Place, kept: Kept): Promise<boolean> {
+  if (kept.how === "docker") return await isContainerRunning(kept.container);
+  return isAlive(kept.pid) && commandLine(kept.pid).includes(place.directory);
 }
 
 async function end(pid: number): Promise<void> {
@@ -123,16 +130,16 @@ async function end(pid: number): Promise<void> {
 
 function hold(place: Place, signal: AbortSignal, log: Progress): Promise<Disposable> {
   return holdLock(place.lock, signal, (owner) =>
-    log(`waiting for process ${owner}, which is at work on the same broker`),
+    log(`waiting for process ${owner}, which is at work on the same`),
   );
 }
 
-function writeState(place: Place, kafka: KeptKafka): void {
+function writeState(place: Place, kept: Kept): void {
   mkdirSync(dirname(place.state), { recursive: true });
-  writeFileSync(place.state, `${JSON.stringify(kafka, null, 2)}\n`);
+  writeFileSync(place.state, `${JSON.stringify(kept, null, 2)}\n`);
 }
 
-function readState(place: Place): KeptKafka | null {
+function readState(place: Place): Kept | null {
   try {
     return parseState(JSON.parse(readFileSync(place.state, "utf8")));
   } catch {
@@ -140,7 +147,7 @@ function readState(place: Place): KeptKafka | null {
   }
 }
 
-function parseState(state: unknown): KeptKafka | null {
+function parseState(state: unknown): Kept | null {
   if (typeof state !== "object" || state === null) return null;
   const { how, address, pid, container } = { ...state } as Record<string, unknown>;
   if (typeof address !== "string") return null;

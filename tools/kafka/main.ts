@@ -1,23 +1,63 @@
-/** `switchyard kafka up|down|status`: a local Kafka for people. */
+/** `switchyard kafka up|down|status`: a local Kafka, and a schema registry, for people. */
 
 import { join, relative } from "node:path";
 
 import { environmentBrokers } from "./choose.ts";
 import { logFile } from "./java.ts";
-import { bringUp, type KeptKafka, look, placeIn, takeDown } from "./kept.ts";
+import { bringUp, type Kept, look, type Place, placeIn, type Service, takeDown } from "./kept.ts";
+import { KAFKA, REGISTRY } from "./kept-services.ts";
 import { answers } from "./probe.ts";
+import { environmentRegistry } from "./registry.ts";
+import { registryAnswers, registryLog } from "./registry-java.ts";
+import { REGISTRY_VERSION } from "./registry-settings.ts";
 import { KAFKA_VERSION } from "./settings.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const PLACE = placeIn(ROOT);
-const USAGE = `Usage: switchyard kafka up|down|status
+const USAGE = `Usage: switchyard kafka up [--registry] | down | status
 
-  up      starts a local Apache Kafka ${KAFKA_VERSION} that stays, by Docker or by Java and Maven
-  down    ends it and removes its data
-  status  says whether it runs, and where (exit status 1 if it does not)
+  up      starts a local Apache Kafka ${KAFKA_VERSION} that stays, by Docker or by Java and Maven;
+          with --registry a schema registry beside it, Apicurio ${REGISTRY_VERSION}
+  down    ends both and removes their data
+  status  says whether they run, and where (exit status 1 if Kafka does not)
 
-With SWITCHYARD_KAFKA_BROKERS set, those brokers are used and none is started.
+With SWITCHYARD_KAFKA_BROKERS set, those brokers are used and none is started; the same goes for
+SWITCHYARD_REGISTRY_URL.
 `;
+
+/** What people are told of a service. */
+interface Told {
+  readonly service: Service;
+  readonly place: Place;
+  readonly title: string;
+  readonly variable: string;
+  readonly up: string;
+  readonly log: string;
+  /** Addresses of the environment; empty: none. */
+  readonly given: () => readonly string[];
+  readonly answers: (address: string) => Promise<boolean>;
+}
+
+const KAFKA_TOLD: Told = {
+  service: KAFKA,
+  place: placeIn(ROOT, KAFKA),
+  title: "Apache Kafka",
+  variable: "SWITCHYARD_KAFKA_BROKERS",
+  up: "kafka up",
+  log: logFile(placeIn(ROOT, KAFKA).directory),
+  given: environmentBrokers,
+  answers,
+};
+
+const REGISTRY_TOLD: Told = {
+  service: REGISTRY,
+  place: placeIn(ROOT, REGISTRY),
+  title: "The schema registry",
+  variable: "SWITCHYARD_REGISTRY_URL",
+  up: "kafka up --registry",
+  log: registryLog(placeIn(ROOT, REGISTRY).directory),
+  given: () => [environmentRegistry() ?? []].flat(),
+  answers: registryAnswers,
+};
 
 const interrupted = new AbortController();
 process.once("SIGINT", () => interrupted.abort(new Error("Interrupted.")));
@@ -32,69 +72,81 @@ try {
 
 async function run(args: readonly string[]): Promise<number> {
   const [action, ...rest] = args;
-  if (rest.length === 0 && action === "up") return await up();
+  const withRegistry = rest[0] === "--registry";
+  if (action === "up" && rest.length === (withRegistry ? 1 : 0)) {
+    const kafka = await up(KAFKA_TOLD);
+    return withRegistry ? Math.max(kafka, await up(REGISTRY_TOLD)) : kafka;
+  }
   if (rest.length === 0 && action === "down") return await down();
   if (rest.length === 0 && action === "status") return await status();
   (action === "--help" ? process.stdout : process.stderr).write(USAGE);
   return action === "--help" ? 0 : 2;
 }
 
-async function up(): Promise<number> {
-  const given = environmentBrokers();
-  if (given.length > 0) return await statusOfGiven(given);
-  const { kafka, already } = await bringUp(PLACE, interrupted.signal, log);
+async function up(told: Told): Promise<number> {
+  if (told.given().length > 0) return await statusOfGiven(told);
+  const { kept, already } = await bringUp(told.service, told.place, interrupted.signal, log);
   print(
-    `Apache Kafka ${already ? "is up already" : "is up"}: ${describe(kafka)}`,
-    `  use it    export SWITCHYARD_KAFKA_BROKERS=${kafka.address}`,
-    ...whereIsItsLog(kafka),
+    `${told.title} ${already ? "is up already" : "is up"}: ${describe(kept)}`,
+    `  use it    export ${told.variable}=${kept.address}`,
+    ...whereIsItsLog(told, kept),
     "  end it    npm run -s switchyard -- kafka down (removes its data)",
   );
   return 0;
 }
 
 async function down(): Promise<number> {
-  const kafka = await takeDown(PLACE, interrupted.signal, log);
-  print(
-    kafka === null ? "No local Kafka was up." : `Ended ${describe(kafka)}; its data is removed.`,
-  );
+  for (const { place, title } of [REGISTRY_TOLD, KAFKA_TOLD]) {
+    const kept = await takeDown(place, interrupted.signal, log);
+    if (kept !== null) print(`Ended ${title}, ${describe(kept)}; its data is removed.`);
+    else if (title === KAFKA_TOLD.title) print("No local Kafka was up.");
+  }
   return 0;
 }
 
 async function status(): Promise<number> {
-  const given = environmentBrokers();
-  if (given.length > 0) return await statusOfGiven(given);
-  const found = await look(PLACE);
+  const registry = await look(REGISTRY, REGISTRY_TOLD.place);
+  const kafka = await statusOf(KAFKA_TOLD);
+  const isAsked = registry !== null || REGISTRY_TOLD.given().length > 0;
+  if (isAsked) await statusOf(REGISTRY_TOLD);
+  return kafka;
+}
+
+async function statusOf(told: Told): Promise<number> {
+  if (told.given().length > 0) return await statusOfGiven(told);
+  const found = await look(told.service, told.place);
   if (found === null) {
-    print("No local Kafka is up. Start one: npm run -s switchyard -- kafka up");
+    print(`No local Kafka is up. Start one: npm run -s switchyard -- ${told.up}`);
     return 1;
   }
-  const { kafka, isUp } = found;
+  const { kept, isUp } = found;
   print(
     isUp
-      ? `Apache Kafka is up: ${describe(kafka)}`
-      : `Apache Kafka does not answer, it was ${describe(kafka)}. Start it again, on its data: npm run -s switchyard -- kafka up`,
-    ...whereIsItsLog(kafka),
+      ? `${told.title} is up: ${describe(kept)}`
+      : `${told.title} does not answer, it was ${describe(kept)}. Start it again, on its data: npm run -s switchyard -- ${told.up}`,
+    ...whereIsItsLog(told, kept),
   );
   return isUp ? 0 : 1;
 }
 
-async function statusOfGiven(brokers: readonly string[]): Promise<number> {
-  const answering = await Promise.all(brokers.map((address) => answers(address)));
-  const lines = brokers.map(
+async function statusOfGiven(told: Told): Promise<number> {
+  const addresses = told.given();
+  const answering = await Promise.all(addresses.map((address) => told.answers(address)));
+  const lines = addresses.map(
     (address, index) => `  ${address}  ${answering[index] ? "answers" : "does not answer"}`,
   );
-  print("SWITCHYARD_KAFKA_BROKERS is set, so these are used and none is started:", ...lines);
+  print(`${told.variable} is set, so that is used and none is started:`, ...lines);
   return answering.includes(true) ? 0 : 1;
 }
 
-function describe(kafka: KeptKafka): string {
-  const what = kafka.how === "java" ? `process ${kafka.pid}` : `container ${kafka.container}`;
-  return `${kafka.address} (${kafka.how === "java" ? "Java" : "Docker"}, ${what})`;
+function describe(kept: Kept): string {
+  const what = kept.how === "java" ? `process ${kept.pid}` : `container ${kept.container}`;
+  return `${kept.address} (${kept.how === "java" ? "Java" : "Docker"}, ${what})`;
 }
 
-function whereIsItsLog(kafka: KeptKafka): string[] {
-  if (kafka.how === "docker") return [`  its log   docker logs ${kafka.container}`];
-  return [`  its log   ${relative(process.cwd(), logFile(PLACE.directory))}`];
+function whereIsItsLog(told: Told, kept: Kept): string[] {
+  if (kept.how === "docker") return [`  its log   docker logs ${kept.container}`];
+  return [`  its log   ${relative(process.cwd(), told.log)}`];
 }
 
 function log(line: string): void {

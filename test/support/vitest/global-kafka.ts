@@ -5,9 +5,16 @@
  *   SWITCHYARD_KAFKA_BROKERS   `host:port`, with commas
  *   SWITCHYARD_KAFKA_JARS      directory of Apache Kafka's jars, with Java's console clients; not
  *                              set on a machine without Java
+ *   SWITCHYARD_TEST_LAUNCHER   `http://host:port` of what starts the rest when a test asks for it:
+ *                              `GET /registry` gives the URL of a schema registry
  */
 
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
 import { findJars } from "../../../tools/kafka/choose.ts";
+import { type LocalRegistry, startRegistry } from "../../../tools/kafka/registry.ts";
 import { startKafka } from "../../../tools/kafka/start.ts";
 
 export async function setup(): Promise<() => Promise<void>> {
@@ -16,5 +23,37 @@ export async function setup(): Promise<() => Promise<void>> {
   process.env.SWITCHYARD_KAFKA_BROKERS = kafka.brokers.join(",");
   const jars = kafka.jars ?? (await findJars(new AbortController().signal, log));
   if (jars !== null) process.env.SWITCHYARD_KAFKA_JARS = jars;
-  return () => kafka.stop();
+  const launcher = await startLauncher();
+  process.env.SWITCHYARD_TEST_LAUNCHER = launcher.url;
+  return async () => {
+    await launcher[Symbol.asyncDispose]();
+    await kafka.stop();
+  };
+}
+
+/** Most runs ask for no registry, which takes 4 s and 190 MB. */
+async function startLauncher(): Promise<{ readonly url: string } & AsyncDisposable> {
+  const giveUp = new AbortController();
+  let registry: Promise<LocalRegistry> | null = null;
+  const log = (line: string) => process.stderr.write(`registry: ${line}\n`);
+  const server = createServer((request, response) => {
+    const end = (status: number, text: string) => response.writeHead(status).end(text);
+    if (request.url !== "/registry") return void end(404, "");
+    registry ??= startRegistry({ signal: giveUp.signal, log });
+    registry.then(
+      ({ url }) => end(200, url),
+      (error: unknown) => end(500, String(error)),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      giveUp.abort();
+      server.close();
+      const started = await registry?.catch(() => null);
+      await started?.[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -8,6 +8,8 @@ import { parse } from "yaml";
 import { NODE_FLAGS } from "../../../bench/measure.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { KAFKA_IMAGE } from "../../../tools/kafka/docker.ts";
+import { REGISTRY_IMAGE } from "../../../tools/kafka/registry-docker.ts";
+import { REGISTRY_PATH, REGISTRY_PORT } from "../../../tools/kafka/registry-settings.ts";
 
 interface Service {
   readonly image?: string;
@@ -35,8 +37,8 @@ function namedPaths(service: Service): string[] {
   return [...mounts.map((mount) => mount.slice(0, mount.indexOf(":"))), ...build];
 }
 
-test("the compose file runs Kafka, Switchyard and Prometheus from pinned images", () => {
-  expect(Object.keys(services)).toEqual(["kafka", "switchyard", "prometheus"]);
+test("the compose file runs Kafka, a registry, Switchyard and Prometheus from pinned images", () => {
+  expect(Object.keys(services)).toEqual(["kafka", "registry", "switchyard", "prometheus"]);
   const images = Object.values(services).flatMap(({ image }) => image ?? []);
   expect(images.filter((image) => !isPinned(image))).toEqual([]);
   expect(["a/b:latest", "a/b", "a/b:1"].filter(isPinned)).toEqual([]);
@@ -52,8 +54,9 @@ test("the image and the command start Node with the flags that benches measure w
   expect(read("bin/node-24.js")).toContain(`NODE_FLAGS = [\n  ${quoted.join(",\n  ")},\n];`);
 });
 
-test("its Kafka is the one of the tests", () => {
+test("its Kafka and its registry are those of the tests", () => {
   expect(services.kafka?.image).toBe(KAFKA_IMAGE);
+  expect(services.registry?.image).toBe(REGISTRY_IMAGE);
 });
 
 test("the files that it names exist", () => {
@@ -66,7 +69,11 @@ test("the configuration that it mounts is valid, and reaches the compose file's 
   const loaded = loadConfig({ file: join(ROOT, "deploy/compose/switchyard.yaml"), env: {} });
   expect(loaded).toMatchObject({
     kind: "config",
-    config: { kafka: { brokers: ["kafka:29092"] }, admin: { port: 9464 } },
+    config: {
+      kafka: { brokers: ["kafka:29092"] },
+      registry: { urls: [`http://registry:${REGISTRY_PORT}${REGISTRY_PATH}`] },
+      admin: { port: 9464 },
+    },
   });
   expect(read("docker-compose.yml")).toContain("CONTAINERS://kafka:29092");
 });

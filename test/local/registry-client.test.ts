@@ -1,0 +1,236 @@
+// Look-ups over real sockets, with a stand-in for what Apicurio lacks: every outcome told apart.
+
+import type { ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+
+import { createSchemaSource } from "../../src/registry/client.ts";
+import type { RegistryConnection } from "../../src/registry/connection.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { issue } from "../support/build/certificates.ts";
+import {
+  type Answering,
+  answerJson,
+  type RegistryStandIn,
+  registryStandIn,
+} from "../support/servers/registry-stand-in.ts";
+
+const never = new AbortController().signal;
+const SECRET = "hunter2";
+const found: Answering = (_, response) => answerJson(response, 200, { schema: '"string"' });
+const FOUND = {
+  kind: "found",
+  schema: { type: "AVRO", text: '"string"', references: [] },
+} as const;
+
+async function lookUp(connection: Partial<RegistryConnection>, ref: number | string = 7) {
+  await using source = createSchemaSource({ urls: [], login: null, tls: null, ...connection });
+  return await source.lookUp(ref, never);
+}
+
+function outage(sentence: RegExp) {
+  return { kind: "outage", error: expect.stringMatching(sentence) };
+}
+
+test("a GUID, and a path in the URL", async () => {
+  await using registry = await registryStandIn(found);
+  const guid = "0191b3c5-0000-7000-8000-000000000001";
+  expect(await lookUp({ urls: [`${registry.url}/a/b/`] }, guid)).toEqual(FOUND);
+  expect(registry.asked).toEqual([`GET /a/b/schemas/guids/${guid}`]);
+  expect(registry.authorizations).toEqual([undefined]);
+});
+
+function html(response: ServerResponse, status: number): void {
+  response.writeHead(status, { "content-type": "text/html", location: `/${SECRET}` });
+  response.end(`<title>Log in, ${SECRET}</title>`);
+}
+
+const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
+  ["a login page", (_, response) => html(response, 200), /with text\/html/],
+  ["a redirect to it", (_, response) => html(response, 302), /redirects \(302\)/],
+  ["401", (_, response) => answerJson(response, 401, { error_code: 40_101 }), /login \(401\)/],
+  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /rights/],
+  ["404 of a proxy", (_, response) => html(response, 404), /the path in registry\.url/],
+  ["502 of a proxy", (_, response) => html(response, 502), /answers 502/],
+  [
+    "half a body",
+    (_, response) => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": 100 });
+      response.write('{"schema":');
+      setImmediate(() => response.destroy());
+    },
+    /before its answer was whole/,
+  ],
+  [
+    "a closed connection",
+    (request) => void request.socket.destroy(),
+    /before its answer was whole/,
+  ],
+  ["no HTTP", (request) => void request.socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /not speak HTTP/],
+  [
+    "compressed bytes that nobody asked for",
+    (_, response) => {
+      response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
+      response.end(Buffer.of(0x1f, 0x8b, 8, 0));
+    },
+    /not with a schema/,
+  ],
+];
+
+test.each(OUTAGES)("an outage: %s", async (_, answer, sentence) => {
+  await using registry = await registryStandIn(answer);
+  const url = `${registry.url}/${SECRET}`;
+  const login = { kind: "basic", username: "u", password: SECRET } as const;
+  const outcome = await lookUp({ urls: [url], login });
+  expect(outcome).toMatchObject(outage(sentence));
+  expect(JSON.stringify(outcome)).not.toContain(SECRET);
+});
+
+test("an outage: silence after half an answer", async () => {
+  await using registry = await registryStandIn((_, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.write('{"schema":');
+  });
+  expect(await lookUp({ urls: [registry.url] })).toMatchObject(outage(/within 5 s/));
+});
+
+test("an outage: refused, and no such host", async () => {
+  const refused = `http://127.0.0.1:${await freePort()}`;
+  expect(await lookUp({ urls: [refused] })).toMatchObject(outage(/refuses connections/));
+  expect(await lookUp({ urls: ["http://registry.invalid:1"] })).toMatchObject(outage(/host name/));
+});
+
+test("more than 1 MiB is not read", async () => {
+  let written = 0;
+  await using registry = await registryStandIn((_, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.write('{"schema":"');
+    const more = () => {
+      while (!response.destroyed && written < 200 * 1_048_576) {
+        written += 65_536;
+        if (!response.write("x".repeat(65_536))) return void response.once("drain", more);
+      }
+      response.end('"}');
+    };
+    more();
+  });
+  const error = "schema 7 is larger than 1 MiB, which is not read";
+  expect(await lookUp({ urls: [registry.url] })).toEqual({ kind: "unusable", error });
+  expect(written).toBeLessThan(50 * 1_048_576);
+});
+
+test("the next URL answers for one that does not, and goes first from then on", async () => {
+  await using down = await registryStandIn((_, response) => html(response, 503));
+  await using up = await registryStandIn(found);
+  await using source = createSchemaSource({ urls: [down.url, up.url], login: null, tls: null });
+  expect(await source.lookUp(7, never)).toEqual(FOUND);
+  expect(await source.lookUp(8, never)).toEqual(FOUND);
+  expect(down.asked).toHaveLength(1);
+  expect(up.asked).toHaveLength(2);
+});
+
+test("basic and bearer logins", async () => {
+  await using registry = await registryStandIn(found);
+  const urls = [registry.url];
+  await lookUp({ urls, login: { kind: "basic", username: "ü", password: "p:w" } });
+  await lookUp({ urls, login: { kind: "token", token: "t1" } });
+  const basic = Buffer.from("ü:p:w").toString("base64");
+  expect(registry.authorizations).toEqual([`Basic ${basic}`, "Bearer t1"]);
+});
+
+test("OAuth 2: a token for all look-ups, another one when it is refused", async () => {
+  let tokens = 0;
+  await using issuer = await registryStandIn((_, response) => {
+    tokens += 1;
+    answerJson(response, 200, { access_token: `t${tokens}`, expires_in: 3_600 });
+  });
+  await using registry = await registryStandIn((request, response) => {
+    const isCurrent = request.headers.authorization === `Bearer t${tokens}` && tokens !== 1;
+    if (isCurrent) found(request, response);
+    else answerJson(response, 401, { error_code: 40_101 });
+  });
+  const login = {
+    kind: "oauth",
+    tokenUrl: `${issuer.url}/token`,
+    clientId: "c",
+    clientSecret: SECRET,
+    scope: null,
+  } as const;
+  await using source = createSchemaSource({ urls: [registry.url], login, tls: null });
+  expect(await source.lookUp(7, never)).toMatchObject(outage(/login \(401\)/));
+  expect(await source.lookUp(7, never)).toEqual(FOUND);
+  expect(await source.lookUp(7, never)).toEqual(FOUND);
+  expect(registry.authorizations).toEqual(["Bearer t1", "Bearer t2", "Bearer t2"]);
+  expect(issuer.asked).toEqual(["POST /token", "POST /token"]);
+});
+
+test("an outage: no token, so the registry is not asked", async () => {
+  await using issuer = await registryStandIn((_, response) =>
+    answerJson(response, 400, { error: "invalid_client", hint: SECRET }),
+  );
+  await using registry = await registryStandIn(found);
+  const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: SECRET, scope: null };
+  const outcome = await lookUp({ urls: [registry.url], login: { kind: "oauth", ...credentials } });
+  expect(outcome).toMatchObject(outage(/was not asked: No token from .*status 400/));
+  expect(JSON.stringify(outcome)).not.toContain(SECRET);
+  expect(registry.asked).toEqual([]);
+});
+
+const CA = issue({ name: "ca", isCa: true });
+const SERVER = issue({ name: "registry", hosts: ["127.0.0.1"], by: CA });
+const CLIENT = issue({ name: "switchyard", by: CA });
+
+function secured(certificate = SERVER): Promise<RegistryStandIn> {
+  const { cert, key } = certificate;
+  return registryStandIn(found, { cert, key, ca: CA.cert, requestCert: true });
+}
+
+test("TLS with a private CA and a certificate of ours, for the token endpoint too", async () => {
+  const { cert, key } = CLIENT;
+  const tls = { ca: CA.cert, cert, key };
+  await using issuer = await registryStandIn(
+    (_, response) => answerJson(response, 200, { access_token: "t1" }),
+    { cert: SERVER.cert, key: SERVER.key },
+  );
+  await using registry = await secured();
+  const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
+  const login = { kind: "oauth", ...credentials } as const;
+  expect(await lookUp({ urls: [registry.url], tls, login })).toEqual(FOUND);
+  expect(registry.authorizations).toEqual(["Bearer t1"]);
+});
+
+const LATE = new Date(Date.now() - 60_000);
+
+test.each([
+  ["of a CA that is not known", SERVER, null, /registry\.tls\.ca/],
+  ["of another host", issue({ name: "x", hosts: ["10.0.0.1"], by: CA }), CA, /another host/],
+  [
+    "that has expired",
+    issue({ name: "x", hosts: ["127.0.0.1"], by: CA, until: LATE }),
+    CA,
+    /expired/,
+  ],
+  ["of its own", issue({ name: "x", hosts: ["127.0.0.1"] }), CA, /registry\.tls\.ca/],
+])("an outage: a certificate %s", async (_, certificate, ca, sentence) => {
+  await using registry = await registryStandIn(found, certificate);
+  const tls = ca && { ca: ca.cert, cert: null, key: null };
+  expect(await lookUp({ urls: [registry.url], tls })).toMatchObject(outage(sentence));
+  expect(registry.asked).toEqual([]);
+});
+
+test("an outage: no certificate of ours, and https where there is none", async () => {
+  await using registry = await secured();
+  const tls = { ca: CA.cert, cert: null, key: null };
+  const without = await lookUp({ urls: [registry.url], tls });
+  expect(without).toMatchObject(outage(/registry\.tls|before its answer was whole/));
+  expect(registry.asked).toEqual([]);
+  await using plain = await registryStandIn(found);
+  const wrong = plain.url.replace("http:", "https:");
+  expect(await lookUp({ urls: [wrong] })).toMatchObject(outage(/http or https/));
+});
+
+test("a look-up that is given up ends at once", async () => {
+  const given = new AbortController();
+  await using registry = await registryStandIn(() => given.abort());
+  await using source = createSchemaSource({ urls: [registry.url], login: null, tls: null });
+  expect((await source.lookUp(7, given.signal)).kind).toBe("outage");
+});

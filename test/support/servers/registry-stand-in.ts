@@ -1,0 +1,52 @@
+/**
+ * A stand-in for a schema registry, for what Apicurio does not do: GUIDs, logins, client
+ * certificates, answers of proxies, half answers. It decides nothing: tests script it.
+ */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+
+export interface RegistryStandIn extends AsyncDisposable {
+  /** With 127.0.0.1 as its host. */
+  readonly url: string;
+  /** `GET /schemas/ids/7`, in their order. */
+  readonly asked: readonly string[];
+  readonly authorizations: readonly (string | undefined)[];
+}
+
+export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** @param tls left out: plain HTTP. */
+export async function registryStandIn(
+  answer: Answering,
+  tls?: ServerOptions,
+): Promise<RegistryStandIn> {
+  const asked: string[] = [];
+  const authorizations: (string | undefined)[] = [];
+  const listener: Answering = (request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    authorizations.push(request.headers.authorization);
+    answer(request, response);
+  };
+  const server: Server = tls ? createTlsServer(tls, listener) : createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${tls ? "https" : "http"}://127.0.0.1:${port}`,
+    asked,
+    authorizations,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+export function answerJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/vnd.schemaregistry.v1+json" });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,134 @@
+/**
+ * One schema registry as a Java process, with a directory of its own:
+ *
+ *   registry.log   data/
+ */
+
+import type { ChildProcess } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { cached, type Download, ensureDownloaded, type Progress, runMaven } from "./download.ts";
+import { freePort } from "./free-port.ts";
+import { findJava, findOnPath } from "./java-home.ts";
+import { startProgram } from "./java-process.ts";
+import { REGISTRY_PATH, REGISTRY_VERSION, registrySettings } from "./registry-settings.ts";
+
+const WHAT = `Apicurio Registry ${REGISTRY_VERSION}`;
+const ARCHIVE = `apicurio-registry-app-${REGISTRY_VERSION}-all.tar.gz`;
+const RUNNER = `apicurio-registry-app-${REGISTRY_VERSION}-runner.jar`;
+const INTERVAL_MS = 100;
+
+const DOWNLOAD: Download = {
+  what: WHAT,
+  size: "105 MB",
+  name: `apicurio-registry-${REGISTRY_VERSION}`,
+  fill: async (target, signal, progress) => {
+    const artifact = `io.apicurio:apicurio-registry-app:${REGISTRY_VERSION}:tar.gz:all`;
+    // Older ones want its parent's POM, which Maven Central does not have.
+    const goal = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy";
+    const options = [`-Dartifact=${artifact}`, `-DoutputDirectory=${target}`];
+    await runMaven(WHAT, [goal, ...options], signal, progress, target);
+    const archive = join(target, ARCHIVE);
+    const { status, stderr, error } = spawnSync("tar", ["-xzf", archive, "-C", target], {
+      encoding: "utf8",
+    });
+    if (status !== 0) throw new Error(`tar could not unpack ${archive}: ${error ?? stderr}`);
+    rmSync(archive);
+  },
+};
+
+export interface JavaRegistry {
+  readonly java: string;
+  /** Of the program. */
+  readonly home: string;
+  /** Of its data and log. Absolute path. */
+  readonly directory: string;
+  /** Its Confluent API. */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** Downloads the program when it is not there. Throws an error that says what to provide. */
+export async function prepareRegistry(
+  directory: string,
+  preferredPort: number,
+  signal: AbortSignal,
+  log: Progress,
+): Promise<JavaRegistry> {
+  const java = findJava();
+  if ("trouble" in java) throw noRegistry(java.trouble);
+  if (cached(DOWNLOAD) === null && findOnPath("mvn") === null) {
+    throw noRegistry("Java is there, but no `mvn` on the PATH");
+  }
+  const home = await ensureDownloaded(DOWNLOAD, signal, log);
+  const port = await freePort(preferredPort);
+  mkdirSync(directory, { recursive: true });
+  return {
+    java: java.path,
+    home,
+    directory,
+    port,
+    url: `http://127.0.0.1:${port}${REGISTRY_PATH}`,
+  };
+}
+
+/** Starts it and returns when it answers. If it ends first, throws with its last lines. */
+export async function startJavaRegistry(
+  registry: JavaRegistry,
+  mode: "guarded" | "detached",
+  signal: AbortSignal,
+  onLaunch?: (process: ChildProcess) => void,
+): Promise<ChildProcess> {
+  const { java, home, directory, url, port } = registry;
+  const settings = {
+    ...registrySettings(join(directory, "data", "registry")),
+    "quarkus.http.host": "127.0.0.1",
+    "quarkus.http.port": String(port),
+  };
+  const program = {
+    what: WHAT,
+    directory,
+    log: registryLog(directory),
+    command: [
+      ...[java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+      ...Object.entries(settings).map(([key, value]) => `-D${key}=${value}`),
+      ...["-jar", join(home, RUNNER)],
+    ],
+    untilReady: (limit: AbortSignal) => untilRegistryAnswers(url, limit),
+  };
+  return await startProgram(program, mode, signal, onLaunch);
+}
+
+export function registryLog(directory: string): string {
+  return join(directory, "registry.log");
+}
+
+/** Whether a registry's Confluent API answers there. Never throws. */
+export async function registryAnswers(url: string, limitMs = 2_000): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(limitMs) });
+    await response.arrayBuffer();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+export async function untilRegistryAnswers(url: string, signal: AbortSignal): Promise<void> {
+  while (!(await registryAnswers(url))) await sleep(INTERVAL_MS, undefined, { signal });
+}
+
+/** The error for a machine that has none of the three. */
+export function noRegistry(javaTrouble: string): Error {
+  return new Error(
+    [
+      "There is no schema registry to work with. Provide one of these; the first that is there is taken:",
+      "  1. SWITCHYARD_REGISTRY_URL=http://host:port/path  one that runs already (it is not set)",
+      "  2. Docker: an engine that answers (none does; is it started?)",
+      `  3. Java 17 or newer, and Maven (${javaTrouble})`,
+    ].join("\n"),
+  );
+}
