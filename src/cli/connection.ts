@@ -7,13 +7,18 @@ import type { KafkaConnection } from "../kafka/port.ts";
 
 const CLIENT_ID = "switchyard";
 
-export function kafkaConnection(config: Config): KafkaConnection {
-  const { brokers, tls, sasl, sessionTimeoutMs } = config.kafka;
+/** @param current the configuration by now: its certificates and passwords are taken for new connections. */
+export function kafkaConnection(config: Config, current = (): Config => config): KafkaConnection {
+  const { brokers, sessionTimeoutMs } = config.kafka;
   return {
     brokers,
     clientId: CLIENT_ID,
-    tls,
-    sasl,
+    get tls() {
+      return current().kafka.tls;
+    },
+    get sasl() {
+      return current().kafka.sasl;
+    },
     sessionTimeoutMs,
     recordMaxBytes: recordMaxBytes(configuredTopics(config)),
   };

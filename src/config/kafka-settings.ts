@@ -3,7 +3,7 @@
 import type { OwnTopicNames } from "../domain/topics.ts";
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { webUrl } from "./endpoint-url.ts";
-import { tlsFiles } from "./pem.ts";
+import { tlsFilesAndName } from "./pem.ts";
 import { foundAt } from "./place.ts";
 import { HIDDEN } from "./problem.ts";
 import { duration, flag, listOf, oneOf, secret, text, textLike, wholeNumber } from "./scalars.ts";
@@ -118,7 +118,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   tls: optionalSection(
-    tlsFiles("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),
+    tlsFilesAndName("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),
     true,
   ),
   sasl: optionalVariants(sasl),

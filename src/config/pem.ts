@@ -5,6 +5,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { Decoder } from "./decoder.ts";
 import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
 import { HIDDEN } from "./problem.ts";
+import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";
 
 /** PEM texts; null: none. */
@@ -27,23 +28,37 @@ const keyFile = pemFile(
   },
 );
 
+const TLS_FIELDS = {
+  ca: optional(certificateFile, "Certificates of a private CA, trusted beside the public roots."),
+  cert: optional(certificateFile, "Our certificate, for mutual TLS. Needs `key`."),
+  key: optional(keyFile, "The private key of `cert`."),
+};
+
 /** `ca`, `cert` and `key` of a connection; the certificate and the key must belong together. */
 export function tlsFiles(doc: string): Section<TlsFiles> {
-  const fields = {
-    ca: optional(certificateFile, "Certificates of a private CA, trusted beside the public roots."),
-    cert: optional(certificateFile, "Our certificate, for mutual TLS. Needs `key`."),
-    key: optional(keyFile, "The private key of `cert`."),
-  };
-  return section(doc, fields, (files, place) => {
-    const { cert, key } = files;
-    if (cert === null && key === null) return files;
-    if (cert === null || key === null) {
-      const [there, missing] = cert === null ? ["key", "cert"] : ["cert", "key"];
-      const expected = `the path of a PEM file, since ${there} is given`;
-      return place.child(missing).fail({ found: "nothing", expected, hint: null });
-    }
-    return belongTogether(cert, key) ? files : othersKey(place);
-  });
+  return section(doc, TLS_FIELDS, checked);
+}
+
+/** The same, and the name that servers have in their certificates; null: their host. */
+export function tlsFilesAndName(
+  doc: string,
+): Section<TlsFiles & { readonly serverName: string | null }> {
+  const serverName = optional(
+    textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
+    "The name in the servers' certificates, where addresses have another one, such as behind a tunnel.",
+  );
+  return section(doc, { ...TLS_FIELDS, serverName }, checked);
+}
+
+function checked<Files extends TlsFiles>(files: Files, place: Place): Files | Invalid {
+  const { cert, key } = files;
+  if (cert === null && key === null) return files;
+  if (cert === null || key === null) {
+    const [there, missing] = cert === null ? ["key", "cert"] : ["cert", "key"];
+    const expected = `the path of a PEM file, since ${there} is given`;
+    return place.child(missing).fail({ found: "nothing", expected, hint: null });
+  }
+  return belongTogether(cert, key) ? files : othersKey(place);
 }
 
 /** `cert` and `key` of a server. */

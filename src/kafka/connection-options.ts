@@ -1,4 +1,9 @@
-/** How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration. */
+/**
+ * How to reach the cluster. Handed in by `cli`, so that this folder does not know the configuration.
+ *
+ * `tls` and `sasl` are read anew for each connection and each log-in, so that certificates and
+ * passwords can change meanwhile. The mechanism stays, and so does whether there are any.
+ */
 export interface KafkaConnection {
   readonly brokers: readonly string[];
   readonly clientId: string;
@@ -7,6 +12,8 @@ export interface KafkaConnection {
     readonly ca: string | null;
     readonly cert: string | null;
     readonly key: string | null;
+    /** The name in the brokers' certificates; null: the host of each address. */
+    readonly serverName: string | null;
   } | null;
   readonly sasl: KafkaSasl | null;
   readonly sessionTimeoutMs: number;

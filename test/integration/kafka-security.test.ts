@@ -20,8 +20,8 @@ import { LogLines } from "../support/log/log-lines.ts";
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, "../support/servers/kafka-tls", name), "utf8");
 const CA = pem("ca.pem");
-const NO_CERTIFICATE = { ca: CA, cert: null, key: null };
-const CERTIFICATE = { ca: CA, cert: pem("client.pem"), key: pem("client.key") };
+const NO_CERTIFICATE = { ca: CA, cert: null, key: null, serverName: null };
+const CERTIFICATE = { ...NO_CERTIFICATE, cert: pem("client.pem"), key: pem("client.key") };
 const SECURITY = "org.apache.kafka.common.security";
 const PASSWORD = "pass word:1";
 
@@ -163,6 +163,20 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
 
   test("a client certificate", async () => {
     await roundTrip(connection(mtlsPort, CERTIFICATE, null));
+  });
+
+  test.each([
+    ["localhost", /^$/],
+    ["kafka.example.com", /not in the cert's altnames/],
+  ])("the brokers' certificates are checked for the name %s", async (serverName, problem) => {
+    const tls = { ...CERTIFICATE, serverName };
+    const kafka = createKafka(connection(mtlsPort, tls, null), new LogLines().log);
+    const error = await kafka.admin.topics().then(
+      () => "",
+      (cause: unknown) => `${cause}`,
+    );
+    await kafka.close();
+    expect(error).toMatch(problem);
   });
 
   test.each([

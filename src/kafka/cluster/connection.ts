@@ -20,7 +20,7 @@ import {
   type SaslOptions,
   type SocketRequest,
 } from "../kafkajs/client.ts";
-import type { KafkaConnection, KafkaSasl } from "../port.ts";
+import type { KafkaConnection } from "../port.ts";
 import { OutageLog } from "./outage-log.ts";
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
@@ -41,7 +41,7 @@ export class Clients {
     this.connection = connection;
     this.#log = log;
     this.outages = new OutageLog(log, clock);
-    this.#sasl = connection.sasl === null ? undefined : saslOptions(connection.sasl, clock);
+    this.#sasl = saslOptions(connection, clock);
   }
 
   /** @param retries of each step in the driver, by default enough to sit out a broker's restart. */
@@ -62,27 +62,64 @@ export class Clients {
   }
 }
 
-function tlsOptions({ tls: options }: KafkaConnection): tls.ConnectionOptions | undefined {
-  if (options === null) return undefined;
-  const { ca, cert, key } = options;
+/** Read anew for each connection: files and passwords change while the process runs. */
+function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefined {
+  if (connection.tls === null) return undefined;
   return {
-    ...(ca === null ? {} : { ca: [ca] }),
-    ...(cert === null ? {} : { cert }),
-    ...(key === null ? {} : { key }),
+    get ca() {
+      const ca = connection.tls?.ca ?? null;
+      return ca === null ? undefined : [ca];
+    },
+    get cert() {
+      return connection.tls?.cert ?? undefined;
+    },
+    get key() {
+      return connection.tls?.key ?? undefined;
+    },
+    get servername() {
+      return connection.tls?.serverName ?? undefined;
+    },
     // Verification cannot be switched off, not by NODE_TLS_REJECT_UNAUTHORIZED either.
     rejectUnauthorized: true,
   };
 }
 
-function saslOptions(sasl: KafkaSasl, clock: Clock): SaslOptions {
-  if (sasl.mechanism !== "oauthbearer") {
-    const { mechanism, username, password } = sasl;
-    return { mechanism, username, password };
+/** Read anew for each log-in. */
+function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | undefined {
+  const { sasl } = connection;
+  if (sasl === null) return undefined;
+  if (sasl.mechanism === "oauthbearer") {
+    const current = () => (connection.sasl?.mechanism === "oauthbearer" ? connection.sasl : sasl);
+    const credentials = {
+      get tokenUrl() {
+        return current().tokenUrl;
+      },
+      get clientId() {
+        return current().clientId;
+      },
+      get clientSecret() {
+        return current().clientSecret;
+      },
+      get scope() {
+        return current().scope;
+      },
+    };
+    const token = tokenSource(credentials, clock);
+    const oauthBearerProvider = async () => ({ value: await token() });
+    return { mechanism: sasl.mechanism, oauthBearerProvider };
   }
-  const token = tokenSource(sasl, clock);
+  const current = () => {
+    const now = connection.sasl;
+    return now === null || now.mechanism === "oauthbearer" ? sasl : now;
+  };
   return {
-    mechanism: "oauthbearer",
-    oauthBearerProvider: async () => ({ value: await token() }),
+    mechanism: sasl.mechanism,
+    get username() {
+      return current().username;
+    },
+    get password() {
+      return current().password;
+    },
   };
 }
 
@@ -104,9 +141,10 @@ class Sockets {
       this.#outages.connected(broker);
       onConnect();
     };
-    const name = net.isIP(host) === 0 ? { servername: host } : {};
+    // Certificates are checked for it, and several brokers may share one name.
+    const servername = ssl?.servername ?? (net.isIP(host) === 0 ? host : undefined);
     const socket = ssl
-      ? tls.connect({ host, port, ...name, ...ssl }, connected)
+      ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, connected)
       : net.connect({ host, port }, connected);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);

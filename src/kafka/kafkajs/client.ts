@@ -26,7 +26,7 @@ export type DriverAdmin = Admin;
 export interface SocketRequest {
   readonly host: string;
   readonly port: number;
-  readonly ssl: tls.ConnectionOptions;
+  readonly ssl: tls.ConnectionOptions | undefined;
   readonly onConnect: () => void;
 }
 

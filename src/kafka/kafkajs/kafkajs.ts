@@ -14,6 +14,7 @@ import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
 import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";
+import { sessions } from "./sessions.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
@@ -26,6 +27,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   fetchContext,
   abortedFilter,
   requestQueue,
+  sessions,
   commitMetadataHook,
   joinHook,
 ];

@@ -10,11 +10,15 @@
  *
  * A request is pending while the broker has asked for a pause (throttling) or when too many are
  * in flight. Nothing is pending otherwise: it has been sent at once.
+ *
+ * While a connection logs in again (`sessions.ts`) its other requests are held, in their order.
  */
 
 import type { Replacement } from "./load-kafkajs.ts";
 
 const OVERLOADED_CHECK_MS = 10;
+/** SaslHandshake and SaslAuthenticate. */
+const LOG_IN_KEYS: ReadonlySet<number> = new Set([17, 36]);
 
 /** The part of kafkajs' RequestQueue that the timers need. */
 interface RequestQueue {
@@ -26,10 +30,27 @@ interface RequestQueue {
   readonly requestTimeout: number;
   requestTimeoutIntervalId?: NodeJS.Timeout;
   readonly isConnected: () => boolean;
+  push(request: PushedRequest): void;
+  rejectAll(error: Error): void;
   checkPendingRequests(): void;
   scheduleCheckPendingRequests(): void;
   scheduleRequestTimeoutCheck(): void;
   destroy(): void;
+}
+
+interface PushedRequest {
+  readonly entry: {
+    readonly apiKey: number;
+    readonly reject: (error: Error) => void;
+  };
+}
+
+/** The part of the replacement that `sessions.ts` uses. */
+export interface HoldingQueue {
+  /** From now on only requests of a log-in are sent. */
+  hold(): void;
+  /** Sends those that were held, if the connection is still there. */
+  release(): void;
 }
 
 type RequestQueueClass = new (options: unknown) => RequestQueue;
@@ -118,7 +139,35 @@ export const requestQueue: Replacement = {
   module: "src/network/requestQueue/index.js",
   replace: (load) => {
     const Original = load("src/network/requestQueue/index.js") as RequestQueueClass;
-    return class extends Original {
+    const { KafkaJSConnectionClosedError } = load("src/errors.js") as {
+      readonly KafkaJSConnectionClosedError: new (message: string) => Error;
+    };
+    return class extends Original implements HoldingQueue {
+      #held: PushedRequest[] | null = null;
+
+      hold(): void {
+        this.#held ??= [];
+      }
+
+      release(): void {
+        const held = this.#held ?? [];
+        this.#held = null;
+        for (const request of held) {
+          if (this.isConnected()) this.push(request);
+          else request.entry.reject(new KafkaJSConnectionClosedError("Closed connection"));
+        }
+      }
+
+      override push(request: PushedRequest): void {
+        if (this.#held === null || LOG_IN_KEYS.has(request.entry.apiKey)) super.push(request);
+        else this.#held.push(request);
+      }
+
+      override rejectAll(error: Error): void {
+        for (const { entry } of this.#held?.splice(0) ?? []) entry.reject(error);
+        super.rejectAll(error);
+      }
+
       override inflight = new RequestsInFlight();
       override scheduleCheckPendingRequests = scheduleCheckPendingRequests;
       override scheduleRequestTimeoutCheck = scheduleRequestTimeoutCheck;

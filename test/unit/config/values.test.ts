@@ -115,7 +115,7 @@ test("brokers may be a text with commas", () => {
 });
 
 test("tls may be a flag", () => {
-  const none = { ca: null, cert: null, key: null };
+  const none = { ca: null, cert: null, key: null, serverName: null };
   expect(config("kafka: { brokers: [a:1], tls: true }").kafka.tls).toEqual(none);
   expect(config("kafka: { brokers: [a:1], tls: {} }").kafka.tls).toEqual(none);
   expect(config("kafka: { brokers: [a:1], tls: false }").kafka.tls).toBeNull();

@@ -11,6 +11,8 @@ interface Queue {
   rejectAll(error: Error): void;
   scheduleRequestTimeoutCheck(): void;
   destroy(): void;
+  hold(): void;
+  release(): void;
 }
 
 const RequestQueue = loadInternal("src/network/requestQueue/index.js") as new (
@@ -31,14 +33,14 @@ function createQueue(options: object = {}) {
   });
 }
 
-function push(queue: Queue, correlationId: number) {
+function push(queue: Queue, correlationId: number, apiKey = 1) {
   const sendRequest = vi.fn<() => void>();
   const resolve = vi.fn<(response: object) => void>();
   const reject = vi.fn<(error: Error) => void>();
   const entry = {
     correlationId,
     apiName: "Fetch",
-    apiKey: 1,
+    apiKey,
     apiVersion: 11,
     resolve,
     reject,
@@ -145,4 +147,34 @@ test.each([
   [300_000, 1000],
 ])("a request timeout of %i ms is checked every %i ms", (requestTimeoutMs, checkMs) => {
   expect(timeoutCheckMs(requestTimeoutMs)).toBe(checkMs);
+});
+
+test("while a connection logs in, only the log-in is sent; the others follow in their order", () => {
+  const queue = createQueue();
+  queue.hold();
+  const held = [push(queue, 1), push(queue, 2)];
+  const [handshake, logIn] = [push(queue, 3, 17), push(queue, 4, 36)];
+  expect(held.map(({ sendRequest }) => sendRequest.mock.calls.length)).toEqual([0, 0]);
+  expect(handshake.sendRequest).toHaveBeenCalledOnce();
+  expect(logIn.sendRequest).toHaveBeenCalledOnce();
+  queue.release();
+  const [first = NaN, second = NaN] = held.map(
+    ({ sendRequest }) => sendRequest.mock.invocationCallOrder[0],
+  );
+  expect(first).toBeLessThan(second);
+  expect(push(queue, 5).sendRequest).toHaveBeenCalledOnce();
+});
+
+test("held requests fail with their connection", () => {
+  const rejected = createQueue();
+  rejected.hold();
+  const cut = push(rejected, 1);
+  rejected.rejectAll(new Error("cut"));
+  expect(cut.reject).toHaveBeenCalledOnce();
+  const gone = createQueue({ isConnected: () => false });
+  gone.hold();
+  const closed = push(gone, 1);
+  gone.release();
+  expect(closed.reject).toHaveBeenCalledOnce();
+  expect(closed.sendRequest).not.toHaveBeenCalled();
 });

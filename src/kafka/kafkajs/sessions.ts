@@ -1,0 +1,106 @@
+/**
+ * Logging in again on an open connection, before the broker ends its session (KIP-368). Each
+ * connection does so with the first request after its time has come.
+ *
+ *   since the log-in                    kafkajs                     here
+ *   under 85 to 95 % of the session     sends the request, or       sends the request
+ *                                       logs in 10 s before the end
+ *   later                               logs in                     logs in
+ *   later, and under 1.1 s              logs in, and is refused     waits until then, logs in
+ *
+ * So kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is nearly
+ * used up: brokers refuse a log-in within a second of the last one. The share differs from connection to connection, so that those which were opened together do
+ * not log in together, too.
+ *
+ * A broker takes nothing but the log-in while it goes on. Requests that come meanwhile are held
+ * until it is done; kafkajs sends those that it was already encoding. A log-in that fails leaves
+ * the connection in no state to be used: it is closed, and its requests are made again on another
+ * one, with what the credentials are then.
+ */
+
+import assert from "node:assert/strict";
+import type net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
+import type { HoldingQueue } from "./request-queue.ts";
+
+const AGAIN_AFTER_MS = 1_100;
+const SHARE_MIN = 0.85;
+const SHARE_MAX = 0.95;
+
+/** @param share of the session, after which it is time. */
+export function isTimeToLogIn(sinceLoginMs: number, sessionMs: number, share: number): boolean {
+  return sessionMs > 0 && sinceLoginMs >= sessionMs * share;
+}
+
+/** The part of kafkajs' Connection that is used here. */
+interface Connection {
+  readonly requestQueue: HoldingQueue;
+  readonly socket?: net.Socket;
+  /** By `process.hrtime`; null: not logged in. */
+  readonly authenticatedAt: [number, number] | null;
+  /** A kind of Long, in milliseconds; 0: unlimited. */
+  readonly sessionLifetime: { toString(): string };
+  isAuthenticated(): boolean;
+}
+
+type ConnectionClass = new (options: unknown) => Connection;
+type LogIn = () => Promise<void>;
+
+export const sessions: Replacement = {
+  name: "sessions",
+  module: "src/network/connection.js",
+  replace: (load: LoadInternal) => {
+    const Original = load("src/network/connection.js") as ConnectionClass;
+    return class extends Original {
+      readonly #share = SHARE_MIN + Math.random() * (SHARE_MAX - SHARE_MIN);
+
+      constructor(options: unknown) {
+        super(options);
+        // Under a symbol of the module, and called only through it.
+        const isLogIn = ({ description }: symbol) => description === LOG_IN;
+        const symbol = Object.getOwnPropertySymbols(this).find(isLogIn);
+        assert(symbol !== undefined, "kafkajs' connection has no log-in");
+        const own = this as unknown as Record<symbol, LogIn>;
+        const logIn = own[symbol];
+        assert(logIn !== undefined);
+        own[symbol] = () => (this.authenticatedAt === null ? logIn() : this.#logInAgain(logIn));
+      }
+
+      override isAuthenticated(): boolean {
+        if (this.authenticatedAt === null) return false;
+        const sessionMs = Number(this.sessionLifetime.toString());
+        return !isTimeToLogIn(sinceMs(this.authenticatedAt), sessionMs, this.#share);
+      }
+
+      async #logInAgain(logIn: LogIn): Promise<void> {
+        this.requestQueue.hold();
+        try {
+          const { authenticatedAt } = this;
+          if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
+          await logIn();
+        } catch (error) {
+          const why = error instanceof Error ? error.message : String(error);
+          // Its requests fail as those of a connection that is cut, and are made again.
+          this.socket?.destroy(new Error(`cannot log in again: ${why}`));
+        } finally {
+          this.requestQueue.release();
+        }
+      }
+    };
+  },
+};
+
+/** Takes no turn of the event loop when the time has come. */
+async function untilAllowed(at: [number, number]): Promise<void> {
+  const waitMs = AGAIN_AFTER_MS - sinceMs(at);
+  if (waitMs > 0) await sleep(waitMs);
+}
+
+function sinceMs(at: [number, number]): number {
+  const [seconds, nanoseconds] = process.hrtime(at);
+  return seconds * 1_000 + nanoseconds / 1_000_000;
+}
+
+const LOG_IN = "private:Connection:authenticate";
