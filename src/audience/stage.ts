@@ -28,6 +28,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
+import type { OnDamaged } from "../domain/damaged-batch.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -54,6 +55,8 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly groups: GroupNames;
   /** Bytes of unfinished records of `audience-syncs`. */
   readonly maxBytes: number;
+  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  readonly onDamaged?: OnDamaged;
   readonly drainLimitMs: number;
 }
 
@@ -72,6 +75,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const running = startConsuming(deps, {
     name: "audience",
     deadLetterTopic: topics.deadLetters,
+    onDamaged: config.onDamaged,
     consume: (fail) => [
       {
         groupId: groups.audience,

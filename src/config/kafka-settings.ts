@@ -91,6 +91,8 @@ const sasl = variants(
   },
 );
 
+const onDamaged = oneOf("stop", "skip");
+
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
   brokers: required(brokers, "Brokers to ask first; the others are found through them."),
   topicPrefix: setting(
@@ -116,6 +118,14 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
       ...(audienceSyncs !== null && { audienceSyncs }),
       ...(deletionRequests !== null && { deletionRequests }),
     }),
+  ),
+  onDamaged: section(
+    "Damaged batches of the topics that platforms write: `stop` halts the stage, `skip` gives the batch up.",
+    {
+      calls: setting(onDamaged, "stop", "For the raw calls."),
+      audienceSyncs: setting(onDamaged, "stop", "For audience syncs."),
+      deletionRequests: setting(onDamaged, "stop", "For deletion requests."),
+    },
   ),
   tls: optionalSection(
     tlsFilesAndName("TLS to the brokers: `true`, or a map with files. Left out: no TLS."),

@@ -24,6 +24,7 @@
  * Other lists are taken at once, and whole: a piece goes by those of its beginning.
  */
 
+import type { OnDamaged } from "../domain/damaged-batch.ts";
 import { describe } from "../domain/json.ts";
 import type { Lists } from "../domain/lists.ts";
 import type { IncomingRecord } from "../domain/record.ts";
@@ -49,6 +50,8 @@ export interface DeletionConfig extends ToldLists {
   readonly groups: GroupNames;
   /** Bytes of unfinished requests. */
   readonly maxBytes: number;
+  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  readonly onDamaged?: OnDamaged;
   /** Longest wait for a piece under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -84,6 +87,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   const running = startConsuming(deps, {
     name: stage,
     deadLetterTopic: topics.deadLetters,
+    onDamaged: config.onDamaged,
     consume: (fail) => [
       {
         groupId: config.groups.deletion,

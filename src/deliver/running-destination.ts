@@ -139,7 +139,9 @@ export function startDestination(
     { keeper: deps.keeper },
   );
   const stopWatching = report.watchLine(() => work.lineHeld());
-  const watch = watchConsumer(metrics, consumer, { stage: "deliver", destination: id }, clock);
+  const haltedAt = () => [consumer.haltedAt()].filter((each) => each !== null);
+  const watched = { ...consumer, haltedAt };
+  const watch = watchConsumer(metrics, watched, { stage: "deliver", destination: id }, clock);
   return {
     joined: consumer.joined,
     update: (changed) => {

@@ -12,6 +12,7 @@
  *   gives up                                 `failed`
  */
 
+import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 
 /** Makes a member that has not joined yet. */
@@ -31,6 +32,8 @@ export interface MembershipOptions {
   readonly fetchMaxBytes: number;
   /** A compressed record of the topic that is larger comes without its value. */
   readonly recordMaxBytes: (topic: string) => number;
+  /** A damaged batch whose end is known comes as `damaged`. Otherwise each one is a failure. */
+  readonly passesDamaged: boolean;
 }
 
 export interface GroupEvents {
@@ -138,9 +141,11 @@ export interface FetchedBatch {
   readonly end: number;
   /**
    * The last offset of the answer, with control records, aborted transactions and records before
-   * `from`. Null when it holds nothing at all.
+   * `from`; of a damaged batch its last one. Null when it holds nothing at all.
    */
   readonly last: number | null;
+  /** There are no records: they lie in a batch that is damaged. */
+  readonly damaged: DamagedBatch | null;
   /** How many records there are without those. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;

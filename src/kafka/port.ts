@@ -98,6 +98,12 @@ export interface ConsumeOptions {
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
+   * Called for each damaged batch that is passed over. Absent: a damaged batch is a crash. It is one
+   * in any case where nobody can tell the batch's end. A batch that was passed comes again after a
+   * crash, like a record that was not committed. Must not throw.
+   */
+  readonly onSkipped?: (batch: DamagedBatch) => void;
+  /**
    * The consumer has failed for good (topic deleted: `TopicGoneError`; right missing, damaged batch)
    * and is closed.
    */
@@ -155,6 +161,8 @@ export interface PartitionProgress {
   readonly partition: number;
   /** Offset that a restart would begin at. */
   readonly position: number;
+  /** The first offset that is not fetched yet. */
+  readonly next: number;
   /** End of the partition as last heard from the broker. */
   readonly end: number;
   /** Unfinished records in hand. */

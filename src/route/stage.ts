@@ -26,6 +26,7 @@
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
+import type { OnDamaged } from "../domain/damaged-batch.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { Lists } from "../domain/lists.ts";
 import type { IncomingRecord } from "../domain/record.ts";
@@ -48,6 +49,8 @@ export interface RouteConfig extends RoutedLists {
   readonly groups: GroupNames;
   /** Bytes of unfinished records of `calls`. */
   readonly maxBytes: number;
+  /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
+  readonly onDamaged?: OnDamaged;
   /** Longest wait for sends under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -84,6 +87,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
       name: "route",
       deadLetterTopic: topics.deadLetters,
       consume: (fail) => [consume(fail)],
+      onDamaged: config.onDamaged,
       troubles,
       update: (lists) => {
         routing = routingOf(lists);

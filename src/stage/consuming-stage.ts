@@ -5,6 +5,8 @@
  *   a damaged batch                 it is halted: started again, later each time, until the batch is
  *                                   gone or passed; log, metric and `/readyz` name its offset. Other
  *                                   stages and destinations go on
+ *   ... with `onDamaged: skip`      it is passed over: log and metric tell. Where its end is not
+ *                                   known, it halts the stage all the same
  *   a topic of ours that is gone    it waits until the topic is there again
  *   anything else                   the stage cannot go on, and the program ends
  *
@@ -17,11 +19,11 @@
  *   3  its gauges are forgotten        the same
  */
 
+import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import { ClosedError, type ConsumeOptions, type Consumer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { isDamagedBatch } from "./damaged-batch.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
 import { givingUpOmitted } from "./omitted-values.ts";
 import type { RunningStage } from "./running-stage.ts";
@@ -40,6 +42,8 @@ export interface ConsumingStage {
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
   readonly troubles: () => readonly string[];
   readonly update?: RunningStage["update"];
+  /** By default `stop`. */
+  readonly onDamaged?: OnDamaged | undefined;
   /** Its topics are ours: one that is gone is waited for, and does not end the program. */
   readonly outlivesTopics?: boolean;
   /** Called when the consumers have stopped. */
@@ -90,20 +94,30 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
 
 function consume(
   { kafka, clock, log, metrics, keeper }: StageDeps,
-  { name, outlivesTopics = false }: ConsumingStage,
+  { name, onDamaged, outlivesTopics = false }: ConsumingStage,
   options: Omit<ConsumeOptions, "onCrash">,
   fail: Fail,
 ): KeptConsumer {
   const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
   const tell = (error: Error) => {
     const { topics } = options;
-    const isHalt = isDamagedBatch(error);
+    const isHalt = damagedBatchOf(error) !== null;
     if (isHalt) restarts.inc();
     const msg = isHalt ? "stage.halted" : "consumer.crashed";
     log.error({ stage: name, topics, error: error.message }, msg);
   };
-  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: fail };
-  return keepConsuming(kafka, options, clock, tell, { ...kept, isHalt: isDamagedBatch });
+  const skipped = options.topics.map((topic) =>
+    metrics.batchesSkipped.bind({ stage: name, topic }),
+  );
+  const onSkipped = ({ topic, partition, offset, behind, damage }: DamagedBatch) => {
+    skipped[options.topics.indexOf(topic)]?.inc();
+    const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
+    log.error({ stage: name, ...place, damage }, "stage.damaged-batch-skipped");
+  };
+  const isHalt = (error: Error) => damagedBatchOf(error) !== null;
+  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: fail, isHalt };
+  const skipping = onDamaged === "skip" ? { onSkipped } : {};
+  return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }
 
 /**
@@ -126,6 +140,6 @@ function together(consumers: readonly KeptConsumer[]) {
     progress: () => consumers.flatMap((consumer) => consumer.progress()),
     rebalances: () => sum((consumer) => consumer.rebalances()),
     offsetResets: () => sum((consumer) => consumer.offsetResets()),
-    isHalted: () => consumers.some((consumer) => consumer.isHalted()),
+    haltedAt: () => consumers.flatMap((consumer) => consumer.haltedAt() ?? []),
   };
 }

@@ -8,6 +8,7 @@
  *   any time, its topic was gone     as after any other crash: it was there again at the first look
  */
 
+import { type DamagedBatch, damagedBatchOf } from "../domain/damaged-batch.ts";
 import {
   type ConsumeOptions,
   type Consumer,
@@ -16,21 +17,19 @@ import {
   TopicGoneError,
 } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { isDamagedBatch } from "./damaged-batch.ts";
+import { stillHalts } from "./damaged-batch.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
-/** By then a consumer that tries again has met the batch again. */
-const HALT_PASSED_AFTER_MS = 15_000;
 
 export interface KeptConsumer extends Consumer {
   /** Stops the consumer that runs now and starts another one, as after a crash. */
   fail(error: Error): void;
-  /** Why there is no consumer at the moment; null while there is one. */
+  /** Why there is no consumer at the moment, or why it is halted; null: neither. */
   trouble(): string | null;
-  /** Whether a damaged batch halts it: also while it tries again, until it has run for a while. */
-  isHalted(): boolean;
+  /** The damaged batch that halts it, also while it tries again; null: none does. */
+  haltedAt(): DamagedBatch | null;
 }
 
 export interface Keeping {
@@ -60,28 +59,35 @@ export function keepConsuming(
   let waitMs = WAIT_MIN_MS;
   /** Of consumers that have ended. */
   const before = { rebalances: 0, offsetResets: 0 };
-  let trouble: string | null = null;
-  let wasDamaged = false;
+  let lastError = "";
+  let joinedAtMs: number | null = null;
+  let damaged: DamagedBatch | null = null;
 
   function start(): void {
     startedAtMs = clock.nowMs();
-    trouble = null;
+    joinedAtMs = null;
     const own = kafka.consume({ ...options, onCrash: (error) => crashed(own, error) });
     consumer = own;
+    const hasJoined = () => {
+      if (consumer === own) joinedAtMs = clock.nowMs();
+      joined.resolve();
+    };
     // A consumer that ends before it has joined says so here; its crash is what counts.
-    own.joined.then(joined.resolve, () => undefined);
+    own.joined.then(hasJoined, () => undefined);
   }
 
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
+    // A batch that was passed is not told of again because of another crash.
+    haltedAt();
     consumer = null;
     before.rebalances += own.rebalances();
     before.offsetResets += own.offsetResets();
     if (clock.nowMs() - startedAtMs >= WAIT_MAX_MS) waitMs = WAIT_MIN_MS;
     const thisWaitMs = waitMs;
     waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
-    trouble = error.message;
-    wasDamaged = isDamagedBatch(error);
+    lastError = error.message;
+    damaged = damagedBatchOf(error) ?? damaged;
     onRestart(error, thisWaitMs);
     ending = own.stop().catch(() => undefined);
     ending
@@ -102,13 +108,19 @@ export function keepConsuming(
     start();
   }
 
+  function haltedAt(): DamagedBatch | null {
+    const joinedForMs = joinedAtMs === null ? null : clock.nowMs() - joinedAtMs;
+    const own = consumer === null ? null : { progress: consumer.progress(), joinedForMs };
+    if (damaged !== null && !stillHalts(damaged, own)) damaged = null;
+    return damaged;
+  }
+
   start();
   return {
     joined: joined.promise,
     fail: (error) => crashed(consumer, error),
-    trouble: () => trouble,
-    isHalted: () =>
-      wasDamaged && (consumer === null || clock.nowMs() - startedAtMs < HALT_PASSED_AFTER_MS),
+    trouble: () => (consumer === null || haltedAt() !== null ? lastError : null),
+    haltedAt,
     progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
     rebalances: () => before.rebalances + (consumer?.rebalances() ?? 0),
     offsetResets: () => before.offsetResets + (consumer?.offsetResets() ?? 0),

@@ -237,6 +237,18 @@ export const METRICS = {
     labels: ["stage", "destination"],
     help: "1 while a damaged batch halts the consumer; /readyz names its offset. Alert on any.",
   },
+  haltedOffset: {
+    name: "switchyard_consumer_halted_offset",
+    type: "gauge",
+    labels: ["stage", "destination", "topic", "partition"],
+    help: "The first offset of the damaged batch that halts the consumer; absent when none does.",
+  },
+  batchesSkipped: {
+    name: "switchyard_damaged_batches_skipped_total",
+    type: "counter",
+    labels: ["stage", "topic"],
+    help: "Damaged batches of an input topic that were passed over, because kafka.onDamaged says skip.",
+  },
   ingestRequests: {
     name: "switchyard_ingest_requests_total",
     type: "counter",

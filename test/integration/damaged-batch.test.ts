@@ -1,7 +1,5 @@
 // A batch that is really damaged on its way: the stage halts at it, others go on, and the command skips exactly it.
 
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
@@ -13,34 +11,20 @@ import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { type DamagingFront, damagingFront } from "../support/servers/damaging-front.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
-const sockets = new Set<Socket>();
-/** Stands before the broker, and changes a word in what it sends. */
-const proxy = createServer((client) => {
-  const [host, port] = (broker.behind[0] ?? "").split(":");
-  const server = connect(Number(port), host);
-  for (const socket of [client, server]) sockets.add(socket.on("error", () => undefined));
-  client.pipe(server);
-  server.on("data", (chunk: Buffer) => {
-    const at = chunk.indexOf("intact");
-    if (at >= 0) chunk.write("broken", at);
-    client.write(chunk);
-  });
-  server.on("close", () => client.destroy());
-  client.on("close", () => server.destroy());
-});
+let front: DamagingFront;
 let broker: PrivateKafka;
 let kafka: Kafka;
 
 beforeAll(async () => {
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const front = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  broker = await startKafka({ private: true, fronts: [front] });
+  front = await damagingFront("intact", "broken");
+  broker = await startKafka({ private: true, fronts: [front.address] });
+  front.behind = broker.behind[0] ?? "";
   kafka = createKafka(
     {
-      ...{ brokers: [front], clientId: "damaged", tls: null, sasl: null },
+      ...{ brokers: [front.address], clientId: "damaged", tls: null, sasl: null },
       ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 },
     },
     new LogLines().log,
@@ -49,8 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await kafka?.close();
   await broker?.stop();
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
+  front?.[Symbol.dispose]();
 });
 
 function start(topic: string, taker: Taker, onRestart: (error: Error) => void) {
@@ -72,7 +55,7 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const { message } = await halted.promise;
   expect(message).toContain("topic halts, partition 0, offset 1 is damaged");
   expect(message).toContain("switchyard skip-damaged halts 0 1");
-  expect(consumer.isHalted()).toBe(true);
+  expect(consumer.haltedAt()).toMatchObject({ topic: halts, partition: 0, offset: 1, behind: 2 });
 
   const others = new Taker({ finishesAtOnce: true });
   const other = start(goesOn, others, halted.reject);

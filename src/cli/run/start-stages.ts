@@ -65,19 +65,22 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   route: ({ deps, config, common }) => {
     const { sources, defaultSource, destinations } = config;
     const own = { sources, defaultSource, destinations, maxBytes: ROUTE_MAX_BYTES };
-    return startRoute(deps, { ...common, ...own });
+    const onDamaged = config.kafka.onDamaged.calls;
+    return startRoute(deps, { ...common, ...own, onDamaged });
   },
   audience: ({ deps, config, common }) => {
     const { audiences, audienceDefaults, audience, defaultSource } = config;
     // Two clusters or prefixes may share a directory.
     const stores = levelStores(join(audience.stateDir, common.topics.audienceMembers));
     const own = { audiences, audienceDefaults, defaultSource, maxBytes: AUDIENCE_MAX_BYTES };
-    return startAudience({ ...deps, stores }, { ...common, ...own });
+    const onDamaged = config.kafka.onDamaged.audienceSyncs;
+    return startAudience({ ...deps, stores }, { ...common, ...own, onDamaged });
   },
   deletion: ({ deps, config, common }) => {
     const { sources, destinations } = config;
     const own = { sources, destinations, maxBytes: DELETION_MAX_BYTES };
-    return startDeletion(deps, { ...common, ...own });
+    const onDamaged = config.kafka.onDamaged.deletionRequests;
+    return startDeletion(deps, { ...common, ...own, onDamaged });
   },
   deliver: ({ deps, config, common }) => {
     const { timeoutMs, windowMs, delaysMs, allowNetworks, ca } = config.delivery;

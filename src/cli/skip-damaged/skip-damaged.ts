@@ -105,9 +105,12 @@ export function refusalOf(
 }
 
 function foundText(damaged: DamagedBatch, group: string, position: number): string {
-  const { topic, partition, offset, behind, damage } = damaged;
+  const { topic, partition, offset, behind, damage, isEndKnown } = damaged;
+  const end = isEndKnown
+    ? ""
+    : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
   return (
-    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n` +
+    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n${end}` +
     `${group} is at ${position}: up to ${behind - Math.max(position, offset)} records are given up.`
   );
 }

@@ -117,21 +117,35 @@ export function breakersOf(processes: readonly Process[], destination: string): 
   };
 }
 
-/** Whether a damaged batch halts the stage, or the destination's part of it, in any process. */
-export function isHalted(
+/** A damaged batch at which a stage halts. */
+export interface HaltReport {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
+/**
+ * The damaged batches that halt the stage, or the destination's part of it.
+ *
+ * @param seen those at which its group stands
+ */
+export function haltsOf(
   processes: readonly Process[],
   stage: string,
   destination: string | null,
-): boolean {
-  return processes
-    .flatMap(({ after }) => after.samples)
-    .some(
-      ({ name, labels, value }) =>
-        name === METRICS.consumerHalted.name &&
-        value > 0 &&
-        labels.stage === stage &&
-        labels.destination === (destination ?? ""),
-    );
+  seen: readonly HaltReport[],
+): readonly HaltReport[] {
+  const found = new Map<string, HaltReport>();
+  for (const { name, labels, value } of processes.flatMap(({ after }) => after.samples)) {
+    const isOf = labels.stage === stage && labels.destination === (destination ?? "");
+    if (name !== METRICS.haltedOffset.name || !isOf) continue;
+    const { topic = "", partition = "" } = labels;
+    found.set(`${topic}/${partition}`, { topic, partition: Number(partition), offset: value });
+  }
+  for (const { topic, partition, offset } of seen) {
+    found.set(`${topic}/${partition}`, { topic, partition, offset });
+  }
+  return [...found.values()];
 }
 
 /** A topic that takes nothing, as the processes see it. */

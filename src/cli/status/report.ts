@@ -6,7 +6,8 @@ import {
   type Breakers,
   blockedTopics,
   breakersOf,
-  isHalted,
+  type HaltReport,
+  haltsOf,
   rateOf,
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
@@ -44,8 +45,8 @@ export interface StageReport {
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
   readonly breakers: Breakers | null;
-  /** A damaged batch halts it, in a process that was reached. */
-  readonly halted: boolean;
+  /** The damaged batches at which it stands, as Kafka and the processes that were reached know. */
+  readonly halts: readonly HaltReport[];
   readonly note: string | null;
 }
 
@@ -77,7 +78,7 @@ export function statusReport(
         failedPerMinute: rounded(rate?.failedPerMinute),
         deadLettersLastDay: lettersFor(letters, destination),
         breakers: destination === null ? null : breakersOf(processes, destination),
-        halted: isHalted(processes, stage, destination),
+        halts: haltsOf(processes, stage, destination, waiting?.damaged ?? []),
         note,
       };
     }),

@@ -139,8 +139,9 @@ async function ofDestinations(
       continue;
     }
     const line = await look(groups.deliver(id), topic);
-    const due = (await look(groups.deliver(id), topics.returns(id)))?.records ?? 0;
-    const row = stage(name, id, withDue(line, due), topic);
+    const returns = await look(groups.deliver(id), topics.returns(id));
+    const due = returns?.records ?? 0;
+    const row = stage(name, id, withDue(line, returns), topic);
     const again = due === 0 ? row.note : `${due} of them were attempted and are due again`;
     const still = stillness(destination);
     rows.push({ ...row, note: still === null ? again : `${still}: its line is held` });
@@ -148,9 +149,11 @@ async function ofDestinations(
   return rows;
 }
 
-/** @param due records on the topic of returns. */
-function withDue(line: Waiting | null, due: number): Waiting | null {
-  return line === null ? null : { ...line, records: line.records + due };
+/** @param returns what waits on the topic of returns. */
+function withDue(line: Waiting | null, returns: Waiting | null): Waiting | null {
+  if (line === null || returns === null) return line;
+  const damaged = [...line.damaged, ...returns.damaged];
+  return { ...line, records: line.records + returns.records, damaged };
 }
 
 function stage(
@@ -194,7 +197,7 @@ async function removed(
     if (config.destinations.some((destination) => destination.id === id)) continue;
     const line = await look(groups.deliver(id), topic);
     const due = await look(groups.deliver(id), topics.returns(id));
-    const waiting = withDue(line, due?.records ?? 0);
+    const waiting = withDue(line, due);
     if (waiting === null || waiting.records === 0) continue;
     const note = "not configured: what is left stays until the id comes back";
     found.push({ stage: name, destination: id, waiting, note });
@@ -209,6 +212,7 @@ function sumOf(all: readonly Waiting[]): Waiting {
     records: all.reduce((sum, { records }) => sum + records, 0),
     oldestAtMs: times(({ oldestAtMs }) => oldestAtMs),
     dueAtMs: times(({ dueAtMs }) => dueAtMs),
+    damaged: all.flatMap(({ damaged }) => damaged),
   };
 }
 

@@ -1,11 +1,12 @@
 /** The status as people read it. `-` is not known, and a line below says why. */
 
+import { skipCommand } from "../../domain/damaged-batch.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import { ageText } from "../age.ts";
 import { instantText } from "../instant.ts";
 import type { Colors } from "../shell.ts";
 import { table } from "../table.ts";
-import type { BlockedTopicReport } from "./rates.ts";
+import type { BlockedTopicReport, HaltReport } from "./rates.ts";
 import type { StageReport, StatusReport, TierReport } from "./report.ts";
 
 const STAGE_HEAD = [
@@ -127,12 +128,9 @@ function notesOf(report: StatusReport): readonly string[] {
   const { stages, tiers, deadLetters, processes } = report;
   const unreachable = processes.filter(({ error }) => error !== null);
   return [
-    ...stages
-      .filter(({ halted }) => halted)
-      .map(
-        ({ stage, destination }) =>
-          `${destination ?? stage}: halted at a damaged batch. /readyz of its process names the offset and what to do.`,
-      ),
+    ...stages.flatMap(({ stage, destination, halts }) =>
+      halts.map((halt) => haltText(destination ?? stage, halt)),
+    ),
     ...(hashesOf(processes).length > 1
       ? ["The processes run different configurations: docs/operations.md#different-hashes"]
       : []),
@@ -154,6 +152,12 @@ function notesOf(report: StatusReport): readonly string[] {
       ? ["Rates and breakers are known to the processes: --admin HOST:PORT for each of them."]
       : []),
   ];
+}
+
+function haltText(what: string, { topic, partition, offset }: HaltReport): string {
+  const where = `${topic}, partition ${partition}, offset ${offset}`;
+  const command = skipCommand({ topic, partition, offset });
+  return `${what}: halted at a damaged batch in ${where}. Bring the batch back, or give it up: ${command}`;
 }
 
 function blockedText({ topic, since, wentAround }: BlockedTopicReport): string {

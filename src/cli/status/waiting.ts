@@ -1,5 +1,6 @@
 /** The records that wait in a topic for a consumer group: how many, and the oldest of them. */
 
+import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -11,6 +12,8 @@ export interface Waiting {
   readonly oldestAtMs: number | null;
   /** The earliest due time at the head of a partition; null for topics without. */
   readonly dueAtMs: number | null;
+  /** Damaged batches at which the group stands. */
+  readonly damaged: readonly DamagedBatch[];
 }
 
 const READ_MAX_BYTES = 16_384;
@@ -41,19 +44,33 @@ export async function waitingIn(
       first(kafka.read({ topic, ...range, maxBytes: READ_MAX_BYTES, signal: limited })),
     ),
   );
-  const found = heads.filter((head) => head !== null);
+  const found = heads.flatMap(({ record }) => record ?? []);
   return {
     records: behind.reduce((sum, { from, to }) => sum + to - from, 0),
     oldestAtMs: earliest(found.map(({ timestampMs }) => timestampMs)),
     dueAtMs: earliest(found.map(dueAt).filter((atMs) => atMs !== null)),
+    damaged: heads.flatMap(({ damaged }) => damaged ?? []),
   };
+}
+
+interface Head {
+  readonly record: IncomingRecord | null;
+  readonly damaged: DamagedBatch | null;
 }
 
 async function first(
   steps: AsyncGenerator<readonly IncomingRecord[], void, undefined>,
-): Promise<IncomingRecord | null> {
-  for await (const [record] of steps) if (record !== undefined) return record;
-  return null;
+): Promise<Head> {
+  try {
+    for await (const [record] of steps) {
+      if (record !== undefined) return { record, damaged: null };
+    }
+    return { record: null, damaged: null };
+  } catch (error) {
+    const damaged = damagedBatchOf(error);
+    if (damaged === null) throw error;
+    return { record: null, damaged };
+  }
 }
 
 function dueAt({ headers }: IncomingRecord): number | null {

@@ -12,16 +12,16 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type Broker, request } from "../kafkajs/internals.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
-import { damagedBatchOf } from "../wire/damaged-batch.ts";
 import { endOfBatches } from "../wire/decode-records.ts";
 import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
 import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
+import { firstReadable } from "./first-readable.ts";
 import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 
@@ -29,6 +29,7 @@ const GIVE_UP_AFTER_MS = 30_000;
 /** There is something to read, so the answer comes at once; else it is an open transaction. */
 const WAIT_MAX_MS = 250;
 const EARLIEST = -2;
+const LATEST = -1;
 /** A batch is always whole. The one behind it tells where it ends. */
 const DAMAGED_FETCH_BYTES = 1_024 * 1_024;
 
@@ -81,16 +82,28 @@ export class RangeReader {
     place: PartitionOffset & { readonly topic: string },
   ): Promise<DamagedBatch | null> {
     const { topic, partition, offset } = place;
+    const damaged = await this.#damageAt(topic, partition, offset);
+    if (damaged === null || damaged.isEndKnown) return damaged;
+    const end = await this.#end(topic, partition);
+    const isDamaged = async (at: number) => (await this.#damageAt(topic, partition, at)) !== null;
+    return { ...damaged, behind: await firstReadable(offset, end, isDamaged) };
+  }
+
+  async #damageAt(topic: string, partition: number, from: number): Promise<DamagedBatch | null> {
     const signal = new AbortController().signal;
-    const range = { topic, partition, from: offset, to: Number.POSITIVE_INFINITY, signal };
+    const range = { topic, partition, from, to: Number.POSITIVE_INFINITY, signal };
     try {
-      await this.#step({ ...range, maxBytes: DAMAGED_FETCH_BYTES }, offset);
+      await this.#step({ ...range, maxBytes: DAMAGED_FETCH_BYTES }, from);
       return null;
     } catch (error) {
       const damaged = damagedBatchOf(error);
       if (damaged === null) throw error;
       return damaged;
     }
+  }
+
+  async #end(topic: string, partition: number): Promise<number> {
+    return listedOffset(await this.#leader(topic, partition), topic, partition, LATEST);
   }
 
   /** Reads under way end with an error. */
@@ -185,12 +198,23 @@ async function first(
   partition: number,
   position: number,
 ): Promise<number | null> {
+  const offset = await listedOffset(broker, topic, partition, EARLIEST);
+  return offset > position ? offset : null;
+}
+
+/** @param which `EARLIEST` or `LATEST` */
+async function listedOffset(
+  broker: Broker,
+  topic: string,
+  partition: number,
+  which: number,
+): Promise<number> {
   const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
-    topics: [{ topic, partitions: [{ partition, timestamp: `${EARLIEST}` }] }],
+    topics: [{ topic, partitions: [{ partition, timestamp: `${which}` }] }],
   });
   const found = responses[0]?.partitions[0];
   if (found === undefined || found.errorCode !== 0) throw protocolError(found?.errorCode ?? -1);
-  return Number(found.offset) > position ? Number(found.offset) : null;
+  return Number(found.offset);
 }
 
 function visible({ messages, abortedTransactions }: FetchedPartition): readonly Message[] {

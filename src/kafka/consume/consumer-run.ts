@@ -99,6 +99,7 @@ export class ConsumerRun {
       ...times,
       fetchMaxBytes: fetchMaxBytes(consume),
       recordMaxBytes: options.recordMaxBytes,
+      passesDamaged: consume.onSkipped !== undefined,
     };
     this.#membership = options.createMembership(member, {
       beforeJoin: (joining) => this.#beforeJoin(joining),

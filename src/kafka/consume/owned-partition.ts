@@ -14,6 +14,7 @@
  * for each partition.
  */
 
+import type { DamagedBatch } from "../../domain/damaged-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
@@ -65,6 +66,8 @@ export class OwnedPartition {
   /** The offset that the next fetch begins at. */
   #fetchNext = 0;
   #heldAt: number | null = null;
+  /** Behind the batch that was damaged when it was read last. */
+  #damagedBefore: number | null = null;
   #isFenced = false;
   isPaused = false;
   /** As the group's coordinator told it. */
@@ -111,6 +114,16 @@ export class OwnedPartition {
     this.fetched = fetched;
     this.hasReadSince = false;
     this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
+  }
+
+  /**
+   * A batch can be damaged on its way, and be whole at the next try. So it is given up when it is
+   * damaged for the second time.
+   */
+  isNewDamage({ behind }: DamagedBatch): boolean {
+    const isNew = this.#damagedBefore !== behind;
+    this.#damagedBefore = isNew ? behind : null;
+    return isNew;
   }
 
   /**
@@ -239,6 +252,7 @@ export class OwnedPartition {
       topic: this.topic,
       partition: this.partition,
       position,
+      next: Math.max(this.#fetchNext, this.#committed?.offset ?? 0, 0),
       end: Math.max(this.#end, position),
       inHand: this.#completion?.inHand ?? 0,
       oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? null,

@@ -7,17 +7,22 @@
  * each partition a `FetchPolicy`, which our fetches put there.
  */
 
-import { DamagedBatchError, damagedOffsets } from "../wire/damaged-batch.ts";
+import { DamagedBatchError } from "../../domain/damaged-batch.ts";
+import { damagedOffsets, noRecordsOf } from "../wire/damaged-batch.ts";
 import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/decode-records.ts";
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
 /** For fetches that bring no policy: those of tests. */
 const RECORD_MAX_BYTES = 64 * 1024 * 1024;
+/** The broker cannot read its own log there: the length of a batch is damaged. */
+const CORRUPT_MESSAGE = 2;
 
 /** Limits of a consumer for one partition. They travel in the partition's entry of the request. */
 export interface FetchPolicy {
   readonly recordMaxBytes: number;
+  /** A damaged batch comes as one without records, if its end is known. By default it is an error. */
+  readonly passesDamaged?: boolean;
 }
 
 interface AskedPartition {
@@ -81,12 +86,19 @@ async function decodeSet(
   if (context === undefined || set === undefined) {
     throw new Error("a Fetch response is decoded without its request");
   }
-  const { topic, partition } = set;
+  const { topic, partition, end, errorCode } = set;
   const asked = context.asked.get(`${topic}/${partition}`);
+  const from = Number(asked?.fetchOffset ?? 0);
+  if (errorCode === CORRUPT_MESSAGE) {
+    const damage = "the broker itself cannot read it, so that nobody can tell where it ends";
+    const offsets = { offset: from, behind: from + 1, isEndKnown: false };
+    throw new DamagedBatchError(damage, from, { topic, partition, ...offsets, damage });
+  }
   const wanted = {
     topic,
     partition,
-    from: Number(asked?.fetchOffset ?? 0),
+    from,
+    end,
     recordMaxBytes: asked?.policy?.recordMaxBytes ?? RECORD_MAX_BYTES,
   };
   try {
@@ -94,8 +106,9 @@ async function decodeSet(
   } catch (error) {
     if (!(error instanceof DamagedBatchError)) throw error;
     const { damage } = error;
-    const offsets = damagedOffsets(records, wanted.from, set.end);
-    throw new DamagedBatchError(damage, offsets.offset, { topic, partition, ...offsets, damage });
+    const batch = { topic, partition, ...damagedOffsets(records, from, end), damage };
+    if (batch.isEndKnown && asked?.policy?.passesDamaged === true) return noRecordsOf(batch);
+    throw new DamagedBatchError(damage, batch.offset, batch);
   }
 }
 

@@ -8,6 +8,7 @@
 
 import type { Consumer as KafkajsConsumer } from "kafkajs";
 
+import type { DamagedBatch } from "../../domain/damaged-batch.ts";
 import type {
   FetchedBatch,
   FetchedRecord,
@@ -18,6 +19,7 @@ import type {
   MembershipOptions,
   OffsetToCommit,
 } from "../membership.ts";
+import { damagedInPlaceOf } from "../wire/damaged-batch.ts";
 import { recordOf } from "../wire/fetched-record.ts";
 import type { DriverClient } from "./client.ts";
 import type {
@@ -52,7 +54,8 @@ export class KafkajsMembership implements Membership {
     this.#client = client;
     this.#topics = options.topics;
     this.#events = events;
-    this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic) });
+    const { passesDamaged } = options;
+    this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic), passesDamaged });
     this.#consumer = client.kafka.consumer({
       groupId: options.groupId,
       sessionTimeout: options.sessionTimeoutMs,
@@ -243,6 +246,7 @@ class Batch implements FetchedBatch {
   readonly from: number;
   readonly end: number;
   readonly last: number | null;
+  readonly damaged: DamagedBatch | null;
   readonly #messages: KafkajsBatch["messages"];
 
   constructor(batch: KafkajsBatch) {
@@ -250,7 +254,9 @@ class Batch implements FetchedBatch {
     this.partition = batch.partition;
     this.from = Number(batch.fetchedOffset);
     this.end = Number(batch.highWatermark);
-    this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
+    this.damaged = damagedInPlaceOf(batch.rawMessages);
+    if (this.damaged !== null) this.last = this.damaged.behind - 1;
+    else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
     this.#messages = batch.messages;
   }
 

@@ -10,8 +10,8 @@
  */
 
 import { crc32c } from "@node-rs/crc32";
+import { DamagedBatchError } from "../../domain/damaged-batch.ts";
 import { codecOf } from "./codecs.ts";
-import { DamagedBatchError } from "./damaged-batch.ts";
 import { FetchedRecord, REMOVED, type RecordBatch } from "./fetched-record.ts";
 import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
 import { type Part, RECORD_OBJECT_BYTES } from "./kept-records.ts";
@@ -47,6 +47,8 @@ export interface Wanted {
   readonly partition: number;
   /** The first offset. Batches may begin before it. */
   readonly from: number;
+  /** The partition's end. */
+  readonly end: number;
   /** A compressed record that is larger is read without its value. */
   readonly recordMaxBytes: number;
 }

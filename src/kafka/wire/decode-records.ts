@@ -17,7 +17,7 @@
  * another order each time, so that each comes to be the first.
  */
 
-import { DamagedBatchError } from "./damaged-batch.ts";
+import { DamagedBatchError } from "../../domain/damaged-batch.ts";
 import {
   BATCH_LENGTH_END,
   batchBytes,
@@ -94,10 +94,13 @@ export async function decodeRecords(
       throw new DamagedBatchError(damage, offsetAt(records, start));
     }
     const batch = records.subarray(start, start + bytes);
+    const end = offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1;
     const whole = messages.length;
     let decoded: Decoded;
     try {
       decoded = await decodeBatch(batch, messages, wanted);
+      // The checksum does not cover the first offset.
+      if (end > wanted.end) throw behindTheEnd(end, wanted.end, offsetAt(records, start));
     } catch (error) {
       if (start === 0 || !(error instanceof DamagedBatchError)) throw error;
       // The batches before it are handed over first. So the group comes to stand at the damaged one.
@@ -105,12 +108,16 @@ export async function decodeRecords(
       return messages;
     }
     inflated.bytes += decoded.inflatedBytes;
-    const end = offsetAt(records, start) + records.readInt32BE(start + LAST_DELTA_AT) + 1;
     endOf.set(messages, decoded.next ?? end);
     if (decoded.next !== null) return messages;
     start += bytes;
     if (start === records.length) return messages;
   }
+}
+
+function behindTheEnd(end: number, partitionEnd: number, offset: number): DamagedBatchError {
+  const damage = `its last offset is ${end - 1}, and the partition ends before ${partitionEnd}`;
+  return new DamagedBatchError(damage, offset);
 }
 
 function offsetAt(records: Buffer, start: number): number {

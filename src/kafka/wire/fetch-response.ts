@@ -3,6 +3,8 @@
 export interface RecordSet {
   readonly topic: string;
   readonly partition: number;
+  /** Kafka's; 0: none. */
+  readonly errorCode: number;
   /** The partition's end. */
   readonly end: number;
 }
@@ -20,11 +22,12 @@ export function recordSets(payload: Buffer, version: number): ReadonlyMap<number
     at += 2 + nameBytes + 4;
     for (let entry = 0; entry < partitions; entry += 1) {
       const partition = payload.readInt32BE(at);
-      const end = Number(payload.readBigInt64BE(at + 6)); // behind the error code
+      const errorCode = payload.readInt16BE(at + 4);
+      const end = Number(payload.readBigInt64BE(at + 6));
       at += 4 + 2 + 8 + 8 + (version < 5 ? 0 : 8); // error, watermarks, log start
       at += 4 + Math.max(0, payload.readInt32BE(at)) * 16; // aborted transactions
       at += version < 11 ? 0 : 4; // preferred replica
-      sets.set(at, { topic, partition, end });
+      sets.set(at, { topic, partition, errorCode, end });
       at += 4 + Math.max(0, payload.readInt32BE(at));
     }
   }

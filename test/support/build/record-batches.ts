@@ -75,7 +75,7 @@ export async function asFetched(record: IncomingRecord): Promise<IncomingRecord>
 
 /** Reading from the first record on, whatever it holds. */
 export const ALL_WANTED: Wanted = {
-  ...{ topic: "t", partition: 0, from: 0 },
+  ...{ topic: "t", partition: 0, from: 0, end: Number.POSITIVE_INFINITY },
   recordMaxBytes: Number.POSITIVE_INFINITY,
 };
 

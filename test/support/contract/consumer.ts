@@ -263,7 +263,7 @@ function testLife(bench: Bench): void {
     await consumer.joined;
     expect(consumer.rebalances()).toBe(1);
     expect(consumer.progress()).toEqual([
-      { topic, partition: 0, position: 0, end: 0, inHand: 0, oldestUnfinishedMs: null },
+      { topic, partition: 0, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null },
     ]);
     await consumer.stop();
   });
@@ -278,7 +278,7 @@ function testLife(bench: Bench): void {
     for (const taken of taker.taken.filter(({ offset }) => offset !== 2)) taker.finish(taken);
     const oldestUnfinishedMs = taker.taken[2]?.timestampMs;
     expect(consumer.progress()).toEqual([
-      { topic, partition: 0, position: 2, end: 5, inHand: 1, oldestUnfinishedMs },
+      { topic, partition: 0, position: 2, next: 5, end: 5, inHand: 1, oldestUnfinishedMs },
     ]);
     await consumer.stop();
     expect(consumer.progress()).toEqual([]);

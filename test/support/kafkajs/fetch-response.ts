@@ -4,16 +4,23 @@ const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
 /**
  * A Fetch response with two topics of two partitions each; the last partition has the records, and
  * the second topic's first one others.
+ *
+ * @param errorCode of the last partition
  */
-export function fetchResponse(version: number, records: Buffer, others = Buffer.alloc(0)): Buffer {
+export function fetchResponse(
+  version: number,
+  records: Buffer,
+  others: Buffer = Buffer.alloc(0),
+  errorCode = 0,
+): Buffer {
   const int = (bytes: number, value: number) => {
     const buffer = Buffer.alloc(bytes);
     if (value !== 0) buffer.writeIntBE(value, 0, bytes);
     return buffer;
   };
-  const partition = (id: number, content: Buffer) => [
+  const partition = (id: number, content: Buffer, error = 0) => [
     int(4, id),
-    Buffer.alloc(2), // error code
+    int(2, error),
     Buffer.from(END),
     Buffer.alloc(8 + (version < 5 ? 0 : 8)),
     int(4, 1),
@@ -22,17 +29,17 @@ export function fetchResponse(version: number, records: Buffer, others = Buffer.
     int(4, content.length),
     content,
   ];
-  const topic = (name: string, of5: Buffer, of6: Buffer) => [
+  const topic = (name: string, of5: Buffer, of6: Buffer, error = 0) => [
     int(2, name.length),
     Buffer.from(name),
     int(4, 2),
     ...partition(5, of5),
-    ...partition(6, of6),
+    ...partition(6, of6, error),
   ];
   return Buffer.concat([
     Buffer.alloc(version < 7 ? 4 : 10),
     int(4, 2),
     ...topic("first", Buffer.alloc(0), Buffer.alloc(0)),
-    ...topic("second", others, records),
+    ...topic("second", others, records, errorCode),
   ]);
 }

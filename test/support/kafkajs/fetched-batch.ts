@@ -10,6 +10,7 @@ export function fetchedBatch(
   return {
     ...place,
     ...at,
+    damaged: null,
     count: offsets.length,
     recordAt: (index) => ({
       ...place,

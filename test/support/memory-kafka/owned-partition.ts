@@ -54,7 +54,15 @@ export class OwnedPartition implements TopicPartition {
     const { topic, partition } = this;
     const { inHand, oldestUnfinishedMs } = this.#completion;
     const position = this.#position();
-    return { topic, partition, position, end: this.#end, inHand, oldestUnfinishedMs };
+    return {
+      topic,
+      partition,
+      position,
+      next: this.#next,
+      end: this.#end,
+      inHand,
+      oldestUnfinishedMs,
+    };
   }
 
   /** Hands over what there is and what there is room for; true when some had no room. */

@@ -109,6 +109,13 @@ const ROWS: readonly Row[] = [
   ["replicas 0", kafka("replicationFactor: 0"), "kafka.replicationFactor", "0", "from 1 to"],
   ["session", kafka("sessionTimeout: 5s"), "kafka.sessionTimeout", '"5s"', "from 6s to 5m"],
   ["no unit", kafka("sessionTimeout: 10"), "kafka.sessionTimeout", "10", "with its unit"],
+  [
+    "damaged batches",
+    kafka("onDamaged: { calls: ignore }"),
+    "kafka.onDamaged.calls",
+    '"ignore"',
+    "stop or skip",
+  ],
   ["flag", kafka("createTopics: yes"), "kafka.createTopics", '"yes"', "true or false"],
   ["tls text", kafka("tls: on"), "kafka.tls", "a text", "a map of settings"],
   [

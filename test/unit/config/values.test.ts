@@ -18,6 +18,7 @@ test("everything that is left out has its default", () => {
       brokers: ["kafka-1:9092"],
       topicPrefix: "switchyard.",
       topics: {},
+      onDamaged: { calls: "stop", audienceSyncs: "stop", deletionRequests: "stop" },
       tls: null,
       sasl: null,
       partitions: 6,

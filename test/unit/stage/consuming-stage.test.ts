@@ -1,19 +1,24 @@
 // A damaged batch halts the stage that reads it, loudly; anything else ends the program.
 
 import { expect, test } from "vitest";
-
-import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
-import { DamagedBatchError } from "../../../src/kafka/wire/damaged-batch.ts";
+import { DamagedBatchError, type OnDamaged } from "../../../src/domain/damaged-batch.ts";
+import type {
+  ConsumeOptions,
+  Consumer,
+  Kafka,
+  PartitionProgress,
+} from "../../../src/kafka/port.ts";
 import { startConsuming } from "../../../src/stage/consuming-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
-function world() {
+function world(onDamaged?: OnDamaged) {
   const started: ConsumeOptions[] = [];
+  const reading: PartitionProgress[] = [];
   const consume = (options: ConsumeOptions): Consumer => {
     started.push(options);
-    const counts = { progress: () => [], rebalances: () => 0, offsetResets: () => 0 };
+    const counts = { progress: () => reading, rebalances: () => 0, offsetResets: () => 0 };
     return { joined: Promise.resolve(), stop: () => Promise.resolve(), ...counts };
   };
   const clock = new ManualClock();
@@ -32,6 +37,7 @@ function world() {
     {
       name: "route",
       deadLetterTopic: "dead-letters",
+      onDamaged,
       consume: () => [
         {
           groupId: "g",
@@ -46,38 +52,70 @@ function world() {
       troubles: () => [],
     },
   );
-  return { stage, started, clock, lines, metrics, fatal };
+  return { stage, started, reading, clock, lines, metrics, fatal };
 }
 
 const DAMAGED = new DamagedBatchError("its length is 0", 42, {
-  ...{ topic: "calls", partition: 3, offset: 42, behind: 43 },
+  ...{ topic: "calls", partition: 3, offset: 42, behind: 43, isEndKnown: true },
   damage: "its length is 0",
 });
 
 test("a damaged batch halts the stage: it is named, and tried again", async () => {
-  const { stage, started, clock, lines, metrics, fatal } = world();
+  const { stage, started, reading, clock, lines, metrics, fatal } = world();
   started[0]?.onCrash(DAMAGED);
-  expect(stage.troubles()).toEqual([
-    expect.stringContaining("halted: The record batch at topic calls, partition 3, offset 42"),
-  ]);
+  const told = [expect.stringContaining("halted: The record batch at topic calls, partition 3")];
+  expect(stage.troubles()).toEqual(told);
   expect(lines.seen).toEqual(["stage.halted"]);
   expect(await metrics.text()).toContain(
     'switchyard_consumer_restarts_total{stage="route",destination=""} 1',
   );
   const halted = 'switchyard_consumer_halted{stage="route",destination=""}';
+  const at =
+    'switchyard_consumer_halted_offset{stage="route",destination="",topic="calls",partition="3"}';
   expect(await metrics.text()).toContain(`${halted} 1`);
-  await clock.advance(1_000);
+  expect(await metrics.text()).toContain(`${at} 42`);
+  // The consumer has joined again, and has not come to the batch: a slow rejoin is no end of it.
+  const place = { topic: "calls", partition: 3, position: 42, end: 100 };
+  reading.push({ ...place, next: 42, inHand: 0, oldestUnfinishedMs: null });
+  await clock.advance(40_000);
   expect(started).toHaveLength(2);
-  expect(stage.troubles()).toEqual([]);
-  expect(await metrics.text()).toContain(`${halted} 1`);
-  await clock.advance(15_000);
+  expect(stage.troubles()).toEqual(told);
+  expect(await metrics.text()).toContain(`${at} 42`);
+  reading[0] = { ...place, next: 43, inHand: 0, oldestUnfinishedMs: null };
   expect(await metrics.text()).toContain(`${halted} 0`);
+  expect(await metrics.text()).not.toContain("switchyard_consumer_halted_offset{");
+  expect(stage.troubles()).toEqual([]);
   started[1]?.onCrash(new Error("crashed", { cause: DAMAGED }));
   await clock.advance(1_999);
   expect(started).toHaveLength(2);
   await clock.advance(1);
   expect(started).toHaveLength(3);
   expect(fatal).toEqual([]);
+  await stage[Symbol.asyncDispose]();
+});
+
+test("told to skip, it passes a damaged batch, and says which", async () => {
+  const { stage, started, lines, metrics } = world("skip");
+  if (DAMAGED.at !== null) started[0]?.onSkipped?.({ ...DAMAGED.at, behind: 50 });
+  expect(lines.lines).toMatchObject([
+    {
+      ...{ level: "error", msg: "stage.damaged-batch-skipped" },
+      fields: {
+        ...{ stage: "route", topic: "calls", partition: 3, firstOffset: 42, lastOffset: 49 },
+        damage: "its length is 0",
+      },
+    },
+  ]);
+  expect(await metrics.text()).toContain(
+    'switchyard_damaged_batches_skipped_total{stage="route",topic="calls"} 1',
+  );
+  expect(stage.troubles()).toEqual([]);
+  await stage[Symbol.asyncDispose]();
+});
+
+test.each([undefined, "stop" as const])("told %s, it passes none", async (onDamaged) => {
+  const { stage, started } = world(onDamaged);
+  expect(started[0]).not.toHaveProperty("onSkipped");
   await stage[Symbol.asyncDispose]();
 });
 

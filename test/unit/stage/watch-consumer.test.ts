@@ -9,7 +9,15 @@ const sample = async (metrics: ReturnType<typeof createMetrics>, name: string) =
 };
 
 function at(position: number, end: number, oldestUnfinishedMs: number | null): PartitionProgress {
-  return { topic: "calls", partition: 0, position, end, inHand: 0, oldestUnfinishedMs };
+  return {
+    topic: "calls",
+    partition: 0,
+    position,
+    next: position,
+    end,
+    inHand: 0,
+    oldestUnfinishedMs,
+  };
 }
 
 test("a consumer's lag, oldest record and counts are shown until it is no longer watched", async () => {

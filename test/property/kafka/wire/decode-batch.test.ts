@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import {
   DELIVERY_HEADER,
   deliveryHeaders,
@@ -7,7 +8,6 @@ import {
   readDelivery,
 } from "../../../../src/domain/delivery.ts";
 import { eachHeader, type RecordHeader } from "../../../../src/domain/record.ts";
-import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
 import type { OutgoingMessage } from "../../../../src/kafka/wire/encode-records.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import {

@@ -8,7 +8,8 @@ import { config } from "../../../support/build/config-source.ts";
 
 const signal = new AbortController().signal;
 const options = { topic: "t", partition: 3, offset: 42, group: "g", dryRun: false, signal };
-const damaged = { topic: "t", partition: 3, offset: 42, behind: 50, damage: "its length is 0" };
+const place = { topic: "t", partition: 3, offset: 42, behind: 50, isEndKnown: true };
+const damaged = { ...place, damage: "its length is 0" };
 
 test.each([
   ["the batch", 42, damaged, null],

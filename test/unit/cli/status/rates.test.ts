@@ -6,7 +6,7 @@ import { parseMetrics } from "../../../../src/cli/metrics-text.ts";
 import {
   blockedTopics,
   breakersOf,
-  isHalted,
+  haltsOf,
   type Process,
   rateOf,
 } from "../../../../src/cli/status/rates.ts";
@@ -103,8 +103,11 @@ test.each([
   ["deliver", "other", false],
   ["delay", null, false],
 ])("whether %s of %s is halted", (stage, destination, expected) => {
+  const at = 'topic="t",partition="3"';
   const halted = (labels: string, value: number) =>
-    `switchyard_consumer_halted{${labels}} ${value}\n`;
+    `switchyard_consumer_halted{${labels}} ${value}\n${
+      value === 0 ? "" : `switchyard_consumer_halted_offset{${labels},${at}} 42\n`
+    }`;
   const one = process("", halted('stage="route",destination=""', 0));
   const other = process(
     halted('stage="delay",destination=""', 1),
@@ -112,5 +115,14 @@ test.each([
       halted('stage="deliver",destination="crm"', 1) +
       halted('stage="deliver",destination="other"', 0),
   );
-  expect(isHalted([one, other], stage, destination)).toBe(expected);
+  const halts = expected ? [{ topic: "t", partition: 3, offset: 42 }] : [];
+  expect(haltsOf([one, other, other], stage, destination, [])).toEqual(halts);
+});
+
+test("a damaged batch at which a group stands is told of once, also without a process", () => {
+  const text =
+    'switchyard_consumer_halted_offset{stage="route",destination="",topic="t",partition="3"} 40\n';
+  const seen = [3, 4].map((partition) => ({ topic: "t", partition, offset: 42 }));
+  expect(haltsOf([], "route", null, seen)).toEqual(seen);
+  expect(haltsOf([process("", text)], "route", null, seen)).toEqual(seen);
 });

@@ -205,7 +205,7 @@ test("--json prints the same as one object", async () => {
     failedPerMinute: null,
     deadLettersLastDay: 0,
     breakers: null,
-    halted: false,
+    halts: [],
     note: null,
   });
   expect(report.tiers[0]).toEqual({
@@ -230,7 +230,7 @@ const REPORT: StatusReport = {
       failedPerMinute: 0,
       deadLettersLastDay: null,
       breakers: null,
-      halted: false,
+      halts: [],
       note: null,
     },
     {
@@ -242,7 +242,7 @@ const REPORT: StatusReport = {
       failedPerMinute: 2.5,
       deadLettersLastDay: 17,
       breakers: { endpoints: 3, open: 2, halfOpen: 1 },
-      halted: false,
+      halts: [],
       note: null,
     },
     {
@@ -254,7 +254,7 @@ const REPORT: StatusReport = {
       failedPerMinute: 0,
       deadLettersLastDay: null,
       breakers: null,
-      halted: false,
+      halts: [],
       note: null,
     },
   ],
@@ -298,10 +298,11 @@ test("the tables line up, numbers below each other", () => {
 });
 
 test("a halted stage is named below the tables", () => {
-  const stages = REPORT.stages.map((stage) => ({ ...stage, halted: stage.stage === "route" }));
+  const halts = [{ topic: "sw.calls", partition: 3, offset: 42 }];
+  const stages = REPORT.stages.map((each) => (each.stage === "route" ? { ...each, halts } : each));
   const lines = statusText({ ...REPORT, stages }, fakeShell().colors).split("\n");
   expect(lines.filter((line) => line.includes("halted"))).toEqual([
-    "route: halted at a damaged batch. /readyz of its process names the offset and what to do.",
+    "route: halted at a damaged batch in sw.calls, partition 3, offset 42. Bring the batch back, or give it up: switchyard skip-damaged sw.calls 3 42",
   ]);
 });
 

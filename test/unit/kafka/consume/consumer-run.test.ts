@@ -3,11 +3,10 @@
 
 import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
-
+import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
 import { KafkajsMembership } from "../../../../src/kafka/kafkajs/membership.ts";
-import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
 import { Taker } from "../../../support/contract/taker.ts";
 import { GroupWorld, TOPIC } from "../../../support/kafkajs/kafkajs-group.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";

@@ -2,6 +2,7 @@
 // moves between leaders; with kafkajs' own group, which keeps where a fetch begins.
 
 import { afterEach, expect, test, vi } from "vitest";
+import type { DamagedBatch } from "../../../../src/domain/damaged-batch.ts";
 import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
 import { consumerGroupHooks } from "../../../../src/kafka/kafkajs/group-hooks.ts";
@@ -20,10 +21,11 @@ function range(from: number, to: number): number[] {
 interface Given {
   readonly whenFull?: "hold" | "pause";
   readonly taker?: Taker;
+  readonly onSkipped?: (batch: DamagedBatch) => void;
 }
 
 /** A member that owns one partition and has committed nothing. */
-async function world({ whenFull = "hold", taker = new Taker() }: Given = {}) {
+async function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}) {
   const lines = new LogLines();
   const memory = newMemory();
   /** What has gone by since the member was last heard of. */
@@ -40,6 +42,7 @@ async function world({ whenFull = "hold", taker = new Taker() }: Given = {}) {
       drainLimitMs: 0,
       onAssigned: taker.onAssigned,
       onCrash: () => undefined,
+      ...(onSkipped !== undefined && { onSkipped }),
     },
     times: { pollMs: 5_000, heartbeatMs: 1_000, rebalanceTimeoutMs: 60_000 },
     memory,
@@ -72,6 +75,11 @@ async function world({ whenFull = "hold", taker = new Taker() }: Given = {}) {
     return {
       answers: async (offsets: readonly number[], end?: number) =>
         ownership.offer(member, (await answered(offsets, end)).map(batchOf)),
+      isDamaged: async (batch: DamagedBatch) => {
+        const [fetched] = (await answered([])).map(batchOf);
+        const damaged = { damaged: batch, last: batch.behind - 1 };
+        if (fetched !== undefined) ownership.offer(member, [Object.assign(fetched, damaged)]);
+      },
       isOutOfRange: async () => ownership.offer(member, (await outOfRange()).map(batchOf)),
     };
   };
@@ -256,4 +264,44 @@ test("what was committed in an earlier topic of the same name is not gone on fro
   expect(ownership.offsetsFetched([committed])).toEqual([committed]);
   expect(lines.seen).toEqual(["kafka.topic.made-anew"]);
   expect(ownership.offsetsFetched([committed])).toEqual([]);
+});
+
+const DAMAGED = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };
+
+test("a batch that is damaged twice is passed: exactly its offsets, and told of once", async () => {
+  const skipped: DamagedBatch[] = [];
+  const { taker, offsets, ownership, commits, fetch } = await world({
+    onSkipped: (batch) => skipped.push(batch),
+  });
+  const batch = { ...DAMAGED, damage: "its checksum is wrong" };
+  await (await fetch("1")).answers(range(0, 5));
+  await (await fetch("1")).isDamaged(batch);
+  expect([skipped, ownership.progress()[0]?.next]).toEqual([[], 5]);
+  await (await fetch("1")).isDamaged(batch);
+  expect([skipped, ownership.progress()[0]?.next]).toEqual([[batch], 8]);
+  await (await fetch("1")).answers(range(8, 10));
+  expect(offsets()).toEqual([...range(0, 5), 8, 9]);
+  for (const taken of taker.taken) if (taken.offset !== 3) taker.finish(taken);
+  await ownership.giveUp();
+  // What lies before the batch is not given up with it.
+  expect(commits).toEqual([3]);
+});
+
+test("a batch that was damaged on its way is read at the next try", async () => {
+  const skipped: DamagedBatch[] = [];
+  const { offsets, fetch } = await world({ onSkipped: (batch) => skipped.push(batch) });
+  const batch = { ...DAMAGED, offset: 0, damage: "its checksum is wrong" };
+  await (await fetch("1")).isDamaged(batch);
+  await (await fetch("1")).answers(range(0, 9));
+  expect([skipped, offsets()]).toEqual([[], range(0, 9)]);
+});
+
+test("a passed batch at the partition's end is committed, though nothing comes after it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { commits, fetch } = await world({ onSkipped: () => undefined });
+  const batch = { ...DAMAGED, offset: 0, damage: "its checksum is wrong" };
+  await (await fetch("1")).isDamaged(batch);
+  await (await fetch("1")).isDamaged(batch);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(commits).toEqual([8]);
 });

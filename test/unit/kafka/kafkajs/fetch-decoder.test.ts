@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { damagedInPlaceOf } from "../../../../src/kafka/wire/damaged-batch.ts";
 import { INFLATED_FETCH_MAX_BYTES } from "../../../../src/kafka/wire/decode-records.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
@@ -21,11 +22,11 @@ interface FetchResponse {
 }
 
 /** Decodes the response to a request for the records of the topic `second` from an offset on. */
-function responseTo(version: number, fetchOffset = 0, recordMaxBytes = 16_000_000): FetchResponse {
+function responseTo(version: number, fetchOffset = 0, passesDamaged = false): FetchResponse {
   const { protocol } = loadInternal("src/protocol/requests/fetch/index.js") as {
     protocol(choice: object): (request: object) => { readonly response: FetchResponse };
   };
-  const policy = { recordMaxBytes };
+  const policy = { recordMaxBytes: 16_000_000, passesDamaged };
   const partitions = [5, 6].map((partition) => ({ partition, fetchOffset, policy }));
   return protocol({ version })({ topics: [{ topic: "second", partitions }] }).response;
 }
@@ -67,4 +68,49 @@ test("of batches that hold very much only the first are read, over all partition
   expect(await offsets(fetchResponse(11, small, records))).toEqual([[0, 1, 2], []]);
   expect(await offsets(fetchResponse(11, records, one))).toEqual([[0], [0, 1]]);
   expect(await offsets(fetchResponse(11, small, one))).toEqual([[0], [0, 1, 2]]);
+});
+
+const damagedBatch = async () => {
+  const batch = await encodeBatch(messages, { baseOffset: 41 });
+  return batch.fill(batch.readUInt8(70) ^ 1, 70, 71);
+};
+
+test("where damaged batches are passed, one comes as no records, and the others' come", async () => {
+  const whole = await encodeBatch(messages);
+  const payload = fetchResponse(11, await damagedBatch(), whole);
+  const { responses } = await responseTo(11, 41, true).decode(payload);
+  const [others, damaged] = responses[1]?.partitions ?? [];
+  expect(others?.messages.map(({ offset }) => offset)).toEqual([0, 1, 2]);
+  expect(damaged?.messages).toEqual([]);
+  expect(damagedInPlaceOf(damaged?.messages ?? [])).toMatchObject({
+    ...{ topic: "second", partition: 6, offset: 41, behind: 44, isEndKnown: true },
+    damage: expect.stringContaining("checksum"),
+  });
+  expect(damagedInPlaceOf(others?.messages ?? [])).toBeNull();
+});
+
+test("a batch whose end nobody can tell is an error all the same", async () => {
+  const batch = await damagedBatch();
+  batch.writeInt32BE(1_000, 23);
+  const response = responseTo(11, 41, true);
+  await expect(response.decode(fetchResponse(11, batch))).rejects.toMatchObject({
+    at: { offset: 41, behind: 1_042, isEndKnown: false },
+  });
+});
+
+test.each([4, 5, 6, 7, 8, 9, 10, 11])(
+  "in version %i of Fetch a place that the broker cannot read is damage",
+  async (version) => {
+    const payload = fetchResponse(version, Buffer.alloc(0), Buffer.alloc(0), 2);
+    await expect(responseTo(version, 41, true).decode(payload)).rejects.toMatchObject({
+      name: "DamagedBatchError",
+      at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
+      message: expect.stringContaining("the broker itself cannot read it"),
+    });
+  },
+);
+
+test("other errors of a partition are left to kafkajs", async () => {
+  const payload = fetchResponse(11, Buffer.alloc(0), Buffer.alloc(0), 6);
+  expect(JSON.stringify(await responseTo(11).decode(payload))).toContain('"errorCode":6');
 });

@@ -4,11 +4,10 @@
  */
 
 import { expect, test } from "vitest";
-
+import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import { batchOf } from "../../../../src/kafka/kafkajs/membership.ts";
-import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
 import { fuzzedBatch, type Pick, picks } from "../../../support/build/fuzzed-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { DamagedBatchError } from "../../../../src/kafka/wire/damaged-batch.ts";
+import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import {
   decodeRecords,
   INFLATED_FETCH_MAX_BYTES,
@@ -41,6 +41,19 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it announces 100012 bytes/],
 ])("a batch that has %s is damaged", async (_what, alter, damage) => {
   expect(await damageOf(altered(await encodeBatch(messages), alter))).toMatch(damage);
+});
+
+test("a batch whose offsets are not the partition's is damaged: the checksum does not cover them", async () => {
+  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
+  const batch = await encodeBatch(messages, { baseOffset: 2_313 });
+  await expect(decodeRecords(batch, { ...ALL_WANTED, end: 6 }, unexpected)).rejects.toThrow(
+    "its last offset is 2315, and the partition ends before 6",
+  );
+  const right = await encodeBatch(messages, { baseOffset: 3 });
+  expect(await decodeRecords(right, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
+  // What comes before it is handed over first.
+  const both = Buffer.concat([right, batch]);
+  expect(await decodeRecords(both, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
 });
 
 test("offsets removed from the end of a batch stand as one control record", async () => {

@@ -25,7 +25,7 @@ const large = {
 
 async function read(batch: Buffer, from = 0, recordMaxBytes = LIMIT) {
   const messages: FetchedRecord[] = [];
-  const wanted = { topic: "t", partition: 0, from, recordMaxBytes };
+  const wanted = { topic: "t", partition: 0, from, end: 1_000, recordMaxBytes };
   const { next } = await decodeBatch(batch, messages, wanted);
   return { messages, next };
 }

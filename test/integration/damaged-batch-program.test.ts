@@ -1,0 +1,160 @@
+// The real program and a damaged batch of calls: halted, with the others going on, or passed.
+
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { type DamagingFront, damagingFront } from "../support/servers/damaging-front.ts";
+import { programWorld } from "../support/servers/program.ts";
+
+const TIMEOUT_MS = 110_000;
+const POLL = { timeout: TIMEOUT_MS };
+
+let front: DamagingFront;
+let broker: PrivateKafka;
+let kafka: Kafka;
+let receiver: Server;
+/** Message ids in the order in which they came, each try. */
+let received: string[] = [];
+/** Ids that are refused once. */
+let refusedOnce = new Set<string>();
+
+beforeAll(async () => {
+  front = await damagingFront("intact", "broken");
+  broker = await startKafka({ private: true, fronts: [front.address] });
+  front.behind = broker.behind[0] ?? "";
+  const options = { brokers: [front.address], clientId: "damaged", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
+  kafka = createKafka({ ...options, ...limits }, new LogLines().log);
+  receiver = createServer(async (request, response) => {
+    const body = JSON.parse(await text(request)) as { type: string; messageId?: string };
+    const id = body.messageId ?? body.type;
+    received.push(id);
+    response.writeHead(refusedOnce.delete(id) ? 503 : 200).end();
+  });
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+});
+
+afterAll(async () => {
+  await kafka?.close();
+  await broker?.stop();
+  front?.[Symbol.dispose]();
+  receiver?.closeAllConnections();
+  receiver?.close();
+});
+
+async function world(prefix: string, onDamaged: string) {
+  received = [];
+  const admin = await freePort();
+  const { port } = receiver.address() as AddressInfo;
+  const program = programWorld(`
+kafka:
+  brokers: ["${front.address}"]
+  topicPrefix: ${prefix}
+  partitions: 1
+  sessionTimeout: 6s
+  onDamaged: { calls: ${onDamaged} }
+sources: [{ id: web, writeKey: k, destinations: [hook] }]
+destinations:
+  - { id: hook, type: webhook, payload: full, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
+delivery: { allowNetworks: [127.0.0.0/8], delays: [1s] }
+ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
+admin: { host: 127.0.0.1, port: ${admin} }
+`);
+  const running = program.start();
+  await running.logged("ready");
+  const producer = kafka.producer();
+  const publish = async (messageId: string, event = "e") => {
+    const call = { type: "track", event, userId: "u", messageId };
+    const headers = [["source-id", Buffer.from("web")]] as const;
+    const value = Buffer.from(JSON.stringify(call));
+    await producer.send([{ topic: `${prefix}calls`, key: Buffer.from("u"), value, headers }]);
+  };
+  const metrics = async () => (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
+  return { program, running, admin, producer, publish, metrics };
+}
+
+test(
+  "stop: route halts and says where, deletion, deliver and delay go on, and the command frees it",
+  async () => {
+    const { program, running, admin, producer, publish, metrics } = await world("stop.", "stop");
+    await using _ = program;
+    await publish("before");
+    // The receiver has a network of its own: the word is changed only in what brokers send.
+    await publish("lost", "intact");
+    await publish("after");
+    expect(await running.logged("stage.halted")).toMatchObject({ level: 50, stage: "route" });
+    await expect.poll(() => received, POLL).toContain("before");
+
+    const readiness = await fetch(`http://127.0.0.1:${admin}/readyz`);
+    expect(readiness.status).toBe(200);
+    const where = "topic stop.calls, partition 0, offset 1";
+    const command = "switchyard skip-damaged stop.calls 0 1";
+    const body = await readiness.text();
+    expect(body).toContain(where);
+    expect(body).toContain(command);
+    expect(await metrics()).toContain(
+      'switchyard_consumer_halted_offset{stage="route",destination="",topic="stop.calls",partition="0"} 1',
+    );
+    const status = await program.command(["status", "--admin", `127.0.0.1:${admin}`]);
+    expect(status.status).toBe(0);
+    expect(status.out).toContain(
+      "route: halted at a damaged batch in stop.calls, partition 0, offset 1",
+    );
+    expect(status.out).toContain(command);
+
+    // Through deletion and deliver, once through delay, and through deliver again.
+    refusedOnce = new Set(["delete"]);
+    const request = Buffer.from(JSON.stringify({ userId: "u" }));
+    const at = { topic: "stop.deletion-requests", key: Buffer.from("u"), headers: [] };
+    await producer.send([{ ...at, value: request }]);
+    await expect.poll(() => received.filter((id) => id === "delete").length, POLL).toBe(2);
+    expect(received).not.toContain("after");
+
+    const skip = ["skip-damaged", "stop.calls", "0", "1"];
+    const dry = await program.command([...skip, "--dry-run"]);
+    expect([dry.status, dry.out]).toEqual([0, expect.stringContaining("offsets 1 to 1")]);
+    expect((await program.command(skip)).status).toBe(0);
+    await expect.poll(() => received, POLL).toContain("after");
+    expect(received).not.toContain("lost");
+    await expect
+      .poll(metrics, POLL)
+      .toContain('switchyard_consumer_halted{stage="route",destination=""} 0');
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "skip: exactly the batch is passed, told of and counted, and the rest arrives",
+  async () => {
+    const { program, running, publish, metrics } = await world("skip.", "skip");
+    await using _ = program;
+    await publish("before");
+    await publish("lost", "intact");
+    await publish("after");
+    await expect.poll(() => received, POLL).toEqual(["before", "after"]);
+    expect(await running.logged("stage.damaged-batch-skipped")).toMatchObject({
+      ...{ level: 50, stage: "route", topic: "skip.calls", partition: 0 },
+      ...{ firstOffset: 1, lastOffset: 1, damage: expect.stringContaining("checksum") },
+    });
+    const counted = 'switchyard_damaged_batches_skipped_total{stage="route",topic="skip.calls"} 1';
+    expect(await metrics()).toContain(counted);
+    await publish("last");
+    await expect.poll(() => received, POLL).toContain("last");
+    expect(running.lines.map(({ msg }) => msg)).not.toContain("stage.halted");
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toBe(0);
+    expect(await kafka.admin.committed("skip.route", "skip.calls")).toMatchObject([{ offset: 4 }]);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,44 @@
+/**
+ * A way to a private broker on which a word is changed in whatever the broker sends: what a disk or a
+ * network does to a record batch. Requests pass as they are.
+ */
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export interface DamagingFront extends Disposable {
+  /** `host:port`, to be told to the broker as one of its fronts. */
+  readonly address: string;
+  /** Where the broker listens for it, `host:port`. To be set before the first connection. */
+  behind: string;
+}
+
+/** @param to as long as `from` */
+export async function damagingFront(from: string, to: string): Promise<DamagingFront> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const [host, port] = front.behind.split(":");
+    const broker = connect(Number(port), host);
+    for (const socket of [client, broker]) sockets.add(socket.on("error", () => undefined));
+    client.pipe(broker);
+    broker.on("data", (chunk: Buffer) => {
+      for (let at = chunk.indexOf(from); at >= 0; at = chunk.indexOf(from, at + 1)) {
+        chunk.write(to, at);
+      }
+      client.write(chunk);
+    });
+    broker.on("close", () => client.destroy());
+    client.on("close", () => broker.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const front = {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    behind: "",
+    [Symbol.dispose]: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+  return front;
+}

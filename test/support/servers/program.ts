@@ -1,0 +1,103 @@
+/** The program itself as child processes: `run` with its log, and commands that end. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+
+const MAIN = join(import.meta.dirname, "../../../src/main.ts");
+
+export interface RunningProgram {
+  readonly child: ChildProcess;
+  /** Lines of its log so far, the newest last. */
+  readonly lines: readonly Record<string, unknown>[];
+  /** Resolves with the first line that says `msg`; rejects when the program ends before. */
+  logged(msg: string): Promise<Record<string, unknown>>;
+  /** Its exit status; null after a signal. */
+  readonly ended: Promise<number | null>;
+  /** Ends it at once, without its doing anything. */
+  kill(): Promise<void>;
+}
+
+/** A configuration, and everything that is started with it. Disposing it kills what still runs. */
+export interface ProgramWorld extends AsyncDisposable {
+  readonly file: string;
+  start(args?: readonly string[]): RunningProgram;
+  /** Runs a command to its end. */
+  command(
+    args: readonly string[],
+  ): Promise<{ readonly status: number | null; readonly out: string; readonly err: string }>;
+  /** Starts a command, for those who do not wait for its end. */
+  spawn(args: readonly string[]): ChildProcess;
+}
+
+/** @param config YAML. The environment's brokers are not used. */
+export function programWorld(config: string): ProgramWorld {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-program-"));
+  const file = join(directory, "switchyard.yaml");
+  writeFileSync(file, config);
+  // The environment wins over the file, and here it names the tests' broker.
+  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+  const children = new Set<ChildProcess>();
+  const launch = (args: readonly string[]) => {
+    // Audiences' state is kept below the working directory.
+    const child = spawn(process.execPath, [MAIN, ...args, "-c", file], { env, cwd: directory });
+    children.add(child);
+    child.once("close", () => children.delete(child));
+    return child;
+  };
+  return {
+    file,
+    start: (args = []) => running(launch(["run", ...args])),
+    spawn: launch,
+    command: async (args) => {
+      const child = launch(args);
+      const ended = once(child, "close").then(([status]) => status as number | null);
+      const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+      return { status, out, err };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([...children].map(killed));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const closed = once(child, "close");
+  child.kill("SIGKILL");
+  await closed;
+}
+
+function running(child: ChildProcess): RunningProgram {
+  const lines: Record<string, unknown>[] = [];
+  const errors: string[] = [];
+  const looks = new Set<() => void>();
+  const ended = once(child, "close").then(([status]) => status as number | null);
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+      for (const look of looks) look();
+    });
+  }
+  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => errors.push(chunk));
+  const logged = (msg: string) =>
+    new Promise<Record<string, unknown>>((resolve, reject) => {
+      const look = () => {
+        const line = lines.find((each) => each.msg === msg);
+        if (line === undefined) return;
+        looks.delete(look);
+        resolve(line);
+      };
+      looks.add(look);
+      look();
+      const over = (status: number | null) =>
+        reject(new Error(`ended with ${status} before ${msg}: ${errors.join("")}`));
+      ended.then(over, reject);
+    });
+  return { child, lines, logged, ended, kill: () => killed(child) };
+}
