@@ -5,6 +5,7 @@
  * user id or a message id. Durations are seconds, sizes bytes, as Prometheus asks.
  */
 
+import { AUDIENCE_METRICS } from "./audience-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
 
 export interface MetricSpec {
@@ -19,7 +20,6 @@ export interface MetricSpec {
 const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 14400];
 const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
-const SYNC_S = [1, 5, 15, 60, 300, 900, 3600, 14400, 86400];
 
 /** Every instrument; `instruments.ts` makes them. */
 export const METRICS = {
@@ -127,49 +127,7 @@ export const METRICS = {
     labels: ["destination"],
     help: "Calls sent with an integer beyond 2^53 that JavaScript rounds.",
   },
-  audienceSyncs: {
-    name: "switchyard_audience_syncs_total",
-    type: "counter",
-    labels: ["outcome"],
-    help: "Audience syncs by their beginning and end: started, complete, held, released, abandoned, wrong-count, deleted.",
-  },
-  audienceChanges: {
-    name: "switchyard_audience_changes_total",
-    type: "counter",
-    labels: ["change"],
-    help: "Users told that they entered or left an audience, and computed traits told.",
-  },
-  audienceSyncDuration: {
-    name: "switchyard_audience_sync_duration_seconds",
-    type: "histogram",
-    labels: ["outcome"],
-    buckets: SYNC_S,
-    help: "From a sync's begin, by its record, to what became of it.",
-  },
-  audienceMembers: {
-    name: "switchyard_audience_members",
-    type: "gauge",
-    labels: [],
-    help: "Members of all audiences in the partitions owned here.",
-  },
-  audienceOpenSyncs: {
-    name: "switchyard_audience_syncs_open",
-    type: "gauge",
-    labels: [],
-    help: "Syncs that have begun and not ended, in the partitions owned here.",
-  },
-  audienceHeldSyncs: {
-    name: "switchyard_audience_syncs_held",
-    type: "gauge",
-    labels: [],
-    help: "Syncs whose removals wait for a release, in the partitions owned here.",
-  },
-  audienceStores: {
-    name: "switchyard_audience_stores_opened_total",
-    type: "counter",
-    labels: ["found"],
-    help: "Local stores opened, by how they were found: right, behind (caught up), missing, stale, ahead, foreign, damaged (rebuilt).",
-  },
+  ...AUDIENCE_METRICS,
   lag: {
     name: "switchyard_consumer_lag_records",
     type: "gauge",

@@ -1,0 +1,49 @@
+/** The part of the metrics table that is about audiences. */
+
+const SYNC_S = [1, 5, 15, 60, 300, 900, 3600, 14400, 86400];
+
+export const AUDIENCE_METRICS = {
+  audienceSyncs: {
+    name: "switchyard_audience_syncs_total",
+    type: "counter",
+    labels: ["outcome"],
+    help: "Audience syncs by their beginning and end: started, complete, held, released, abandoned, wrong-count, deleted.",
+  },
+  audienceChanges: {
+    name: "switchyard_audience_changes_total",
+    type: "counter",
+    labels: ["change"],
+    help: "Users told that they entered or left an audience, and computed traits told.",
+  },
+  audienceSyncDuration: {
+    name: "switchyard_audience_sync_duration_seconds",
+    type: "histogram",
+    labels: ["outcome"],
+    buckets: SYNC_S,
+    help: "From a sync's begin, by its record, to what became of it.",
+  },
+  audienceMembers: {
+    name: "switchyard_audience_members",
+    type: "gauge",
+    labels: [],
+    help: "Members of all audiences in the partitions owned here.",
+  },
+  audienceOpenSyncs: {
+    name: "switchyard_audience_syncs_open",
+    type: "gauge",
+    labels: [],
+    help: "Syncs that have begun and not ended, in the partitions owned here.",
+  },
+  audienceHeldSyncs: {
+    name: "switchyard_audience_syncs_held",
+    type: "gauge",
+    labels: [],
+    help: "Syncs whose removals wait for a release, in the partitions owned here.",
+  },
+  audienceStores: {
+    name: "switchyard_audience_stores_opened_total",
+    type: "counter",
+    labels: ["found"],
+    help: "Local stores opened, by how they were found: right, behind (caught up), missing, stale, ahead, foreign, damaged (rebuilt).",
+  },
+} as const;
