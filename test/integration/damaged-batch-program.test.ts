@@ -1,7 +1,7 @@
 // The real program and a damaged batch of calls: halted, with the others going on, or passed.
 
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -33,11 +33,17 @@ beforeAll(async () => {
   const options = { brokers: [front.address], clientId: "damaged", tls: null, sasl: null };
   const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
   kafka = createKafka({ ...options, ...limits }, new LogLines().log);
-  receiver = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage) => {
     const body = JSON.parse(await text(request)) as { type: string; messageId?: string };
     const id = body.messageId ?? body.type;
     received.push(id);
-    response.writeHead(refusedOnce.delete(id) ? 503 : 200).end();
+    return refusedOnce.delete(id) ? 503 : 200;
+  };
+  receiver = createServer((request, response) => {
+    take(request).then(
+      (status) => response.writeHead(status).end(),
+      () => response.destroy(),
+    );
   });
   receiver.listen(0, "127.0.0.1");
   await once(receiver, "listening");
