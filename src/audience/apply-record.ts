@@ -23,7 +23,7 @@ export async function applyRecord(work: Work, record: IncomingRecord): Promise<v
   const atMs = usableRecordTime(record.timestampMs, work.nowMs());
   const cause: Cause = { record, atMs, isReplay: record.offset < state.applied };
   if (!cause.isReplay) await abandonOld(work, atMs);
-  const decoded = decodeValue(record.value);
+  const decoded = decodeValue(record);
   const parsed = decoded.kind === "json" ? parseSync(decoded.json) : decoded;
   if (parsed.kind === "refused") {
     if (!cause.isReplay) state.giveUp({ record, reason: parsed.reason, error: parsed.error });

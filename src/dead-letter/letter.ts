@@ -69,7 +69,7 @@ export function readLetter(
 /** The header's, else the call's own where the value is a call that has one, read as route does. */
 export function messageIdOf({ messageId, record }: Letter): string | null {
   if (messageId !== null || record.value === null) return messageId;
-  const decoded = decodeValue(record.value);
+  const decoded = decodeValue(record);
   if (decoded.kind === "refused" || typeof decoded.json !== "object") return null;
   const own = (decoded.json as { readonly messageId?: unknown } | null)?.messageId;
   if (typeof own === "number" && Number.isFinite(own)) return `${own}`;

@@ -65,7 +65,7 @@ export function decideDeletion(
   listeners: ListenersBySource,
   nowMs: number,
 ): Decided {
-  const parsed = parseRequest(record.value);
+  const parsed = parseRequest(record);
   if (parsed.kind === "refused") {
     return { kind: "unusable", record, reason: parsed.reason, error: parsed.error };
   }

@@ -3,8 +3,7 @@
  * (docs/deletions.md#requests).
  *
  *   the value                                    is
- *   none, not UTF-8, not JSON                    undecodable
- *   begins with byte 0                           unknown-schema
+ *   not to be decoded (`decode.ts`)              undecodable, unknown-schema
  *   no object                                    invalid-deletion
  *
  *   userId      text that is not empty           that user
@@ -22,7 +21,7 @@
  * deleted data does not come back. Hence `sourceId`, `source_ids` or `Sources` are refused.
  */
 
-import { decodeValue } from "../domain/decode.ts";
+import { decodeValue, type RecordValue } from "../domain/decode.ts";
 import { describe, isJsonObject, type JsonObject, kindOf } from "../domain/json.ts";
 import { readTimestamp } from "../domain/timestamp.ts";
 
@@ -47,8 +46,8 @@ export type ParsedRequest =
   | { readonly kind: "request"; readonly request: DeletionRequest }
   | Refusal;
 
-export function parseRequest(value: Buffer | null): ParsedRequest {
-  const decoded = decodeValue(value);
+export function parseRequest(record: RecordValue): ParsedRequest {
+  const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
   const { json } = decoded;
   if (!isJsonObject(json)) {

@@ -32,6 +32,7 @@
  * attempt that it is left of, so that shares of an endpoint that never comes back come to an end.
  */
 
+import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
@@ -66,7 +67,7 @@ export interface Wait {
 
 export interface PreparedAttempt extends Plan {
   readonly webhook: Webhook;
-  /** The value's JSON as it came. */
+  /** The value's JSON. */
   readonly text: string;
 }
 
@@ -99,7 +100,7 @@ export const OPEN_GATES: Gates = {
 const NONE: readonly Endpoint[] = [];
 
 export function prepare(
-  record: RecordContent,
+  record: RecordContent & RecordValue,
   destination: WebhookDestination,
   policy: RetryPolicy,
   nowMs: number,
@@ -111,7 +112,7 @@ export function prepare(
   const delivery = believed(parsed.delivery, destination.id, policy.windowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
   if (planned.kind !== "attempt") return planned;
-  const value = parseWebhook(record.value);
+  const value = parseWebhook(record);
   if (value.kind === "refused") {
     const { reason, error } = value;
     return { kind: "dead-letter", reason, error, delivery: planned.delivery };

@@ -1,7 +1,7 @@
 /** The content of a delivery's record: a call, or a delete notification of the deletion stage. */
 
 import type { Call } from "../domain/call.ts";
-import { decodeValue } from "../domain/decode.ts";
+import { decodeValue, type RecordValue } from "../domain/decode.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { parseCall } from "../domain/parse-call.ts";
 import { type DeleteNotification, parseDelete } from "../domain/parse-delete.ts";
@@ -12,7 +12,7 @@ export type ParsedWebhook =
   | {
       readonly kind: "webhook";
       readonly webhook: Webhook;
-      /** The JSON as it came. */
+      /** Its JSON. */
       readonly text: string;
     }
   | {
@@ -21,16 +21,16 @@ export type ParsedWebhook =
       readonly error: string;
     };
 
-export function parseWebhook(value: Buffer | null): ParsedWebhook {
-  const decoded = decodeValue(value);
+export function parseWebhook(record: RecordValue): ParsedWebhook {
+  const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
-  const { json, text } = decoded;
+  const { json, text, bytes } = decoded;
   if (isJsonObject(json) && json.type === "delete") {
     const parsed = parseDelete(json);
     if (parsed.kind !== "delete") return parsed;
     return { kind: "webhook", webhook: parsed.notification, text };
   }
-  const parsed = parseCall(json, value?.length);
+  const parsed = parseCall(json, bytes.length);
   return parsed.kind === "call" ? { kind: "webhook", webhook: parsed.call, text } : parsed;
 }
 

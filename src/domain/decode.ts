@@ -3,15 +3,25 @@
  *
  *   value                                      result
  *   none (a tombstone)                         undecodable
- *   begins with byte 0                         unknown-schema: framed by a schema registry, and none
- *                                              is configured here
- *   not UTF-8                                  undecodable
- *   not JSON                                   undecodable
+ *   its schema was looked up, and
+ *     the registry does not know it            unknown-schema
+ *     no value can be read by it               undecodable
+ *     the value does not fit it                undecodable
+ *     the value fits it                        the JSON that its reader makes of it
  *   a byte-order mark, then JSON               the JSON
  *   JSON                                       the JSON
+ *   has a schema (`framing.ts`), and no        unknown-schema
+ *     registry is configured
+ *   has a frame that is not read               undecodable
+ *   not UTF-8                                  undecodable
+ *   not JSON                                   undecodable
  *
- * UTF-8 is decoded fatally: a replacement character would alter customer data silently.
+ * UTF-8 is decoded fatally: a replacement character would alter customer data silently. The same
+ * goes for what a reader makes of a value.
  */
+
+import { frameOf } from "./framing.ts";
+import type { IncomingRecord } from "./record.ts";
 
 export type DecodedValue =
   | {
@@ -19,40 +29,62 @@ export type DecodedValue =
       readonly json: unknown;
       /** The text that it was read from. */
       readonly text: string;
+      /** The same in UTF-8. */
+      readonly bytes: Buffer;
     }
-  | {
-      readonly kind: "refused";
-      readonly reason: "undecodable" | "unknown-schema";
-      /** One sentence, without any of the value. */
-      readonly error: string;
-    };
+  | RefusedValue;
+
+export interface RefusedValue {
+  readonly kind: "refused";
+  readonly reason: "undecodable" | "unknown-schema";
+  /** One sentence, without any of the value. */
+  readonly error: string;
+}
+
+/** Of a record, what its value is read from. */
+export type RecordValue = Pick<IncomingRecord, "value" | "headers" | "eachHeader" | "schema">;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-export function decodeValue(value: Buffer | null): DecodedValue {
+export function decodeValue(record: RecordValue): DecodedValue {
+  const { value, schema } = record;
   if (value === null) return refused("undecodable", "the record has no value");
-  if (value[0] === 0) {
-    return value.length < 5
-      ? refused("unknown-schema", "the value begins with byte 0 and has no whole schema id")
-      : refused(
-          "unknown-schema",
-          `the value has schema ${value.readUInt32BE(1)}, and no schema registry is configured`,
-        );
-  }
+  if (schema === undefined) return withoutSchema(value, record);
+  const { known } = schema;
+  if (known.kind === "refused") return known;
+  const read = known.read(value.subarray(schema.start));
+  if (read.kind === "json") return parsed(read.bytes);
+  return refused("undecodable", `${read.error} (schema ${schema.ref})`);
+}
+
+/** Nearly all values are JSON then: only of others it is asked what they are. */
+function withoutSchema(value: Buffer, record: RecordValue): DecodedValue {
+  const decoded = parsed(value);
+  if (decoded.kind === "json") return decoded;
+  const frame = frameOf(value, record);
+  if (frame.kind === "none") return decoded;
+  if (frame.kind === "refused") return frame;
+  return refused(
+    "unknown-schema",
+    `the value has schema ${frame.ref}, and no schema registry is configured`,
+  );
+}
+
+function parsed(bytes: Buffer): DecodedValue {
   let text: string;
   try {
-    text = UTF8.decode(value);
+    text = UTF8.decode(bytes);
   } catch {
     return refused("undecodable", "the value is not UTF-8");
   }
   try {
-    return { kind: "json", json: JSON.parse(text) as unknown, text };
+    return { kind: "json", json: JSON.parse(text) as unknown, text, bytes };
   } catch (error) {
     return refused("undecodable", `the value is not JSON${place(error)}`);
   }
 }
 
-function refused(reason: "undecodable" | "unknown-schema", error: string): DecodedValue {
+function refused(reason: "undecodable" | "unknown-schema", error: string): RefusedValue {
   return { kind: "refused", reason, error };
 }
 

@@ -25,6 +25,14 @@ export type KnownSchema =
       readonly error: string;
     };
 
+/** The schema of a record's value, as it was looked up when the record came in. */
+export interface ValueSchema {
+  readonly ref: SchemaRef;
+  readonly known: KnownSchema;
+  /** Where the content of the value begins, behind its frame. */
+  readonly start: number;
+}
+
 /** The schemas that this process knows now. */
 export interface KnownSchemas {
   /** Null: it has to be looked up first. */

@@ -1,5 +1,7 @@
 /** Kafka records as the stages see them: whole values, no client library's types. */
 
+import type { ValueSchema } from "./known-schemas.ts";
+
 /** Header names may repeat and their order is kept. A null value is Kafka's null. */
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
@@ -55,6 +57,62 @@ export interface IncomingRecord extends RecordPlace, RecordContent {
    * null. So may be its key and some of its headers (docs/topics.md#limits).
    */
   readonly omittedBytes?: number | undefined;
+  /** Absent: the value has none, or no schema registry is configured. */
+  readonly schema?: ValueSchema | undefined;
+}
+
+/** The record, with what is known of its value's schema. */
+export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
+  return new WithSchema(record, schema);
+}
+
+/** Asks the record only for fields that it is asked for. */
+class WithSchema implements IncomingRecord {
+  readonly schema: ValueSchema;
+  readonly offset: number;
+  readonly #record: IncomingRecord;
+
+  constructor(record: IncomingRecord, schema: ValueSchema) {
+    this.schema = schema;
+    this.offset = record.offset;
+    this.#record = record;
+  }
+
+  get topic(): string {
+    return this.#record.topic;
+  }
+
+  get partition(): number {
+    return this.#record.partition;
+  }
+
+  get timestampMs(): number {
+    return this.#record.timestampMs;
+  }
+
+  get key(): Buffer | null {
+    return this.#record.key;
+  }
+
+  get value(): Buffer | null {
+    return this.#record.value;
+  }
+
+  get headers(): RecordHeaders {
+    return this.#record.headers;
+  }
+
+  get encoded(): Buffer | undefined {
+    return this.#record.encoded;
+  }
+
+  get omittedBytes(): number | undefined {
+    return this.#record.omittedBytes;
+  }
+
+  eachHeader(tell: TellHeader): void {
+    eachHeader(this.#record, tell);
+  }
 }
 
 /**

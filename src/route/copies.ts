@@ -3,9 +3,11 @@
  *
  *   of the record      is
  *   key                the call's userId, else its anonymousId, whatever key the producer used
- *   value              the bytes as they came
- *   shared headers     the producer's own, without any `switchyard-*`; then message id, source,
- *                      timestamp and receipt, one array for all copies so that it is encoded once
+ *   value              the bytes as they came; if the value has a schema, its JSON
+ *                      (docs/decisions/0020-route-writes-json.md)
+ *   shared headers     the producer's own, without any `switchyard-*`, and without that of a schema
+ *                      where the value is its JSON; then message id, source, timestamp and receipt,
+ *                      one array for all copies so that it is encoded once
  *   headers            the destination
  *
  * Destinations with `historical: false` share a second array, in which the timestamp is the time
@@ -16,6 +18,7 @@ import { type Call, callKey } from "../domain/call.ts";
 import type { CallTimes } from "../domain/call-time.ts";
 import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
 import type { Source } from "../domain/destination.ts";
+import { withoutSchema } from "../domain/framing.ts";
 import type { MessageId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import type { Route } from "./routing.ts";
@@ -34,18 +37,20 @@ export interface CallToCopy {
   readonly call: Call;
   readonly source: Source;
   readonly times: CallTimes;
+  /** The value as JSON. */
+  readonly json: Buffer;
 }
 
 export function copies(
   record: IncomingRecord,
-  { call, source, times }: CallToCopy,
+  { call, source, times, json: value }: CallToCopy,
   routes: readonly Route[],
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const key = Buffer.from(callKey(call));
-  const { value } = record;
   const messageId = Buffer.from(messageIdOf(call, record));
-  const foreign = foreignHeaders(record);
+  const own = foreignHeaders(record);
+  const foreign = record.schema === undefined ? own : withoutSchema(own);
   const headersWith = (timestampMs: number): RecordHeaders => [
     ...foreign,
     [DELIVERY_HEADER.messageId, messageId],

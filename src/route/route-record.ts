@@ -36,6 +36,8 @@ export interface ReadCall {
   readonly source: Source;
   readonly namedBy: NamedBy;
   readonly times: CallTimes;
+  /** The value as JSON. */
+  readonly json: Buffer;
 }
 
 /** A record of `calls` with what is to be written for it. */
@@ -64,18 +66,17 @@ export function readCall(
   lookup: SourceLookup,
   nowMs: number,
 ): ReadCall | Refusal {
-  const { value } = record;
-  const decoded = decodeValue(value);
+  const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
   const typed = parseCallType(decoded.json);
   if (typed.kind === "refused") return typed;
   const found = sourceOf(record.headers, typed.json, lookup);
   if (found.kind === "refused") return found;
-  const parsed = parseCallFields(typed, value?.length);
+  const parsed = parseCallFields(typed, decoded.bytes.length);
   if (parsed.kind === "refused") return parsed;
   const { source, namedBy } = found;
   const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));
-  return { kind: "call", call: parsed.call, source, namedBy, times };
+  return { kind: "call", call: parsed.call, source, namedBy, times, json: decoded.bytes };
 }
 
 /** @param nowMs see `readCall`. */

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 
 import { payload } from "../../src/deliver/payload.ts";
 import { parseWebhook } from "../../src/deliver/webhook.ts";
+import { recordValue } from "../support/build/record-value.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 
 const FOLDER = join(import.meta.dirname, "payloads");
@@ -28,7 +29,7 @@ test("every type has its file", () => {
 });
 
 test.each(cases)("%s", (_file, { call, standard, full }) => {
-  const parsed = parseWebhook(Buffer.from(JSON.stringify(call)));
+  const parsed = parseWebhook(recordValue(JSON.stringify(call)));
   if (parsed.kind === "refused") throw new Error(parsed.error);
   expect(payload(parsed.webhook, deliveryOf(), "standard")).toBe(standard);
   expect(payload(parsed.webhook, deliveryOf(), "full")).toBe(full);

@@ -8,6 +8,7 @@ import { parseWebhook } from "../../src/deliver/webhook.ts";
 import { parseNetwork } from "../../src/domain/addresses.ts";
 import type { WebhookDestination } from "../../src/domain/destination.ts";
 import { issue } from "../support/build/certificates.ts";
+import { recordValue } from "../support/build/record-value.ts";
 import { deliveryOf, webhookDestination } from "../support/build/webhook-destination.ts";
 import { LOOPBACK, outcome } from "../support/servers/http-client.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
@@ -20,7 +21,7 @@ function open(first: WebhookDestination) {
   const allowNetworks = LOOPBACK.map(parseNetwork).filter((network) => network !== null);
   const port = createHttp({ timeoutMs: 5_000, allowNetworks, ca: null });
   const connections = port.open(first);
-  const parsed = parseWebhook(Buffer.from('{"type":"track","event":"e","userId":"u"}'));
+  const parsed = parseWebhook(recordValue('{"type":"track","event":"e","userId":"u"}'));
   if (parsed.kind === "refused") throw new Error(parsed.error);
   const { webhook } = parsed;
   const post = (to: WebhookDestination) =>

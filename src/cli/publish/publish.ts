@@ -98,7 +98,7 @@ function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): C
   if (bytes === null) {
     return { kind: "refused", error: `too-large: the line has over ${LINE_MAX_BYTES} bytes` };
   }
-  const decoded = decodeValue(bytes);
+  const decoded = decodeValue({ value: bytes, headers: [] });
   if (decoded.kind === "refused") return refusal(decoded);
   const typed = parseCallType(decoded.json);
   if (typed.kind === "refused") return refusal(typed);

@@ -11,6 +11,7 @@ import { topicNames } from "../../../src/domain/topics.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
 import { anyJson } from "../../support/build/generated-calls.ts";
 import { GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
+import { recordValue } from "../../support/build/record-value.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const numRuns = GENERATED_INPUTS;
@@ -50,7 +51,7 @@ test(
     fc.assert(
       fc.property(sourceIds, (given) => {
         const record = aRecord({ userId: "u", sourceIds: given });
-        const parsed = parseRequest(record.value);
+        const parsed = parseRequest(record);
         if (parsed.kind === "refused") {
           expect(parsed.reason).toBe("invalid-deletion");
           return;
@@ -80,7 +81,7 @@ test(
     fc.assert(
       fc.property(fc.oneof(anyJson, fc.string()), (given) => {
         const value = typeof given === "string" ? given : JSON.stringify(given);
-        const parsed = parseRequest(Buffer.from(value));
+        const parsed = parseRequest(recordValue(value));
         if (parsed.kind === "refused") return;
         const { userId } = JSON.parse(value) as { readonly userId: unknown };
         expect(`${userId}`).toBe(parsed.request.userId);

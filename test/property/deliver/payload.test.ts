@@ -7,6 +7,7 @@ import { payload } from "../../../src/deliver/payload.ts";
 import { sharedRequest } from "../../../src/deliver/request.ts";
 import { parseWebhook } from "../../../src/deliver/webhook.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
+import { recordValue } from "../../support/build/record-value.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 /** Each input is a whole call. */
@@ -32,7 +33,7 @@ const shape = fc.constantFrom("standard" as const, "full" as const);
 test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is in it", () => {
   fc.assert(
     fc.property(call, shape, (given, as) => {
-      const parsed = parseWebhook(Buffer.from(JSON.stringify(given)));
+      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
       if (parsed.kind === "refused") throw new Error(parsed.error);
       const body = payload(parsed.webhook, deliveryOf(), as);
       expect(JSON.stringify(JSON.parse(body))).toBe(body);
@@ -45,7 +46,7 @@ test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is 
 test("every attempt sends the same bytes and the same signature", () => {
   fc.assert(
     fc.property(call, fc.nat({ max: 20 }), fc.nat(), (given, attempt, nowMs) => {
-      const parsed = parseWebhook(Buffer.from(JSON.stringify(given)));
+      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
       if (parsed.kind === "refused") throw new Error(parsed.error);
       const first = sharedRequest(webhookDestination(), parsed.webhook, deliveryOf(), 0);
       const later = sharedRequest(

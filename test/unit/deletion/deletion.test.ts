@@ -11,6 +11,7 @@ import { parseDelivery } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
+import { recordValue } from "../../support/build/record-value.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const topics = topicNames("sw.");
@@ -36,7 +37,7 @@ const listeners = listenersBySource(
   topics,
 );
 
-const json = (text: string) => parseRequest(Buffer.from(text));
+const json = (text: string) => parseRequest(recordValue(text));
 
 test.each([
   ['{"userId":"u"}', { userId: "u", sourceIds: null, timestampMs: null }],
@@ -102,7 +103,7 @@ test.each([
   ["not UTF-8", Buffer.from([0x7b, 0xff]), "undecodable"],
   ["framed by a registry", Buffer.from([0, 0, 0, 0, 1, 2]), "unknown-schema"],
 ])("%s is refused: %s", (_what, value, reason) => {
-  expect(parseRequest(value)).toMatchObject({ kind: "refused", reason });
+  expect(parseRequest(recordValue(value))).toMatchObject({ kind: "refused", reason });
 });
 
 test("no refusal tells who the user is", () => {
@@ -186,7 +187,7 @@ test("a notification is a delivery whose value has four fields in this order", (
     "switchyard-received-at": `${RECORD_MS}`,
   });
   expect(parseDelivery(first?.outgoing.headers ?? [])).toMatchObject({ kind: "delivery" });
-  expect(parseWebhook(first?.outgoing.value ?? null)).toMatchObject({
+  expect(parseWebhook(recordValue(first?.outgoing.value ?? null))).toMatchObject({
     kind: "webhook",
     webhook: { type: "delete", userId: "97980" },
   });

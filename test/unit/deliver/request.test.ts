@@ -7,6 +7,7 @@ import { requestTo, sharedRequest } from "../../../src/deliver/request.ts";
 import { parseWebhook, roundsIntegers } from "../../../src/deliver/webhook.ts";
 import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
+import { recordValue } from "../../support/build/record-value.ts";
 import {
   deliveryOf,
   endpointOf,
@@ -22,7 +23,7 @@ const BASE = [
 ];
 
 function headersOf(given: Partial<WebhookDestination>, messageId = "m-1") {
-  const parsed = parseWebhook(Buffer.from('{"type":"track","event":"e","userId":"u"}'));
+  const parsed = parseWebhook(recordValue('{"type":"track","event":"e","userId":"u"}'));
   if (parsed.kind === "refused") throw new Error(parsed.error);
   const delivery = deliveryOf({ messageId: messageId as MessageId, attempt: 2 });
   const shared = sharedRequest(webhookDestination(given), parsed.webhook, delivery, NOW_MS);
@@ -41,7 +42,7 @@ test("with a secret the signature is of the body as sent", () => {
 
 test("with payload: full the signature is of the full body", () => {
   const parsed = parseWebhook(
-    Buffer.from('{"type":"track","event":"e","userId":"u","traits":{"a":1}}'),
+    recordValue('{"type":"track","event":"e","userId":"u","traits":{"a":1}}'),
   );
   if (parsed.kind === "refused") throw new Error(parsed.error);
   const destination = webhookDestination({ payload: "full", standardWebhooks: true });

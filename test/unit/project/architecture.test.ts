@@ -43,6 +43,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     status: [],
     topics: [],
   },
+  registry: { "": ["avro"], avro: [] },
 };
 /** What rooms may import from the top of their house, where that is not everything. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {

@@ -1,0 +1,115 @@
+/**
+ * Which schema of a registry a value says it has. The header counts before the bytes, since a value
+ * whose schema a header names has no frame of its own.
+ *
+ *   the header __value_schema_id               the value
+ *   byte 0 and a 4-byte id                     has that schema, and no frame
+ *   byte 1 and a 16-byte GUID                  has that schema, and no frame
+ *   any other content                          undecodable
+ *   absent, or Kafka's null                    the next table decides
+ *
+ *   the value begins with                      it
+ *   byte 0 and a 4-byte id                     has that schema
+ *   byte 0 and fewer bytes                     unknown-schema
+ *   byte 0 and the id 0                        undecodable: it is an 8-byte id, as Apicurio's own
+ *                                              serializers write, since registries begin at 1
+ *   byte 0 and an id from 2^31                 undecodable: ids are positive
+ *   byte 3, then 0 or 5, and 16 bytes          undecodable: AWS Glue's frame
+ *   anything else                              is not framed
+ *
+ * Ids are big-endian. JSON begins with none of these bytes.
+ */
+
+import type { SchemaRef } from "./known-schemas.ts";
+import { eachHeader, type RecordHeaders, type TellHeader, type WithHeaders } from "./record.ts";
+
+export const SCHEMA_HEADER = "__value_schema_id";
+
+export type Frame =
+  | { readonly kind: "none" }
+  /** The content of the value begins at `start`. */
+  | { readonly kind: "framed"; readonly ref: SchemaRef; readonly start: number }
+  | {
+      readonly kind: "refused";
+      readonly reason: "undecodable" | "unknown-schema";
+      /** One sentence, without any of the value. */
+      readonly error: string;
+    };
+
+const NONE: Frame = { kind: "none" };
+const ID_BYTES = 4;
+const FRAME_BYTES = 1 + ID_BYTES;
+const GUID_BYTES = 16;
+const GLUE_BYTES = 2 + 16;
+
+export function frameOf(value: Buffer, record: WithHeaders): Frame {
+  const header = schemaHeader(record);
+  return header === null ? frameOfBytes(value) : frameOfHeader(header);
+}
+
+/** Headers without the one that names a schema: the value that they go with has none. */
+export function withoutSchema(headers: RecordHeaders): RecordHeaders {
+  return headers.filter(([name]) => name !== SCHEMA_HEADER);
+}
+
+/** Of a repeated header the last one counts. */
+function schemaHeader(record: WithHeaders): Buffer | null {
+  found = null;
+  eachHeader(record, tell);
+  const header = found;
+  found = null;
+  return header;
+}
+
+let found: Buffer | null = null;
+
+const tell: TellHeader = (name, bytes, start, end) => {
+  if (name === SCHEMA_HEADER) found = start < 0 ? null : bytes.subarray(start, end);
+};
+
+function frameOfHeader(header: Buffer): Frame {
+  const [version] = header;
+  if (version === 0 && header.length === FRAME_BYTES) return framed(header, 0);
+  if (version === 1 && header.length === 1 + GUID_BYTES) {
+    const hex = header.toString("hex", 1);
+    const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+    return { kind: "framed", ref: `${parts.join("-")}-${hex.slice(20)}`, start: 0 };
+  }
+  const bytes = `${header.length} ${header.length === 1 ? "byte" : "bytes"}`;
+  const begin = version === undefined ? "" : `, the first is ${version}`;
+  return refused(
+    "undecodable",
+    `the header ${SCHEMA_HEADER} has ${bytes}${begin}; expected byte 0 and a 4-byte id, or byte 1 and a 16-byte GUID`,
+  );
+}
+
+function frameOfBytes(value: Buffer): Frame {
+  if (value[0] === 0) {
+    if (value.length >= FRAME_BYTES) return framed(value, FRAME_BYTES);
+    return refused("unknown-schema", "the value begins with byte 0 and has no whole schema id");
+  }
+  const isGlue = value[0] === 3 && (value[1] === 0 || value[1] === 5);
+  if (!isGlue || value.length < GLUE_BYTES) return NONE;
+  return refused(
+    "undecodable",
+    "the value has the frame of an AWS Glue registry, which is not read",
+  );
+}
+
+function framed(bytes: Buffer, start: number): Frame {
+  const id = bytes.readUInt32BE(1);
+  if (id === 0) {
+    return refused(
+      "undecodable",
+      "the value has schema id 0, which no registry gives: 8-byte ids, such as Apicurio's own serializers write, are not read",
+    );
+  }
+  if (id > 0x7fff_ffff) {
+    return refused("undecodable", `the value has schema id ${id}, and ids go up to 2147483647`);
+  }
+  return { kind: "framed", ref: id, start };
+}
+
+function refused(reason: "undecodable" | "unknown-schema", error: string): Frame {
+  return { kind: "refused", reason, error };
+}

@@ -1,0 +1,206 @@
+/**
+ * The types of a schema, to functions that copy values of theirs from Avro to JSON.
+ *
+ *   Avro                  JSON
+ *   null, boolean         the same
+ *   int, long             a number with all its digits
+ *   float, double         a number; NaN and infinities are null
+ *   string, enum          text
+ *   bytes, fixed          base64
+ *   array, map, record    a list, an object, an object
+ *   union                 the value, without a name of its branch
+ *   logical types         `copy-logical.ts`
+ *
+ * A record at the top of a value has the names of `field-names.ts`; also where the value is a union
+ * of records.
+ */
+
+import avro, { type Type } from "avsc";
+import {
+  type Copy,
+  copyDate,
+  copyDecimal,
+  copyDuration,
+  copyTime,
+  copyTimestamp,
+  copyUuid,
+} from "./copy-logical.ts";
+import { isTimeOfCall, namesAtTop } from "./field-names.ts";
+import { pieceOf, UnreadableError } from "./json-output.ts";
+import { LogicalType } from "./resolve-schema.ts";
+import type { Transcript } from "./transcript.ts";
+
+const { types } = avro;
+
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** How a value is copied by its place: the times of a call have milliseconds. */
+type Place = "top" | "time" | "inside";
+
+export function copyOf(type: Type): Copy {
+  return new Copies().at(type, "top");
+}
+
+class Copies {
+  /** Of those inside: a record may hold itself. */
+  readonly #records = new Map<Type, Copy>();
+
+  at(type: Type, place: Place): Copy {
+    if (type instanceof LogicalType) return logical(type, place);
+    if (type instanceof types.RecordType) {
+      return place === "top" ? this.#record(type, "top") : this.#recordInside(type);
+    }
+    if (type instanceof types.WrappedUnionType) {
+      return union(type.types.map((branch) => this.at(branch, place)));
+    }
+    if (type instanceof types.ArrayType) return list(this.at(type.itemsType, "inside"));
+    if (type instanceof types.MapType) return map(this.at(type.valuesType, "inside"));
+    if (type instanceof types.EnumType) return enumeration(type.symbols);
+    if (type instanceof types.FixedType) {
+      const { size } = type;
+      return (transcript) => transcript.base64(size);
+    }
+    return primitive(type.typeName);
+  }
+
+  #recordInside(type: InstanceType<typeof types.RecordType>): Copy {
+    const known = this.#records.get(type);
+    if (known !== undefined) return known;
+    let made: Copy | null = null;
+    const copy: Copy = (transcript) => made?.(transcript);
+    this.#records.set(type, copy);
+    made = this.#record(type, "inside");
+    this.#records.set(type, made);
+    return made;
+  }
+
+  #record(type: InstanceType<typeof types.RecordType>, place: "top" | "inside"): Copy {
+    const given = type.fields.map(({ name }) => name);
+    const names = place === "top" ? namesAtTop(given) : given;
+    const fields = type.fields.map((field, index) => {
+      const name = names[index] ?? field.name;
+      const isTime = place === "top" && isTimeOfCall(name);
+      const before = pieceOf(`${index === 0 ? "{" : ","}"${name}":`);
+      return { before, copy: this.at(field.type, isTime ? "time" : "inside") };
+    });
+    if (fields.length === 0) return (transcript) => transcript.ascii("{}");
+    return (transcript) => {
+      transcript.enter();
+      for (const { before, copy } of fields) {
+        transcript.piece(before);
+        copy(transcript);
+      }
+      transcript.byte(OBJECT_END);
+      transcript.leave();
+    };
+  }
+}
+
+function primitive(typeName: string): Copy {
+  switch (typeName) {
+    case "null":
+      return (transcript) => transcript.ascii("null");
+    case "boolean":
+      return (transcript) => transcript.ascii(transcript.boolean() ? "true" : "false");
+    case "int":
+    case "long":
+      return (transcript) => transcript.number(transcript.long());
+    case "float":
+      return (transcript) => transcript.ascii(floating(transcript.float()));
+    case "double":
+      return (transcript) => transcript.ascii(floating(transcript.double()));
+    case "string":
+      return (transcript) => transcript.text();
+    case "bytes":
+      return (transcript) => transcript.base64(transcript.length());
+    default:
+      throw new Error(`no copy for the type ${typeName}`);
+  }
+}
+
+function floating(number: number): string {
+  return Number.isFinite(number) ? `${number}` : "null";
+}
+
+function logical(type: LogicalType, place: Place): Copy {
+  const { logicalType, scale, underlyingType } = type;
+  switch (logicalType) {
+    case "date":
+      return copyDate;
+    case "time-millis":
+      return copyTime(1);
+    case "time-micros":
+      return copyTime(1_000);
+    case "decimal":
+      return underlyingType instanceof types.FixedType
+        ? copyDecimal(scale, always(underlyingType.size))
+        : copyDecimal(scale, (transcript) => transcript.length());
+    case "uuid":
+      return copyUuid;
+    case "duration":
+      return copyDuration;
+    default: {
+      const digits = logicalType.endsWith("-nanos") ? 6 : logicalType.endsWith("-micros") ? 3 : 0;
+      return copyTimestamp(digits, place !== "time", !logicalType.startsWith("local-"));
+    }
+  }
+}
+
+function always(length: number): (transcript: Transcript) => number {
+  return () => length;
+}
+
+function union(branches: readonly Copy[]): Copy {
+  return (transcript) => {
+    const branch = branches[Number(transcript.long())];
+    if (branch === undefined) throw new UnreadableError("a union has no such branch");
+    branch(transcript);
+  };
+}
+
+function enumeration(symbols: readonly string[]): Copy {
+  const pieces = symbols.map((symbol) => pieceOf(`"${symbol}"`));
+  return (transcript) => {
+    const piece = pieces[Number(transcript.long())];
+    if (piece === undefined) throw new UnreadableError("an enum has no such symbol");
+    transcript.piece(piece);
+  };
+}
+
+function list(item: Copy): Copy {
+  return (transcript) => {
+    transcript.enter();
+    transcript.byte(LIST);
+    let isFirst = true;
+    for (let items = transcript.blockItems(); items > 0; items = transcript.blockItems()) {
+      for (let index = 0; index < items; index += 1) {
+        if (!isFirst) transcript.byte(COMMA);
+        isFirst = false;
+        item(transcript);
+      }
+    }
+    transcript.byte(LIST_END);
+    transcript.leave();
+  };
+}
+
+function map(value: Copy): Copy {
+  return (transcript) => {
+    transcript.enter();
+    transcript.byte(OBJECT);
+    let isFirst = true;
+    for (let items = transcript.blockItems(); items > 0; items = transcript.blockItems()) {
+      for (let index = 0; index < items; index += 1) {
+        if (!isFirst) transcript.byte(COMMA);
+        isFirst = false;
+        transcript.text();
+        transcript.byte(COLON);
+        value(transcript);
+      }
+    }
+    transcript.byte(OBJECT_END);
+    transcript.leave();
+  };
+}

@@ -1,0 +1,42 @@
+/** An Avro schema to a reader of values. */
+
+import type { ReadBySchema, ReadValue } from "../../domain/known-schemas.ts";
+import { copyOf } from "./copies.ts";
+import type { Copy } from "./copy-logical.ts";
+import { UnreadableError } from "./json-output.ts";
+import { typeOf } from "./resolve-schema.ts";
+import { readSchemas, UnusableSchemaError } from "./schema-text.ts";
+import { Transcript } from "./transcript.ts";
+
+export type CompiledAvro =
+  | { readonly kind: "reader"; readonly read: ReadBySchema }
+  /** One sentence. */
+  | { readonly kind: "refused"; readonly error: string };
+
+/** Values are read one after the other, so that one is enough. */
+const transcript = new Transcript();
+
+/** @param texts the schema's last, before it those that it refers to. Never throws. */
+export function compileAvro(texts: readonly string[]): CompiledAvro {
+  let copy: Copy;
+  try {
+    copy = copyOf(typeOf(readSchemas(texts)));
+  } catch (error) {
+    const isKnown = error instanceof UnusableSchemaError;
+    return { kind: "refused", error: isKnown ? error.message : "the schema cannot be used" };
+  }
+  return { kind: "reader", read: (bytes) => readValue(copy, bytes) };
+}
+
+function readValue(copy: Copy, bytes: Buffer): ReadValue {
+  transcript.begin(bytes);
+  try {
+    copy(transcript);
+    return { kind: "json", bytes: transcript.end() };
+  } catch (error) {
+    transcript.drop();
+    // No other error is expected, but one value must not stop the others.
+    const message = error instanceof UnreadableError ? error.message : "the value cannot be read";
+    return { kind: "refused", error: message };
+  }
+}

@@ -1,0 +1,25 @@
+/** Values in Avro, as avsc writes them: an implementation that ours has nothing to do with. */
+
+import avro from "avsc";
+
+type Schema = Parameters<typeof avro.Type.forSchema>[0];
+
+/** Values of unions are given in an object, by the name of their branch. */
+export function encoded(schema: unknown, value: unknown): Buffer {
+  return avro.Type.forSchema(schema as Schema, { wrapUnions: "always" }).toBuffer(value);
+}
+
+/** The frame of a registry's serializers before a value. */
+export function framed(id: number, value: Buffer): Buffer {
+  const frame = Buffer.alloc(5);
+  frame.writeUInt32BE(id, 1);
+  return Buffer.concat([frame, value]);
+}
+
+/** A whole number as Avro's zigzag varint; of 64 bits. */
+export function varint(number: bigint): Buffer {
+  let rest = BigInt.asUintN(64, (number << 1n) ^ (number >> 63n));
+  const bytes: number[] = [];
+  for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(rest)]);
+}

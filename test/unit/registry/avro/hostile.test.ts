@@ -1,0 +1,146 @@
+// Values and schemas that are meant to harm, or are broken.
+
+import { expect, test } from "vitest";
+
+import { compileAvro } from "../../../../src/registry/avro/reader.ts";
+import { varint } from "../../../support/build/avro.ts";
+
+const record = (...fields: readonly (readonly [string, unknown])[]) => ({
+  type: "record",
+  name: "R",
+  fields: fields.map(([name, type]) => ({ name, type })),
+});
+
+function errorOf(schema: unknown, bytes: Buffer): string {
+  const compiled = compileAvro([JSON.stringify(schema)]);
+  if (compiled.kind === "refused") throw new Error(compiled.error);
+  const read = compiled.read(bytes);
+  return read.kind === "json" ? `read: ${read.bytes.length}` : read.error;
+}
+
+const NULLS = { type: "array", items: "null" };
+const LIST = record(["next", ["null", "R"]]);
+const WIDE = {
+  type: "array",
+  items: record(...Array.from({ length: 500 }, (_, at) => [`field_${at}`, "null"] as const)),
+};
+
+test.each<[string, unknown, Buffer, string]>([
+  ["no bytes at all", "int", Buffer.alloc(0), "ends before"],
+  ["a number cut short", "long", Buffer.of(0x80), "ends before"],
+  ["a text cut short", "string", Buffer.from("\x06ab"), "ends before"],
+  ["a text of a gigabyte", "string", varint(1_000_000_000n), "ends before"],
+  ["a text of 2^62 bytes", "string", varint(2n ** 62n), "a length that is none"],
+  ["a text of less than no bytes", "string", varint(-1n), "a length that is none"],
+  ["a double cut short", "double", Buffer.alloc(7), "ends before"],
+  ["a fixed cut short", { type: "fixed", name: "F", size: 9 }, Buffer.alloc(8), "ends before"],
+  ["a byte left over", "int", Buffer.of(2, 2), "1 byte more than its schema"],
+  ["bytes left over", "null", Buffer.alloc(7), "7 bytes more than its schema"],
+  ["a number of 11 bytes", "long", Buffer.alloc(11, 0x80), "over 64 bits"],
+  ["a number of 70 bits", "long", Buffer.concat([Buffer.alloc(9, 0x80), Buffer.of(2)]), "64 bits"],
+  ["a boolean of 2", "boolean", Buffer.of(2), "neither 0 nor 1"],
+  ["a branch that is not there", ["null", "int"], varint(2n), "no such branch"],
+  ["a branch below zero", ["null", "int"], varint(-1n), "no such branch"],
+  ["a branch of 2^60", ["null", "int"], varint(2n ** 60n), "no such branch"],
+  ["a symbol too far", { type: "enum", name: "E", symbols: ["A"] }, varint(1n), "no such symbol"],
+  ["2^31 nulls", NULLS, Buffer.concat([varint(2n ** 31n), Buffer.of(0)]), "more items than"],
+  ["2^31 nulls backwards", NULLS, Buffer.concat([varint(-(2n ** 31n)), varint(0n)]), "more items"],
+  ["2^62 nulls", NULLS, Buffer.concat([varint(2n ** 62n), Buffer.of(0)]), "more items than"],
+  ["a map of 2^40", { type: "map", values: "null" }, varint(2n ** 40n), "more items than"],
+  [
+    "many blocks of nulls",
+    NULLS,
+    Buffer.concat(Array.from({ length: 500 }, () => varint(10_000n))),
+    "bytes as JSON",
+  ],
+  ["few bytes, much JSON", WIDE, varint(10_000n), "more than 65728 bytes as JSON"],
+  ["a record that only holds itself", record(["a", "R"]), Buffer.alloc(0), "500 levels deep"],
+  ["a long chain of records", LIST, Buffer.alloc(100_000, 2), "500 levels deep"],
+  [
+    "lists in lists",
+    { ...record(["l", { type: "array", items: "R" }]) },
+    Buffer.alloc(100_000, 2),
+    "500 levels deep",
+  ],
+])("%s: refused", (_name, schema, bytes, error) => {
+  expect(errorOf(schema, bytes)).toContain(error);
+});
+
+test("lists whose blocks state their size are read", () => {
+  const block = Buffer.concat([varint(-2n), varint(2n), Buffer.of(2, 4), Buffer.of(2, 6, 0)]);
+  expect(errorOf({ type: "array", items: "int" }, block)).toBe("read: 7");
+});
+
+test("many nulls are read, where they are not too many", () => {
+  expect(errorOf(NULLS, Buffer.concat([varint(10_000n), Buffer.of(0)]))).toBe("read: 50001");
+});
+
+const deep = (levels: number): unknown =>
+  levels === 0 ? "int" : { type: "array", items: deep(levels - 1) };
+const INJECTED = "x=1;globalThis.polluted=1;//";
+
+test.each<[string, unknown, string]>([
+  ["no type", {}, "type that is none"],
+  ["a number", 7, "type that is none"],
+  ["a type that is not there", "Nowhere", "undefined type name"],
+  ["an empty union", [], "empty union"],
+  ["a union in a union", [["int"]], "nested"],
+  ["a union with a branch twice", ["int", "int"], "duplicate"],
+  ["a name twice", record(["a", { ...record(["b", "int"]) }]), "duplicate type name"],
+  ["a field twice", record(["a", "int"], ["a", "int"]), "duplicate field name"],
+  ["a record without fields", { type: "record", name: "R" }, "without fields"],
+  ["a record without a name", { type: "record", fields: [] }, "without a name"],
+  ["a field that is none", { type: "record", name: "R", fields: [null] }, "field that is none"],
+  ["an enum without symbols", { type: "enum", name: "E" }, "without symbols"],
+  ["a fixed without a size", { type: "fixed", name: "F" }, "fixed whose size"],
+  ["a fixed of a gigabyte", { type: "fixed", name: "F", size: 2 ** 30 }, "fixed whose size"],
+  ["a name like Avro's own", { type: "fixed", name: "int", size: 1 }, "like one of Avro's own"],
+  ["code in a field's name", record([INJECTED, "int"]), "a field with a name"],
+  ["code in a record's name", { ...record(), name: INJECTED }, "other characters"],
+  ["code in a namespace", { ...record(), namespace: INJECTED }, "other characters"],
+  ["code in a symbol", { type: "enum", name: "E", symbols: [INJECTED] }, "a symbol with a name"],
+  ["code in a type", INJECTED, "other characters"],
+  ["a line end in a name", record(["a\n", "int"]), "a field with a name"],
+  ["the name of a prototype", { ...record(), name: "__proto__" }, "every object has"],
+  ["the name of a method", { ...record(), name: "a.constructor" }, "every object has"],
+  ["a type that every object has", "toString", "every object has"],
+  ["70 levels", deep(70), "64 levels deep"],
+  ["a name of a kilobyte", record(["a".repeat(1_000), "int"]), "a field with a name"],
+  [
+    "4,000 fields",
+    record(...Array.from({ length: 4_000 }, (_, at) => [`f${at}`, "int"] as const)),
+    "over 3000 types",
+  ],
+  [
+    "201 records",
+    Array.from({ length: 201 }, (_, at) => ({ ...record(), name: `R${at}` })),
+    "over 200 records",
+  ],
+  ["300 KB of text", { type: "int", doc: "x".repeat(300_000) }, "over 262144 characters"],
+])("a schema with %s is refused", (_name, schema, error) => {
+  const compiled = compileAvro([JSON.stringify(schema)]);
+  expect(compiled).toEqual({ kind: "refused", error: expect.stringContaining(error) });
+  expect(globalThis).not.toHaveProperty("polluted");
+});
+
+test("a schema that is no JSON, and one with 101 references, is refused", () => {
+  expect(compileAvro(["{"])).toMatchObject({ kind: "refused", error: "the schema is not JSON" });
+  expect(compileAvro(Array.from({ length: 102 }, () => '"int"'))).toMatchObject({
+    error: "the schema has over 100 references",
+  });
+});
+
+test("JSON that nests 20,000 levels deep as a schema is refused", () => {
+  const text = `${'{"type":'.repeat(20_000)}"int"${"}".repeat(20_000)}`;
+  expect(compileAvro([text])).toMatchObject({ error: expect.stringContaining("64 levels") });
+  expect(compileAvro(["[".repeat(20_000) + "]".repeat(20_000)])).toMatchObject({ kind: "refused" });
+});
+
+test("nothing else of a schema gets anywhere: doc, defaults, attributes with odd names", () => {
+  const text = `{"type":"record","name":"R","doc":"*/${INJECTED}","__proto__":{"polluted":1},
+    "fields":[{"name":"a","type":"int","doc":"${INJECTED}","default":"${INJECTED}","constructor":1}]}`;
+  const compiled = compileAvro([text]);
+  expect(compiled.kind === "reader" && compiled.read(varint(1n))).toMatchObject({ kind: "json" });
+  expect(globalThis).not.toHaveProperty("polluted");
+  expect({}).not.toHaveProperty("polluted");
+});
