@@ -1,4 +1,7 @@
-/** `npm run bench -- [NAME...] [--rounds N] [--write]`: runs benches on a local Kafka, prints tables. */
+/**
+ * `npm run bench -- [NAME...|all] [--rounds N] [--write]`: runs benches on a local Kafka, prints
+ * tables. Without a name it lists what there is.
+ */
 
 import { parseArgs } from "node:util";
 
@@ -134,9 +137,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (brokers) => benchBacklog(brokers, 1_000_000),
   },
 };
-/** Longer ones run only when they are named: the others together take less than five minutes. */
-const LONG_MINUTES = 1.5;
-
 const names = Object.keys(BENCHES);
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -146,19 +146,18 @@ const { values, positionals } = parseArgs({
     help: { type: "boolean", default: false },
   },
 });
-const isShort = (name: string) => (BENCHES[name]?.minutes ?? 0) <= LONG_MINUTES;
-if (values.help) {
+if (values.help || positionals.length === 0) {
   process.stdout.write(help());
   process.exit(0);
 }
-const chosen = positionals.length === 0 ? names.filter(isShort) : positionals;
+const chosen = positionals.flatMap((name) => (name === "all" ? names : name));
 const unknown = chosen.find((name) => BENCHES[name] === undefined);
 const rounds = Number(values.rounds);
 if (unknown !== undefined || !Number.isInteger(rounds) || rounds < 1) {
   const problem =
     unknown === undefined
       ? `--rounds is ${values.rounds}; it must be a whole number from 1`
-      : `there is no bench ${unknown}; there are ${names.join(", ")}`;
+      : `there is no bench ${unknown}; there are ${names.join(", ")}, all`;
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
@@ -180,10 +179,11 @@ function help(): string {
   const rows = Object.entries(BENCHES).map(
     ([name, { says, minutes }]) => `  ${name.padEnd(18)} ${says} (about ${minutes} min)\n`,
   );
+  const total = Object.values(BENCHES).reduce((sum, { minutes }) => sum + minutes, 0);
   return (
-    "Usage: npm run bench -- [NAME...] [--rounds N] [--write]\n\n" +
-    `Measures on a local Kafka and prints tables. Without names: ${names.filter(isShort).join(", ")}.\n\n` +
-    `${rows.join("")}\n` +
+    "Usage: npm run bench -- NAME...|all [--rounds N] [--write]\n\n" +
+    `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
+    `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
     "  --rounds N   turns of each contestant, of which the median counts (default 3)\n" +
     "  --write      puts the tables into bench/RESULTS.md\n"
   );

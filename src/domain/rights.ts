@@ -23,7 +23,8 @@ export type CommandRole =
   | "audience-command"
   | "delete"
   | "status"
-  | "replay";
+  | "replay"
+  | "skip-damaged";
 export type RoleName = StageName | CommandRole;
 
 export interface Role {
@@ -71,6 +72,12 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     reads: ["deadLetters"],
     writes: ["calls", "deletionRequests", "audienceSyncs", "deliveries", "delays"],
     groups: ["replay"],
+  },
+  // It reads the batch at which a stage halts, and moves the group of that stage.
+  "skip-damaged": {
+    reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "returns", "delays"],
+    writes: [],
+    groups: ["route", "audience", "deletion", "deliver", "delay"],
   },
 };
 

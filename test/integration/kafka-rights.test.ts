@@ -11,9 +11,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import kafkajs from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
+import { kafkaConnection } from "../../src/cli/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { run } from "../../src/cli/run/run.ts";
+import { groupOf } from "../../src/cli/skip-damaged/group-of.ts";
+import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
@@ -24,6 +26,8 @@ import {
   STAGE_ROLES,
 } from "../../src/domain/rights.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -195,6 +199,37 @@ beforeAll(async () => {
 
 afterAll(() => cleanUp.disposeAsync());
 
+/** One batch of each kind of topic is given up. It is read as it is, and taken for a damaged one. */
+async function skipAll(): Promise<void> {
+  const role = "skip-damaged";
+  const file = fileOf(role, { admin: 1, ingest: 1 });
+  const loaded = loadConfig({ file, env: {} });
+  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+  const whole = fakeShell();
+  expect(await runProgram([role, `${PREFIX}calls`, "0", "0", "--config", file], whole)).toBe(1);
+  expect(whole.errors()).toMatch(/has passed offset 0|is whole/);
+
+  const kafka = createKafka(kafkaConnection(loaded.config), quiet);
+  await using _kafka = { [Symbol.asyncDispose]: () => kafka.close() };
+  const kinds = ["calls", "audience-syncs", "deletion-requests", "deliveries.hook"];
+  for (const kind of [...kinds, "returns.retry", "delays.1s"]) {
+    const topic = PREFIX + kind;
+    const group = groupOf(topic, loaded.config) ?? "";
+    const damagedFrom: Kafka = {
+      ...kafka,
+      damageAt: async (at) => {
+        await kafka.damageAt(at);
+        return { ...at, behind: at.offset + 1, isEndKnown: true, damage: "none" };
+      },
+    };
+    const at = await kafka.admin.committed(group, topic);
+    const first = { partition: 0, offset: (await kafka.admin.offsets(topic))[0]?.first ?? 0 };
+    const { partition, offset } = at[0] ?? first;
+    const options = { topic, partition, offset, group, dryRun: false, signal: never };
+    expect(await skipDamaged(damagedFrom, options, fakeShell())).toBe(0);
+  }
+}
+
 function bodiesAt(path: string): readonly string[] {
   return received.filter((each) => each.path === path).map(({ body }) => body);
 }
@@ -241,6 +276,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
 
     stopping.abort("enough");
     expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
+    await skipAll();
   });
 
   test.each<[RoleName, string]>([
@@ -277,6 +313,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       "delete",
       "status",
       "replay",
+      "skip-damaged",
     ]);
   });
 });

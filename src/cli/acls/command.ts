@@ -1,42 +1,54 @@
 /**
  * `switchyard acls`: the least rights on Kafka of each stage and command, as commands that grant
- * them. It asks no broker, and changes nothing.
+ * them or as resources of Strimzi. It asks no broker, and changes nothing.
  */
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 
-import { type Grant, grantsOf, ROLE_NAMES, type RoleName } from "../../domain/rights.ts";
+import type { Config } from "../../config/config.ts";
+import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/rights.ts";
 import { groupNames } from "../../domain/topics.ts";
+import { visibleCell } from "../../domain/visible.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { aclCommand } from "./commands.ts";
+import { kafkaUsers, type RoleGrants, userName } from "./strimzi.ts";
 
 interface AclsOptions extends ConfigOption {
   readonly principal: string;
   readonly roles?: string;
   readonly tool: string;
+  readonly output: "commands" | "strimzi";
+  readonly cluster: string;
 }
 
 const ROLE = "{role}";
 
 export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("acls")
-    .summary("print the least rights on Kafka, as commands of kafka-acls")
+    .summary("print the least rights on Kafka, as commands of kafka-acls or for Strimzi")
     .description(
       "Prints the least rights on Kafka of each stage and command, as commands of kafka-acls that " +
-        "grant them. It asks no broker and changes nothing.",
+        "grant them, or as KafkaUser resources of Strimzi. It asks no broker and changes nothing.",
     )
     .addOption(configOption())
     .option("--principal <name>", "who gets them; {role} is the role", `User:switchyard-${ROLE}`)
     .option("--roles <names>", "only these, with commas; one of stages and commands")
-    .option("--tool <command>", "the tool, with its own options", "kafka-acls.sh")
+    .addOption(
+      new Option("--output <form>", "commands of kafka-acls, or KafkaUser resources")
+        .choices(["commands", "strimzi"])
+        .default("commands"),
+    )
+    .option("--tool <command>", "for commands: the tool, with its own options", "kafka-acls.sh")
+    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
       `\nRoles: ${ROLE_NAMES.join(", ")}.\nOne principal for all roles: --principal User:switchyard.\n` +
         "With kafka.createTopics, stages may create topics of the prefix.\n\nExamples:\n" +
         "  switchyard acls --config switchyard.yaml\n" +
         "  switchyard acls --roles deliver,delay --principal User:sender --config switchyard.yaml\n" +
+        "  switchyard acls --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -\n" +
         "  switchyard acls --tool 'kafka-acls.sh --command-config admin.properties' -c switchyard.yaml",
     )
     .action((options: AclsOptions) => {
@@ -47,18 +59,50 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       }
       const loaded = loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
-      const { kafka } = loaded.config;
-      const groups = groupNames(kafka.topicPrefix);
-      const topics = configuredTopics(loaded.config);
-      const tool = { command: options.tool, bootstrapServer: kafka.brokers.join(",") };
-      for (const role of roles.names) {
-        const principal = options.principal.replaceAll(ROLE, role);
-        shell.out(`# ${role}\n`);
-        const grants: readonly Grant[] = grantsOf(role, topics, groups, kafka.createTopics);
-        for (const grant of grants) shell.out(`${aclCommand(grant, principal, tool)}\n`);
+      const rights = rightsOf(roles.names, options.principal, loaded.config);
+      if (options.output === "commands") {
+        const tool = {
+          command: options.tool,
+          bootstrapServer: loaded.config.kafka.brokers.join(","),
+        };
+        for (const { role, principal, grants } of rights) {
+          shell.out(`# ${role}\n`);
+          for (const grant of grants) shell.out(`${aclCommand(grant, principal, tool)}\n`);
+        }
+        return exit(0);
       }
+      const unfit = rights.find(({ principal }) => userName(principal) === null);
+      if (unfit !== undefined) {
+        const expected = "User: and lower-case letters, digits, dashes and dots";
+        shell.err(`error: ${visibleCell(unfit.principal)} cannot be a KafkaUser: ${expected}.\n`);
+        return exit(2);
+      }
+      const authentication = authenticationOf(loaded.config);
+      shell.out(kafkaUsers(rights, { cluster: options.cluster, authentication }));
       return exit(0);
     });
+}
+
+function rightsOf(
+  roles: readonly RoleName[],
+  principal: string,
+  config: Config,
+): readonly RoleGrants[] {
+  const { topicPrefix, createTopics } = config.kafka;
+  const [topics, groups] = [configuredTopics(config), groupNames(topicPrefix)];
+  return roles.map((role) => ({
+    role,
+    principal: principal.replaceAll(ROLE, role),
+    grants: grantsOf(role, topics, groups, createTopics),
+  }));
+}
+
+/** Null: Strimzi makes no credentials for such a log-in. */
+function authenticationOf({ kafka }: Config): "scram-sha-512" | "tls" | null {
+  if (kafka.sasl !== null) {
+    return kafka.sasl.mechanism === "scram-sha-512" ? "scram-sha-512" : null;
+  }
+  return kafka.tls !== null && kafka.tls.cert !== null ? "tls" : null;
 }
 
 type Roles =

@@ -4,10 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 
 import { runProgram } from "../../../../src/cli/program.ts";
 import { SMALL } from "../../../support/build/config-source.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+
+const TLS = join(import.meta.dirname, "../../../golden/tls");
 
 async function acls(args: readonly string[], kafka = "createTopics: false") {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-acls-"));
@@ -60,9 +63,106 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
 
 test("all roles by default; one that there is not is refused", async () => {
   const { lines } = await acls([]);
-  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(12);
+  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(13);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
     errors: expect.stringContaining("mail is none of ingest, route"),
+  });
+});
+
+/** The fields of the resource's definition, by what may stand in them. */
+const OPERATIONS =
+  "Read Write Create Delete Alter Describe ClusterAction AlterConfigs DescribeConfigs IdempotentWrite All";
+
+function expectRule(rule: Record<string, unknown>): void {
+  expect(Object.keys(rule)).toEqual(["type", "resource", "operations", "host"]);
+  expect(rule).toMatchObject({ type: "allow", host: "*" });
+  const operations = rule.operations as readonly string[];
+  expect(operations.length).toBeGreaterThan(0);
+  for (const operation of operations) expect(OPERATIONS.split(" ")).toContain(operation);
+  const resource = rule.resource as Record<string, unknown>;
+  if (resource.type === "cluster") {
+    expect(resource).toEqual({ type: "cluster" });
+    return;
+  }
+  expect(Object.keys(resource)).toEqual(["type", "name", "patternType"]);
+  expect(["topic", "group"]).toContain(resource.type);
+  expect(["literal", "prefix"]).toContain(resource.patternType);
+  expect(resource.name).toEqual(expect.stringMatching(/./));
+}
+
+async function users(args: readonly string[], kafka?: string): Promise<readonly UserResource[]> {
+  const { status, lines } = await acls(["--output", "strimzi", ...args], kafka);
+  expect(status).toBe(0);
+  return parseAllDocuments(lines.join("\n")).map((user) => user.toJS() as UserResource);
+}
+
+interface UserResource {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly authentication?: unknown;
+    readonly authorization: { readonly acls: readonly Record<string, unknown>[] };
+  };
+}
+
+test("for Strimzi a resource for each role, with its rules", async () => {
+  const all = await users(["--cluster", "prod"]);
+  expect(all.length).toBe(13);
+  for (const user of all) {
+    expect(user).toMatchObject({
+      apiVersion: "kafka.strimzi.io/v1",
+      kind: "KafkaUser",
+      metadata: { labels: { "strimzi.io/cluster": "prod" } },
+      spec: { authorization: { type: "simple" } },
+    });
+    for (const rule of user.spec.authorization.acls) expectRule(rule);
+  }
+  const deliver = all.find(({ metadata }) => metadata.name === "switchyard-deliver");
+  const rule = (type: string, name: string, patternType: string, operation: string) => {
+    return {
+      type: "allow",
+      resource: { type, name, patternType },
+      operations: [operation],
+      host: "*",
+    };
+  };
+  expect(deliver?.spec).toEqual({
+    authorization: {
+      type: "simple",
+      acls: [
+        rule("topic", "switchyard.", "prefix", "Describe"),
+        rule("topic", "switchyard.deliveries.", "prefix", "Read"),
+        rule("topic", "switchyard.returns.", "prefix", "Read"),
+        rule("topic", "switchyard.dead-letters", "literal", "Write"),
+        rule("topic", "switchyard.delays.", "prefix", "Write"),
+        rule("group", "switchyard.deliver.", "prefix", "Read"),
+      ],
+    },
+  });
+  const topics = all.find(({ metadata }) => metadata.name === "switchyard-topics");
+  expect(topics?.spec.authorization.acls.at(-1)?.resource).toEqual({ type: "cluster" });
+});
+
+test("for Strimzi roles of one principal are one resource, without repeated rules", async () => {
+  const [user, ...others] = await users(["--principal", "User:switchyard"]);
+  expect(others).toEqual([]);
+  const rules = user?.spec.authorization.acls.map((rule) => JSON.stringify(rule)) ?? [];
+  expect(new Set(rules).size).toBe(rules.length);
+});
+
+test.each([
+  ["createTopics: false", undefined],
+  ["sasl: { mechanism: scram-sha-512, username: u, password: p }", { type: "scram-sha-512" }],
+  ["sasl: { mechanism: plain, username: u, password: p }", undefined],
+  [`tls: { cert: ${TLS}/cert.pem, key: ${TLS}/key.pem }`, { type: "tls" }],
+])("for Strimzi with %s the log-in is %j", async (kafka, authentication) => {
+  const [user] = await users(["--roles", "route"], kafka);
+  expect(user?.spec.authentication).toEqual(authentication);
+});
+
+test.each(["Group:a", "User:Some Body", "User:"])("%s cannot be a KafkaUser", async (principal) => {
+  expect(await acls(["--output", "strimzi", "--principal", principal])).toMatchObject({
+    status: 2,
+    errors: expect.stringContaining("cannot be a KafkaUser"),
   });
 });
