@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { renderOperations, renderSecurity } from "./docs/rights.ts";
+import { renderSchemas } from "./docs/schemas.ts";
 import { renderTopics } from "./docs/topics.ts";
 
 export interface Page {
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   { path: "docs/configuration.md", render: renderConfiguration },
   { path: "docs/metrics.md", render: renderMetrics },
   { path: "docs/topics.md", render: renderTopics },
+  { path: "docs/schemas.md", render: renderSchemas },
   { path: "docs/operations.md", render: renderOperations },
   { path: "SECURITY.md", render: renderSecurity },
 ];

@@ -15,6 +15,7 @@ import { explainCommand } from "./explain/command.ts";
 import { demoCommand, kafkaCommand } from "./local-commands.ts";
 import { publishCommand } from "./publish/command.ts";
 import { runCommand } from "./run/command.ts";
+import { schemasCommand } from "./schemas/command.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { signCommand } from "./sign-command.ts";
 import { skipDamagedCommand } from "./skip-damaged/command.ts";
@@ -24,6 +25,7 @@ import { topicsCommand } from "./topics/command.ts";
 const COMMANDS = [
   runCommand,
   topicsCommand,
+  schemasCommand,
   aclsCommand,
   configCommand,
   publishCommand,

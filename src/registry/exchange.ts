@@ -47,11 +47,14 @@ export type Exchanged =
 /** Never throws. An aborted one has failed. */
 export type Exchange = (asked: Asked, signal: AbortSignal) => Promise<Exchanged>;
 
+export interface Exchanging extends AsyncDisposable {
+  readonly exchange: Exchange;
+  /** Those that log in. Throws `TokenError`. */
+  readonly loginHeaders: () => Promise<Record<string, string>>;
+}
+
 /** The caller closes it. */
-export function createExchange({
-  login,
-  tls,
-}: RegistryConnection): { readonly exchange: Exchange } & AsyncDisposable {
+export function createExchange({ login, tls }: RegistryConnection): Exchanging {
   const connect = {
     timeout: EXCHANGE_LIMIT_MS,
     // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
@@ -89,7 +92,7 @@ export function createExchange({
       return failure(error);
     }
   };
-  return { exchange, [Symbol.asyncDispose]: () => agent.destroy() };
+  return { exchange, loginHeaders: logins.headers, [Symbol.asyncDispose]: () => agent.destroy() };
 }
 
 /** Null: it is longer; the connection is closed then. */

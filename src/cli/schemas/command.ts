@@ -1,0 +1,195 @@
+/**
+ * `switchyard schemas`: the Avro schemas of a folder against a registry.
+ *
+ *   outcome                                                  exit
+ *   check: all are registered, their compatibility is set    0
+ *   check: something would be registered or set              1, so that a deployment can check
+ *   check or register: a schema does not fit                 1, nothing is registered
+ *   register: all are registered                             0
+ *   the registry refuses, or does not answer                 1
+ *   no `registry` in the configuration, unusable schemas     2
+ */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+import { Command } from "commander";
+
+import { createSubjects, type SubjectSchema, type Subjects } from "../../registry/subjects.ts";
+import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { table } from "../table.ts";
+import { type NamedSchema, orderSchemas } from "./schema-files.ts";
+import { stateText, type Verdict, verdictOf, waitingFor } from "./verdict.ts";
+
+const OWN = join(import.meta.dirname, "../../../schemas");
+
+interface SchemasOptions extends ConfigOption {
+  readonly dir: string;
+  readonly context?: string;
+}
+
+type Action = (subjects: Subjects, plan: Plan, shell: Shell) => Promise<ExitStatus>;
+
+interface Plan {
+  readonly schemas: readonly NamedSchema[];
+  readonly subjectOf: (name: string) => string;
+}
+
+export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  const sub = (name: string, summary: string, description: string, action: Action) =>
+    new Command(name)
+      .summary(summary)
+      .description(description)
+      .addOption(configOption())
+      .option("--dir <folder>", "folder of *.avsc files; by default Switchyard's own", OWN)
+      .option("--context <name>", "context of the subjects, such as staging for :.staging:")
+      .addHelpText("after", `\nExample:\n  switchyard schemas ${name} --config switchyard.yaml`)
+      .action(async (options: SchemasOptions) => exit(await withSubjects(options, shell, action)));
+  return new Command("schemas")
+    .summary("register Avro schemas, or check what would be registered")
+    .description(
+      "The Avro schemas of calls, audience syncs, deletion requests and attempts, or those of " +
+        "another folder, against the schema registry. The subject is the record's full name. " +
+        "Compatibility is BACKWARD_TRANSITIVE: a new schema reads what any former one wrote.",
+    )
+    .addCommand(
+      sub(
+        "check",
+        "say what would be registered",
+        "Says what would be registered; exit status 1 if anything would, or does not fit.",
+        check,
+      ),
+    )
+    .addCommand(
+      sub(
+        "register",
+        "set the compatibility and register",
+        "Sets the subjects' compatibility and registers the schemas, unless one does not fit.",
+        register,
+      ),
+    )
+    .addHelpText(
+      "after",
+      "\nExit status: 0 nothing to do or all done; 1 something would be registered (check), does " +
+        "not fit, or failed; 2 wrong usage or configuration.\n\nExamples:\n" +
+        "  switchyard schemas check --config switchyard.yaml\n" +
+        "  switchyard schemas register --config switchyard.yaml\n" +
+        "  switchyard schemas register --dir my-schemas --context staging --config switchyard.yaml",
+    );
+}
+
+async function withSubjects(
+  options: SchemasOptions,
+  shell: Shell,
+  action: Action,
+): Promise<ExitStatus> {
+  const loaded = loadOrExplain(options, shell);
+  if (loaded === null) return 2;
+  const { registry } = loaded.config;
+  if (registry === null) {
+    shell.err(
+      `${shell.errColors.red("error:")} the configuration has no \`registry\`; give at least registry.url\n`,
+    );
+    return 2;
+  }
+  const ordered = orderSchemas(readFolder(options.dir));
+  if (ordered.kind === "invalid" || ordered.schemas.length === 0) {
+    const problems = ordered.kind === "invalid" ? ordered.problems : ["no *.avsc file is there"];
+    for (const problem of problems) {
+      shell.err(`${shell.errColors.red("error:")} ${options.dir}: ${problem}\n`);
+    }
+    return 2;
+  }
+  const prefix = options.context === undefined ? "" : `:.${options.context.replace(/^\./, "")}:`;
+  const subjectOf = (name: string) => `${prefix}${name}`;
+  await using subjects = createSubjects(registry);
+  return await action(subjects, { schemas: ordered.schemas, subjectOf }, shell);
+}
+
+/** Throws an Error when it cannot be read. */
+function readFolder(folder: string) {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".avsc"));
+  return names.sort().map((name) => {
+    return { file: basename(name), text: readFileSync(join(folder, name), "utf8") };
+  });
+}
+
+async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
+  const verdicts = await verdictsOf(subjects, plan);
+  printVerdicts(verdicts, shell);
+  if (verdicts.some(({ toDo }) => toDo === "refused")) return 1;
+  const waiting = verdicts.filter(({ toDo }) => toDo === "do").length;
+  if (waiting === 0) {
+    shell.out(`${shell.colors.green(`All ${verdicts.length} schemas are registered`)}.\n`);
+    return 0;
+  }
+  shell.out(
+    `${shell.colors.yellow(`${waiting} schema(s) to register or set`)}. Do it with: switchyard schemas register\n`,
+  );
+  return 1;
+}
+
+/** Looks at all of them first, so that one that does not fit keeps the others back. */
+async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
+  const before = await verdictsOf(subjects, plan);
+  if (before.some(({ toDo }) => toDo === "refused")) {
+    printVerdicts(before, shell);
+    shell.out(shell.colors.red("A schema does not fit, so nothing is registered.\n"));
+    return 1;
+  }
+  const verdicts: Verdict[] = [];
+  const versions = new Map<string, number>();
+  const signal = new AbortController().signal;
+  for (const schema of plan.schemas) {
+    const subject = plan.subjectOf(schema.name);
+    const state = await subjects.register(toSubject(schema, plan, versions), signal);
+    if (state.kind === "registered") versions.set(schema.name, state.version);
+    const toDo = state.kind === "registered" ? "nothing" : "refused";
+    verdicts.push({ subject, says: stateText(state), toDo });
+    // Schemas that use it would have nothing to refer to.
+    if (state.kind !== "registered") break;
+  }
+  printVerdicts(verdicts, shell);
+  return verdicts.every(({ toDo }) => toDo === "nothing") ? 0 : 1;
+}
+
+async function verdictsOf(subjects: Subjects, plan: Plan): Promise<readonly Verdict[]> {
+  const verdicts: Verdict[] = [];
+  const versions = new Map<string, number>();
+  const signal = new AbortController().signal;
+  for (const schema of plan.schemas) {
+    const subject = plan.subjectOf(schema.name);
+    const missing = schema.uses.find((name) => !versions.has(name));
+    if (missing !== undefined) {
+      verdicts.push(waitingFor(subject, plan.subjectOf(missing)));
+      continue;
+    }
+    const checked = await subjects.check(toSubject(schema, plan, versions), signal);
+    if (checked.state.kind === "registered") versions.set(schema.name, checked.state.version);
+    verdicts.push(verdictOf(subject, checked));
+  }
+  return verdicts;
+}
+
+function toSubject(
+  { name, text, uses }: NamedSchema,
+  plan: Plan,
+  versions: ReadonlyMap<string, number>,
+): SubjectSchema {
+  const references = uses.map((used) => {
+    return { name: used, subject: plan.subjectOf(used), version: versions.get(used) ?? 1 };
+  });
+  return { subject: plan.subjectOf(name), text, references };
+}
+
+function printVerdicts(verdicts: readonly Verdict[], shell: Shell): void {
+  const { bold, green, red, yellow } = shell.colors;
+  const colours = { nothing: green, do: yellow, refused: red };
+  const rows = verdicts.map(({ subject, says }) => [subject, says]);
+  const text = table(["SUBJECT", "STATE"], rows, (cell, row) => {
+    const verdict = verdicts[row];
+    return verdict === undefined ? bold(cell) : colours[verdict.toDo](cell);
+  });
+  shell.out(text);
+}

@@ -1,0 +1,140 @@
+/**
+ * The Avro schemas of a folder, in the order in which they can be registered: those that others use
+ * first. The subject of a schema is its full name, since several types share a topic.
+ *
+ *   a name in a schema                        is
+ *   of a primitive type                       that type
+ *   of a type defined before in the same one  that type
+ *   of a schema of another file               a reference to its subject
+ *   any other                                 a problem
+ *
+ *   also a problem: no JSON, no record or enum with a name, one name in two files, schemas that use
+ *   each other
+ */
+
+export interface SchemaFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface NamedSchema {
+  readonly file: string;
+  /** Full, such as `switchyard.Call`. */
+  readonly name: string;
+  /** JSON without blanks. */
+  readonly text: string;
+  /** Full names of the schemas that it uses itself. */
+  readonly uses: readonly string[];
+}
+
+export type OrderedSchemas =
+  | { readonly kind: "schemas"; readonly schemas: readonly NamedSchema[] }
+  /** A sentence for each problem. */
+  | { readonly kind: "invalid"; readonly problems: readonly string[] };
+
+const PRIMITIVE = ["null", "boolean", "int", "long", "float", "double", "bytes", "string"];
+const NAMED = ["record", "error", "enum", "fixed"];
+
+export function orderSchemas(files: readonly SchemaFile[]): OrderedSchemas {
+  const problems: string[] = [];
+  const byName = new Map<string, NamedSchema>();
+  for (const { file, text } of files) {
+    const schema = readSchema(file, text);
+    if (typeof schema === "string") {
+      problems.push(schema);
+      continue;
+    }
+    const same = byName.get(schema.name);
+    if (same !== undefined) problems.push(`${file} and ${same.file} both define ${schema.name}`);
+    byName.set(schema.name, schema);
+  }
+  for (const { file, uses } of byName.values()) {
+    const unknown = uses.filter((name) => !byName.has(name));
+    for (const name of unknown) problems.push(`${file} uses ${name}, which no file defines`);
+  }
+  if (problems.length > 0) return { kind: "invalid", problems };
+  return inOrder(byName);
+}
+
+function inOrder(byName: ReadonlyMap<string, NamedSchema>): OrderedSchemas {
+  const schemas: NamedSchema[] = [];
+  const waiting = new Set(byName.values());
+  while (waiting.size > 0) {
+    const ready = [...waiting].filter(({ uses }) =>
+      uses.every((name) => schemas.some((done) => done.name === name)),
+    );
+    if (ready.length === 0) {
+      const files = [...waiting].map(({ file }) => file).join(", ");
+      return { kind: "invalid", problems: [`these schemas use each other: ${files}`] };
+    }
+    for (const schema of ready) waiting.delete(schema);
+    schemas.push(...ready);
+  }
+  return { kind: "schemas", schemas };
+}
+
+/** A sentence when it is none. */
+function readSchema(file: string, text: string): NamedSchema | string {
+  let schema: unknown;
+  try {
+    schema = JSON.parse(text);
+  } catch {
+    return `${file} is no JSON`;
+  }
+  if (
+    !isObject(schema) ||
+    !NAMED.includes(String(schema.type)) ||
+    typeof schema.name !== "string"
+  ) {
+    return `${file} is no Avro record or enum with a name`;
+  }
+  const names = { defined: new Set<string>(), used: new Set<string>() };
+  walk(schema, "", names);
+  const name = fullName(schema.name, namespaceOf(schema, ""));
+  return { file, name, text: JSON.stringify(schema), uses: [...names.used] };
+}
+
+interface Names {
+  readonly defined: Set<string>;
+  readonly used: Set<string>;
+}
+
+function walk(schema: unknown, namespace: string, names: Names): void {
+  if (Array.isArray(schema)) {
+    for (const branch of schema) walk(branch, namespace, names);
+    return;
+  }
+  if (typeof schema === "string") {
+    if (PRIMITIVE.includes(schema)) return;
+    const name = fullName(schema, namespace);
+    if (!names.defined.has(name)) names.used.add(name);
+    return;
+  }
+  if (!isObject(schema)) return;
+  const { type, name } = schema;
+  if (typeof type === "string" && NAMED.includes(type) && typeof name === "string") {
+    const own = namespaceOf(schema, namespace);
+    names.defined.add(fullName(name, own));
+    const fields = Array.isArray(schema.fields) ? schema.fields : [];
+    for (const field of fields) if (isObject(field)) walk(field.type, own, names);
+    return;
+  }
+  if (type === "array") walk(schema.items, namespace, names);
+  else if (type === "map") walk(schema.values, namespace, names);
+  else walk(type, namespace, names);
+}
+
+/** A dotted name brings its own. */
+function namespaceOf(schema: Readonly<Record<string, unknown>>, around: string): string {
+  const { name, namespace } = schema;
+  if (typeof name === "string" && name.includes(".")) return name.slice(0, name.lastIndexOf("."));
+  return typeof namespace === "string" ? namespace : around;
+}
+
+function fullName(name: string, namespace: string): string {
+  return name.includes(".") || namespace === "" ? name : `${namespace}.${name}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

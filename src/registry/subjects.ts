@@ -1,0 +1,209 @@
+/**
+ * Subjects of a registry, for commands: whether a schema is registered or could be, and registering
+ * it. Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any former one wrote.
+ *
+ *   the registry says                              the schema is
+ *   the subject has it                             registered
+ *   there is no such subject                       new
+ *   it reads what all versions wrote               compatible
+ *   it does not                                    incompatible
+ *   it is not valid, and it uses others            unchecked: Apicurio finds these only when a schema
+ *                                                  is registered, and checks it then
+ *
+ * Everything is asked with `normalize`, so that blanks and the order of attributes make no version.
+ * Registering goes through `@kafkajs/confluent-schema-registry`, to a URL that has just answered.
+ */
+
+import { Agent as HttpsAgent } from "node:https";
+import { createRequire } from "node:module";
+
+import type * as Library from "@kafkajs/confluent-schema-registry";
+
+import { visibleCell } from "../domain/visible.ts";
+import { secureContext } from "../http/tls.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { RegistryConnection } from "./connection.ts";
+import { type Asked, createExchange, type Exchanged, type Exchanging } from "./exchange.ts";
+import { parsedObject, type Reference, troubleOf } from "./judge.ts";
+
+export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
+const MESSAGE_SHOWN_CHARACTERS = 500;
+const NO_SUBJECT = 40_401;
+const NO_SCHEMA = 40_403;
+const INVALID_SCHEMA = 42_201;
+
+/** An Avro schema that belongs to a subject. */
+export interface SubjectSchema {
+  /** With its context, if it has one. */
+  readonly subject: string;
+  readonly text: string;
+  readonly references: readonly Reference[];
+}
+
+export type SubjectState =
+  | { readonly kind: "registered"; readonly id: number; readonly version: number }
+  | { readonly kind: "new" }
+  | { readonly kind: "compatible" | "unchecked" }
+  /** Why, in the registry's words; empty: it does not say. */
+  | { readonly kind: "incompatible"; readonly why: string };
+
+export interface CheckedSubject {
+  readonly state: SubjectState;
+  /** The subject's, else the registry's; null: it has none. */
+  readonly compatibility: string | null;
+}
+
+/** All but closing throw an Error with a sentence when the registry cannot be asked or refuses. */
+export interface Subjects extends AsyncDisposable {
+  check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject>;
+  /** Sets the compatibility, checks, and registers. Gives what became of it. */
+  register(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState>;
+}
+
+/** @throws Error when the TLS files cannot be used. */
+export function createSubjects(connection: RegistryConnection): Subjects {
+  const exchanging = createExchange(connection);
+  return new RegistrySubjects(connection, exchanging);
+}
+
+interface Answered {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+class RegistrySubjects implements Subjects {
+  readonly #connection: RegistryConnection;
+  readonly #exchanging: Exchanging;
+  /** The URL that answered last. */
+  #url: string;
+
+  constructor(connection: RegistryConnection, exchanging: Exchanging) {
+    this.#connection = connection;
+    this.#exchanging = exchanging;
+    this.#url = connection.urls[0] ?? "";
+  }
+
+  async check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject> {
+    const level = await this.#ask(
+      { method: "GET", url: `/config/${named(schema)}?defaultToGlobal=true` },
+      signal,
+    );
+    const { compatibilityLevel } = level.body;
+    const compatibility = typeof compatibilityLevel === "string" ? compatibilityLevel : null;
+    return { compatibility, state: await this.#stateOf(schema, signal) };
+  }
+
+  async register(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState> {
+    const body = { compatibility: COMPATIBILITY };
+    const set = await this.#ask({ method: "PUT", url: `/config/${named(schema)}`, body }, signal);
+    if (set.status !== 200) throw refusal(schema, set);
+    const before = await this.#stateOf(schema, signal);
+    if (before.kind === "registered" || before.kind === "incompatible") return before;
+    const { subject, text } = schema;
+    const { library, registry } = await this.#library();
+    const compatibility = library.COMPATIBILITY[COMPATIBILITY];
+    try {
+      await registry.register(
+        { type: library.SchemaType.AVRO, schema: text, references: [...schema.references] },
+        { subject, compatibility },
+      );
+    } catch (cause) {
+      const why = shown(asError(cause).message);
+      throw new Error(`The schema registry has not registered ${subject}: ${why}`, { cause });
+    }
+    return await this.#stateOf(schema, signal);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve(this.#exchanging[Symbol.asyncDispose]());
+  }
+
+  async #stateOf(schema: SubjectSchema, signal: AbortSignal): Promise<SubjectState> {
+    const body = { schema: schema.text, references: schema.references };
+    const found = await this.#ask(
+      { method: "POST", url: `/subjects/${named(schema)}?normalize=true`, body },
+      signal,
+    );
+    const { id, version } = found.body;
+    if (found.status === 200 && typeof id === "number" && typeof version === "number") {
+      return { kind: "registered", id, version };
+    }
+    const code = found.body.error_code;
+    if (found.status !== 404 || (code !== NO_SUBJECT && code !== NO_SCHEMA)) {
+      throw refusal(schema, found);
+    }
+    if (code === NO_SUBJECT) return { kind: "new" };
+    const path = `/compatibility/subjects/${named(schema)}/versions?verbose=true&normalize=true`;
+    const asked = await this.#ask({ method: "POST", url: path, body }, signal);
+    // A subject may be there without a version.
+    if (asked.status === 404) return { kind: "new" };
+    const isInvalid = asked.body.error_code === INVALID_SCHEMA;
+    if (isInvalid && schema.references.length > 0) return { kind: "unchecked" };
+    const { is_compatible: isCompatible, messages } = asked.body;
+    if (asked.status !== 200 || typeof isCompatible !== "boolean") throw refusal(schema, asked);
+    if (isCompatible) return { kind: "compatible" };
+    const why = Array.isArray(messages) ? messages.filter((each) => typeof each === "string") : [];
+    return { kind: "incompatible", why: shown(why.join("; ")) };
+  }
+
+  /** @param asked its URL is the path below the registry's. */
+  async #ask(asked: Asked, signal: AbortSignal): Promise<Answered> {
+    const troubles: string[] = [];
+    const others = this.#connection.urls.filter((url) => url !== this.#url);
+    for (const base of [this.#url, ...others]) {
+      const url = `${base.replace(/\/+$/, "")}${asked.url}`;
+      const exchanged = await this.#exchanging.exchange({ ...asked, url }, signal);
+      const answer = answered(exchanged);
+      if (answer !== null) {
+        this.#url = base;
+        return answer;
+      }
+      troubles.push(`${new URL(base).origin} ${troubleOf(exchanged)}`);
+    }
+    throw new Error(`The schema registry cannot be asked: ${troubles.join("; and ")}.`);
+  }
+
+  /** Loaded here, since no other command needs it: 13 MB and 0.1 s. */
+  async #library() {
+    const load = createRequire(import.meta.url);
+    const library: typeof Library = load("@kafkajs/confluent-schema-registry");
+    const { tls } = this.#connection;
+    const headers = await this.#exchanging.loginHeaders();
+    const context = tls === null ? {} : { secureContext: secureContext(tls) };
+    const agent = new HttpsAgent({ ...context, rejectUnauthorized: true });
+    const registry = new library.SchemaRegistry({
+      host: this.#url.replace(/\/+$/, ""),
+      ...(new URL(this.#url).protocol === "https:" ? { agent } : {}),
+      // Of a request that failed nobody knows whether it was carried out. People try again.
+      retry: { retries: 0 },
+      middlewares: [
+        () => ({ request: (request) => request.enhance({ headers, params: { normalize: true } }) }),
+      ],
+    });
+    return { library, registry };
+  }
+}
+
+/** Null: not from a registry, or no answer at all. */
+function answered(exchanged: Exchanged): Answered | null {
+  if (exchanged.kind !== "answer") return null;
+  const { status } = exchanged;
+  const body = parsedObject(exchanged.body);
+  const isRefusal =
+    status >= 500 || (status >= 300 && status < 400) || [401, 403, 429].includes(status);
+  if (body === null || isRefusal) return null;
+  return status === 404 && typeof body.error_code !== "number" ? null : { status, body };
+}
+
+function named({ subject }: SubjectSchema): string {
+  return encodeURIComponent(subject);
+}
+
+function refusal({ subject }: SubjectSchema, { status, body }: Answered): Error {
+  const said = typeof body.message === "string" ? `: ${shown(body.message)}` : "";
+  return new Error(`The schema registry refuses ${subject} (${status})${said}`);
+}
+
+function shown(text: string): string {
+  return visibleCell(text.slice(0, MESSAGE_SHOWN_CHARACTERS));
+}

@@ -1,0 +1,29 @@
+// The table in the header of verdict.ts.
+
+import { expect, test } from "vitest";
+
+import { verdictOf, waitingFor } from "../../../../src/cli/schemas/verdict.ts";
+
+const RIGHT = "BACKWARD_TRANSITIVE";
+const registered = { kind: "registered", id: 7, version: 2 } as const;
+
+test.each([
+  [registered, RIGHT, "nothing", /^registered as version 2, id 7$/],
+  [registered, "NONE", "do", /^registered as version 2, id 7; its compatibility is NONE$/],
+  [registered, null, "do", /compatibility is not set$/],
+  [{ kind: "new" }, "NONE", "do", /^not there yet$/],
+  [{ kind: "compatible" }, RIGHT, "do", /^not registered; it reads/],
+  [{ kind: "compatible" }, "NONE", "do", /compatibility is NONE$/],
+  [{ kind: "unchecked" }, RIGHT, "do", /^not registered; the registry checks it when it is/],
+  [{ kind: "incompatible", why: "" }, RIGHT, "refused", /^does not read .* wrote$/],
+  [{ kind: "incompatible", why: "no b" }, RIGHT, "refused", /^does not read .*: no b$/],
+] as const)("%j of compatibility %s: %s", (state, compatibility, toDo, says) => {
+  const verdict = verdictOf("x.A", { state, compatibility });
+  expect(verdict).toMatchObject({ subject: "x.A", toDo });
+  expect(verdict.says).toMatch(says);
+});
+
+test("a schema that uses one that is not registered waits for it", () => {
+  expect(waitingFor("x.A", "x.B")).toMatchObject({ toDo: "do" });
+  expect(waitingFor("x.A", "x.B").says).toContain("it uses x.B");
+});

@@ -1,0 +1,95 @@
+/** `docs/schemas.md` from the `doc` fields of `schemas/`. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { orderSchemas } from "../../src/cli/schemas/schema-files.ts";
+
+const FOLDER = join(import.meta.dirname, "../../schemas");
+
+interface Field {
+  readonly name: string;
+  readonly type: unknown;
+  readonly doc?: string;
+  readonly default?: unknown;
+}
+
+interface Schema {
+  readonly type: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly doc?: string;
+  readonly fields?: readonly Field[];
+  readonly symbols?: readonly string[];
+}
+
+export function renderSchemas(): string {
+  const files = readdirSync(FOLDER)
+    .filter((file) => file.endsWith(".avsc"))
+    .sort()
+    .map((file) => ({ file, text: readFileSync(join(FOLDER, file), "utf8") }));
+  const ordered = orderSchemas(files);
+  if (ordered.kind === "invalid") throw new Error(ordered.problems.join("; "));
+  const sections = ordered.schemas.map(({ file, name, text }) => section(file, name, text));
+  return `# Avro schemas
+
+The schemas of \`schemas/\`, for producers that have none of their own. This page is generated from their \`doc\` fields by
+\`npm run docs\`; a test compares the two. [Registry](registry.md#registering) says how they are registered, and how they may change.
+
+Values are read by the schema that the producer wrote them with, whatever it is. So records of your own, with typed properties, work as well as these.
+Field names in snake_case, such as \`user_id\`, are read as the names here.
+
+${sections.join("\n")}`;
+}
+
+function section(file: string, name: string, text: string): string {
+  const schema = JSON.parse(text) as Schema;
+  const inner = nested(schema).map((each) => body(each, `\n### ${each.name}\n`));
+  return `${body(schema, `## ${name}\n\nFile: \`schemas/${file}\`.`)}${inner.join("")}`;
+}
+
+function body({ doc, fields, symbols }: Schema, head: string): string {
+  const about = `${head}${head.endsWith("\n") ? "\n" : " "}${doc ?? ""}\n`;
+  if (symbols !== undefined) return `${about}\nOne of: ${symbols.map(code).join(", ")}.\n`;
+  const rows = (fields ?? []).map(
+    ({ name, type, doc: said = "", default: fallback }) =>
+      `| ${code(name)} | ${typeText(type)} | ${fallback === undefined ? "must be given" : "may be left out"} | ${said} |`,
+  );
+  return `${about}\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+}
+
+/** Records and enums that are defined inside. */
+function nested({ fields = [] }: Schema): readonly Schema[] {
+  return fields.flatMap(({ type }) => definitions(type));
+}
+
+function definitions(type: unknown): readonly Schema[] {
+  if (Array.isArray(type)) return type.flatMap(definitions);
+  if (typeof type !== "object" || type === null) return [];
+  const { type: kind, items, values } = { ...type } as Record<string, unknown>;
+  if (kind === "record" || kind === "enum") return [type as Schema];
+  return [items, values].flatMap(definitions);
+}
+
+function typeText(type: unknown): string {
+  if (typeof type === "string") return code(type);
+  if (Array.isArray(type)) {
+    const branches = type.filter((branch) => branch !== "null");
+    return branches.length > 2 ? "any value, two levels deep" : branches.map(typeText).join(" or ");
+  }
+  const {
+    type: kind,
+    name,
+    logicalType,
+    items,
+    values,
+  } = { ...(type as object) } as Record<string, unknown>;
+  if (typeof logicalType === "string") return `${String(kind)}, ${code(logicalType)}`;
+  if (kind === "array") return `array of ${typeText(items)}`;
+  if (kind === "map") return `map of ${typeText(values)}`;
+  return code(String(name));
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
