@@ -79,6 +79,17 @@ const oauth = section(
   (values) => ({ mechanism: "oauthbearer" as const, ...values }),
 );
 
+const mskIam = section(
+  "By the IAM role that the process has (Amazon MSK).",
+  {
+    region: required(
+      textLike("a region such as eu-central-1", /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/),
+      "The cluster's region.",
+    ),
+  },
+  (values) => ({ mechanism: "aws-msk-iam" as const, ...values }),
+);
+
 const sasl = variants(
   "How to log in to the brokers. Left out: not at all.",
   "mechanism",
@@ -88,6 +99,7 @@ const sasl = variants(
     "scram-sha-256": credentials("scram-sha-256"),
     "scram-sha-512": credentials("scram-sha-512"),
     oauthbearer: oauth,
+    "aws-msk-iam": mskIam,
   },
 );
 

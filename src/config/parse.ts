@@ -112,6 +112,9 @@ function questionable(config: Config): readonly string[] {
   if (registry !== null && registry.login !== null && registry.urls.some(isPlain)) {
     warnings.push("registry.url: over http the login crosses the network in plain text");
   }
+  if (sasl?.mechanism === "aws-msk-iam" && tls === null) {
+    warnings.push("kafka.sasl: Amazon MSK takes aws-msk-iam over TLS only; set kafka.tls");
+  }
   return warnings;
 }
 

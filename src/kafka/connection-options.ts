@@ -33,4 +33,6 @@ export type KafkaSasl =
       readonly clientId: string;
       readonly clientSecret: string;
       readonly scope: string | null;
-    };
+    }
+  /** Amazon MSK, by the role that the process has. */
+  | { readonly mechanism: "aws-msk-iam"; readonly region: string };

@@ -104,7 +104,7 @@ function saslOf(mechanism: Mechanism): KafkaSasl {
     : { mechanism, username: "alice", password: PASSWORD };
 }
 
-type Mechanism = KafkaSasl["mechanism"];
+type Mechanism = Exclude<KafkaSasl["mechanism"], "aws-msk-iam">;
 
 function connection(sasl: () => KafkaSasl): KafkaConnection {
   return {

@@ -10,7 +10,9 @@
 import net from "node:net";
 import tls from "node:tls";
 
+import { awsCredentials } from "../../runtime/aws-credentials.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { mskToken } from "../../runtime/msk-token.ts";
 import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
 import {
@@ -108,9 +110,18 @@ function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | u
     const oauthBearerProvider = async () => ({ value: await token() });
     return { mechanism: sasl.mechanism, oauthBearerProvider };
   }
+  if (sasl.mechanism === "aws-msk-iam") {
+    const { region } = sasl;
+    const credentials = awsCredentials(region, process.env, clock);
+    // MSK takes such tokens as those of OAuth.
+    const oauthBearerProvider = async () => {
+      return { value: mskToken(region, await credentials(), clock.nowMs()) };
+    };
+    return { mechanism: "oauthbearer", oauthBearerProvider };
+  }
   const current = () => {
     const now = connection.sasl;
-    return now === null || now.mechanism === "oauthbearer" ? sasl : now;
+    return now !== null && "password" in now ? now : sasl;
   };
   return {
     mechanism: sasl.mechanism,

@@ -1,0 +1,171 @@
+/**
+ * Credentials of AWS, where a process finds them. The first line that applies decides.
+ *
+ *   there is                                                   they come from
+ *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY                   the environment
+ *   AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE                  STS, for the role of an EKS service account
+ *   AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI        EKS Pod Identity, ECS
+ *   AWS_EC2_METADATA_DISABLED=true                             nowhere: an error
+ *   nothing                                                    the instance's metadata (IMDSv2)
+ *
+ * Profiles of `~/.aws` and SSO are not read. Credentials that end are fetched again five minutes before.
+ */
+
+import { readFile } from "node:fs/promises";
+
+import type { Clock } from "./clock.ts";
+import type { AwsCredentials } from "./msk-token.ts";
+import { TokenError } from "./oauth-token.ts";
+
+export type AwsEnvironment = Readonly<Record<string, string | undefined>>;
+
+const RENEW_BEFORE_MS = 300_000;
+const REQUEST_LIMIT_MS = 5_000;
+const CONTAINER_HOST = "http://169.254.170.2";
+/** ECS and EKS Pod Identity. Others have to be of this machine, or use TLS. */
+const CONTAINER_HOSTS = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+const METADATA_HOST = "http://169.254.169.254";
+
+/** Gives credentials that are valid for some minutes. Throws `TokenError`, which quotes no secret. */
+export function awsCredentials(
+  region: string,
+  env: AwsEnvironment,
+  clock: Clock,
+): () => Promise<AwsCredentials> {
+  let current: AwsCredentials | null = null;
+  let underWay: Promise<AwsCredentials> | null = null;
+  const fetchAgain = async (): Promise<AwsCredentials> => {
+    current = await find(region, env);
+    return current;
+  };
+  return () => {
+    const endsAtMs = current?.expiresAtMs ?? Number.POSITIVE_INFINITY;
+    if (current !== null && clock.nowMs() < endsAtMs - RENEW_BEFORE_MS) {
+      return Promise.resolve(current);
+    }
+    underWay ??= fetchAgain().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+async function find(region: string, env: AwsEnvironment): Promise<AwsCredentials> {
+  const accessKeyId = env.AWS_ACCESS_KEY_ID ?? "";
+  const secretAccessKey = env.AWS_SECRET_ACCESS_KEY ?? "";
+  if (accessKeyId !== "" && secretAccessKey !== "") {
+    const sessionToken = env.AWS_SESSION_TOKEN || null;
+    return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null };
+  }
+  if (env.AWS_ROLE_ARN && env.AWS_WEB_IDENTITY_TOKEN_FILE) {
+    return await ofServiceAccount(region, env.AWS_ROLE_ARN, env.AWS_WEB_IDENTITY_TOKEN_FILE, env);
+  }
+  const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI;
+  const full = env.AWS_CONTAINER_CREDENTIALS_FULL_URI;
+  if (relative) return await ofContainer(`${CONTAINER_HOST}${relative}`, env);
+  if (full) return await ofContainer(full, env);
+  if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === "true") {
+    throw new TokenError("No credentials of AWS in the environment, and AWS_EC2_METADATA_DISABLED");
+  }
+  return await ofInstance(env.AWS_EC2_METADATA_SERVICE_ENDPOINT || METADATA_HOST);
+}
+
+async function ofServiceAccount(
+  region: string,
+  role: string,
+  tokenFile: string,
+  env: AwsEnvironment,
+): Promise<AwsCredentials> {
+  const what = "the role of the service account (STS)";
+  const suffix = region.startsWith("cn-") ? ".cn" : "";
+  const url = env.AWS_ENDPOINT_URL_STS || `https://sts.${region}.amazonaws.com${suffix}/`;
+  const token = await readToken(tokenFile, what);
+  const body = new URLSearchParams({
+    Action: "AssumeRoleWithWebIdentity",
+    Version: "2011-06-15",
+    RoleArn: role,
+    RoleSessionName: env.AWS_ROLE_SESSION_NAME || "switchyard",
+    WebIdentityToken: token,
+  });
+  const headers = { accept: "application/json" };
+  const answer = await ask(what, url, { method: "POST", headers, body });
+  const { AssumeRoleWithWebIdentityResponse: response } = asMap(answer);
+  const found = asMap(asMap(asMap(response).AssumeRoleWithWebIdentityResult).Credentials);
+  return read(what, { ...found, Token: found.SessionToken });
+}
+
+async function ofContainer(url: string, env: AwsEnvironment): Promise<AwsCredentials> {
+  const what = "the container's credentials";
+  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: "", hostname: "" };
+  const isNear = CONTAINER_HOSTS.includes(hostname) || LOOPBACK.test(hostname);
+  if (protocol !== "https:" && !isNear) {
+    throw new TokenError(`AWS_CONTAINER_CREDENTIALS_FULL_URI must use TLS, or name this machine`);
+  }
+  const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
+  const authorization = file ? await readToken(file, what) : env.AWS_CONTAINER_AUTHORIZATION_TOKEN;
+  return read(what, await ask(what, url, { headers: authorization ? { authorization } : {} }));
+}
+
+async function ofInstance(endpoint: string): Promise<AwsCredentials> {
+  const what = "the instance's metadata";
+  const base = `${endpoint.replace(/\/$/, "")}/latest`;
+  const lifetime = { "x-aws-ec2-metadata-token-ttl-seconds": "60" };
+  const session = await text(what, `${base}/api/token`, { method: "PUT", headers: lifetime });
+  const headers = { "x-aws-ec2-metadata-token": session };
+  const roles = `${base}/meta-data/iam/security-credentials/`;
+  const role = (await text(what, roles, { headers })).trim();
+  return read(what, await ask(what, `${roles}${encodeURIComponent(role)}`, { headers }));
+}
+
+function read(what: string, answer: unknown): AwsCredentials {
+  const { AccessKeyId, SecretAccessKey, Token, Expiration } = asMap(answer);
+  const isComplete = typeof AccessKeyId === "string" && typeof SecretAccessKey === "string";
+  if (!isComplete) throw new TokenError(`No credentials from ${what}: the answer has none`);
+  // STS states seconds, the others a date.
+  const expiresAtMs =
+    typeof Expiration === "number" ? Expiration * 1_000 : Date.parse(String(Expiration));
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: typeof Token === "string" ? Token : null,
+    expiresAtMs: Number.isNaN(expiresAtMs) ? null : expiresAtMs,
+  };
+}
+
+async function ask(what: string, url: string, init: RequestInit): Promise<unknown> {
+  const body = await text(what, url, init);
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    // The body is not quoted: it may hold secrets.
+    throw new TokenError(`No credentials from ${what}: the answer is no JSON`);
+  }
+}
+
+async function text(what: string, url: string, init: RequestInit): Promise<string> {
+  let status: number;
+  let body: string;
+  try {
+    const signal = AbortSignal.timeout(REQUEST_LIMIT_MS);
+    const response = await fetch(url, { ...init, signal, redirect: "error" });
+    status = response.status;
+    body = await response.text();
+  } catch (cause) {
+    throw new TokenError(`No credentials from ${what}: ${cause}`, { cause });
+  }
+  if (status !== 200) throw new TokenError(`No credentials from ${what}: status ${status}`);
+  return body;
+}
+
+async function readToken(file: string, what: string): Promise<string> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (cause) {
+    throw new TokenError(`No credentials from ${what}: ${file} cannot be read`, { cause });
+  }
+}
+
+function asMap(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,66 @@
+/**
+ * A token for Amazon MSK, by which a process logs in with its IAM role: the URL of a request to
+ * connect, signed by Signature Version 4, in base64url. The broker checks it by IAM. Nothing is
+ * sent to make one.
+ */
+
+import { createHash, createHmac } from "node:crypto";
+
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  /** Secret. */
+  readonly secretAccessKey: string;
+  /** Secret. Null: credentials of a user, not of a role. */
+  readonly sessionToken: string | null;
+  /** Null: they do not end. */
+  readonly expiresAtMs: number | null;
+}
+
+/** The longest that MSK takes. */
+const LIFE_S = 900;
+const SERVICE = "kafka-cluster";
+const ALGORITHM = "AWS4-HMAC-SHA256";
+
+/** @param region of the cluster, such as `eu-central-1`. */
+export function mskToken(region: string, credentials: AwsCredentials, nowMs: number): string {
+  const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+  const host = `kafka.${region}.amazonaws.com`;
+  // 20260301T093015Z
+  const time = `${new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
+  const day = time.slice(0, 8);
+  const scope = `${day}/${region}/${SERVICE}/aws4_request`;
+  const parameters = [
+    ["Action", "kafka-cluster:Connect"],
+    ["X-Amz-Algorithm", ALGORITHM],
+    ["X-Amz-Credential", `${accessKeyId}/${scope}`],
+    ["X-Amz-Date", time],
+    ["X-Amz-Expires", `${LIFE_S}`],
+    ...(sessionToken === null ? [] : [["X-Amz-Security-Token", sessionToken]]),
+    ["X-Amz-SignedHeaders", "host"],
+  ];
+  // They are signed in the order of their names, which is the order of this list.
+  const query = parameters.map((pair) => pair.map(encoded).join("=")).join("&");
+  const request = ["GET", "/", query, `host:${host}`, "", "host", sha256("")].join("\n");
+  const text = [ALGORITHM, time, scope, sha256(request)].join("\n");
+  const key = [day, region, SERVICE, "aws4_request"].reduce<string | Buffer>(
+    hmac,
+    `AWS4${secretAccessKey}`,
+  );
+  const signature = hmac(key, text).toString("hex");
+  const url = `https://${host}/?${query}&X-Amz-Signature=${signature}&User-Agent=switchyard`;
+  return Buffer.from(url).toString("base64url");
+}
+
+/** By RFC 3986, as AWS signs it. */
+function encoded(text: string): string {
+  const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, percent);
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac("sha256", key).update(text).digest();
+}
