@@ -3,7 +3,8 @@
  * left. Each partition has an owner, a local store and a changelog of its own.
  *
  *   step, for a few records or a piece of one      a crash after it
- *   1  what they mean is decided, nothing written  the records are read again
+ *   0  schemas of their values are looked up       the records are read again
+ *   1  what they mean is decided, nothing written  the same
  *   2  calls and dead letters, acknowledged        written again, with the same message ids
  *   3  the changelog, acknowledged                 the store catches up when it is opened: no call
  *   4  store and checkpoint, in one batch          the records are skipped
@@ -35,6 +36,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter } from "../stage/letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
+import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
@@ -85,7 +87,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
         // A large sync in one partition must not stop the others.
         whenFull: "pause",
         drainLimitMs,
-        onAssigned: (assigned) => owned.own(assigned, fail),
+        onAssigned: schemasFirst(deps.schemas, (assigned) => owned.own(assigned, fail), fail),
       },
     ],
     troubles: owned.troubles,

@@ -5,7 +5,8 @@
  * A partition's requests are taken in pieces, one after the other:
  *
  *   step                                              a crash after it
- *   1  how many partitions audience-syncs has         the piece is read again, nothing was written
+ *   0  schemas of their values are looked up          the piece is read again, nothing was written
+ *   1  how many partitions audience-syncs has         the same
  *   2  notifications, forget-user records and dead    what was written is written again: the
  *      letters go out in one send                     notifications with the same message ids, the
  *                                                     forget-user records as they were
@@ -36,6 +37,7 @@ import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter, type Refused } from "../stage/letter-writer.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
+import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
@@ -94,10 +96,15 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
         topics: [topics.deletionRequests],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes: config.maxBytes,
-        // All partitions go to the same brokers: where one has to wait, the others would too.
-        whenFull: "hold",
+        // All partitions go to the same brokers: where one has to wait, the others would too. But
+        // one that waits for a schema waits alone.
+        whenFull: deps.schemas === undefined ? "hold" : "pause",
         drainLimitMs: config.drainLimitMs,
-        onAssigned: (assigned) => partitionHandler(assigned, work(fail)),
+        onAssigned: schemasFirst(
+          deps.schemas,
+          (assigned) => partitionHandler(assigned, work(fail)),
+          fail,
+        ),
       },
     ],
     troubles: () => [...waits.troubles(), ...writer.troubles()],

@@ -13,12 +13,21 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import { ClosedError, type CommonBytes, type Kafka, type Producer } from "../kafka/port.ts";
+import {
+  type AssignedPartition,
+  ClosedError,
+  type CommonBytes,
+  type Kafka,
+  type PartitionHandler,
+  type Producer,
+} from "../kafka/port.ts";
 import { packRecord } from "../kafka/wire/pack-record.ts";
+import type { Schemas } from "../registry/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keepConsuming } from "../stage/keep-consuming.ts";
 import { givingUpOmitted } from "../stage/omitted-values.ts";
+import { schemasFirst } from "../stage/schemas-first.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import { watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -40,6 +49,8 @@ export interface DeliverDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Shared by the stages of the process; absent: no schema registry is configured. */
+  readonly schemas?: Schemas;
   /** Makes topics again that are gone; absent: nobody does. */
   readonly keeper?: TopicKeeper;
 }
@@ -107,6 +118,16 @@ export function startDestination(
     onBreaker: report.breaker,
     partitions,
   });
+  const own = (partition: AssignedPartition): PartitionHandler => {
+    const owned = work.own(partition, partition.topic === topics.returns(id) ? "retry" : "line");
+    return {
+      take: (records) => {
+        report.taken(records.length);
+        owned.take(records);
+      },
+      drain: owned.drain,
+    };
+  };
   const restarts = metrics.consumerRestarts.bind({ stage: "deliver", destination: id });
   const consumer = keepConsuming(
     kafka,
@@ -119,17 +140,7 @@ export function startDestination(
       commonBudget,
       whenFull: "hold",
       drainLimitMs,
-      onAssigned: giveUpOmitted((partition) => {
-        const isReturn = partition.topic === topics.returns(id);
-        const owned = work.own(partition, isReturn ? "retry" : "line");
-        return {
-          take: (records) => {
-            report.taken(records.length);
-            owned.take(records);
-          },
-          drain: owned.drain,
-        };
-      }, fail),
+      onAssigned: giveUpOmitted(schemasFirst(deps.schemas, own, fail), fail),
     },
     clock,
     (error, waitMs) => {

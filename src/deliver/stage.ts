@@ -3,6 +3,8 @@
  * for another.
  *
  *   step                                              a crash after it
+ *   0  a value that has a schema waits until it is    the record is read again
+ *      known: route writes none, others may
  *   1  the requests of an attempt are sent            the attempt is made again
  *   2a accepted: the offset is finished               the same, until the consumer commits
  *   2b else: delay topic or dead letter is written    the record goes on twice: here, and there

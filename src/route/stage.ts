@@ -4,7 +4,8 @@
  * A batch is what the consumer hands over at once, at most 1,000 records of a partition:
  *
  *   step                                           a crash after it
- *   1  the batch is routed, in short pieces        the batch is read again, nothing was written
+ *   0  schemas of its values are looked up         the batch is read again, nothing was written
+ *   1  the batch is routed, in short pieces        the same
  *   2  copies and dead letters go out in one send  copies that were written are written again
  *   3  copies that came back go around their       the same; those are then written twice
  *      topic; dead letters of refused ones
@@ -37,6 +38,7 @@ import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter, type Refused } from "../stage/letter-writer.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
+import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
@@ -59,6 +61,10 @@ export interface RouteConfig extends RoutedLists {
 const PARTITION_RECORDS_MAX = 4_000;
 /** Records routed between two looks at other work: about a millisecond. */
 const PIECE_RECORDS = 100;
+/** The same for the JSON of values that have a schema: it can be much larger than they are. */
+const PIECE_JSON_BYTES = 256 * 1_024;
+/** So much of it is written before more is made. */
+const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the one consumer of `calls`. Topics must exist. */
 export function startRoute(deps: StageDeps, config: RouteConfig): Promise<RunningStage> {
@@ -76,11 +82,15 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     topics: [topics.calls],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // All partitions go to the same brokers: where one has to wait, the others would too.
-    whenFull: "hold" as const,
+    // All partitions go to the same brokers: where one has to wait, the others would too. But one
+    // that waits for a schema waits alone.
+    whenFull: deps.schemas === undefined ? ("hold" as const) : ("pause" as const),
     drainLimitMs,
-    onAssigned: (assigned: AssignedPartition) =>
-      partitionHandler(assigned, { router, write, fail }),
+    onAssigned: schemasFirst(
+      deps.schemas,
+      (assigned) => partitionHandler(assigned, { router, write, fail }),
+      fail,
+    ),
   });
   return Promise.resolve(
     startConsuming(deps, {
@@ -109,22 +119,40 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
   const waiting: (readonly IncomingRecord[])[] = [];
   const writes = new UnderWay();
   let isDraining = false;
+  let unwrittenJson = 0;
 
   const routeBatch = async (records: readonly IncomingRecord[]) => {
-    const batch: Routed[] = [];
+    let batch: Routed[] = [];
+    let [inPiece, jsonInPiece] = [0, 0];
     const route = work.router();
     for (const record of records) {
-      if (batch.length > 0 && batch.length % PIECE_RECORDS === 0) await otherWork();
+      if (inPiece === PIECE_RECORDS || jsonInPiece >= PIECE_JSON_BYTES) {
+        [inPiece, jsonInPiece] = [0, 0];
+        await otherWork();
+      }
       if (isDraining) return;
-      batch.push(route(record));
+      const routed = route(record);
+      batch.push(routed);
+      inPiece += 1;
+      jsonInPiece += jsonBytesOf(routed);
+      unwrittenJson += jsonBytesOf(routed);
+      if (unwrittenJson >= UNWRITTEN_JSON_BYTES) {
+        begin(batch);
+        batch = [];
+        await writes.ended();
+      }
     }
     begin(batch);
   };
   const begin = (batch: readonly Routed[]) => {
+    if (batch.length === 0) return;
     const written = work
       .write(batch)
       .then(() => {
-        for (const { record } of batch) assigned.finish(record.offset);
+        for (const routed of batch) {
+          unwrittenJson -= jsonBytesOf(routed);
+          assigned.finish(routed.record.offset);
+        }
       })
       .catch((error: unknown) => work.fail(error));
     writes.add(written);
@@ -145,6 +173,12 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
       await writes.ended();
     },
   };
+}
+
+/** Memory that a record takes beyond its own: the JSON of a value that has a schema. */
+function jsonBytesOf(routed: Routed): number {
+  if (routed.kind === "unusable" || routed.record.schema === undefined) return 0;
+  return routed.records[0]?.value?.length ?? 0;
 }
 
 type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;

@@ -1,6 +1,7 @@
 /** The dependencies of a stage that takes records from Kafka and shares the process with others. */
 
 import type { Kafka, Producer } from "../kafka/port.ts";
+import type { Schemas } from "../registry/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -16,6 +17,8 @@ export interface StageDeps {
   readonly metrics: Metrics;
   /** Lets deliveries go around a topic that takes nothing; absent: they wait for it. */
   readonly around?: GoingAround;
+  /** Shared by the stages of the process; absent: no schema registry is configured. */
+  readonly schemas?: Schemas;
   /** Makes topics again that are gone; absent: a consumer whose topic is gone has failed. */
   readonly keeper?: TopicKeeper;
   /**

@@ -2,6 +2,7 @@
 
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { Schemas } from "../../../src/registry/port.ts";
 import { startRoute } from "../../../src/route/stage.ts";
 import { aSource, aTopicDestination } from "../build/calls.ts";
 import { groups, StageWorld, topics } from "./stage-world.ts";
@@ -16,9 +17,9 @@ export class RouteWorld extends StageWorld {
       this.cluster.createTopic(topics.deliveries(id as DestinationId), 2);
   }
 
-  start(connectedTo: readonly string[]) {
+  start(connectedTo: readonly string[], schemas?: Schemas) {
     return this.startIn((deps) =>
-      startRoute(deps, {
+      startRoute(schemas === undefined ? deps : { ...deps, schemas }, {
         topics,
         groups,
         sources: [aSource("web", connectedTo)],

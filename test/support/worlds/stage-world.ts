@@ -1,6 +1,6 @@
 /** One stage with a Kafka in memory around it, whose clock tests move. */
 
-import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import type { StageDeps } from "../../../src/stage/stage-deps.ts";
@@ -50,10 +50,11 @@ export class StageWorld {
     return { ...own, stage, close };
   }
 
-  /** @param value JSON, or text as it is. */
-  append(value: unknown, partition = 0): IncomingRecord {
-    const record = { topic: this.#options.input, key: null, headers: [], partition };
-    return this.cluster.append({ ...record, value: valueBytes(value) });
+  /** @param value JSON, or text or bytes as they are. */
+  append(value: unknown, partition = 0, headers: RecordHeaders = []): IncomingRecord {
+    const record = { topic: this.#options.input, key: null, headers, partition };
+    const bytes = Buffer.isBuffer(value) ? value : valueBytes(value);
+    return this.cluster.append({ ...record, value: bytes });
   }
 
   deadLetters(): readonly IncomingRecord[] {

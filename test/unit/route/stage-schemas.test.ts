@@ -1,0 +1,160 @@
+// The stage with a schema registry: values with schemas among others, and outages of the registry.
+
+import { afterEach, expect, test } from "vitest";
+
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import { encoded, framed, varint } from "../../support/build/avro.ts";
+import { headerTexts } from "../../support/build/calls.ts";
+import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
+import { RouteWorld, trackCall } from "../../support/worlds/route-world.ts";
+
+const CALL = {
+  type: "record",
+  name: "Call",
+  fields: [
+    { name: "type", type: "string" },
+    { name: "user_id", type: "string" },
+    { name: "event", type: "string" },
+    { name: "message_id", type: "string" },
+    { name: "properties", type: { type: "map", values: ["null", "long", "string"] } },
+  ],
+};
+const avroCall = (number: number, properties: object = {}) =>
+  encoded(CALL, {
+    ...{ type: "track", user_id: `u${number % 7}`, event: "e", message_id: `m${number}` },
+    properties,
+  });
+const jsonOf = (record: IncomingRecord | undefined) => JSON.parse(`${record?.value}`) as unknown;
+const idsOf = (records: readonly IncomingRecord[]) =>
+  records.map((record) => headerTexts(record)["switchyard-message-id"]);
+
+let world = new RouteWorld();
+afterEach(() => world.kill());
+
+test("values with and without a schema become the same copies", async () => {
+  world = new RouteWorld();
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(7, CALL);
+  schemas.learn(9, UNKNOWN);
+  const route = await world.start(["d0"], schemas);
+  world.append(trackCall(0, { properties: { n: 1 } }));
+  world.append(framed(7, avroCall(1, { n: { long: 1 }, s: { string: "x" } })));
+  world.append(avroCall(2), 0, [
+    ["__value_schema_id", Buffer.of(0, 0, 0, 0, 7)],
+    ["trace", Buffer.from("t")],
+  ]);
+  world.append(framed(9, avroCall(3)));
+  world.append(framed(7, Buffer.concat([avroCall(4), Buffer.of(1)])));
+  world.append('{"type":"track" , "userId":"u5","event":"e","messageId":"m5"}');
+  await world.until(() => world.deadLetters().length === 2 && world.deliveries("d0").length === 4);
+  await route.close();
+
+  const copies = new Map(
+    world.deliveries("d0").map((each) => [headerTexts(each)["switchyard-message-id"], each]),
+  );
+  expect(jsonOf(copies.get("m0"))).toEqual(trackCall(0, { properties: { n: 1 } }));
+  expect(jsonOf(copies.get("m1"))).toEqual(trackCall(1, { properties: { n: 1, s: "x" } }));
+  expect(jsonOf(copies.get("m2"))).toEqual(trackCall(2, { properties: {} }));
+  // JSON without a schema is passed on byte for byte.
+  expect(`${copies.get("m5")?.value}`).toContain('"track" , "userId"');
+  const names = copies.get("m2")?.headers.map(([name]) => name);
+  expect(names).toContain("trace");
+  expect(names).not.toContain("__value_schema_id");
+
+  const [unknown, cut] = world.deadLetters();
+  expect(unknown?.value).toEqual(framed(9, avroCall(3)));
+  expect(headerTexts(unknown as IncomingRecord)).toMatchObject({
+    "switchyard-reason": "unknown-schema",
+    "switchyard-error": UNKNOWN.kind === "refused" ? UNKNOWN.error : "",
+  });
+  expect(cut?.value?.at(-1)).toBe(1);
+  expect(headerTexts(cut as IncomingRecord)).toMatchObject({
+    "switchyard-reason": "undecodable",
+    "switchyard-error": "the value has 1 byte more than its schema (schema 7)",
+  });
+});
+
+test("a dead letter keeps the header that names the schema, so that it can be replayed", async () => {
+  world = new RouteWorld();
+  const schemas = new MemorySchemas();
+  schemas.learn(9, UNKNOWN);
+  const route = await world.start(["d0"], schemas);
+  const header = ["__value_schema_id", Buffer.of(0, 0, 0, 0, 9)] as const;
+  world.append(avroCall(3), 0, [header]);
+  await world.until(() => world.deadLetters().length === 1);
+  await route.close();
+  const [letter] = world.deadLetters();
+  expect(letter?.value).toEqual(avroCall(3));
+  expect(letter?.headers).toContainEqual(header);
+});
+
+test("while the registry is away a partition that needs it waits, and the others go on", async () => {
+  world = new RouteWorld(3);
+  const schemas = new MemorySchemas();
+  const route = await world.start(["d0"], schemas);
+  // More than a partition may have unfinished.
+  for (let number = 0; number < 6_000; number += 1) world.append(framed(7, avroCall(number)), 0);
+  for (let number = 6_000; number < 12_000; number += 1) world.append(trackCall(number), 1);
+  await world.until(() => world.deliveries("d0").length === 6_000);
+  for (let number = 12_000; number < 18_000; number += 1) world.append(trackCall(number), 2);
+  await world.until(() => world.deliveries("d0").length === 12_000);
+  expect(schemas.waiting).toBe(1);
+  expect(await world.committed()).toBeLessThanOrEqual(12_000);
+  schemas.learnAvro(7, CALL);
+  await world.until(() => world.deliveries("d0").length === 18_000);
+  await route.close();
+  expect(await world.committed()).toBe(18_000);
+  expect(world.deadLetters()).toEqual([]);
+  expect(route.failures).toEqual([]);
+});
+
+test("a stop while the registry is away ends at once, and loses and repeats nothing", async () => {
+  world = new RouteWorld();
+  const away = new MemorySchemas();
+  const first = await world.start(["d0"], away);
+  world.append(trackCall(0));
+  world.append(framed(7, avroCall(1)));
+  world.append(trackCall(2));
+  await world.until(() => away.waiting === 1 && world.deliveries("d0").length === 1);
+  await first.close();
+  expect(await world.committed()).toBe(1);
+  expect(away.waiting).toBe(0);
+
+  const there = new MemorySchemas();
+  there.learnAvro(7, CALL);
+  const second = await world.start(["d0"], there);
+  await world.until(() => world.deliveries("d0").length === 3);
+  await second.close();
+  expect(idsOf(world.deliveries("d0")).toSorted()).toEqual(["m0", "m1", "m2"]);
+  expect([...first.failures, ...second.failures]).toEqual([]);
+});
+
+test("much JSON of few bytes is written in parts, as is memory for it", async () => {
+  const filler = Array.from({ length: 500 }, (_, at) => ({
+    name: `a_field_with_a_long_name_that_is_null_${at}`,
+    type: "null",
+  }));
+  const wide = {
+    ...CALL,
+    fields: [
+      ...CALL.fields.slice(0, 4),
+      { name: "properties", type: { type: "record", name: "Wide", fields: filler } },
+    ],
+  };
+  world = new RouteWorld();
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(7, wide);
+  for (let number = 0; number < 900; number += 1) {
+    const value = avroCall(number);
+    world.append(framed(7, value.subarray(0, value.length - varint(0n).length)));
+  }
+  const route = await world.start(["d0"], schemas);
+  await world.until(() => world.deliveries("d0").length === 900);
+  await route.close();
+  const sizes = world.deliveries("d0").map(({ value }) => value?.length ?? 0);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  expect(bytes).toBeGreaterThan(16_000_000);
+  // Each send has at most 4 MiB and one record of it.
+  expect(route.counts.sends).toBeGreaterThanOrEqual(Math.floor(bytes / 4_300_000));
+  expect(route.counts.takes).toBeLessThanOrEqual(2);
+});
