@@ -27,6 +27,7 @@ import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog, type Log } from "../../telemetry/log.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { ensureTopics } from "../topics-ready.ts";
+import { configuredSchemas } from "./configured-schemas.ts";
 import { startStages } from "./start-stages.ts";
 
 const JOIN_LIMIT_MS = 30_000;
@@ -69,11 +70,14 @@ export async function run(
     },
   );
   health.add({ name: "topics", troubles: around.troubles });
+  await using schemas = configuredSchemas(config, { log, metrics });
+  if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   const fatal = Promise.withResolvers<Error>();
   const running: RunningStage[] = [];
   try {
     if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
-    const deps = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
+    const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
+    const deps = schemas === null ? shared : { ...shared, schemas };
     for await (const stage of startStages(stages, deps, config)) {
       running.push(stage);
       health.add(stage);
