@@ -47,6 +47,7 @@ interface Step {
   readonly lateMs: number;
   readonly heldMs: number;
 }
+const NO_STEP: Step = { results: [], tookMs: 0, lateMs: 0, heldMs: 0 };
 const steps = fc.array(
   fc.record({
     results: fc.tuple(result, result, result),
@@ -83,23 +84,28 @@ function live(
   const waits: { delayMs: number; tierMs: number }[] = [];
   let nowMs = START_MS;
   let delivery: Delivery = deliveryOf();
-  for (let turn = 0; turn < 1_000; turn += 1) {
-    const step = script[turn % script.length];
-    if (step === undefined) break;
-    const { results, tookMs, lateMs, heldMs } = step;
-    const heldUntilMs = nowMs + heldMs;
+  let heldUntilMs: number | null = null;
+  // Each turn but the first ends a hold, or waits for the shortest delay at least: twice the
+  // windows' share of it, and some.
+  for (let turn = 0, step = 0; turn < 1_000; turn += 1) {
+    const { results, tookMs, lateMs, heldMs } = script[step % script.length] ?? NO_STEP;
+    // A hold that was waited for is over, and the next one comes with the next step.
+    heldUntilMs ??= nowMs + heldMs;
+    const untilMs = heldUntilMs;
     const isNew = attemptsAtMs.length === 0;
     // The line is held until then.
-    if (isNew) nowMs = heldUntilMs;
+    if (isNew) nowMs = untilMs;
     const destination = webhookDestination({ urls: URLS, enabled: isNew || enabled });
-    const gates = { ...OPEN_GATES, heldUntilMs: () => heldUntilMs };
+    const gates = { ...OPEN_GATES, heldUntilMs: () => untilMs };
     const whose = isNew ? "line" : "retry";
     const planned = prepare(recordOf(delivery), destination, retry, nowMs, gates, whose);
     if (planned.kind === "unreadable") break;
     if (planned.kind === "wait") {
-      nowMs = enabled ? Math.min(heldUntilMs, planned.untilMs + 1) : planned.untilMs + 1;
+      nowMs = enabled ? Math.min(untilMs, planned.untilMs + 1) : planned.untilMs + 1;
       continue;
     }
+    heldUntilMs = null;
+    step += 1;
     let output = planned.kind === "attempt" ? undefined : planned;
     if (planned.kind === "attempt") {
       attemptsAtMs.push(nowMs);
