@@ -4,14 +4,16 @@
  *
  *   the commit fails because           then
  *   the group is rebalancing           nothing: the member joins again, which commits first
- *   the metadata is too long for the   warn once, commit without it from now on: a restart
- *   broker (`offset.metadata.max.bytes`)   repeats records that finished out of order
+ *   the metadata is too long for the   warn once, commit with the topic's id alone from now on, or
+ *   broker (`offset.metadata.max.bytes`)   with nothing: a restart repeats records that finished out
+ *                                      of order
  *   of anything else                   try again with the next commit
  */
 
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
+import { withoutRanges } from "./finished-ranges.ts";
 import type { Commit, OwnedPartition } from "./owned-partition.ts";
 
 const INTERVAL_MS = 1_000;
@@ -31,7 +33,7 @@ export class Committer {
   #timer: NodeJS.Timeout | undefined;
   #finished = 0;
   #last: Promise<void> = Promise.resolve();
-  #hasMetadata = true;
+  #metadata: "whole" | "topic" | "none" = "whole";
 
   constructor(groupId: string, log: Log) {
     this.#groupId = groupId;
@@ -79,7 +81,7 @@ export class Committer {
     });
     if (changes.length === 0) return;
     try {
-      await member.commit(changes.map((change) => toCommit(change, this.#hasMetadata)));
+      await member.commit(changes.map((change) => toCommit(change, this.#metadata)));
       for (const { owned, commit } of changes) owned.wasCommitted(commit);
     } catch (error) {
       await this.#failed(error);
@@ -88,8 +90,10 @@ export class Committer {
 
   async #failed(error: unknown): Promise<void> {
     const group = this.#groupId;
-    if (this.#hasMetadata && errorTypes(error).has("OFFSET_METADATA_TOO_LARGE")) {
-      this.#hasMetadata = false;
+    if (this.#metadata !== "none" && errorTypes(error).has("OFFSET_METADATA_TOO_LARGE")) {
+      const isFirst = this.#metadata === "whole";
+      this.#metadata = isFirst ? "topic" : "none";
+      if (!isFirst) return this.#commitChanges();
       const hint = "Raise offset.metadata.max.bytes to 4096, or a restart repeats more records.";
       this.#log.warn({ group, hint }, "kafka.commit.metadata-refused");
       await this.#commitChanges();
@@ -101,7 +105,10 @@ export class Committer {
   }
 }
 
-function toCommit({ owned, commit }: Change, hasMetadata: boolean): OffsetToCommit {
+function toCommit({ owned, commit }: Change, kept: "whole" | "topic" | "none"): OffsetToCommit {
   const { topic, partition } = owned;
-  return { topic, partition, offset: commit.offset, metadata: hasMetadata ? commit.metadata : "" };
+  const { offset } = commit;
+  if (kept === "none") return { topic, partition, offset, metadata: "" };
+  const metadata = kept === "whole" ? commit.metadata : withoutRanges(commit.metadata);
+  return { topic, partition, offset, metadata };
 }

@@ -1,5 +1,6 @@
 /**
- * The metadata of a commit: which records above the committed offset are finished already.
+ * The metadata of a commit: the topic that it was counted in, and which records above the committed
+ * offset are finished already.
  *
  *   sw1:<committed offset>:<topic id>:<ranges>
  *
@@ -8,7 +9,8 @@
  * groups of 5 bits, lowest first, one character a group, so that most lengths are one character.
  *
  *   metadata                                        decodes to
- *   "sw1:", the same offset and topic id, sound     its ranges
+ *   "sw1:", the same offset and topic id, sound     its ranges, perhaps none
+ *   "sw1:", the same offset, another topic id       the commit counts another topic's records
  *   anything else                                   no ranges: all records count as unfinished
  *
  * The offset is named because other tools move offsets and leave the metadata; the topic id
@@ -45,14 +47,15 @@ export function rangeChars(length: number): number {
 }
 
 /**
- * The metadata for a commit of `offset`; empty when no record above it is finished.
+ * The metadata for a commit of `offset`; empty when no record above it is finished and the brokers
+ * know no ids.
  *
  * @param ranges lengths of at least 1, the first one unfinished.
  */
 export function encodeRanges(offset: number, topicId: string, ranges: readonly number[]): string {
   // An unfinished range at the end says nothing: what follows is unfinished anyway.
   const count = ranges.length - (ranges.length % 2);
-  if (count === 0) return "";
+  if (count === 0 && topicId === "") return "";
   let text = "";
   for (let index = 0; index < count; index += 1) text += encodeRange(ranges[index] ?? 0);
   assert(
@@ -60,6 +63,21 @@ export function encodeRanges(offset: number, topicId: string, ranges: readonly n
     `${count} ranges are more than the metadata holds`,
   );
   return `${VERSION}:${offset}:${topicId}:${text}`;
+}
+
+/** The same metadata without its ranges: a few bytes that name the topic. */
+export function withoutRanges(metadata: string): string {
+  return metadata.slice(0, metadata.lastIndexOf(":") + 1);
+}
+
+/**
+ * The id of the topic in which a commit was counted; null when its metadata does not tell, or is
+ * about another offset: other tools move offsets and leave the metadata.
+ */
+export function topicIdIn(metadata: string, offset: number): string | null {
+  const [version, at, topicId = ""] = metadata.split(":", 3);
+  const isOurs = version === VERSION && at === `${offset}` && TOPIC_ID.test(topicId);
+  return isOurs && topicId !== "" ? topicId : null;
 }
 
 function encodeRange(length: number): string {

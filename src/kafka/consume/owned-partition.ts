@@ -20,6 +20,7 @@ import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
+import { encodeRanges, withoutRanges } from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -46,6 +47,8 @@ export interface Commit {
   readonly offset: number;
   readonly metadata: string;
 }
+
+const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };
 
 /** Records that were finished in an earlier tenure and could not be committed. */
 export interface Remembered extends Commit {
@@ -219,9 +222,13 @@ export class OwnedPartition {
     if (this.#completion === null || this.#isFenced) return null;
     const position = this.#held(this.#completion.position);
     const isHeld = position < this.#completion.position;
-    const metadata = isHeld ? "" : this.#completion.metadata();
-    if (position === this.#committed?.offset && metadata === this.#committed.metadata) return null;
-    return { offset: position, metadata };
+    const metadata = isHeld
+      ? encodeRanges(position, this.topicId, [])
+      : this.#completion.metadata();
+    const { offset, metadata: before } = this.#committed ?? NOTHING_COMMITTED;
+    // An id alone is worth no commit.
+    const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
+    return position === offset && isSame ? null : { offset: position, metadata };
   }
 
   wasCommitted(commit: Commit): void {

@@ -12,6 +12,7 @@ import { BackPressure, type Room } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { Committer } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchMaxBytes } from "./consumer-times.ts";
+import { topicIdIn } from "./finished-ranges.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
 
@@ -88,7 +89,8 @@ export class Ownership {
 
   /**
    * Takes over the group's commits. They come before the first batches. Returns those of topics that
-   * were made anew: what is committed was counted in another log, perhaps by this very process.
+   * were made anew: what is committed was counted in another log, as its metadata says, or as this
+   * very process remembers.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
@@ -112,9 +114,10 @@ export class Ownership {
     return anew;
   }
 
-  #isOfEarlierTopic({ topic, topicId, partition, offset }: FetchedOffset): boolean {
-    const known = this.#options.memory.topicIds.get(topic);
-    if (known === undefined || topicId === null || known === topicId || offset < 0) return false;
+  #isOfEarlierTopic({ topic, topicId, partition, offset, metadata }: FetchedOffset): boolean {
+    if (topicId === null || offset < 0) return false;
+    const known = topicIdIn(metadata, offset) ?? this.#options.memory.topicIds.get(topic);
+    if (known === undefined || known === topicId) return false;
     const group = this.#options.consume.groupId;
     const fields = { group, topic, partition, committed: offset };
     this.#options.log.warn(fields, "kafka.topic.made-anew");

@@ -5,18 +5,13 @@
 
 import type { CommittedOffset } from "../port.ts";
 import { Completion } from "./completion.ts";
+import { topicIdIn } from "./finished-ranges.ts";
 
 export function passedCommit(committed: CommittedOffset, behind: number): CommittedOffset {
   const { partition, offset, metadata } = committed;
   // The metadata counts only for the topic that it names, and stays with it.
-  const [, , topicId = ""] = metadata.split(":");
-  const isTopicId = /^[\w-]{0,64}$/.test(topicId);
-  const completion = new Completion({
-    offset,
-    metadata,
-    topicId: isTopicId ? topicId : "",
-    recordsMax: 1,
-  });
+  const topicId = topicIdIn(metadata, offset) ?? "";
+  const completion = new Completion({ offset, metadata, topicId, recordsMax: 1 });
   completion.passTo(behind);
   return { partition, offset: completion.position, metadata: completion.metadata() };
 }

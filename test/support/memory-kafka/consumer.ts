@@ -8,6 +8,7 @@
  *   closed      nothing
  */
 
+import { topicIdIn } from "../../../src/kafka/consume/finished-ranges.ts";
 import {
   ClosedError,
   type ConsumeOptions,
@@ -16,7 +17,7 @@ import {
 } from "../../../src/kafka/port.ts";
 import type { Scheduled } from "../clock/manual-clock.ts";
 import type { MemoryBroker } from "./broker.ts";
-import type { Member, MemoryGroup, TopicPartition } from "./group.ts";
+import type { Member, MemoryGroup, Offset, TopicPartition } from "./group.ts";
 import type { Party } from "./network.ts";
 import { OwnedPartition } from "./owned-partition.ts";
 
@@ -138,7 +139,7 @@ export class MemoryConsumer implements Consumer, Member {
 
   #own(at: TopicPartition): OwnedPartition {
     const topic = this.#broker.topics.get(at.topic);
-    const committed = this.#group.committed(at) ?? { offset: 0, metadata: "" };
+    const committed = this.#committed(at, topic.id);
     const { partitionRecordsMax, onAssigned } = this.#options;
     const owned = new OwnedPartition(at, topic, committed, partitionRecordsMax);
     const handler = onAssigned({
@@ -152,6 +153,13 @@ export class MemoryConsumer implements Consumer, Member {
     });
     owned.open(handler, () => this.#wake(this.#broker.network.latencyMs()));
     return owned;
+  }
+
+  /** What was counted in an earlier topic of the same name says nothing about this one. */
+  #committed(at: TopicPartition, topicId: string): Offset {
+    const committed = this.#group.committed(at) ?? { offset: 0, metadata: "" };
+    const countedIn = topicIdIn(committed.metadata, committed.offset) ?? topicId;
+    return countedIn === topicId ? committed : { offset: 0, metadata: "" };
   }
 
   #finish(owned: OwnedPartition, offset: number): void {

@@ -2,6 +2,7 @@
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
+import { encodeRanges, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
 import type { Offset, TopicPartition } from "./group.ts";
 import type { MemoryPartition, MemoryTopic } from "./topics.ts";
@@ -17,6 +18,7 @@ export class OwnedPartition implements TopicPartition {
   readonly #completion: Completion;
   #handler: PartitionHandler | null = null;
   #onAppend: (() => void) | null = null;
+  readonly #topicId: string;
   /** Offset of the next record to look at. */
   #next: number;
   /** As last heard from the broker. */
@@ -30,6 +32,7 @@ export class OwnedPartition implements TopicPartition {
     this.partition = at.partition;
     this.#log = topic.partition(at.partition);
     this.#completion = new Completion({ ...committed, topicId: topic.id, recordsMax });
+    this.#topicId = topic.id;
     this.#next = committed.offset;
     this.#end = this.#log.end;
     this.#committed = committed;
@@ -114,8 +117,10 @@ export class OwnedPartition implements TopicPartition {
     const { topic, partition } = this;
     const offset = this.#position();
     const isHeld = offset < this.#completion.position;
-    const metadata = isHeld ? "" : this.#completion.metadata();
-    const isCommitted = offset === this.#committed.offset && metadata === this.#committed.metadata;
+    const metadata = isHeld ? encodeRanges(offset, this.#topicId, []) : this.#completion.metadata();
+    const { metadata: before } = this.#committed;
+    const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
+    const isCommitted = offset === this.#committed.offset && isSame;
     return isCommitted ? null : { topic, partition, offset, metadata };
   }
 

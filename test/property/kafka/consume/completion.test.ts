@@ -66,7 +66,7 @@ class Model {
     }
     expect(this.#finished.size).toBe(this.#log.length);
     expect(this.#completion.position).toBe((this.#log.at(-1) ?? -1) + 1);
-    expect(this.#completion.metadata()).toBe("");
+    expect(this.#completion.metadata()).toMatch(/^sw1:\d+:[\w-]+:$/);
   }
 
   #take(count: number): void {

@@ -73,16 +73,20 @@ test("a failed commit is made again, and is no news to an operator", async () =>
   committer.stop();
 });
 
-test("a broker that takes no long metadata gets none from then on, and that is said once", async () => {
-  failures = [failure("OFFSET_METADATA_TOO_LARGE")];
-  committer.own(member, [partition("a", 0, { offset: 3, metadata: "long" })]);
+test.each([
+  ["no long metadata gets the topic's id", 1, "sw1:3:id:"],
+  ["not even the topic's id gets nothing", 2, ""],
+])("a broker that takes %s from then on, and that is said once", async (_what, times, kept) => {
+  failures = Array.from({ length: times }, () => failure("OFFSET_METADATA_TOO_LARGE"));
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "sw1:3:id:BC" })]);
   await committer.commit();
-  committer.own(member, [partition("a", 0, { offset: 4, metadata: "long" })]);
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "sw1:3:id:BBBB" })]);
   await committer.commit();
-  expect(commits.map(([first]) => [first?.offset, first?.metadata])).toEqual([
-    [3, "long"],
-    [3, ""],
-    [4, ""],
+  expect(commits.map(([first]) => first?.metadata)).toEqual([
+    "sw1:3:id:BC",
+    ...(times === 1 ? [] : ["sw1:3:id:"]),
+    kept,
+    kept,
   ]);
   expect(lines.seen).toEqual(["kafka.commit.metadata-refused"]);
   committer.stop();

@@ -19,7 +19,7 @@ test("nothing taken: the position is where reading begins", () => {
   expect(completion.position).toBe(42);
   expect(completion.inHand).toBe(0);
   expect(completion.oldestUnfinishedMs).toBe(null);
-  expect(completion.metadata()).toBe("");
+  expect(completion.metadata()).toBe(`sw1:42:${topicId}:`);
 });
 
 test("the position is the first unfinished record, whatever is finished above it", () => {
@@ -113,7 +113,9 @@ test("lengths are written in as many characters as they need", () => {
 
 test("an unfinished range at the end is left out", () => {
   expect(encodeRanges(7, topicId, [1, 2, 3])).toBe(`sw1:7:${topicId}:BC`);
-  expect(encodeRanges(7, topicId, [3])).toBe("");
+  expect(encodeRanges(7, topicId, [3])).toBe(`sw1:7:${topicId}:`);
+  // Brokers before 2.8 know no ids.
+  expect(encodeRanges(7, "", [3])).toBe("");
 });
 
 test.each([

@@ -63,8 +63,8 @@ describe("an owned partition", () => {
     partition.finish(2);
     expect(partition.toCommit()).toEqual({ offset: 0, metadata: `sw1:0:${TOPIC_ID}:BE` });
     partition.finish(0);
-    expect(partition.toCommit()).toEqual({ offset: 5, metadata: "" });
-    partition.wasCommitted({ offset: 5, metadata: "" });
+    expect(partition.toCommit()).toEqual({ offset: 5, metadata: `sw1:5:${TOPIC_ID}:` });
+    partition.wasCommitted({ offset: 5, metadata: `sw1:5:${TOPIC_ID}:` });
     expect(partition.toCommit()).toBeNull();
   });
 
@@ -129,7 +129,7 @@ test("held at an offset a partition is committed no further, and says nothing of
   partition.handOver();
   for (const offset of [0, 1, 3]) partition.finish(offset);
   partition.hold(1);
-  expect(partition.toCommit()).toEqual({ offset: 1, metadata: "" });
+  expect(partition.toCommit()).toEqual({ offset: 1, metadata: `sw1:1:${TOPIC_ID}:` });
   expect(partition.progress().position).toBe(1);
   partition.hold(null);
   expect(partition.toCommit()).toEqual({ offset: 2, metadata: `sw1:2:${TOPIC_ID}:BB` });
@@ -164,7 +164,27 @@ describe("an owned partition whose log or owner changes", () => {
     partition.offer(batch(10, []), null);
     partition.handOver();
     for (const offset of [0, 1]) partition.finish(offset);
-    expect(partition.toCommit()).toEqual({ offset: 10, metadata: "" });
+    expect(partition.toCommit()).toEqual({ offset: 10, metadata: `sw1:10:${TOPIC_ID}:` });
+  });
+});
+
+describe("the topic's id", () => {
+  const idOnly = (offset: number) => `sw1:${offset}:${TOPIC_ID}:`;
+
+  test("costs no commit of its own where an earlier version has committed without it", () => {
+    const partition = owned(100, { offset: 5, metadata: "" });
+    partition.offer(batch(5, []), null);
+    expect(partition.toCommit()).toBeNull();
+    partition.offer(batch(5, [5]), null);
+    partition.handOver();
+    partition.finish(5);
+    expect(partition.toCommit()).toEqual({ offset: 6, metadata: idOnly(6) });
+  });
+
+  test("costs none where nothing is new", () => {
+    const partition = owned(100, { offset: 5, metadata: idOnly(5) });
+    partition.offer(batch(5, []), null);
+    expect(partition.toCommit()).toBeNull();
   });
 });
 

@@ -305,3 +305,18 @@ test("a passed batch at the partition's end is committed, though nothing comes a
   await vi.advanceTimersByTimeAsync(1_000);
   expect(commits).toEqual([8]);
 });
+
+test.each([
+  ["of another topic", "sw1:5:first:", "second", true],
+  ["of another topic, with ranges", "sw1:5:first:BB", "second", true],
+  ["of this topic", "sw1:5:second:", "second", false],
+  ["of another offset, which somebody has moved", "sw1:4:first:", "second", false],
+  ["of an earlier version", "", "second", false],
+  ["of somebody else", "first", "second", false],
+  ["of brokers that know no ids", "sw1:5::BB", "second", false],
+  ["with brokers that know no ids any more", "sw1:5:first:", null, false],
+])("to a new process a commit %s", async (_what, metadata, topicId, isAnew) => {
+  const { ownership } = await world();
+  const committed = { topic: TOPIC, partition: PARTITION, offset: 5, metadata, topicId };
+  expect(ownership.offsetsFetched([committed])).toEqual(isAnew ? [committed] : []);
+});

@@ -18,6 +18,11 @@ test.each([
   expect(decodeRanges(passed.metadata, offset, "topic-id")).toEqual(ranges);
 });
 
+test("the topic's id alone goes on with the commit", () => {
+  const passed = passedCommit({ partition: 0, offset: 10, metadata: "sw1:10:topic-id:" }, 12);
+  expect(passed).toEqual({ partition: 0, offset: 12, metadata: "sw1:12:topic-id:" });
+});
+
 test.each(["", "somebody else's", "sw1:9:topic-id:FD"])("metadata %j says nothing", (metadata) => {
   expect(passedCommit({ partition: 0, offset: 10, metadata }, 12)).toEqual({
     ...{ partition: 0, offset: 12, metadata: "" },
