@@ -95,13 +95,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
   const common = { topics, groups, maxBytes: 1_048_576, drainLimitMs: 10_000 };
   const metrics = createMetrics();
   const start = async (more: Partial<WebhookDestination> = {}) => {
-    const deps = {
-      kafka,
-      producer: kafka.producer(),
-      clock: systemClock,
-      log: quiet,
-      metrics,
-    };
+    const deps = { kafka, producer: kafka.producer(), clock: systemClock, log: quiet, metrics };
     const http = createHttp({ timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null });
     const deliver = await startDeliver(
       { ...deps, http },
@@ -148,11 +142,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
     /** What deliver's consumer says that it has not finished. */
     lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? 0),
     /** Requests that were not accepted. */
-    unanswered: async () =>
-      [...(await metrics.text()).matchAll(REQUESTS)].reduce(
-        (sum, [, outcome, count]) => sum + (outcome === "2xx" ? 0 : Number(count)),
-        0,
-      ),
+    unanswered: async () => unanswered(await metrics.text()),
     committed: async () => {
       const { deliveries } = topics;
       const group = groups.deliver(destination.id);
@@ -166,6 +156,13 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       await kafka.close();
     },
   };
+}
+
+function unanswered(metrics: string): number {
+  return [...metrics.matchAll(REQUESTS)].reduce(
+    (sum, [, outcome, count]) => sum + (outcome === "2xx" ? 0 : Number(count)),
+    0,
+  );
 }
 
 /** The longest time for which this process did nothing else. */

@@ -35,6 +35,12 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** As people start it, so that it has V8's flags. */
+export function programCommand(configFile: string, args: readonly string[]): readonly string[] {
+  const program = join(ROOT, "bin/switchyard.js");
+  return [process.execPath, program, "run", "--config", configFile, ...args];
+}
+
 /**
  * Starts `switchyard run` on a configuration file. The guard ends it, and removes the file's
  * directory, if this process dies without having stopped it.
@@ -44,9 +50,7 @@ export function startProgram(
   onLog: (line: LogLine) => void,
   { args = [], env = {} }: ProgramOptions = {},
 ): Program {
-  const main = join(ROOT, "src/main.ts");
-  const command = [process.execPath, main, "run", "--config", configFile, ...args];
-  const child = spawnGuarded(dirname(configFile), command, {
+  const child = spawnGuarded(dirname(configFile), programCommand(configFile, args), {
     output: ["pipe", "pipe"],
     env: { ...process.env, ...env },
   });

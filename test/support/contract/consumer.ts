@@ -67,6 +67,7 @@ export function testConsumer(bench: Bench): void {
     await consumer.stop();
   });
   testLife(bench);
+  testTopicMadeAnew(bench);
 }
 
 function testHandingOver(bench: Bench): void {
@@ -306,6 +307,22 @@ function testLife(bench: Bench): void {
     expect(committed?.offset).toBe(3);
   });
 
+  test("a topic that is deleted ends its consumer", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const crashed = Promise.withResolvers<Error>();
+    const taker = new Taker();
+    const options = { groupId: topic, topics: [topic], onCrash: crashed.resolve };
+    const consumer = bench.consume(kafka, taker, options);
+    await consumer.joined;
+    await kafka.admin.deleteTopics([topic]);
+    expect(await crashed.promise).toBeInstanceOf(TopicGoneError);
+    expect(consumer.progress()).toEqual([]);
+    await consumer.stop();
+  });
+}
+
+function testTopicMadeAnew(bench: Bench): void {
   test("a commit of an earlier topic says nothing about one of the same name", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1);
@@ -338,19 +355,5 @@ function testLife(bench: Bench): void {
     await last.untilTaken(1);
     expect(last.taken.map(({ offset }) => offset)).toEqual([8]);
     await third.stop();
-  });
-
-  test("a topic that is deleted ends its consumer", async () => {
-    const kafka = bench.connect();
-    const topic = await bench.topic(kafka, 1);
-    const crashed = Promise.withResolvers<Error>();
-    const taker = new Taker();
-    const options = { groupId: topic, topics: [topic], onCrash: crashed.resolve };
-    const consumer = bench.consume(kafka, taker, options);
-    await consumer.joined;
-    await kafka.admin.deleteTopics([topic]);
-    expect(await crashed.promise).toBeInstanceOf(TopicGoneError);
-    expect(consumer.progress()).toEqual([]);
-    await consumer.stop();
   });
 }
