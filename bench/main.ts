@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
 import { benchAudience } from "./audience.ts";
+import { benchAvro } from "./avro.ts";
 import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
 import { benchDelay } from "./delay.ts";
@@ -36,6 +37,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
     minutes: 1.5,
     run: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
+  },
+  avro: {
+    says: "CPU of route per call as Avro against the same calls as JSON",
+    minutes: 3,
+    run: (brokers, rounds) => benchAvro(brokers, { calls: 100_000, rounds }),
   },
   deliver: {
     says: "CPU per request against undici alone; one destination",

@@ -1,0 +1,328 @@
+// The real program with a real registry: values with schemas among others, an outage of the
+// registry, and a schema that becomes known after its first value.
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+
+import type { RecordHeaders } from "../../src/domain/record.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type PrivateRegistry, startPrivateRegistry } from "../../tools/kafka/registry.ts";
+import { encoded, framed, varint } from "../support/build/avro.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { programWorld } from "../support/servers/program.ts";
+import { registerSchema } from "../support/servers/schema-registry.ts";
+
+const TIMEOUT_MS = 110_000;
+const POLL = { timeout: 60_000 };
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+
+interface Webhook {
+  readonly type: string;
+  readonly event?: string;
+  readonly userId: string;
+  readonly properties?: unknown;
+  readonly traits?: unknown;
+  readonly timestamp: string;
+}
+
+const PROPERTIES = {
+  type: "record",
+  name: "Properties",
+  fields: [
+    { name: "order_id", type: "string" },
+    { name: "total", type: { type: "bytes", logicalType: "decimal", precision: 9, scale: 2 } },
+    { name: "shipped_at", type: ["null", { type: "long", logicalType: "timestamp-micros" }] },
+    { name: "more", type: { type: "map", values: ["null", "int", "string"] } },
+  ],
+};
+const CALL = {
+  type: "record",
+  name: "Call",
+  namespace: "com.acme",
+  fields: [
+    { name: "type", type: { type: "enum", name: "Kind", symbols: ["track", "page"] } },
+    { name: "user_id", type: ["null", "string"] },
+    { name: "event", type: "string" },
+    { name: "timestamp", type: { type: "long", logicalType: "timestamp-micros" } },
+    { name: "properties", type: "Properties" },
+  ],
+};
+const ONE_TEXT = (name: string) => ({
+  type: "record",
+  name,
+  fields: [{ name: "userId", type: "string" }],
+});
+const AT_MS = Date.UTC(2026, 2, 1, 9, 30, 15, 250);
+const MICROS = AT_MS * 1_000 + 7;
+
+/** With `Properties` in a schema of its own. */
+function avroCall(userId: string, event: string): Buffer {
+  const whole = {
+    ...CALL,
+    fields: CALL.fields.map((field) =>
+      field.type === "Properties"
+        ? { ...field, type: { ...PROPERTIES, namespace: "com.acme" } }
+        : field,
+    ),
+  };
+  return encoded(whole, {
+    ...{ type: "track", user_id: { string: userId }, event, timestamp: MICROS },
+    properties: {
+      ...{ order_id: "o1", total: Buffer.from([0x30, 0x39]), shipped_at: { long: MICROS } },
+      more: { n: { int: 1 }, s: { string: "x" }, z: null },
+    },
+  });
+}
+
+const JSON_PROPERTIES = {
+  order_id: "o1",
+  total: 123.45,
+  shipped_at: "2026-03-01T09:30:15.250007Z",
+  more: { n: 1, s: "x", z: null },
+};
+const jsonCall = (userId: string, event: string) => ({
+  type: "track",
+  userId,
+  event,
+  timestamp: "2026-03-01T09:30:15.250Z",
+  properties: JSON_PROPERTIES,
+});
+
+let registry: PrivateRegistry;
+let kafka: Kafka;
+let producer: Producer;
+let receiver: Server;
+let received: Webhook[] = [];
+
+beforeAll(async () => {
+  registry = await startPrivateRegistry();
+  const options = { brokers, clientId: "avro-test", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_000_000 };
+  kafka = createKafka({ ...options, ...limits }, new LogLines().log);
+  producer = kafka.producer();
+  const take = async (request: IncomingMessage) => {
+    received.push(JSON.parse(await text(request)) as Webhook);
+  };
+  receiver = createServer((request, response) => {
+    take(request).then(
+      () => response.writeHead(200).end(),
+      () => response.destroy(),
+    );
+  });
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  await producer?.close(1_000);
+  await kafka?.close();
+  await registry?.[Symbol.asyncDispose]();
+  receiver?.closeAllConnections();
+  receiver?.close();
+});
+
+beforeEach(() => {
+  received = [];
+});
+
+async function world() {
+  const prefix = uniquePrefix("avro");
+  const admin = await freePort();
+  const { port } = receiver.address() as AddressInfo;
+  const program = programWorld(`
+kafka:
+  brokers: [${brokers.join(", ")}]
+  topicPrefix: ${prefix}
+  partitions: 3
+  replicationFactor: 1
+registry: { url: "${registry.url}" }
+sources: [{ id: web, writeKey: k, destinations: [hook, other] }]
+defaultSource: web
+destinations:
+  - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
+  - { id: other, type: topic, name: Other }
+audienceDefaults: { source: web }
+delivery: { allowNetworks: [127.0.0.0/8], delays: [1s] }
+ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
+admin: { host: 127.0.0.1, port: ${admin} }
+`);
+  onTestFinished(async () => {
+    await program[Symbol.asyncDispose]();
+    const names = await kafka.admin.topics();
+    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  });
+  const running = program.start();
+  await running.logged("ready");
+  const write = (
+    topic: string,
+    value: Buffer | object,
+    partition = 0,
+    headers: RecordHeaders = [],
+  ) =>
+    producer.send([
+      {
+        ...{ topic: `${prefix}${topic}`, key: null, headers, partition },
+        value: Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value)),
+      },
+    ]);
+  const ready = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
+  return { prefix, program, running, write, ready };
+}
+
+async function registerCall(subject: string): Promise<number> {
+  const inner = { ...PROPERTIES, namespace: "com.acme" };
+  const first = await registerSchema(registry.url, `${subject}-p`, {
+    schema: JSON.stringify(inner),
+  });
+  expect(first).toBeGreaterThan(0);
+  return await registerSchema(registry.url, subject, {
+    schema: JSON.stringify(CALL),
+    references: [{ name: "com.acme.Properties", subject: `${subject}-p`, version: 1 }],
+  });
+}
+
+const header = (id: number): RecordHeaders[number] => {
+  const bytes = Buffer.alloc(5);
+  bytes.writeUInt32BE(id, 1);
+  return ["__value_schema_id", bytes];
+};
+const eventsOf = () => received.map(({ event }) => event).toSorted();
+
+test(
+  "Avro, JSON Schema and JSON in one topic arrive as the same webhooks",
+  async () => {
+    const { prefix, write } = await world();
+    const avro = await registerCall(`${prefix}call`);
+    const json = await registerSchema(registry.url, `${prefix}json`, {
+      schema: '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}',
+      schemaType: "JSON",
+    });
+    await write("calls", jsonCall("u", "json"));
+    await write("calls", framed(avro, avroCall("u", "avro")));
+    await write("calls", avroCall("u", "header"), 0, [header(avro)]);
+    await write("calls", framed(json, Buffer.from(JSON.stringify(jsonCall("u", "schema")))));
+    await expect.poll(eventsOf, POLL).toEqual(["avro", "header", "json", "schema"]);
+    for (const webhook of received) {
+      const { event, ...rest } = jsonCall("u", webhook.event ?? "");
+      expect(webhook).toEqual({ version: 1, ...rest, event });
+    }
+
+    const sync = await registerSchema(registry.url, `${prefix}sync`, {
+      schema: JSON.stringify({
+        type: "record",
+        name: "Snapshot",
+        fields: [
+          ...["type", "audience_id", "audience_name", "sync_id"].map((name) => ({
+            name,
+            type: "string",
+          })),
+          { name: "user_ids", type: { type: "array", items: "string" } },
+        ],
+      }),
+    });
+    const texts = ["snapshot", "vip", "VIP", "s1"].map((each) =>
+      Buffer.concat([varint(BigInt(each.length)), Buffer.from(each)]),
+    );
+    const members = Buffer.concat([...texts, Buffer.from("\x02\x04u1\x00")]);
+    await write("audience-syncs", framed(sync, members));
+    const deletion = await registerSchema(registry.url, `${prefix}deletion`, {
+      schema: JSON.stringify({
+        ...ONE_TEXT("Deletion"),
+        fields: [{ name: "user_id", type: "string" }],
+      }),
+    });
+    await write("deletion-requests", framed(deletion, Buffer.from("\x04u9")));
+    await expect
+      .poll(() => received.map(({ type, userId }) => `${type} ${userId}`), POLL)
+      .toEqual(expect.arrayContaining(["identify u1", "delete u9"]));
+    expect(received.find(({ type }) => type === "identify")?.traits).toEqual({ vip: true });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "while the registry is away a partition waits and the others go on; then everything arrives",
+  async () => {
+    const { prefix, running, write, ready } = await world();
+    const known = await registerCall(`${prefix}call`);
+    // The same schema under another subject would have the same id.
+    const later = await registerSchema(registry.url, `${prefix}later`, {
+      schema: JSON.stringify({
+        ...CALL,
+        doc: prefix,
+        fields: CALL.fields.map((field) =>
+          field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
+        ),
+      }),
+    });
+    expect(later).not.toBe(known);
+    await write("calls", framed(known, avroCall("u", "before")), 1);
+    await expect.poll(eventsOf, POLL).toEqual(["before"]);
+
+    await registry.kill();
+    await write("calls", framed(later, avroCall("u", "waits")), 0);
+    await write("calls", jsonCall("u", "waits behind it"), 0);
+    await running.logged("registry.unreachable");
+    await write("calls", jsonCall("u", "json"), 1);
+    await write("calls", framed(known, avroCall("u", "known")), 2);
+    await write("deletion-requests", { userId: "u9" });
+    await expect.poll(eventsOf, POLL).toEqual(["before", "json", "known", undefined]);
+    expect(await ready()).toContain("refuses connections");
+
+    await registry.restart();
+    await expect
+      .poll(eventsOf, POLL)
+      .toEqual(["before", "json", "known", "waits", "waits behind it", undefined]);
+    await running.logged("registry.reachable");
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toBe(0);
+    expect(received).toHaveLength(6);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a value whose schema is unknown is a dead letter, and its replay works when it is known",
+  async () => {
+    const { prefix, program, running, write } = await world();
+    const known = await registerCall(`${prefix}call`);
+    const next = known + 2;
+    await write("calls", framed(next, avroCall("u", "early")), 0);
+    await write("calls", framed(known, Buffer.concat([avroCall("u", "long"), Buffer.of(1)])), 0);
+    await write("calls", framed(known, avroCall("u", "fine")), 0);
+    await expect.poll(eventsOf, POLL).toEqual(["fine"]);
+    const refused = () => running.lines.filter(({ msg }) => msg === "record.refused");
+    await expect
+      .poll(refused, POLL)
+      .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);
+    expect(refused()[1]?.error).toContain("1 byte more than its schema");
+
+    // Two more: the one that `early` has is the second.
+    for (const number of [1, 2]) {
+      const whole = {
+        ...CALL,
+        doc: `${prefix}${number}`,
+        fields: CALL.fields.map((field) =>
+          field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
+        ),
+      };
+      const schema = JSON.stringify({ ...whole, name: `Call${number}` });
+      const id = await registerSchema(registry.url, `${prefix}${number}`, { schema });
+      expect(id).toBe(known + number);
+    }
+    // The answer that nobody knows it is believed for 10 s.
+    const replay = async () => {
+      const args = ["dead-letters", "replay", "--reason", "unknown-schema"];
+      expect((await program.command(args)).status).toBe(0);
+      return eventsOf().includes("early");
+    };
+    await expect.poll(replay, { timeout: 60_000, interval: 3_000 }).toBe(true);
+  },
+  TIMEOUT_MS,
+);
