@@ -61,8 +61,8 @@ export interface RouteConfig extends RoutedLists {
 const PARTITION_RECORDS_MAX = 4_000;
 /** Records routed between two looks at other work: about a millisecond. */
 const PIECE_RECORDS = 100;
-/** The same for the JSON of values that have a schema: it can be much larger than they are. */
-const PIECE_JSON_BYTES = 256 * 1_024;
+/** The same for values that have a schema, with their JSON: it can be much larger than they are. */
+const PIECE_READ_BYTES = 256 * 1_024;
 /** So much of it is written before more is made. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
@@ -123,18 +123,19 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
 
   const routeBatch = async (records: readonly IncomingRecord[]) => {
     let batch: Routed[] = [];
-    let [inPiece, jsonInPiece] = [0, 0];
+    let [inPiece, readInPiece] = [0, 0];
     const route = work.router();
     for (const record of records) {
-      if (inPiece === PIECE_RECORDS || jsonInPiece >= PIECE_JSON_BYTES) {
-        [inPiece, jsonInPiece] = [0, 0];
+      if (inPiece === PIECE_RECORDS || readInPiece >= PIECE_READ_BYTES) {
+        [inPiece, readInPiece] = [0, 0];
         await otherWork();
       }
       if (isDraining) return;
       const routed = route(record);
       batch.push(routed);
       inPiece += 1;
-      jsonInPiece += jsonBytesOf(routed);
+      if (record.schema !== undefined) readInPiece += record.value?.length ?? 0;
+      readInPiece += jsonBytesOf(routed);
       unwrittenJson += jsonBytesOf(routed);
       if (unwrittenJson >= UNWRITTEN_JSON_BYTES) {
         begin(batch);

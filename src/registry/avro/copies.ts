@@ -36,6 +36,8 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
+const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
+
 /** How a value is copied by its place: the times of a call have milliseconds. */
 type Place = "top" | "time" | "inside";
 
@@ -101,9 +103,9 @@ class Copies {
 function primitive(typeName: string): Copy {
   switch (typeName) {
     case "null":
-      return (transcript) => transcript.ascii("null");
+      return (transcript) => transcript.piece(NULL);
     case "boolean":
-      return (transcript) => transcript.ascii(transcript.boolean() ? "true" : "false");
+      return (transcript) => transcript.piece(transcript.boolean() ? TRUE : FALSE);
     case "int":
     case "long":
       return (transcript) => transcript.number(transcript.long());

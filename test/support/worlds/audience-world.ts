@@ -6,6 +6,7 @@ import type { SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Consumer, Kafka } from "../../../src/kafka/port.ts";
+import type { Schemas } from "../../../src/registry/port.ts";
 import { valueBytes } from "../build/calls.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
@@ -30,6 +31,7 @@ export interface WorldOptions {
   readonly defaultSource?: string | null;
   /** How long each step of reading a topic takes. */
   readonly readMs?: number;
+  readonly schemas?: Schemas;
 }
 
 /** What a call told somebody. */
@@ -73,10 +75,11 @@ export class AudienceWorld {
   async start(stores = new MemoryStores()) {
     const own = stageProcess(this.cluster, this.clock);
     const { kafka } = own;
-    const { audiences = [], defaults = {}, defaultSource = "web" } = this.#options;
+    const { audiences = [], defaults = {}, defaultSource = "web", schemas } = this.#options;
+    const registry = schemas === undefined ? {} : { schemas };
     const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
     const stage = await startAudience(
-      { ...own.deps, kafka: this.#watched(kafka), stores },
+      { ...own.deps, ...registry, kafka: this.#watched(kafka), stores },
       {
         topics,
         groups,
@@ -100,12 +103,16 @@ export class AudienceWorld {
   }
 
   /** @param key by default the audience's id, else the user's. */
-  append(value: Readonly<Record<string, unknown>> | string, partition?: number): IncomingRecord {
-    const key = typeof value === "string" ? "" : String(value.audienceId ?? value.userId ?? "");
+  append(
+    value: Readonly<Record<string, unknown>> | string | Buffer,
+    partition?: number,
+  ): IncomingRecord {
+    const isJson = typeof value === "object" && !Buffer.isBuffer(value);
+    const key = isJson ? String(value.audienceId ?? value.userId ?? "") : "";
     const record = {
       topic: topics.audienceSyncs,
       key: Buffer.from(key),
-      value: valueBytes(value),
+      value: Buffer.isBuffer(value) ? value : valueBytes(value),
       headers: [],
     };
     return this.cluster.append(partition === undefined ? record : { ...record, partition });

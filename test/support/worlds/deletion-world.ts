@@ -3,6 +3,7 @@
 import { startDeletion } from "../../../src/deletion/stage.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { Schemas } from "../../../src/registry/port.ts";
 import { aSource, aTopicDestination, headerTexts } from "../build/calls.ts";
 import { webhookDestination } from "../build/webhook-destination.ts";
 import { groups, StageWorld, topics } from "./stage-world.ts";
@@ -28,9 +29,9 @@ export class DeletionWorld extends StageWorld {
     for (const { id } of DESTINATIONS) this.cluster.createTopic(topics.deliveries(id), 2);
   }
 
-  start() {
+  start(schemas?: Schemas) {
     return this.startIn((deps) =>
-      startDeletion(deps, {
+      startDeletion(schemas === undefined ? deps : { ...deps, schemas }, {
         topics,
         groups,
         sources: SOURCES,

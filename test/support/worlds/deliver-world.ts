@@ -7,6 +7,7 @@ import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
+import type { Schemas } from "../../../src/registry/port.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";
@@ -30,6 +31,7 @@ export interface WorldOptions {
   readonly windowMs?: number;
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
+  readonly schemas?: Schemas;
 }
 
 export class DeliverWorld {
@@ -85,10 +87,11 @@ export class DeliverWorld {
   }
 
   startDeliver() {
-    const { windowMs = 4 * HOUR_MS } = this.#options;
+    const { windowMs = 4 * HOUR_MS, schemas } = this.#options;
+    const registry = schemas === undefined ? {} : { schemas };
     const { destinations } = this;
     return startDeliver(
-      { ...this.#deps(), http: this.http },
+      { ...this.#deps(), ...registry, http: this.http },
       {
         topics,
         groups,

@@ -1,0 +1,70 @@
+// The audience stage with a schema registry, and the schema that producers are offered.
+
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import { encoded, framed } from "../../support/build/avro.ts";
+import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+import { MemorySchemas } from "../../support/worlds/memory-schemas.ts";
+
+const SCHEMA = JSON.parse(
+  readFileSync(new URL("../../../schemas/audience-sync.avsc", import.meta.url), "utf8"),
+) as { readonly fields: readonly { readonly name: string }[] };
+const ABSENT = Object.fromEntries(SCHEMA.fields.map(({ name }) => [name, null]));
+const avro = (id: number, fields: object) => framed(id, encoded(SCHEMA, { ...ABSENT, ...fields }));
+const s = (string: string) => ({ string });
+const users = (...ids: string[]) => ({ array: ids });
+
+test("a sync in Avro, with null in each field that it does not use, is the same as one in JSON", async () => {
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(7, SCHEMA);
+  const world = new AudienceWorld({ schemas });
+  const process = await world.start();
+  const first = { audienceId: s("a1"), syncId: s("s1") };
+  world.append(avro(7, { ...first, type: "begin", audienceName: s("VIP") }), 0);
+  world.append(avro(7, { ...first, type: "members", userIds: users("u1", "u2") }), 0);
+  world.append(avro(7, { ...first, type: "end", count: { long: 2 } }), 0);
+  await world.settle();
+  expect(world.told()).toEqual(["u1 vip=true", "u2 vip=true"]);
+  world.sync("a1", "s2", ["u2", "u3"], "VIP");
+  const third = { audienceId: s("a1"), syncId: s("s3"), audienceName: s("VIP") };
+  world.append(avro(7, { ...third, type: "snapshot", userIds: users("u3") }), 0);
+  await world.settle();
+  expect(world.told(2)).toEqual(["u3 vip=true", "u1 vip=false", "u2 vip=false"]);
+  expect(world.deadLetters()).toEqual([]);
+  await process.close();
+  expect(process.failures).toEqual([]);
+});
+
+test("while the registry is away a partition's syncs wait, and another's go on", async () => {
+  const schemas = new MemorySchemas();
+  const world = new AudienceWorld({ schemas, partitions: 2 });
+  const process = await world.start();
+  const snapshot = { type: "snapshot", audienceName: s("VIP"), userIds: users("u1") };
+  world.append(avro(7, { ...snapshot, audienceId: s("a1"), syncId: s("s1") }), 0);
+  const json = { type: "snapshot", audienceName: "Other", syncId: "s1", userIds: ["u9"] };
+  world.append({ ...json, audienceId: "a2" }, 1);
+  await world.until(() => world.told().length === 1);
+  expect(world.told()).toEqual(["u9 other=true"]);
+  schemas.learnAvro(7, SCHEMA);
+  await world.settle();
+  expect(world.told(1)).toEqual(["u1 vip=true"]);
+  expect(await world.committed()).toEqual([1, 1]);
+  await process.close();
+});
+
+test("a stop while the registry is away leaves the sync to the next owner", async () => {
+  const away = new MemorySchemas();
+  const world = new AudienceWorld({ schemas: away });
+  const process = await world.start();
+  const snapshot = { type: "snapshot", audienceName: s("VIP"), userIds: users("u1") };
+  world.append(avro(7, { ...snapshot, audienceId: s("a1"), syncId: s("s1") }), 0);
+  await world.until(() => away.waiting === 1);
+  await process.close();
+  expect(process.failures).toEqual([]);
+  away.learnAvro(7, SCHEMA);
+  const second = await world.start(process.stores);
+  await world.settle();
+  expect(world.told()).toEqual(["u1 vip=true"]);
+  await second.close();
+});

@@ -1,0 +1,45 @@
+// The deletion stage with a schema registry, and the schemas that producers are offered.
+
+import { readFileSync } from "node:fs";
+import { afterEach, expect, test } from "vitest";
+
+import { encoded, framed } from "../../support/build/avro.ts";
+import { DeletionWorld } from "../../support/worlds/deletion-world.ts";
+import { MemorySchemas } from "../../support/worlds/memory-schemas.ts";
+
+const schemaFile = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../../schemas/${name}.avsc`, import.meta.url), "utf8"));
+const SOME = schemaFile("deletion-request");
+const ALL = schemaFile("deletion-request-for-all-sources");
+
+let world = new DeletionWorld();
+afterEach(() => world.kill());
+
+test("requests in Avro, for all sources and for some, are carried out", async () => {
+  world = new DeletionWorld();
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(1, ALL);
+  schemas.learnAvro(2, SOME);
+  const deletion = await world.start(schemas);
+  world.append(framed(1, encoded(ALL, { userId: "jane", timestamp: null })));
+  world.append(framed(2, encoded(SOME, { userId: "joe", sourceIds: ["ios"], timestamp: null })));
+  world.append(framed(2, encoded(SOME, { userId: "jim", sourceIds: [], timestamp: null })));
+  await world.until(() => world.told("hook").length === 3 && world.deadLetters().length === 1);
+  await deletion.close();
+  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
+  expect(deletion.failures).toEqual([]);
+});
+
+test("while the registry is away a partition's requests wait, and another's go on", async () => {
+  world = new DeletionWorld(2);
+  const schemas = new MemorySchemas();
+  const deletion = await world.start(schemas);
+  world.append(framed(1, encoded(ALL, { userId: "jane", timestamp: null })), 0);
+  world.append({ userId: "joe" }, 1);
+  await world.until(() => world.told("second").length === 1);
+  expect(world.told("second")).toEqual(["joe at ios"]);
+  schemas.learnAvro(1, ALL);
+  await world.until(() => world.told("second").length === 2);
+  await deletion.close();
+  expect(await world.committed()).toBe(2);
+});

@@ -1,0 +1,83 @@
+// Deliver with a schema registry: route writes none, but other producers may write values with
+// schemas to a destination's topic.
+
+import { expect, test } from "vitest";
+
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
+import { encoded, framed } from "../../support/build/avro.ts";
+import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
+import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
+import type { Answer } from "../../support/worlds/scripted-http.ts";
+
+const CALL = {
+  type: "record",
+  name: "Call",
+  fields: ["type", "user_id", "event"].map((name) => ({ name, type: "string" })),
+};
+const VALUE = encoded(CALL, { type: "track", user_id: "u", event: "avro" });
+const FRAMED = framed(7, VALUE);
+
+async function world(schemas: MemorySchemas, answer: (earlier: number) => Answer = () => 200) {
+  const destinations = ["crm", "other"].map((id) =>
+    webhookDestination({ id, urls: [`http://${id}.test/`] }),
+  );
+  const made = new DeliverWorld({
+    schemas,
+    destinations,
+    answer: (_sent, earlier) => answer(earlier),
+  });
+  await made.startDeliver();
+  await made.startDelay();
+  return made;
+}
+
+const bodies = (made: DeliverWorld) =>
+  made.http.sent.map(({ url, body }) => [new URL(url).hostname, JSON.parse(`${body}`).event]);
+
+test("a value with a schema is delivered as its JSON, also after it was parked", async () => {
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(7, CALL);
+  const made = await world(schemas, (earlier) => (earlier === 0 ? 503 : 200));
+  const headers = deliveryHeaders(deliveryOf({ receivedAtMs: made.clock.nowMs() }));
+  const header = ["__value_schema_id", Buffer.of(0, 0, 0, 0, 7)] as const;
+  made.append({}, { value: VALUE, headers: [header, ...headers] });
+  await made.settle(30_000);
+  expect(bodies(made)).toEqual([
+    ["crm.test", "avro"],
+    ["crm.test", "avro"],
+  ]);
+  expect(made.http.sent[0]?.body).toEqual(made.http.sent[1]?.body);
+  expect(made.deadLetters()).toEqual([]);
+});
+
+test("an outage holds the line behind such a value, no other destination, and costs no window", async () => {
+  const schemas = new MemorySchemas();
+  const made = await world(schemas);
+  made.append({}, { value: FRAMED });
+  made.append({ messageId: "m-2" as MessageId });
+  made.append({ destination: "other" as DestinationId });
+  await made.settle(5 * HOUR_MS);
+  expect(bodies(made)).toEqual([["other.test", "e"]]);
+  expect(made.deadLetters()).toEqual([]);
+  schemas.learnAvro(7, CALL);
+  await made.settle(10_000);
+  expect(bodies(made).slice(1).toSorted()).toEqual([
+    ["crm.test", "avro"],
+    ["crm.test", "e"],
+  ]);
+  expect(made.deadLetters()).toEqual([]);
+});
+
+test("one whose schema the registry does not know is a dead letter, with its bytes", async () => {
+  const schemas = new MemorySchemas();
+  schemas.learn(7, UNKNOWN);
+  const made = await world(schemas);
+  made.append({}, { value: FRAMED });
+  await made.settle(2_000);
+  expect(made.http.sent).toEqual([]);
+  expect(made.deadLetters()).toMatchObject([{ "switchyard-reason": "unknown-schema" }]);
+  const [letter] = made.cluster.records("sw.dead-letters");
+  expect(letter?.value).toEqual(FRAMED);
+});
