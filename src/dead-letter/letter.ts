@@ -66,7 +66,10 @@ export function readLetter(
   };
 }
 
-/** The header's, else the call's own where the value is a call that has one, read as route does. */
+/**
+ * The header's, else the call's own where the value is a call in JSON that has one, read as route
+ * does. A value that needs a schema has none here: the registry may be what is away.
+ */
 export function messageIdOf({ messageId, record }: Letter): string | null {
   if (messageId !== null || record.value === null) return messageId;
   const decoded = decodeValue(record);

@@ -16,7 +16,8 @@
  *   text                                     256 KiB
  *   references                               100
  *   records                                  200
- *   types, fields and symbols                3,000
+ *   fields and symbols                       3,000
+ *   places that have a type                  10,000
  *   levels                                   64
  */
 
@@ -45,7 +46,8 @@ export class UnusableSchemaError extends Error {
 const TEXT_MAX_CHARACTERS = 256 * 1024;
 const REFERENCES_MAX = 100;
 const RECORDS_MAX = 200;
-const PARTS_MAX = 3_000;
+const NAMES_MAX = 3_000;
+const TYPES_MAX = 10_000;
 const LEVELS_MAX = 64;
 const NAME_MAX_CHARACTERS = 512;
 const FIXED_MAX_BYTES = 1024 * 1024;
@@ -90,11 +92,13 @@ function parsed(text: string): unknown {
 
 class SchemaReader {
   #records = 0;
-  #parts = 0;
+  #names = 0;
+  #types = 0;
 
   read(schema: unknown, level: number): AvroSchema {
     if (level > LEVELS_MAX) return refuse(`nests more than ${LEVELS_MAX} levels deep`);
-    this.#count();
+    this.#types += 1;
+    if (this.#types > TYPES_MAX) refuse(`has over ${TYPES_MAX} types`);
     if (typeof schema === "string") return reference(schema);
     if (Array.isArray(schema)) return schema.map((branch) => this.read(branch, level + 1));
     if (typeof schema !== "object" || schema === null) return refuse("has a type that is none");
@@ -124,7 +128,7 @@ class SchemaReader {
     const { fields } = given;
     if (!Array.isArray(fields)) return refuse("has a record without fields");
     const read = fields.map((field: unknown) => {
-      this.#count();
+      this.#countName();
       if (typeof field !== "object" || field === null) return refuse("has a field that is none");
       const { name, type } = field as Readonly<Record<string, unknown>>;
       return { name: checkedName(name, "a field"), type: this.read(type, level + 1) };
@@ -135,14 +139,14 @@ class SchemaReader {
   #symbols(symbols: unknown): readonly string[] {
     if (!Array.isArray(symbols)) return refuse("has an enum without symbols");
     return symbols.map((symbol: unknown) => {
-      this.#count();
+      this.#countName();
       return checkedName(symbol, "a symbol");
     });
   }
 
-  #count(): void {
-    this.#parts += 1;
-    if (this.#parts > PARTS_MAX) refuse(`has over ${PARTS_MAX} types, fields and symbols`);
+  #countName(): void {
+    this.#names += 1;
+    if (this.#names > NAMES_MAX) refuse(`has over ${NAMES_MAX} fields and symbols`);
   }
 }
 

@@ -109,7 +109,19 @@ test.each<[string, unknown, string]>([
   [
     "4,000 fields",
     record(...Array.from({ length: 4_000 }, (_, at) => [`f${at}`, "int"] as const)),
-    "over 3000 types",
+    "over 3000 fields and symbols",
+  ],
+  [
+    "4,000 symbols",
+    { type: "enum", name: "E", symbols: Array.from({ length: 4_000 }, (_, at) => `S${at}`) },
+    "over 3000 fields and symbols",
+  ],
+  [
+    "12,000 types",
+    record(
+      ...Array.from({ length: 2_900 }, (_, at) => [`f${at}`, ["null", "int", "long"]] as const),
+    ),
+    "over 10000 types",
   ],
   [
     "201 records",
@@ -134,6 +146,36 @@ test("JSON that nests 20,000 levels deep as a schema is refused", () => {
   const text = `${'{"type":'.repeat(20_000)}"int"${"}".repeat(20_000)}`;
   expect(compileAvro([text])).toMatchObject({ error: expect.stringContaining("64 levels") });
   expect(compileAvro(["[".repeat(20_000) + "]".repeat(20_000)])).toMatchObject({ kind: "refused" });
+});
+
+test("names that are words of JavaScript are names like others", () => {
+  const words = [
+    "class",
+    "function",
+    "arguments",
+    "eval",
+    "this",
+    "prototype",
+    "v0",
+    "t",
+    "__proto__",
+  ];
+  const fields = words.map((name, at) => {
+    const type = {
+      ...record([name, "int"]),
+      name: name === "__proto__" ? "P" : name,
+      namespace: "n",
+    };
+    return [`${name}_${at}`, at % 2 === 0 ? type : ["null", type]] as const;
+  });
+  const schema = { ...record(...fields), name: "R0" };
+  const bytes = Buffer.from(words.flatMap((_, at) => (at % 2 === 0 ? [2] : [2, 2])));
+  const compiled = compileAvro([JSON.stringify(schema)]);
+  const read = compiled.kind === "reader" ? compiled.read(bytes) : null;
+  const json: unknown = read?.kind === "json" ? JSON.parse(`${read.bytes}`) : null;
+  expect(JSON.stringify(json)).toBe(
+    `{${words.map((name, at) => `"${name}_${at}":{"${name}":1}`).join()}}`,
+  );
 });
 
 test("nothing else of a schema gets anywhere: doc, defaults, attributes with odd names", () => {
