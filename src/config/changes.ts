@@ -7,6 +7,7 @@
  *   delivery.ca                    to the next connection
  *   ingest.tls                     to the next connection, if it stays on
  *   kafka.tls, kafka.sasl          to the next connection, if it stays on; sasl with the same mechanism
+ *   registry                       to the next request, if there is one before and after
  *   ingest.tls, kafka.tls or       after a restart: a port or a cluster is spoken to otherwise
  *     kafka.sasl on or off
  *   any other                      after a restart
@@ -56,12 +57,14 @@ function liveSettings(before: Config, after: Config): ReadonlySet<string> {
     ...(ingest.tls !== null && after.ingest.tls !== null ? ["ingest.tls"] : []),
     ...(kafka.tls !== null && after.kafka.tls !== null ? ["kafka.tls"] : []),
     ...(kafka.sasl !== null && sameLogin ? ["kafka.sasl"] : []),
+    ...(before.registry !== null && after.registry !== null ? ["registry"] : []),
   ]);
 }
 
 export function changesOf(before: Config, after: Config): Changes {
   const live = liveSettings(before, after);
-  const isLive = (path: Path) => live.has(pathText(path.slice(0, 2)));
+  const isLive = (path: Path) =>
+    path.some((_, index) => live.has(pathText(path.slice(0, index + 1))));
   const rest = differences(plainRest(before), plainRest(after), []);
   const texts = (paths: readonly Path[]) => paths.map(pathText).toSorted();
   return {
@@ -93,6 +96,7 @@ export function applied(before: Config, after: Config): Config {
     sources,
     destinations,
     audiences,
+    registry: from("registry").registry,
     delivery: { ...before.delivery, ca: from("delivery.ca").delivery.ca },
     ingest: { ...before.ingest, tls: from("ingest.tls").ingest.tls },
     kafka: {

@@ -8,6 +8,7 @@
  *   kind of a destination           type
  *   headers as pairs                a map
  *   key of an endpoint              nothing: it follows from the URL
+ *   urls, login of the registry     url; username and password, token or oauth
  */
 
 import type { Destination } from "../domain/destination.ts";
@@ -23,8 +24,14 @@ const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
 /** Everything but the lists of sources, destinations and audiences. */
 export function plainRest(config: Config): PlainMap {
-  const { sources: _s, destinations: _d, audiences: _a, ...rest } = config;
-  return named(rest);
+  const { sources: _s, destinations: _d, audiences: _a, registry, ...rest } = config;
+  return { ...named(rest), registry: registry === null ? null : plainRegistry(registry) };
+}
+
+function plainRegistry({ urls, login, tls }: NonNullable<Config["registry"]>): PlainMap {
+  if (login === null) return { url: urls, tls };
+  const { kind, ...credentials } = login;
+  return { url: urls, tls, ...(kind === "oauth" ? { oauth: credentials } : credentials) };
 }
 
 export function plainSources(config: Config): ReadonlyMap<string, PlainMap> {

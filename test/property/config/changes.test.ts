@@ -50,6 +50,13 @@ const someConfig = fc
     ),
     ingestTls: fc.constantFrom("", `tls: { ${PAIRS} }`),
     partitions: fc.constantFrom(6, 7),
+    registry: fc.constantFrom(
+      "",
+      'registry: { url: "https://r.example.com/" }',
+      'registry: { url: "https://r.example.com/", username: u, password: p }',
+      'registry: { url: ["https://r.example.com/", "https://s.example.com/"], token: t }',
+      'registry: { url: "https://r.example.com/", oauth: { tokenUrl: "https://t.example.com/", clientId: c, clientSecret: s } }',
+    ),
     delivery: fc.constantFrom("", "ca: cert.pem", "timeout: 1s", "ca: cert.pem, window: 1h"),
     level: fc.constantFrom("info", "debug"),
   })
@@ -65,6 +72,7 @@ audiences: [${entries(audiences)}]
 ingest: { ${ingestTls} }
 delivery: { ${delivery} }
 log: { level: ${level} }
+${given.registry}
 `);
   });
 

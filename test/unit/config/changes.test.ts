@@ -29,6 +29,7 @@ destinations:
       - { url: "https://a.example.com/hunter2-d", headers: { X-Key: hunter2-e } }
   - { id: left, type: topic, name: Left }
 audiences: [{ id: vip, key: vip }]
+registry: { url: "https://registry.example.com/hunter2-f", username: u, password: hunter2-g }
 delivery: { window: 4h }
 ingest: { tls: { cert: cert.pem, key: key.pem } }
 `;
@@ -144,6 +145,18 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   ["tls: true", "tls: { ca: cert.pem }", { atOnce: ["kafka.tls.ca"] }],
   ["tls: true", "tls: false", { needsRestart: ["kafka.tls"] }],
   ["hunter2-a", "hunter2-z", { atOnce: ["kafka.sasl.password"] }],
+  ["hunter2-f", "hunter2-z", { atOnce: ["registry.url"] }],
+  ["hunter2-g", "hunter2-z", { atOnce: ["registry.password"] }],
+  [
+    "username: u, password: hunter2-g",
+    "token: hunter2-z, tls: { ca: cert.pem }",
+    { atOnce: ["registry.password", "registry.tls", "registry.token", "registry.username"] },
+  ],
+  [
+    'registry: { url: "https://registry.example.com/hunter2-f", username: u, password: hunter2-g }\n',
+    "",
+    { needsRestart: ["registry"] },
+  ],
   ["mechanism: plain", "mechanism: scram-sha-512", { needsRestart: ["kafka.sasl.mechanism"] }],
   [
     "  sasl: { mechanism: plain, username: u, password: hunter2-a }\n",
