@@ -39,6 +39,7 @@ const stage = await startDeliver(
     log: createLog(level as LogLevel, { write: () => undefined }),
     metrics: createMetrics(),
     http: {
+      trust: (ca) => http.trust(ca),
       open: (destination) => {
         const connections = http.open(destination);
         return {

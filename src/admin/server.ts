@@ -1,6 +1,10 @@
 /**
  * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, and a page
- * at `/` that says so. Answers GET and HEAD; carries no secret, but belongs on a private network.
+ * at `/` that says so. Carries no secret, but belongs on a private network.
+ *
+ *   path                              takes
+ *   /-/reload, where that is allowed  POST: the configuration is read again
+ *   any other                         GET and HEAD
  */
 
 import { once } from "node:events";
@@ -16,24 +20,33 @@ export interface AdminServer extends AsyncDisposable {
   readonly port: number;
 }
 
+/** Reads the configuration again. Never rejects. */
+export type Reload = () => Promise<{ readonly status: number; readonly report: object }>;
+
 interface Answer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
+  readonly allow?: string;
 }
 
 const TEXT = "text/plain; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Resolves when it listens; rejects when it cannot (port in use). The caller disposes it. */
+/**
+ * Resolves when it listens; rejects when it cannot (port in use). The caller disposes it.
+ *
+ * @param reload null: nobody may ask for it here.
+ */
 export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
   health: Health,
   metrics: Metrics,
+  reload: Reload | null = null,
 ): Promise<AdminServer> {
   const server = createServer((request, response) => {
-    answer(request, health, metrics)
+    answer(request, health, metrics, reload)
       .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
       .then((made) => send(request, response, made))
       // The peer is gone: there is nobody left to tell.
@@ -60,11 +73,17 @@ export async function startAdmin(
   };
 }
 
-async function answer(request: IncomingMessage, health: Health, metrics: Metrics): Promise<Answer> {
+async function answer(
+  request: IncomingMessage,
+  health: Health,
+  metrics: Metrics,
+  reload: Reload | null,
+): Promise<Answer> {
+  const [path = "/"] = (request.url ?? "/").split("?", 1);
+  if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, type: TEXT, body: "only GET and HEAD are answered here\n" };
   }
-  const [path = "/"] = (request.url ?? "/").split("?", 1);
   switch (path) {
     case "/metrics":
       return { status: 200, type: PROMETHEUS, body: await metrics.text() };
@@ -80,6 +99,18 @@ async function answer(request: IncomingMessage, health: Health, metrics: Metrics
     default:
       return { status: 404, type: TEXT, body: "there is /metrics, /livez and /readyz\n" };
   }
+}
+
+async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answer> {
+  if (request.method !== "POST") {
+    return { status: 405, type: TEXT, body: "only POST is answered here\n", allow: "POST" };
+  }
+  // A page in somebody's browser may post here, too, and always says where it comes from.
+  if (request.headers.origin !== undefined) {
+    return { status: 403, type: TEXT, body: "browsers may not ask for this\n" };
+  }
+  const { status, report } = await reload();
+  return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, 2)}\n` };
 }
 
 const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switchyard</title>
@@ -98,6 +129,7 @@ function send(request: IncomingMessage, response: ServerResponse, made: Answer):
     "content-type": made.type,
     "content-length": body.length,
     "cache-control": "no-store",
+    ...(made.allow === undefined ? {} : { allow: made.allow }),
   });
   response.end(request.method === "HEAD" ? undefined : body);
 }

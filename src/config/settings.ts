@@ -9,7 +9,7 @@ import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { registrySettings } from "./registry-settings.ts";
-import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { duration, flag, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
 
@@ -74,6 +74,11 @@ export const SETTINGS = section("", {
       "Where it listens.",
     ),
     port: setting(wholeNumber(0, 65_535), 9_464, "0: any free port."),
+    reload: setting(
+      flag(),
+      false,
+      "Whether `POST /-/reload` reads the configuration again. The port asks nobody for a password.",
+    ),
   }),
   log: section("Log lines on standard output.", {
     level: setting(logLevel, "info", "The least important level that is written."),

@@ -27,7 +27,7 @@
 
 import type { OnDamaged } from "../domain/damaged-batch.ts";
 import { describe } from "../domain/json.ts";
-import type { Lists } from "../domain/lists.ts";
+import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -45,7 +45,7 @@ import { listenersBySource } from "./affected.ts";
 import { decideDeletion } from "./deletion.ts";
 import { nextPiece, type Piece } from "./piece.ts";
 
-type ToldLists = Pick<Lists, "sources" | "destinations">;
+type ToldLists = Pick<LiveSettings, "sources" | "destinations">;
 
 export interface DeletionConfig extends ToldLists {
   readonly topics: TopicNames;

@@ -49,6 +49,11 @@ export type HttpResult =
 export interface HttpPort {
   /** The connections of one destination, made on demand. The caller closes them. */
   open(destination: WebhookDestination): EndpointConnections;
+  /**
+   * Trusts another private CA, as PEM text, for what is opened or updated from now on. Returns
+   * whether it is another one.
+   */
+  trust(ca: string | null): boolean;
 }
 
 export interface EndpointConnections {

@@ -79,15 +79,23 @@ export function createHttp(
 ): HttpPort {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
   const contextOf = sharedContexts();
-  const shared = {
+  const sockets = {
     allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
     resolve,
     addressPatienceMs: Math.max(1, Math.round(options.timeoutMs * ADDRESS_PATIENCE)),
-    secureContext: contextOf({ ca: options.ca, cert: null, key: null }),
   };
+  const trusting = (ca: string | null): Trusting => {
+    return { ca, shared: { ...sockets, secureContext: contextOf({ ca, cert: null, key: null }) } };
+  };
+  let trusted = trusting(options.ca);
   return {
+    trust: (ca) => {
+      if (ca === trusted.ca) return false;
+      trusted = trusting(ca);
+      return true;
+    },
     open: (destination) => {
-      const optionsOf = socketOptionsFor(options.ca, shared, contextOf);
+      const optionsOf = socketOptionsFor(() => trusted, contextOf);
       const origins = new Origins(optionsOf(destination));
       return {
         send: (endpoint, request, done) => {
@@ -100,14 +108,20 @@ export function createHttp(
   };
 }
 
+/** The private CA of all destinations, and sockets that trust it. */
+interface Trusting {
+  readonly ca: string | null;
+  readonly shared: SocketOptions;
+}
+
 /** Most destinations have no TLS files of their own. Keeps what it has made for the same ones. */
 function socketOptionsFor(
-  ca: string | null,
-  shared: SocketOptions,
+  trusted: () => Trusting,
   contextOf: (files: TlsFiles) => () => SecureContext,
 ): (destination: WebhookDestination) => SocketOptions {
   let last: { readonly files: string; readonly options: SocketOptions } | null = null;
   return ({ tls }) => {
+    const { ca, shared } = trusted();
     if (tls === null) return shared;
     const both = [ca, tls.ca].filter((text) => text !== null).join("\n");
     const files = { ca: both === "" ? null : both, cert: tls.cert, key: tls.key };

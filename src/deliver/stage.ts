@@ -32,6 +32,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Destination, WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import type { LiveSettings } from "../domain/live-settings.ts";
 import { commonBytes } from "../kafka/port.ts";
 import { startInTurn } from "../runtime/start-in-turn.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
@@ -67,7 +68,7 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
     name: "deliver",
     joined,
     troubles: () => fleet.troubles(),
-    update: ({ destinations }) => fleet.update(destinations.filter(isWebhook)),
+    update: (settings) => fleet.update(settings),
     retire: () => fleet.retire(),
     [Symbol.asyncDispose]: () => fleet.stop(),
   });
@@ -103,11 +104,13 @@ class Fleet {
     await this.#start([...this.#wanted.keys()]);
   }
 
-  update(destinations: readonly WebhookDestination[]): void {
+  update({ destinations: all, deliveryCa }: LiveSettings): void {
+    const destinations = all.filter(isWebhook);
     const before = this.#wanted;
     this.#want(destinations);
+    const isOtherCa = this.#deps.http.trust(deliveryCa);
     for (const destination of destinations) {
-      if (isDeepStrictEqual(before.get(destination.id), destination)) continue;
+      if (!isOtherCa && isDeepStrictEqual(before.get(destination.id), destination)) continue;
       this.#running.get(destination.id)?.update(destination);
     }
     const ids = destinations.map(({ id }) => id);

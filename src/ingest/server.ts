@@ -19,7 +19,7 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from "node:http";
-import { createServer as createSecureServer } from "node:https";
+import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
 
@@ -77,6 +77,8 @@ export interface IngestServer {
   /** The real one where 0 was asked for. */
   readonly port: number;
   connections(): number;
+  /** Takes other PEM texts for the next connections; only where it is reached over TLS. */
+  renew(tls: { readonly cert: string; readonly key: string }): void;
   /** Resolves when every connection is closed; see the table. */
   stop(handoverMs: number, drainLimitMs: number): Promise<void>;
 }
@@ -133,6 +135,9 @@ export async function startServer(
   return {
     port: (server.address() as AddressInfo).port,
     connections: connections.total,
+    renew: (tls) => {
+      if (server instanceof SecureServer) server.setSecureContext(secure(tls));
+    },
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
@@ -207,8 +212,11 @@ function createHttpServer({ tls, times }: ServerSettings): Server {
     keepAlive: true,
   };
   if (tls === null) return createServer(options);
-  const secure = { ...tls, handshakeTimeout: TLS_HANDSHAKE_MS, minVersion: "TLSv1.2" } as const;
-  return createSecureServer({ ...options, ...secure });
+  return createSecureServer({ ...options, ...secure(tls), handshakeTimeout: TLS_HANDSHAKE_MS });
+}
+
+function secure({ cert, key }: { readonly cert: string; readonly key: string }) {
+  return { cert, key, minVersion: "TLSv1.2" } as const;
 }
 
 async function listen(server: Server, { host, port }: ServerSettings): Promise<void> {

@@ -92,9 +92,10 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
       if (waitMs <= ACKNOWLEDGE_LIMIT_MS) return [];
       return [`the brokers have not acknowledged a write for ${Math.round(waitMs / 1_000)} s`];
     },
-    update: (lists) => {
-      sources = knownSources(lists.sources, sources);
-      warnWithoutKeys(deps.log, lists.sources);
+    update: (settings) => {
+      sources = knownSources(settings.sources, sources);
+      warnWithoutKeys(deps.log, settings.sources);
+      if (settings.ingestTls !== null) server.renew(settings.ingestTls);
     },
     [Symbol.asyncDispose]: async () => {
       await server.stop(config.handoverMs, config.drainLimitMs);

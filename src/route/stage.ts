@@ -29,7 +29,7 @@ import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { OnDamaged } from "../domain/damaged-batch.ts";
 import type { DestinationId } from "../domain/ids.ts";
-import type { Lists } from "../domain/lists.ts";
+import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -44,7 +44,7 @@ import { countLetters } from "../telemetry/count-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 
-type RoutedLists = Pick<Lists, "sources" | "defaultSource" | "destinations">;
+type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destinations">;
 
 export interface RouteConfig extends RoutedLists {
   readonly topics: TopicNames;

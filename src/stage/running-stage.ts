@@ -1,6 +1,6 @@
 /** A running stage, as the program around it sees it. */
 
-import type { Lists } from "../domain/lists.ts";
+import type { LiveSettings } from "../domain/live-settings.ts";
 import type { StageName } from "../domain/stages.ts";
 
 /**
@@ -13,14 +13,14 @@ export interface RunningStage extends AsyncDisposable {
   /** For the JSON body of `/readyz`: anything that is not as it should be, in plain sentences. */
   readonly troubles: () => readonly string[];
   /**
-   * Takes other lists. Every batch, request and attempt that begins from now on goes by them, and
+   * Takes other settings. Every batch, request and attempt that begins from now on goes by them, and
    * one that is under way ends by those before. Topics of new destinations must exist. Absent: the
-   * stage reads no list.
+   * stage uses none of them.
    */
-  readonly update?: (lists: Lists) => void;
+  readonly update?: (settings: LiveSettings) => void;
   /**
    * Ends what the last `update` left out; resolves when it has ended. Called when all stages have
-   * taken the lists, so that nothing is handed to it any more.
+   * taken the settings, so that nothing is handed to it any more.
    */
   readonly retire?: () => Promise<void>;
 }

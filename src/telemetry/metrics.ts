@@ -251,6 +251,42 @@ export const METRICS = {
     help: "Connections closed because there were too many: address (of theirs) or all.",
   },
   ...REGISTRY_METRICS,
+  configReloads: {
+    name: "switchyard_config_reloads_total",
+    type: "counter",
+    labels: ["outcome"],
+    help: "Times that the configuration was read while running, by outcome: applied, unchanged, invalid, failed.",
+  },
+  configInfo: {
+    name: "switchyard_config_info",
+    type: "gauge",
+    labels: ["hash"],
+    help: "1, with the hash of the configuration that the process runs.",
+  },
+  configReadAt: {
+    name: "switchyard_config_last_success_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help: "When a configuration was last read that could be used, the one at the start included.",
+  },
+  configInvalidSince: {
+    name: "switchyard_config_invalid_since_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help: "Since when the configuration on disk cannot be used, so that an earlier one runs; 0: it can.",
+  },
+  configNeedsRestart: {
+    name: "switchyard_config_needs_restart",
+    type: "gauge",
+    labels: [],
+    help: "Settings of the configuration on disk that count after a restart.",
+  },
+  configHeldBack: {
+    name: "switchyard_config_destinations_waiting",
+    type: "gauge",
+    labels: [],
+    help: "Destinations of the configuration on disk that wait for their topics.",
+  },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
     type: "gauge",

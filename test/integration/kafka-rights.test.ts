@@ -245,7 +245,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       const file = fileOf(stage, { admin: await freePort(), ingest: ingestPort });
       const loaded = loadConfig({ file, env: {} });
       if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-      ended.push(run(loaded.config, [stage], stopping.signal, quiet));
+      ended.push(run(loaded, () => loadConfig({ file, env: {} }), [stage], stopping.signal, quiet));
     }
 
     const call = '{"type":"track","userId":"u1","event":"Published"}\n';

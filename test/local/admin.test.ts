@@ -84,3 +84,31 @@ test("a port in use is an error that names the setting", async () => {
     startAdmin({ host: "127.0.0.1", port }, createHealth(), createMetrics()),
   ).rejects.toThrow(`admin.host, admin.port: cannot listen on 127.0.0.1:${port}`);
 });
+
+const asked = async (url: string, method: string, headers: Record<string, string> = {}) => {
+  const response = await fetch(`${url}/-/reload`, { method, headers });
+  return [response.status, response.headers.get("allow"), await response.text()];
+};
+
+test("a reload is asked for by POST alone, and not by a page in a browser", async () => {
+  let reloads = 0;
+  const reload = () => {
+    reloads += 1;
+    return Promise.resolve({ status: 422, report: { outcome: "invalid" } });
+  };
+  const at = { host: "127.0.0.1", port: 0 };
+  const server = await startAdmin(at, createHealth(), createMetrics(), reload);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const url = `http://127.0.0.1:${server.port}`;
+  expect(await asked(url, "GET")).toEqual([405, "POST", expect.any(String)]);
+  expect((await asked(url, "POST", { origin: "https://evil.example" }))[0]).toBe(403);
+  expect(reloads).toBe(0);
+  expect(await asked(url, "POST")).toEqual([422, null, '{\n  "outcome": "invalid"\n}\n']);
+  expect(reloads).toBe(1);
+});
+
+test("where it is not allowed there is no such path", async () => {
+  const { url } = await started();
+  expect((await asked(url, "POST"))[0]).toBe(405);
+  expect((await asked(url, "GET"))[0]).toBe(404);
+});

@@ -40,7 +40,7 @@ export class Endpoints {
 
   /** The way to the endpoints from a process, which hears nothing more once it is dead. */
   from(process: Party): HttpPort {
-    return { open: (destination) => this.#open(process, destination) };
+    return { trust: () => false, open: (destination) => this.#open(process, destination) };
   }
 
   #open(process: Party, destination: WebhookDestination): EndpointConnections {

@@ -2,9 +2,10 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
+import { loadConfig } from "../../config/load.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { run } from "./run.ts";
 
@@ -34,7 +35,9 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
       const loaded = loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       using shutdown = shutdownSignal();
-      exit(await run(loaded.config, options.stages ?? DEFAULT_STAGES, shutdown.signal));
+      const [file, { env }] = [configFile(options, shell), shell];
+      const load = () => loadConfig({ file, env });
+      exit(await run(loaded, load, options.stages ?? DEFAULT_STAGES, shutdown.signal));
     });
 }
 

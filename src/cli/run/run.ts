@@ -6,7 +6,8 @@
  *   2  a broker answers                 not within kafka.startTimeout    1
  *   3  topics exist                     cannot be created                1
  *   4  stages start; consumers join     after 30 s: ready all the same   -
- *   5  runs                             a shared stage crashes           1
+ *   5  runs; other configurations are   a shared stage crashes           1
+ *      taken over (`reload.ts`)
  *   6  SIGTERM: stops, 30 s at most     something hangs                  1
  *                                       nothing                          0
  */
@@ -15,7 +16,7 @@ import { setTimeout as timer } from "node:timers/promises";
 
 import { createHealth, type Health } from "../../admin/health.ts";
 import { startAdmin } from "../../admin/server.ts";
-import type { Config } from "../../config/config.ts";
+import type { Loaded } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { createKafka, driverInUse, waitForBrokers } from "../../kafka/kafka.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -28,7 +29,9 @@ import { createLog, type Log } from "../../telemetry/log.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { ensureTopics } from "../topics-ready.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
+import { type Configuration, reloadCauses } from "./reload-causes.ts";
 import { startStages } from "./start-stages.ts";
+import { makeTopics, takeOver } from "./take-over.ts";
 
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
@@ -38,18 +41,23 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
 /**
  * Runs until the signal aborts or a shared stage fails. Returns the exit status.
  *
+ * @param load reads the configuration again. Never throws.
  * @throws Error when it cannot start, with a sentence that says what to do.
  */
 export async function run(
-  config: Config,
+  configuration: Configuration,
+  load: () => Loaded,
   stages: readonly StageName[],
   signal: AbortSignal,
-  log: Log = createLog(config.log.level),
+  log: Log = createLog(configuration.config.log.level),
 ): Promise<0 | 1> {
+  const { config } = configuration;
   const metrics = createMetrics();
   const health = createHealth();
   using _eventLoop = watchEventLoop(metrics);
-  await using admin = await startAdmin(config.admin, health, metrics);
+  using reloads = reloadCauses(configuration);
+  const reload = config.admin.reload ? reloads.request : null;
+  await using admin = await startAdmin(config.admin, health, metrics, reload);
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
   log.info({ ...driverInUse }, "kafka.client");
 
@@ -72,6 +80,7 @@ export async function run(
   health.add({ name: "topics", troubles: around.troubles });
   await using schemas = configuredSchemas(config, { log, metrics });
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
+  health.add({ name: "configuration", troubles: reloads.troubles });
   const fatal = Promise.withResolvers<Error>();
   const running: RunningStage[] = [];
   try {
@@ -84,6 +93,12 @@ export async function run(
       log.info({ stage: stage.name }, "stage.started");
     }
     const stopped = stopRequested(signal);
+    const parts = { ...deps, admin: kafka.admin, stages: running };
+    reloads.begin({
+      ...{ load, clock: systemClock, metrics, log },
+      makeTopics: (from, to) => makeTopics(parts, from, to),
+      takeOver: (from, to) => takeOver(parts, from, to),
+    });
     await Promise.race([ready(running, health, log), stopped, fatal.promise]);
     const cause = await Promise.race([stopped, fatal.promise]);
     health.become("stopping");
@@ -95,6 +110,7 @@ export async function run(
     return 0;
   } finally {
     health.become("stopping");
+    reloads[Symbol.dispose]();
     await within(STOP_LIMIT_MS, async () => {
       await stopAll(running, log);
       await producer.close(PRODUCER_CLOSE_LIMIT_MS);

@@ -1,9 +1,9 @@
-/** The lists of a configuration; those that a test does not care about are empty. */
+/** Settings that change while stages run; lists that a test does not care about are empty. */
 
-import type { Lists } from "../../../src/domain/lists.ts";
+import type { LiveSettings } from "../../../src/domain/live-settings.ts";
 
-export function listsOf(given: Partial<Lists>): Lists {
+export function listsOf(given: Partial<LiveSettings>): LiveSettings {
   const audienceDefaults = { source: null, integrations: null, heldShare: null, heldMinimum: null };
   const none = { sources: [], defaultSource: null, destinations: [], audiences: [] };
-  return { ...none, audienceDefaults, ...given };
+  return { ...none, audienceDefaults, deliveryCa: null, ingestTls: null, ...given };
 }

@@ -14,8 +14,11 @@ export interface RunningProgram {
   readonly child: ChildProcess;
   /** Lines of its log so far, the newest last. */
   readonly lines: readonly Record<string, unknown>[];
-  /** Resolves with the first line that says `msg`; rejects when the program ends before. */
-  logged(msg: string): Promise<Record<string, unknown>>;
+  /**
+   * Resolves with the first line that says `msg`, or the one of that number; rejects when the program
+   * ends before.
+   */
+  logged(msg: string, number?: number): Promise<Record<string, unknown>>;
   /** Its exit status; null after a signal. */
   readonly ended: Promise<number | null>;
   /** Ends it at once, without its doing anything. */
@@ -24,6 +27,8 @@ export interface RunningProgram {
 
 /** A configuration, and everything that is started with it. Disposing it kills what still runs. */
 export interface ProgramWorld extends AsyncDisposable {
+  readonly directory: string;
+  /** Of the configuration. */
   readonly file: string;
   start(args?: readonly string[]): RunningProgram;
   /** Runs a command to its end. */
@@ -34,11 +39,16 @@ export interface ProgramWorld extends AsyncDisposable {
   spawn(args: readonly string[]): ChildProcess;
 }
 
-/** @param config YAML. The environment's brokers are not used. */
-export function programWorld(config: string): ProgramWorld {
+/**
+ * The environment's brokers are not used.
+ *
+ * @param config YAML, or lays the files of the directory and returns the configuration's path.
+ */
+export function programWorld(config: string | ((directory: string) => string)): ProgramWorld {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-program-"));
-  const file = join(directory, "switchyard.yaml");
-  writeFileSync(file, config);
+  const own = join(directory, "switchyard.yaml");
+  if (typeof config === "string") writeFileSync(own, config);
+  const file = typeof config === "string" ? own : config(directory);
   // The environment wins over the file, and here it names the tests' broker.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const children = new Set<ChildProcess>();
@@ -50,6 +60,7 @@ export function programWorld(config: string): ProgramWorld {
     return child;
   };
   return {
+    directory,
     file,
     start: (args = []) => running(launch(["run", ...args])),
     spawn: launch,
@@ -85,10 +96,10 @@ function running(child: ChildProcess): RunningProgram {
     });
   }
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => errors.push(chunk));
-  const logged = (msg: string) =>
+  const logged = (msg: string, number = 1) =>
     new Promise<Record<string, unknown>>((resolve, reject) => {
       const look = () => {
-        const line = lines.find((each) => each.msg === msg);
+        const line = lines.filter((each) => each.msg === msg)[number - 1];
         if (line === undefined) return;
         looks.delete(look);
         resolve(line);

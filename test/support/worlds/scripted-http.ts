@@ -34,6 +34,11 @@ export class ScriptedHttp implements HttpPort {
     this.#answer = answer;
   }
 
+  /** Nothing here looks at certificates. */
+  trust(): boolean {
+    return false;
+  }
+
   open: HttpPort["open"] = ({ id }) => {
     this.openDestinations += 1;
     return {

@@ -1,0 +1,180 @@
+/**
+ * Watches files by two ways at once.
+ *
+ *   way                                    notices
+ *   inotify and its like, of the folders   a write, a new file in its place, a symbolic link that is
+ *   on the way to a file                   put in another's place, as Kubernetes does, within
+ *                                          milliseconds
+ *   reading them again every second        the same where no event comes: network mounts, too many
+ *                                          watches, a folder that was not there yet
+ *
+ * Only the content counts, so that touching a file is no change. A change is told when the content
+ * has stayed as it is for 100 ms, or after a second: writers may take a few writes. More than a
+ * hundred files are read in turn, a hundred a second. A file that is no regular one is never read:
+ * a pipe would be emptied.
+ */
+
+import { createHash } from "node:crypto";
+import { type FSWatcher, lstatSync, readlinkSync, watch } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as timer } from "node:timers/promises";
+
+const LOOK_EVERY_MS = 1_000;
+const FILES_A_SECOND = 100;
+const SETTLE_MS = 100;
+const SETTLE_LOOKS_MAX = 10;
+/** A larger file is compared by its times and size. */
+const READ_MAX_BYTES = 64 * 1_048_576;
+const LINKS_MAX = 40;
+
+export interface FileWatch extends Disposable {
+  /** Watches these from now on. */
+  follow(files: readonly string[]): void;
+}
+
+/**
+ * Begins with a call of `onChange` once it watches: a change may have come before that.
+ *
+ * @param files absolute paths; they need not exist.
+ * @param onChange called after each change, not while an earlier call has not resolved. Never rejects.
+ */
+export function watchFiles(files: readonly string[], onChange: () => Promise<void>): FileWatch {
+  const stopped = new AbortController();
+  let followed = [...files];
+  let entries = new Map<string, Set<string>>();
+  let folders = new Map<string, FSWatcher>();
+  /** Ends the wait for the next look. */
+  let soon = new AbortController();
+
+  const watchFolders = () => {
+    const before = folders;
+    entries = entriesOnTheWay(followed);
+    folders = new Map();
+    for (const folder of entries.keys()) {
+      const known = before.get(folder);
+      before.delete(folder);
+      const watcher =
+        known ??
+        watchFolder(folder, (name) => {
+          if (name === null || entries.get(folder)?.has(name) === true) soon.abort();
+        });
+      if (watcher !== null) folders.set(folder, watcher);
+    }
+    for (const watcher of before.values()) watcher.close();
+  };
+  const pause = async (ms: number) => {
+    await timer(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+  };
+  const settled = async (first: string) => {
+    let content = first;
+    for (let looks = 0; looks < SETTLE_LOOKS_MAX && !stopped.signal.aborted; looks += 1) {
+      await pause(SETTLE_MS);
+      const next = await contentOf(followed);
+      if (next === content) break;
+      content = next;
+    }
+    return content;
+  };
+  const live = async () => {
+    let seen = "";
+    while (!stopped.signal.aborted) {
+      watchFolders();
+      soon = new AbortController();
+      let content = await contentOf(followed);
+      if (content !== seen) {
+        if (seen !== "") content = await settled(content);
+        seen = content;
+        if (!stopped.signal.aborted) await onChange();
+        // It may have named other files, which were read before they were watched.
+        continue;
+      }
+      const everyMs = Math.max(LOOK_EVERY_MS, (followed.length * 1_000) / FILES_A_SECOND);
+      const wait = AbortSignal.any([stopped.signal, soon.signal]);
+      await timer(everyMs, undefined, { signal: wait }).catch(() => undefined);
+    }
+    for (const watcher of folders.values()) watcher.close();
+  };
+  void live();
+  return {
+    follow: (changed) => {
+      followed = [...changed];
+    },
+    [Symbol.dispose]: () => stopped.abort(),
+  };
+}
+
+/** Null: it cannot be watched, and is looked at now and then all the same. */
+function watchFolder(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
+  try {
+    const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(name));
+    // It is gone, or there are too many watches.
+    watcher.on("error", () => watcher.close());
+    return watcher;
+  } catch {
+    return null;
+  }
+}
+
+/** By folder, the files, folders and links that are passed on the way to a file. */
+function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  const add = (path: string) => {
+    const folder = dirname(path);
+    found.set(folder, (found.get(folder) ?? new Set()).add(basename(path)));
+  };
+  for (const file of files) {
+    let path: string | null = file;
+    for (let links = 0; path !== null && links < LINKS_MAX; links += 1) {
+      add(path);
+      path = behindLink(path, add);
+    }
+  }
+  return found;
+}
+
+/** Where the path leads when its last symbolic link is followed; null: it has none. */
+function behindLink(path: string, add: (link: string) => void): string | null {
+  for (let part = path; part !== dirname(part); part = dirname(part)) {
+    const target = linkOf(part);
+    if (target === null) continue;
+    add(part);
+    return join(resolve(dirname(part), target), path.slice(part.length));
+  }
+  return null;
+}
+
+/** Null: it is no symbolic link, or is not there. */
+function linkOf(path: string): string | null {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A text that is another one when a file has changed. Never empty. */
+async function contentOf(files: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const file of files)
+    hash
+      .update(file)
+      .update("\0")
+      .update(await digestOf(file));
+  return hash.digest("base64");
+}
+
+async function digestOf(file: string): Promise<string> {
+  try {
+    const found = await stat(file);
+    const { ino, size, mtimeMs } = found;
+    if (!found.isFile()) return `no file ${ino}`;
+    if (size > READ_MAX_BYTES) return `large ${ino} ${size} ${mtimeMs}`;
+    return createHash("sha256")
+      .update(await readFile(file))
+      .digest("base64");
+  } catch (error) {
+    if (error instanceof Error && "code" in error) return `unreadable ${String(error.code)}`;
+    throw error;
+  }
+}

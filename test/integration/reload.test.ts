@@ -1,0 +1,387 @@
+// The program on a real Kafka while its configuration changes: a file that is written, a ConfigMap
+// that is swapped by symlink, SIGHUP, a POST.
+
+import { createHmac } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { programWorld, type RunningProgram } from "../support/servers/program.ts";
+import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+/** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
+const SOON = { timeout: 30_000, interval: 50 };
+const TIMEOUT_MS = 90_000;
+
+let prefix = "";
+let admin = 0;
+let receiver: WebhookServer;
+let kafka: Kafka;
+let producer: Producer;
+let published = 0;
+
+beforeEach(async () => {
+  prefix = uniquePrefix("reload");
+  admin = await freePort();
+  receiver = await webhookServer();
+  kafka = createKafka(
+    {
+      ...{ brokers, clientId: "reload-test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
+      recordMaxBytes: () => 1_048_576,
+    },
+    createLog("error", { write: () => undefined }),
+  );
+  producer = kafka.producer();
+  published = 0;
+});
+
+afterEach(async () => {
+  await producer.close(1_000);
+  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
+  await kafka.admin.deleteTopics(names);
+  await kafka.close();
+  await receiver[Symbol.asyncDispose]();
+});
+
+interface Given {
+  /** YAML of settings of each destination, by id. */
+  readonly destinations: Readonly<Record<string, string>>;
+  readonly kafka?: string;
+  readonly more?: string;
+}
+
+const hook = (id: string, more = "") =>
+  `type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${receiver.port}/${id}" }] ${more}`;
+
+function configuration({ destinations, kafka: own = "", more = "" }: Given): string {
+  const ids = Object.keys(destinations);
+  const entries = Object.entries(destinations).map(([id, rest]) => `  - { id: ${id}, ${rest} }\n`);
+  return `
+kafka:
+  brokers: [${brokers.join(", ")}]
+  topicPrefix: ${prefix}
+  partitions: 2
+  ${own}
+defaultSource: web
+sources: [{ id: web, writeKey: k-0123456789, destinations: [${ids.join(", ")}] }]
+destinations:${ids.length === 0 ? " []" : `\n${entries.join("")}`}
+delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
+admin: { host: 127.0.0.1, port: ${admin}, reload: true }
+${more}
+`;
+}
+
+interface Started extends RunningProgram {
+  readonly directory: string;
+  readonly file: string;
+}
+
+/** @param lay lays the files of the directory; returns the configuration's path. */
+function launch(given: Given, lay?: (directory: string) => string): Started {
+  const world = programWorld(lay ?? configuration(given));
+  onTestFinished(() => world[Symbol.asyncDispose]());
+  const { directory, file } = world;
+  return { ...world.start(), directory, file };
+}
+
+async function start(given: Given, lay?: (directory: string) => string): Promise<Started> {
+  const started = launch(given, lay);
+  await started.logged("ready");
+  return started;
+}
+
+/** As editors and deployments do: a new file in the place of the old one. */
+function replace(file: string, text: string): void {
+  writeFileSync(`${file}.tmp`, text);
+  renameSync(`${file}.tmp`, file);
+}
+
+async function publish(count = 1, more: object = {}): Promise<void> {
+  const records = Array.from({ length: count }, () => {
+    const number = published++;
+    const call = { type: "track", userId: `u${number}`, event: "e", messageId: `m${number}` };
+    const value = Buffer.from(JSON.stringify({ ...call, ...more }));
+    return { topic: `${prefix}calls`, key: Buffer.from(`u${number}`), value, headers: [] };
+  });
+  await producer.send(records);
+}
+
+const ids = (path: string) =>
+  receiver.at(path).map(({ headers }) => `${headers["x-switchyard-message-id"]}`);
+const metrics = async () => await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
+const sample = async (start: string) =>
+  (await metrics())
+    .split("\n")
+    .find((line) => line.startsWith(start))
+    ?.slice(start.length + 1);
+const readyz = async () =>
+  (await (await fetch(`http://127.0.0.1:${admin}/readyz`)).json()) as {
+    readonly stages: { readonly configuration: { readonly troubles: readonly string[] } };
+  };
+const hashNow = async () => /switchyard_config_info{hash="(\w+)"} 1/.exec(await metrics())?.[1];
+const rebalances = async () =>
+  Object.fromEntries(
+    [...(await metrics()).matchAll(/^switchyard_consumer_rebalances_total({.*}) (\d+)$/gm)].map(
+      ([, labels = "", count]) => [labels, Number(count)],
+    ),
+  );
+
+test(
+  "destinations come, change and go: others' consumers never rebalance, attempts in hand finish",
+  async () => {
+    const first = { crm: hook("crm", `, sharedSecret: "\${file:secret}"`) };
+    const lay = (at: string) => {
+      writeFileSync(join(at, "secret"), "first-secret-0123\n");
+      writeFileSync(join(at, "switchyard.yaml"), configuration({ destinations: first }));
+      return join(at, "switchyard.yaml");
+    };
+    const program = await start({ destinations: first }, lay);
+    const { file, directory, logged, child, ended, lines } = program;
+    await publish();
+    await expect.poll(() => ids("/crm"), SOON).toEqual(["m0"]);
+    const before = await rebalances();
+    const hash = await hashNow();
+
+    // A new one.
+    const both = { ...first, new: hook("new") };
+    const beganAtMs = Date.now();
+    replace(file, configuration({ destinations: both }));
+    const { destinations } = await logged("config.applied");
+    expect(destinations).toEqual({ added: ["new"] });
+    expect(Date.now() - beganAtMs).toBeLessThan(20_000);
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m1"]);
+    await expect.poll(() => ids("/crm"), SOON).toEqual(["m0", "m1"]);
+    expect(await hashNow()).not.toBe(hash);
+
+    // A rotated secret: its file alone has changed.
+    replace(join(directory, "secret"), "second-secret-0123\n");
+    expect((await logged("config.applied", 2)).destinations).toEqual({
+      changed: [{ id: "crm", settings: ["sharedSecret"] }],
+    });
+    await publish();
+    await expect.poll(() => ids("/crm"), SOON).toHaveLength(3);
+    const signed = (key: string, at: number) => {
+      const { body = "" } = receiver.at("/crm")[at] ?? {};
+      return createHmac("sha1", key).update(body).digest("hex");
+    };
+    const signatures = receiver.at("/crm").map(({ headers }) => headers["x-signature"]);
+    expect(signatures[1]).toBe(signed("first-secret-0123", 1));
+    expect(signatures[2]).toBe(signed("second-secret-0123", 2));
+
+    // One that is removed, with an attempt in hand.
+    await expect.poll(() => ids("/new"), SOON).toHaveLength(2);
+    receiver.slow("/new", 2_000);
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toHaveLength(3);
+    replace(file, configuration({ destinations: first }));
+    await logged("config.applied", 3);
+    const attempts = () =>
+      lines.filter((line) => line.msg === "delivery.attempted" && line.destination === "new");
+    await expect.poll(() => attempts().length, SOON).toBe(3);
+    expect(attempts().at(-1)).toMatchObject({ decision: "accepted", messageId: "m3" });
+    await expect.poll(async () => await metrics(), SOON).not.toContain('destination="new"');
+    await publish();
+    await expect.poll(() => ids("/crm"), SOON).toHaveLength(5);
+    expect(ids("/new")).toHaveLength(3);
+
+    // Back: what was not routed to it then is not there now, and nothing comes twice.
+    replace(file, configuration({ destinations: both }));
+    await logged("config.applied", 4);
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m1", "m2", "m3", "m5"]);
+    await expect.poll(() => ids("/crm"), SOON).toHaveLength(6);
+
+    const after = await rebalances();
+    for (const [labels, count] of Object.entries(before))
+      expect([labels, after[labels]]).toEqual([labels, count]);
+    child.kill("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(ids("/crm")).toEqual(["m0", "m1", "m2", "m3", "m4", "m5"]);
+    const log = JSON.stringify(lines);
+    expect(log).not.toContain("second-secret");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a file that cannot be used changes nothing and is told; the next whole one is taken",
+  async () => {
+    const crm = hook("crm");
+    const { file, logged, lines } = await start({ destinations: { crm } });
+    const whole = configuration({
+      destinations: { crm, new: hook("new", ", sharedSecret: hidden-0123456789abc") },
+    });
+    const hash = await hashNow();
+    // Half written, in the middle of an entry.
+    writeFileSync(file, whole.slice(0, whole.indexOf("endpoints", whole.indexOf("id: new"))));
+    const { problems, since } = await logged("config.invalid");
+    expect(problems).toHaveLength(1);
+    expect(`${problems}`).not.toContain("hidden-0123456789abc");
+    expect(await sample('switchyard_config_reloads_total{outcome="invalid"}')).toBe("1");
+    expect(Number(await sample("switchyard_config_invalid_since_timestamp_seconds"))).toBe(
+      Date.parse(`${since}`) / 1_000,
+    );
+    const response = await fetch(`http://127.0.0.1:${admin}/readyz`);
+    expect(response.status).toBe(200);
+    const { troubles } = (await readyz()).stages.configuration;
+    expect(troubles).toEqual([
+      expect.stringContaining(
+        `the file on disk cannot be used since ${since}, and an earlier one runs`,
+      ),
+    ]);
+    expect(await hashNow()).toBe(hash);
+    await publish();
+    await expect.poll(() => ids("/crm"), SOON).toEqual(["m0"]);
+
+    writeFileSync(file, whole);
+    await logged("config.applied");
+    expect((await readyz()).stages.configuration.troubles).toEqual([]);
+    expect(await sample("switchyard_config_invalid_since_timestamp_seconds")).toBe("0");
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m1"]);
+    expect(JSON.stringify(lines)).not.toContain("hidden-0123456789abc");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a ConfigMap and a Secret that Kubernetes swaps by symlink",
+  async () => {
+    const text = (id: string) =>
+      configuration({ destinations: { [id]: hook(id, `, sharedSecret: "\${file:token}"`) } });
+    /** As the kubelet does: a new folder, a new link, the link renamed over `..data`. */
+    const swap = (folder: string, name: string, files: Readonly<Record<string, string>>) => {
+      mkdirSync(join(folder, name));
+      for (const [file, content] of Object.entries(files)) {
+        writeFileSync(join(folder, name, file), content);
+      }
+      symlinkSync(name, join(folder, "..data_tmp"));
+      renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    };
+    const { directory: folder, logged } = await start({ destinations: {} }, (at) => {
+      swap(at, "..2026_one", { "switchyard.yaml": text("crm"), token: "token-one-01234567" });
+      for (const name of ["switchyard.yaml", "token"]) {
+        symlinkSync(join("..data", name), join(at, name));
+      }
+      return join(at, "switchyard.yaml");
+    });
+    swap(folder, "..2026_two", { "switchyard.yaml": text("other"), token: "token-one-01234567" });
+    expect((await logged("config.applied")).destinations).toEqual({
+      added: ["other"],
+      removed: ["crm"],
+    });
+    rmSync(join(folder, "..2026_one"), { recursive: true });
+    swap(folder, "..2026_three", { "switchyard.yaml": text("other"), token: "token-two-01234567" });
+    expect((await logged("config.applied", 2)).destinations).toMatchObject({
+      changed: [{ id: "other", settings: ["sharedSecret"] }],
+    });
+    await publish();
+    await expect.poll(() => ids("/other"), SOON).toEqual(["m0"]);
+    expect(await sample('switchyard_config_reloads_total{outcome="invalid"}')).toBe("0");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "SIGHUP and POST /-/reload read it again, and say what came of it",
+  async () => {
+    const crm = hook("crm");
+    const { file, child, logged } = await start({ destinations: { crm } });
+    const post = async () => {
+      const response = await fetch(`http://127.0.0.1:${admin}/-/reload`, { method: "POST" });
+      return { status: response.status, ...((await response.json()) as object) };
+    };
+    expect(await post()).toMatchObject({ status: 200, outcome: "unchanged", problems: [] });
+    child.kill("SIGHUP");
+    await expect
+      .poll(() => sample('switchyard_config_reloads_total{outcome="unchanged"}'), SOON)
+      .toBe("2");
+    expect((await fetch(`http://127.0.0.1:${admin}/-/reload`)).status).toBe(405);
+
+    const settings = { destinations: { crm, new: hook("new") }, more: "log: { level: warn }" };
+    replace(file, configuration(settings));
+    expect(await post()).toMatchObject({ status: 200, needsRestart: ["log.level"] });
+    expect((await logged("config.needs-restart")).settings).toEqual(["log.level"]);
+    const [trouble] = (await readyz()).stages.configuration.troubles;
+    expect(trouble).toContain("log.level");
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m0"]);
+
+    replace(file, "destinations: {");
+    const refused = await post();
+    expect(refused).toMatchObject({ status: 422, outcome: "invalid" });
+    expect((refused as { readonly problems?: unknown }).problems).toHaveLength(1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "without the right to make topics a new destination waits for them, and the rest is taken over",
+  async () => {
+    const given = { destinations: { crm: hook("crm") }, kafka: "createTopics: false" };
+    const program = launch(given);
+    const make = async (topics: unknown) => {
+      const names = topics as readonly string[];
+      const spec = { partitions: 2, replicationFactor: 1, config: {} };
+      await kafka.admin.create(names.map((name) => ({ name, ...spec })));
+    };
+    await make((await program.logged("topics.waiting")).topics);
+    await program.logged("ready");
+    const all = {
+      crm: hook("moved"),
+      new: hook("new"),
+    };
+    replace(program.file, configuration({ ...given, destinations: all }));
+    const waiting = await program.logged("config.waiting-for-topics");
+    expect(waiting).toMatchObject({
+      destinations: ["new"],
+      topics: [`${prefix}deliveries.new`, `${prefix}returns.new`],
+      fix: "switchyard topics --apply",
+    });
+    expect(await sample("switchyard_config_destinations_waiting")).toBe("1");
+    await publish();
+    await expect.poll(() => ids("/moved"), SOON).toEqual(["m0"]);
+    expect((await readyz()).stages.configuration.troubles).toEqual([
+      expect.stringContaining("destination new waits for"),
+    ]);
+    await make(waiting.topics);
+    expect((await program.logged("config.applied", 2)).destinations).toEqual({ added: ["new"] });
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m1"]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "sources, write keys and integration names count for the next call",
+  async () => {
+    const named = (name: string) => ({ crm: hook("crm", `, name: ${name}`) });
+    const { file, logged } = await start({ destinations: named("One") });
+    const { port } = (await logged("ingest.listening")) as { readonly port: number };
+    const post = async (key: string) => {
+      const call = { userId: "u", event: "e", integrations: { All: false, Two: true } };
+      const response = await fetch(`http://127.0.0.1:${port}/v1/track`, {
+        method: "POST",
+        body: JSON.stringify({ ...call, writeKey: key }),
+      });
+      return response.status;
+    };
+    expect(await post("k-0123456789")).toBe(200);
+    expect(await post("other-0123456789")).toBe(401);
+    const text = readFileSync(file, "utf8").replace("k-0123456789", "other-0123456789");
+    replace(file, text.replace("name: One", "name: Two"));
+    await logged("config.applied");
+    expect(await post("k-0123456789")).toBe(401);
+    expect(await post("other-0123456789")).toBe(200);
+    await expect.poll(() => ids("/crm").length, SOON).toBe(1);
+  },
+  TIMEOUT_MS,
+);
