@@ -19,7 +19,7 @@ import { type ReloadDeps, Reloader } from "./reload.ts";
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";
 
-/** What the stages are started with. */
+/** The stages are started with it. */
 export type Configuration = Pick<
   Extract<Loaded, { readonly kind: "config" }>,
   "config" | "files" | "hash"

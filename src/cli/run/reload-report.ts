@@ -40,7 +40,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   const invalidSince = metrics.configInvalidSince.bind({});
   const restarts = metrics.configNeedsRestart.bind({});
   const heldBack = metrics.configHeldBack.bind({});
-  /** What was said last: it is said again when it has changed. */
+  /** The last lines: one is said again when it has changed. */
   const said = { needsRestart: "", waiting: "", warnings: "" };
   let shown: string | null = null;
   readAt.set(clock.nowMs() / 1_000);

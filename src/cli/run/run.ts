@@ -95,7 +95,10 @@ export async function run(
     const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
     reloads.begin({
-      ...{ load, clock: systemClock, metrics, log },
+      load,
+      clock: systemClock,
+      metrics,
+      log,
       makeTopics: (from, to) => makeTopics(parts, from, to),
       takeOver: (from, to) => takeOver(parts, from, to),
     });

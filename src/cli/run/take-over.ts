@@ -89,7 +89,11 @@ export function takeOver(
 export function liveSettings(config: Config): LiveSettings {
   const { sources, defaultSource, destinations, audiences, audienceDefaults } = config;
   return {
-    ...{ sources, defaultSource, destinations, audiences, audienceDefaults },
+    sources,
+    defaultSource,
+    destinations,
+    audiences,
+    audienceDefaults,
     deliveryCa: config.delivery.ca,
     ingestTls: config.ingest.tls,
   };
@@ -112,7 +116,7 @@ async function retire(
   /** By then. */
   current: () => Config,
 ): Promise<void> {
-  await Promise.all(stages.map((stage) => stage.retire?.()));
+  await Promise.all(stages.map(async (stage) => await stage.retire?.()));
   // One that is back by now counts on.
   const destinations = gone(before.destinations, current().destinations);
   around.forget(destinations);

@@ -73,7 +73,7 @@ test("everything that is left out has its default", () => {
       allowNetworks: [],
       ca: null,
     },
-    admin: { host: "0.0.0.0", port: 9_464 },
+    admin: { host: "0.0.0.0", port: 9_464, reload: false },
     log: { level: "info" },
   });
 });
@@ -192,7 +192,7 @@ test("the environment wins over the file", () => {
   expect(delivery.delaysMs).toEqual([1_000, 2_000]);
   expect(delivery.allowNetworks.map(({ text }) => text)).toEqual(["127.0.0.0/8", "::1/128"]);
   expect(log.level).toBe("debug");
-  expect(admin).toEqual({ host: "0.0.0.0", port: 0 });
+  expect(admin).toEqual({ host: "0.0.0.0", port: 0, reload: false });
   expect(defaultSource).toBe("web");
 });
 
