@@ -27,12 +27,12 @@ import type {
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { UnderWay } from "../runtime/under-way.ts";
+import { lagOf } from "../stage/consumer-signals.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter } from "../stage/letter-writer.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { outgoingOf } from "./outgoing.ts";
@@ -73,16 +73,20 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     outlivesTopics: true,
     close: async () => stopWatching(),
   });
-  const stopWatching = watchWaiting(deps.metrics, config.tiers, running.consumers);
+  const stopWatching = watchWaiting(deps, config.tiers, running.consumers);
   return Promise.resolve(running);
 }
 
-function watchWaiting(metrics: Metrics, names: readonly string[], consumers: readonly Consumer[]) {
+function watchWaiting(
+  { metrics, clock }: StageDeps,
+  names: readonly string[],
+  consumers: readonly Consumer[],
+) {
   const gauges = names.map((tier) => metrics.waiting.bind({ tier }));
   return metrics.onScrape(() => {
     consumers.forEach((consumer, index) => {
-      const waiting = consumer.progress().map(({ end, position }) => Math.max(0, end - position));
-      gauges[index]?.set(waiting.reduce((sum, count) => sum + count, 0));
+      const lag = consumer.vitals().isAssigned ? lagOf(consumer.progress(), clock.nowMs()) : null;
+      gauges[index]?.set(lag ?? Number.NaN);
     });
   });
 }

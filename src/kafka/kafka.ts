@@ -4,7 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../telemetry/log.ts";
 import { KafkaAdmin } from "./cluster/admin.ts";
+import { ClusterWatch } from "./cluster/cluster-watch.ts";
 import { Clients } from "./cluster/connection.ts";
+import { LogEnds } from "./cluster/log-ends.ts";
 import { RangeReader } from "./cluster/range-reader.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
@@ -30,11 +32,14 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   const clients = new Clients(connection, log);
   const admin = new KafkaAdmin(clients);
   const reader = new RangeReader(clients);
+  const ends = new LogEnds();
+  let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
     createMembership: (options, events) => new KafkajsMembership(clients.create(), options, events),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
     outages: clients.outages,
+    ends,
     log,
   };
   const consumers = new Set<Consumer>();
@@ -54,7 +59,13 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
     },
     read: (range) => reader.read(range),
     damageAt: (place) => reader.damageAt(place),
+    watch: () => {
+      const owned = () => [...consumers].flatMap((consumer) => consumer.progress());
+      watch ??= new ClusterWatch(clients, ends, owned);
+      return watch;
+    },
     close: async () => {
+      watch?.close();
       await Promise.all([...consumers].map((consumer) => consumer.stop()));
       await Promise.all([...producers].map((producer) => producer.close(0)));
       reader.close();

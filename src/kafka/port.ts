@@ -17,6 +17,7 @@
 
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -35,6 +36,11 @@ export interface Kafka {
   /** The damaged batch that lies at this offset; null when there is none. Throws as `read` else. */
   damageAt(place: PartitionOffset & { readonly topic: string }): Promise<DamagedBatch | null>;
   readonly admin: Admin;
+  /**
+   * Looks at the brokers and at the ends of all owned partitions every few seconds, until `close`.
+   * `progress()` of consumers goes by what it finds, and is as old as the last fetch without it.
+   */
+  watch(): ClusterView;
   /** Stops every consumer that still runs, closes the producers and all connections. */
   close(): Promise<void>;
 }
@@ -147,6 +153,7 @@ export interface Consumer {
   stop(): Promise<void>;
   /** How far each owned partition is. Cheap; for metrics and health. */
   progress(): readonly PartitionProgress[];
+  vitals(): ConsumerVitals;
   /** Rebalances since the start, the first join included. */
   rebalances(): number;
   /**
@@ -154,21 +161,6 @@ export interface Consumer {
    * were deleted before they were read. Reading goes on with the first one that is left.
    */
   offsetResets(): number;
-}
-
-export interface PartitionProgress {
-  readonly topic: string;
-  readonly partition: number;
-  /** Offset that a restart would begin at. */
-  readonly position: number;
-  /** The first offset that is not fetched yet. */
-  readonly next: number;
-  /** End of the partition as last heard from the broker. */
-  readonly end: number;
-  /** Unfinished records in hand. */
-  readonly inHand: number;
-  /** Record time of the oldest unfinished record in hand, or null when there is none. */
-  readonly oldestUnfinishedMs: number | null;
 }
 
 /** A record that was not written. */
@@ -202,6 +194,13 @@ export interface BlockedTopic {
 export interface ProducerOptions {
   /** Called now and then, as long as a topic that is written is missing. Must not throw. */
   readonly onMissing?: (topic: string) => void;
+  /** Called when brokers have answered a request to write, after so long. Must not throw. */
+  readonly onAnswered?: (durationMs: number) => void;
+  /**
+   * Called for each batch that is tried again, with Kafka's name of the error, or `no-answer`. Must
+   * not throw.
+   */
+  readonly onRetried?: (error: string) => void;
 }
 
 export interface Producer {
@@ -294,3 +293,4 @@ export interface CommittedOffset extends PartitionOffset {
 }
 
 export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
+export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";

@@ -22,7 +22,12 @@
 import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
-import { ClosedError, type ConsumeOptions, type Consumer } from "../kafka/port.ts";
+import {
+  ClosedError,
+  type ConsumeOptions,
+  type Consumer,
+  type ConsumerVitals,
+} from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
 import { givingUpOmitted } from "./omitted-values.ts";
@@ -138,8 +143,23 @@ function together(consumers: readonly KeptConsumer[]) {
     consumers.reduce((total, consumer) => total + of(consumer), 0);
   return {
     progress: () => consumers.flatMap((consumer) => consumer.progress()),
+    vitals: () => stalest(consumers.map((consumer) => consumer.vitals())),
     rebalances: () => sum((consumer) => consumer.rebalances()),
     offsetResets: () => sum((consumer) => consumer.offsetResets()),
     haltedAt: () => consumers.flatMap((consumer) => consumer.haltedAt() ?? []),
+  };
+}
+
+/** One that stands still is to be seen among many that go on. */
+function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
+  const earliest = (times: readonly (number | null)[]) =>
+    times.length === 0 || times.includes(null)
+      ? null
+      : Math.min(...times.filter((atMs) => atMs !== null));
+  return {
+    isAssigned: all.every(({ isAssigned }) => isAssigned),
+    fetchedAtMs: earliest(all.map(({ fetchedAtMs }) => fetchedAtMs)),
+    heardAtMs: earliest(all.map(({ heardAtMs }) => heardAtMs)),
+    commitFailures: all.reduce((sum, { commitFailures }) => sum + commitFailures, 0),
   };
 }

@@ -12,6 +12,7 @@ import { type DamagedBatch, damagedBatchOf } from "../domain/damaged-batch.ts";
 import {
   type ConsumeOptions,
   type Consumer,
+  type ConsumerVitals,
   type Kafka,
   type PartitionProgress,
   TopicGoneError,
@@ -20,6 +21,12 @@ import type { Clock } from "../runtime/clock.ts";
 import { stillHalts } from "./damaged-batch.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
+const NO_LIFE: ConsumerVitals = {
+  isAssigned: false,
+  fetchedAtMs: null,
+  heardAtMs: null,
+  commitFailures: 0,
+};
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
@@ -58,7 +65,8 @@ export function keepConsuming(
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
   /** Of consumers that have ended. */
-  const before = { rebalances: 0, offsetResets: 0 };
+  const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
+  let last: ConsumerVitals = NO_LIFE;
   let lastError = "";
   let joinedAtMs: number | null = null;
   let damaged: DamagedBatch | null = null;
@@ -83,6 +91,8 @@ export function keepConsuming(
     consumer = null;
     before.rebalances += own.rebalances();
     before.offsetResets += own.offsetResets();
+    last = own.vitals();
+    before.commitFailures += last.commitFailures;
     if (clock.nowMs() - startedAtMs >= WAIT_MAX_MS) waitMs = WAIT_MIN_MS;
     const thisWaitMs = waitMs;
     waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
@@ -122,6 +132,7 @@ export function keepConsuming(
     trouble: () => (consumer === null || haltedAt() !== null ? lastError : null),
     haltedAt,
     progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
+    vitals: () => lifeOf(consumer?.vitals() ?? NO_LIFE, last, before.commitFailures),
     rebalances: () => before.rebalances + (consumer?.rebalances() ?? 0),
     offsetResets: () => before.offsetResets + (consumer?.offsetResets() ?? 0),
     stop: async () => {
@@ -129,5 +140,15 @@ export function keepConsuming(
       await ending;
       await consumer?.stop();
     },
+  };
+}
+
+/** With the signs of the consumer before this one, until it gives its own. */
+function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): ConsumerVitals {
+  return {
+    isAssigned: now.isAssigned,
+    fetchedAtMs: now.fetchedAtMs ?? before.fetchedAtMs,
+    heardAtMs: now.heardAtMs ?? before.heardAtMs,
+    commitFailures: failures + now.commitFailures,
   };
 }

@@ -1,15 +1,16 @@
-/**
- * Sets the gauges of a consumer before each scrape: lag, age of the oldest unfinished record,
- * counts.
- */
+/** Sets the gauges of a consumer before each scrape: lag, age of the oldest record, life, counts. */
 
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Consumer } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import { BacklogSight } from "./consumer-signals.ts";
 
 /** The part of a Kafka consumer that is looked at. */
-export type WatchedConsumer = Pick<Consumer, "progress" | "rebalances" | "offsetResets"> & {
+export type WatchedConsumer = Pick<
+  Consumer,
+  "progress" | "vitals" | "rebalances" | "offsetResets"
+> & {
   /** The damaged batches that halt it. */
   readonly haltedAt?: () => readonly DamagedBatch[];
 };
@@ -27,20 +28,30 @@ export function watchConsumer(
   const rebalances = metrics.rebalances.bind({ stage, destination });
   const offsetResets = metrics.offsetResets.bind({ stage, destination });
   const shown = haltGauges(metrics, { stage, destination });
-  const counted = { rebalances: 0, offsetResets: 0 };
+  const lastFetch = metrics.lastFetch.bind({ stage, destination });
+  const lastHeartbeat = metrics.lastHeartbeat.bind({ stage, destination });
+  const commitFailures = metrics.commitFailures.bind({ stage, destination });
+  const unknown = metrics.lagUnknown.bind({ stage });
+  const sight = new BacklogSight();
+  const counted = { rebalances: 0, offsetResets: 0, commitFailures: 0, unknown: 0 };
+  const countUnknown = (now: 0 | 1) => {
+    unknown.inc(now - counted.unknown);
+    counted.unknown = now;
+  };
   const stop = metrics.onScrape(() => {
     const nowMs = clock.nowMs();
-    let behind = 0;
-    let ageMs = 0;
-    for (const { position, end, oldestUnfinishedMs } of consumer.progress()) {
-      behind += Math.max(0, end - position);
-      if (oldestUnfinishedMs !== null) ageMs = Math.max(ageMs, nowMs - oldestUnfinishedMs);
-    }
-    lag.set(behind);
+    const vitals = consumer.vitals();
+    const backlog = sight.look(consumer.progress(), vitals.isAssigned, nowMs);
+    lag.set(backlog.lag ?? Number.NaN);
+    age.set((backlog.oldestAgeMs ?? Number.NaN) / 1_000);
+    countUnknown(backlog.lag === null ? 1 : 0);
+    lastFetch.set((vitals.fetchedAtMs ?? 0) / 1_000);
+    lastHeartbeat.set((vitals.heardAtMs ?? 0) / 1_000);
+    commitFailures.inc(vitals.commitFailures - counted.commitFailures);
+    counted.commitFailures = vitals.commitFailures;
     const halts = consumer.haltedAt?.() ?? [];
     halted.set(halts.length > 0 ? 1 : 0);
     shown.show(halts);
-    age.set(ageMs / 1_000);
     rebalances.inc(consumer.rebalances() - counted.rebalances);
     counted.rebalances = consumer.rebalances();
     offsetResets.inc(consumer.offsetResets() - counted.offsetResets);
@@ -49,9 +60,16 @@ export function watchConsumer(
   return {
     [Symbol.dispose]: () => {
       stop();
-      metrics.lag.remove({ stage, destination });
-      metrics.oldestUnfinished.remove({ stage, destination });
-      metrics.consumerHalted.remove({ stage, destination });
+      countUnknown(0);
+      for (const gauge of [
+        metrics.lag,
+        metrics.oldestUnfinished,
+        metrics.lastFetch,
+        metrics.lastHeartbeat,
+        metrics.consumerHalted,
+      ]) {
+        gauge.remove({ stage, destination });
+      }
       shown.show([]);
     },
   };

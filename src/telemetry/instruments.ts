@@ -17,6 +17,7 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
+  /** NaN: not known. Then it is not shown, so that sums over others go on. */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;
@@ -116,7 +117,9 @@ function createInstrument(spec: MetricSpec, registry: Registry): Instrument<Metr
       : new Gauge({ ...base, registers: [registry], collect: fill });
   function fill(): void {
     metric.reset();
-    for (const { labels, value } of accumulators) metric.inc(labels, value);
+    for (const { labels, value } of accumulators) {
+      if (!Number.isNaN(value)) metric.inc(labels, value);
+    }
   }
   return keyed(
     spec,

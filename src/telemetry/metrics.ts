@@ -6,6 +6,7 @@
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
+import { CLUSTER_METRICS } from "./cluster-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
 
 export interface MetricSpec {
@@ -128,23 +129,12 @@ export const METRICS = {
     help: "Calls sent with an integer beyond 2^53 that JavaScript rounds.",
   },
   ...AUDIENCE_METRICS,
-  lag: {
-    name: "switchyard_consumer_lag_records",
-    type: "gauge",
-    labels: ["stage", "destination"],
-    help: "Records between the committed position and the end of the partitions owned here; destination is empty for shared stages.",
-  },
-  oldestUnfinished: {
-    name: "switchyard_consumer_oldest_unfinished_age_seconds",
-    type: "gauge",
-    labels: ["stage", "destination"],
-    help: "Age of the oldest record taken and not finished; 0 when there is none.",
-  },
+  ...CLUSTER_METRICS,
   waiting: {
     name: "switchyard_delay_waiting_records",
     type: "gauge",
     labels: ["tier"],
-    help: "Records waiting in the partitions of a delay topic owned here.",
+    help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while it is not known.",
   },
   delayLateness: {
     name: "switchyard_delay_lateness_seconds",

@@ -33,6 +33,9 @@ ${specs
 | Question | Query |
 |---|---|
 | Is a destination falling behind? | \`max by (destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver"})\` |
+| Is Kafka away? | \`min by (instance) (switchyard_kafka_connected) == 0\` |
+| Is a lag not known? | \`sum by (instance, stage) (switchyard_consumers_with_unknown_lag) > 0\` for minutes |
+| Does a consumer stand still? | \`time() - switchyard_consumer_last_heartbeat_timestamp_seconds > 60\` |
 | Which destinations fail? | \`sum by (destination, outcome) (rate(switchyard_delivery_requests_total{outcome!="2xx"}[5m]))\` |
 | How late are calls? | \`histogram_quantile(0.99, sum by (le, destination) (rate(switchyard_delivery_latency_seconds_bucket[5m])))\` |
 | Is anything given up? | \`sum by (stage, reason) (increase(switchyard_dead_letters_total[1h]))\` |

@@ -23,6 +23,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import { topicKeeper } from "../../stage/topic-keeper.ts";
+import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
 import { watchEventLoop } from "../../telemetry/event-loop.ts";
 import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog, type Log } from "../../telemetry/log.ts";
@@ -68,7 +69,9 @@ export async function run(
     { admin: kafka.admin, clock: systemClock, log },
     config.kafka.createTopics ? configuredPlan(config) : [],
   );
-  const producer = kafka.producer({ onMissing: keeper.missing });
+  const cluster = kafka.watch();
+  using _cluster = watchCluster(metrics, cluster, systemClock);
+  const producer = kafka.producer({ onMissing: keeper.missing, ...produceSignals(metrics) });
   const around = goingAround(
     { producer, metrics, clock: systemClock },
     {
@@ -89,7 +92,8 @@ export async function run(
     const deps = schemas === null ? shared : { ...shared, schemas };
     for await (const stage of startStages(stages, deps, config)) {
       running.push(stage);
-      health.add(stage);
+      const { name, troubles } = stage;
+      health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
       log.info({ stage: stage.name }, "stage.started");
     }
     const stopped = stopRequested(signal);

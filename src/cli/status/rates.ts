@@ -25,6 +25,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.topicBlockedSince.name,
   METRICS.wentAround.name,
   METRICS.consumerHalted.name,
+  METRICS.kafkaAwaySince.name,
   CONFIG_INFO,
 ]);
 
@@ -177,4 +178,15 @@ export function blockedTopics(processes: readonly Process[]): readonly BlockedTo
     since: new Date(sinceS * 1_000).toISOString(),
     wentAround: destination === "" ? null : around(destination),
   }));
+}
+
+/** Kafka brokers that do not answer the process. */
+export function brokersAway({
+  after,
+}: Process): readonly { readonly broker: string; readonly since: string }[] {
+  return after.samples.flatMap(({ name, labels, value }) =>
+    name === METRICS.kafkaAwaySince.name && value > 0
+      ? [{ broker: labels.broker ?? "", since: new Date(value * 1_000).toISOString() }]
+      : [],
+  );
 }

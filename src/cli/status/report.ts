@@ -6,6 +6,7 @@ import {
   type Breakers,
   blockedTopics,
   breakersOf,
+  brokersAway,
   type HaltReport,
   haltsOf,
   rateOf,
@@ -34,6 +35,8 @@ export interface ProcessReport {
   readonly error: string | null;
   /** The configuration that it runs, in 12 hex digits; null: not known. */
   readonly configHash: string | null;
+  /** Kafka brokers that do not answer it, and since when. */
+  readonly brokersAway: readonly { readonly broker: string; readonly since: string }[];
 }
 
 export interface StageReport {
@@ -101,6 +104,7 @@ export function statusReport(
     processes: scraped.map((found) => ({
       admin: found.address,
       error: found.kind === "process" ? null : found.why,
+      brokersAway: found.kind === "process" ? brokersAway(found.process) : [],
       configHash: found.kind === "process" ? hashOf(found.process.after.samples) : null,
     })),
   };

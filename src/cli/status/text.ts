@@ -134,6 +134,12 @@ function notesOf(report: StatusReport): readonly string[] {
     ...(hashesOf(processes).length > 1
       ? ["The processes run different configurations: docs/operations.md#different-hashes"]
       : []),
+    ...processes.flatMap(({ admin, brokersAway }) =>
+      brokersAway.map(({ broker, since }) => {
+        const at = `${instantText(Date.parse(since))} UTC`;
+        return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
+      }),
+    ),
     ...report.blockedTopics.map(blockedText),
     ...stages.flatMap(({ stage, destination, note }) =>
       note === null ? [] : `${destination ?? stage}: ${note}.`,

@@ -46,6 +46,18 @@ export class Brokers {
     return metadata;
   }
 
+  /** Asks a broker that is known. */
+  async metadataFrom(nodeId: number, topics: readonly string[]): Promise<ClusterMetadata> {
+    const metadata = await fetchMetadata(await this.leader(nodeId), topics);
+    for (const broker of metadata.brokers) this.#learn(broker);
+    return metadata;
+  }
+
+  /** `metadata` asks another one of the configured addresses from now on. */
+  nextSeed(): void {
+    this.#pool.createSeedBroker().catch(() => undefined);
+  }
+
   /** A producer id for idempotence. */
   initProducerId(): Promise<{
     readonly errorCode: number;

@@ -1,11 +1,14 @@
 /**
- * Says once that a broker is gone and once that it is back, and keeps kafkajs from saying it a
- * thousand times.
+ * Knows which brokers are away. Says so at once and then once a minute, and once that one is back,
+ * and keeps kafkajs from saying it a thousand times.
  *
  *   what happens                                  line
  *   a connection fails, the broker was fine       warn   kafka.broker.unreachable
- *   a connection fails, known to be unreachable   -
- *   a connection is made, known as unreachable    info   kafka.broker.reachable, with the duration
+ *   no answer in time, the broker was fine        the same
+ *   either, known to be away                      the same, once a minute, with the time since then
+ *   an answer, known to be away                   info   kafka.broker.reachable, with the duration
+ *   a connection is made, known to be away        the same, unless connections were made all the
+ *   because none was                              time: a frozen broker takes them
  *   something fails, no broker is unreachable     warn, the same text once a minute
  *   something fails, and a broker is              debug
  *   kafkajs logs an error                         warn   kafka.client, the same text once a minute
@@ -30,6 +33,14 @@ const QUIET = new Set([
 ]);
 const ERROR_LEVEL = 1;
 
+interface Absence {
+  readonly sinceMs: number;
+  readonly saidAtMs: number;
+  readonly error: string;
+  /** It has left a request unanswered: a new connection to it says nothing. */
+  readonly isSilent: boolean;
+}
+
 /** A line that the driver logs. */
 export interface DriverLogLine {
   readonly namespace: string;
@@ -40,7 +51,7 @@ export interface DriverLogLine {
 export class OutageLog {
   readonly #log: Log;
   readonly #clock: Clock;
-  readonly #unreachableSinceMs = new Map<string, number>();
+  readonly #away = new Map<string, Absence>();
   readonly #saidAtMs = new Map<string, number>();
 
   constructor(log: Log, clock: Clock) {
@@ -49,17 +60,42 @@ export class OutageLog {
   }
 
   connectionFailed(broker: string, error: Error): void {
-    if (this.#unreachableSinceMs.has(broker)) return;
-    this.#unreachableSinceMs.set(broker, this.#clock.nowMs());
-    this.#log.warn({ broker, error: error.message }, "kafka.broker.unreachable");
+    this.#isAway(broker, error, false);
   }
 
   connected(broker: string): void {
-    const sinceMs = this.#unreachableSinceMs.get(broker);
-    if (sinceMs === undefined) return;
-    this.#unreachableSinceMs.delete(broker);
-    const unreachableForMs = this.#clock.nowMs() - sinceMs;
+    if (this.#away.get(broker)?.isSilent === false) this.answered(broker);
+  }
+
+  /** It was asked and has not answered, or its connection was cut. */
+  silent(broker: string, error: Error): void {
+    this.#isAway(broker, error, true);
+  }
+
+  answered(broker: string): void {
+    const away = this.#away.get(broker);
+    if (away === undefined) return;
+    this.#away.delete(broker);
+    const unreachableForMs = this.#clock.nowMs() - away.sinceMs;
     this.#log.info({ broker, unreachableForMs }, "kafka.broker.reachable");
+  }
+
+  /** Since when it is away, and what fails; null: as far as is known, it isn't. */
+  awayOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
+    return this.#away.get(broker) ?? null;
+  }
+
+  #isAway(broker: string, { message }: Error, isSilent: boolean): void {
+    const nowMs = this.#clock.nowMs();
+    const known = this.#away.get(broker);
+    const sinceMs = known?.sinceMs ?? nowMs;
+    const isDue = known === undefined || nowMs - known.saidAtMs >= REPEAT_AFTER_MS;
+    const saidAtMs = isDue ? nowMs : known.saidAtMs;
+    const isSilentNow = isSilent || known?.isSilent === true;
+    this.#away.set(broker, { sinceMs, saidAtMs, error: message, isSilent: isSilentNow });
+    if (!isDue) return;
+    const since = new Date(sinceMs).toISOString();
+    this.#log.warn({ broker, error: message, since }, "kafka.broker.unreachable");
   }
 
   /** Logs a warning, the same text (numbers aside) at most once a minute. */
@@ -75,7 +111,7 @@ export class OutageLog {
 
   /** Trouble that may come from an outage. A known outage has been reported: then it is a debug line. */
   trouble(text: string, fields: LogFields, msg: string): void {
-    if (this.#unreachableSinceMs.size > 0) this.#log.debug(fields, msg);
+    if (this.#away.size > 0) this.#log.debug(fields, msg);
     else this.warnOnce(text, fields, msg);
   }
 

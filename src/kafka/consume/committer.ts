@@ -28,6 +28,7 @@ interface Change {
 export class Committer {
   readonly #groupId: string;
   readonly #log: Log;
+  readonly #onFailed: () => void;
   #member: Member | null = null;
   #partitions: readonly OwnedPartition[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -35,9 +36,10 @@ export class Committer {
   #last: Promise<void> = Promise.resolve();
   #metadata: "whole" | "topic" | "none" = "whole";
 
-  constructor(groupId: string, log: Log) {
+  constructor(groupId: string, log: Log, onFailed: () => void = () => undefined) {
     this.#groupId = groupId;
     this.#log = log;
+    this.#onFailed = onFailed;
   }
 
   /** The partitions to commit from now on, and as whose member. */
@@ -99,6 +101,7 @@ export class Committer {
       await this.#commitChanges();
       return;
     }
+    this.#onFailed();
     this.#log.debug({ group, error: (error as Error).message }, "kafka.commit.failed");
     // Partitions that are still owned are tried again. After a rebalance there are none to commit.
     this.#timer ??= setTimeout(() => void this.commit(), INTERVAL_MS);

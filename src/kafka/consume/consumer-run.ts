@@ -31,7 +31,7 @@ import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
 import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
 import { FetchPace } from "./fetch-pace.ts";
-import { type Memory, Ownership } from "./ownership.ts";
+import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -76,6 +76,7 @@ export class ConsumerRun {
   /** Changes with each assignment. Records that were fetched under an earlier one are dropped. */
   #epoch = 0;
   readonly #lease: SessionLease;
+  readonly #pulse: Pulse;
   #givingUp: Promise<void> | null = null;
   /** By node: how many answers in a row said that a topic is unknown. `JOIN` counts attempts to join. */
   readonly #unknownTopic = new Map<string, number>();
@@ -90,6 +91,7 @@ export class ConsumerRun {
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
+    this.#pulse = memory.pulse;
     const wake = this.#wake;
     this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
     const member = {
@@ -107,7 +109,7 @@ export class ConsumerRun {
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
       assigned: (assignment) => this.#assigned(assignment),
       fetch: (...fetch) => this.#fetchInTurn(...fetch),
-      heartbeat: (...heartbeat) => lease.heartbeat(...heartbeat),
+      heartbeat: (...heartbeat) => this.#heartbeat(...heartbeat),
       failed: (error) => this.#fail(error),
     });
   }
@@ -133,6 +135,11 @@ export class ConsumerRun {
     }
     await this.#giveUp();
     await this.#close(null);
+  }
+
+  /** Whether it has its partitions, perhaps none. */
+  get isAssigned(): boolean {
+    return this.#state === "taking";
   }
 
   progress(): PartitionProgress[] {
@@ -180,8 +187,16 @@ export class ConsumerRun {
     this.#unknownTopic.delete(JOIN);
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
+    this.#pulse.heardAtMs = Date.now();
     this.#wake.fire();
     this.#onJoined();
+  }
+
+  async #heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
+    const before = member.heardAtMs;
+    await this.#lease.heartbeat(member, send);
+    // None is sent when the last one is not long ago.
+    if (member.heardAtMs !== before) this.#pulse.heardAtMs = Date.now();
   }
 
   async #fetchInTurn(member: Member, nodeId: string, ask: AskBroker): Promise<void> {
@@ -211,7 +226,10 @@ export class ConsumerRun {
         return;
       }
       const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
-      if (batches !== INTERRUPTED) this.#unknownTopic.delete(nodeId);
+      if (batches !== INTERRUPTED) {
+        this.#unknownTopic.delete(nodeId);
+        this.#pulse.fetchedAtMs = Date.now();
+      }
       // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
       // be others' by now: then the heartbeat throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));

@@ -13,12 +13,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import type { LogEnds } from "../cluster/log-ends.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import type { CreateMembership } from "../membership.ts";
 import {
   ClosedError,
   type ConsumeOptions,
   type Consumer,
+  type ConsumerVitals,
   type PartitionProgress,
   TopicGoneError,
 } from "../port.ts";
@@ -35,6 +37,7 @@ export interface ConsumerWorld {
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
   readonly outages: OutageLog;
+  readonly ends: Pick<LogEnds, "seen">;
   readonly log: Log;
 }
 
@@ -70,7 +73,12 @@ export class KafkaConsumer implements Consumer {
   }
 
   progress(): readonly PartitionProgress[] {
-    return this.#run?.progress() ?? [];
+    const { ends } = this.#world;
+    return this.#run?.progress().map((one) => ends.seen(one)) ?? [];
+  }
+
+  vitals(): ConsumerVitals {
+    return { ...this.#memory.pulse, isAssigned: this.#run?.isAssigned ?? false };
   }
 
   rebalances(): number {

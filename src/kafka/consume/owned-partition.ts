@@ -66,6 +66,7 @@ export class OwnedPartition {
   #completion: Completion | null = null;
   #committed: Commit | null = null;
   #end = 0;
+  #endAtMs: number | null = null;
   /** The offset that the next fetch begins at. */
   #fetchNext = 0;
   #heldAt: number | null = null;
@@ -137,6 +138,7 @@ export class OwnedPartition {
     const { from: start, last } = batch;
     this.hasReadSince = true;
     this.#end = batch.end;
+    this.#endAtMs = Date.now();
     if (this.#completion === null) this.#begin(start, remembered);
     else if (start < this.#fetchNext) return false;
     else if (start > this.#fetchNext) this.#backlog.push({ batch: null, next: 0, end: start });
@@ -261,9 +263,16 @@ export class OwnedPartition {
       position,
       next: Math.max(this.#fetchNext, this.#committed?.offset ?? 0, 0),
       end: Math.max(this.#end, position),
+      endAtMs: this.#endAtMs,
       inHand: this.#completion?.inHand ?? 0,
-      oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? null,
+      oldestUnfinishedMs: this.#completion?.oldestUnfinishedMs ?? this.#oldestOfBacklog(),
     };
+  }
+
+  /** Fetched, and not handed over: another partition may have used up all room. */
+  #oldestOfBacklog(): number | null {
+    const first = this.#backlog.find(({ batch, next }) => batch !== null && next < batch.count);
+    return first?.batch?.recordAt(first.next).timestampMs ?? null;
   }
 
   #held(position: number): number {

@@ -36,10 +36,19 @@ export interface Memory {
   readonly finished: Map<string, Remembered>;
   /** By topic: the id that it had last. */
   readonly topicIds: Map<string, string>;
+  readonly pulse: Pulse;
+}
+
+/** The last signs of life. Times are epoch milliseconds; null: none yet. */
+export interface Pulse {
+  fetchedAtMs: number | null;
+  heardAtMs: number | null;
+  commitFailures: number;
 }
 
 export function newMemory(): Memory {
-  return { finished: new Map(), topicIds: new Map() };
+  const pulse = { fetchedAtMs: null, heardAtMs: null, commitFailures: 0 };
+  return { finished: new Map(), topicIds: new Map(), pulse };
 }
 
 export interface OwnershipOptions {
@@ -62,9 +71,11 @@ export class Ownership {
   #owned: readonly OwnedPartition[] = [];
 
   constructor(options: OwnershipOptions) {
-    const { consume, times, wake, log } = options;
+    const { consume, times, memory, wake, log } = options;
     this.#options = options;
-    this.#committer = new Committer(consume.groupId, log);
+    this.#committer = new Committer(consume.groupId, log, () => {
+      memory.pulse.commitFailures += 1;
+    });
     this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
   }
 

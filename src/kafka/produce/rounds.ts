@@ -38,7 +38,7 @@ export class ProduceRounds {
   readonly #outages: OutageLog;
   readonly #topics: ProduceTopics;
   readonly #ids: ProducerIds;
-  readonly #onMissing: (topic: string) => void;
+  readonly #options: ProducerOptions;
   /** Idle lanes with records, in the order in which they came. */
   #line: ProduceLane[] = [];
   /** Nodes that were asked, and whether a request is under way. */
@@ -48,8 +48,8 @@ export class ProduceRounds {
   #isScheduled = false;
   #isClosed = false;
 
-  constructor(clients: Clients, { onMissing }: ProducerOptions) {
-    this.#onMissing = onMissing ?? (() => undefined);
+  constructor(clients: Clients, options: ProducerOptions) {
+    this.#options = options;
     this.#client = clients.create();
     this.#brokers = new Brokers(this.#client);
     this.#outages = clients.outages;
@@ -120,7 +120,8 @@ export class ProduceRounds {
 
   #giveBack(topic: ProduceTopic): void {
     const nowMs = Date.now();
-    if (topic.block.isBlocked(nowMs) && topic.block.by === "missing") this.#onMissing(topic.name);
+    if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
+      this.#options.onMissing?.(topic.name);
     topic.giveBack(nowMs, (lane) => {
       // Others will stand where it may be written: they need other sequences.
       if (lane.mayBeWritten) this.#ids.drop(lane.id);
@@ -175,8 +176,10 @@ export class ProduceRounds {
       lane.state = "under-way";
       lane.isInLine = false;
     }
+    const askedAtMs = performance.now();
     try {
       this.#answered(await this.#produce(nodeId, batches), batches);
+      this.#options.onAnswered?.(performance.now() - askedAtMs);
     } catch (error) {
       if (!this.#isClosed) this.#unanswered(nodeId, error as Error, [...batches.keys()]);
     }
@@ -256,9 +259,9 @@ export class ProduceRounds {
         lane.failed(false);
         break;
     }
-    const ofTopic = this.topic(topic);
+    this.#options.onRetried?.(`${type}`);
     lane.block.refused("unavailable", `${type}`, Date.now());
-    this.#watch(ofTopic);
+    this.#watch(this.topic(topic));
     if (lane.failures >= WARN_AT) {
       this.#outages.trouble(`${topic} ${type}`, { topic, error: type }, "kafka.produce.failing");
     }
@@ -269,6 +272,7 @@ export class ProduceRounds {
   #unanswered(nodeId: number, error: Error, lanes: readonly ProduceLane[]): void {
     this.#brokers.drop(nodeId);
     for (const lane of lanes) {
+      this.#options.onRetried?.("no-answer");
       lane.failed(true);
       this.#topics.lookUp(this.topic(lane.topic.name));
     }

@@ -13,6 +13,7 @@ import {
   ClosedError,
   type ConsumeOptions,
   type Consumer,
+  type ConsumerVitals,
   type PartitionProgress,
 } from "../../../src/kafka/port.ts";
 import type { Scheduled } from "../clock/manual-clock.ts";
@@ -39,6 +40,7 @@ export class MemoryConsumer implements Consumer, Member {
   /** Assignments up to this generation come too late. */
   #givenUp = 0;
   #rebalances = 0;
+  #fetchedAtMs: number | null = null;
   #takes = false;
   #wakeUp: { readonly atMs: number; readonly scheduled: Scheduled } | null = null;
   #commitDue = false;
@@ -69,7 +71,18 @@ export class MemoryConsumer implements Consumer, Member {
     return 0;
   }
 
+  vitals(): ConsumerVitals {
+    return {
+      isAssigned: this.#takes,
+      fetchedAtMs: this.#fetchedAtMs,
+      heardAtMs: this.#fetchedAtMs,
+      commitFailures: 0,
+    };
+  }
+
   progress(): readonly PartitionProgress[] {
+    const { network, clock } = this.#broker;
+    if (network.isUp) for (const owned of this.#owned) owned.look(clock.nowMs());
     return this.#owned.map((owned) => owned.progress());
   }
 
@@ -190,6 +203,7 @@ export class MemoryConsumer implements Consumer, Member {
       network.toBroker(this.party, () => this.#wake(0));
       return;
     }
+    this.#fetchedAtMs = this.#broker.clock.nowMs();
     const passes = ({ topic }: OwnedPartition) => this.#options.passingTopics?.includes(topic);
     const { maxBytes } = this.#options;
     const passing = this.#owned.filter(passes);

@@ -8,6 +8,7 @@
 
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
 import {
+  type ClusterView,
   type ConsumeOptions,
   type Consumer,
   type Kafka,
@@ -134,6 +135,17 @@ export class MemoryKafka implements Kafka {
   /** Nothing is ever damaged here. */
   damageAt(): Promise<null> {
     return Promise.resolve(null);
+  }
+
+  /** Consumers here know the ends of their partitions as long as the brokers are up. */
+  watch(): ClusterView {
+    const { network, clock } = this.#broker;
+    const away = { sinceMs: 0, error: "the brokers are down" };
+    const endsAtMs = () => (network.isUp ? clock.nowMs() : null);
+    return {
+      endsAtMs,
+      brokers: () => [{ broker: "memory:9092", away: network.isUp ? null : away }],
+    };
   }
 
   async close(): Promise<void> {

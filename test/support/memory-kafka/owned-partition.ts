@@ -23,6 +23,7 @@ export class OwnedPartition implements TopicPartition {
   #next: number;
   /** As last heard from the broker. */
   #end: number;
+  #endAtMs: number | null = null;
   #committed: Offset;
   #heldAt: number | null = null;
   #isFenced = false;
@@ -62,10 +63,17 @@ export class OwnedPartition implements TopicPartition {
       partition,
       position,
       next: this.#next,
-      end: this.#end,
+      end: Math.max(position, this.#end),
+      endAtMs: this.#endAtMs,
       inHand,
       oldestUnfinishedMs,
     };
+  }
+
+  /** Hears where the log ends, and takes nothing of it. */
+  look(nowMs: number): void {
+    this.#end = this.#log.end;
+    this.#endAtMs = nowMs;
   }
 
   /** Hands over what there is and what there is room for; true when some had no room. */

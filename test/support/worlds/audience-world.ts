@@ -182,6 +182,7 @@ export class AudienceWorld {
       admin: kafka.admin,
       read: (range) => this.#slowly(kafka.read(range)),
       damageAt: () => kafka.damageAt(),
+      watch: () => kafka.watch(),
       producer: () => kafka.producer(),
       close: () => kafka.close(),
       consume: (options) => {

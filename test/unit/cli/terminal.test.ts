@@ -88,7 +88,7 @@ test("tables, audiences and the status", () => {
   };
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, held: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 } };
-  const processes = [{ admin: "a:1", error: EVIL, configHash: EVIL }];
+  const processes = [{ admin: "a:1", error: EVIL, configHash: EVIL, brokersAway: [] }];
   const report = {
     at: "2026-03-01T09:30:15Z",
     stages: [],

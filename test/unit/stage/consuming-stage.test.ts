@@ -19,7 +19,13 @@ function world(onDamaged?: OnDamaged) {
   const consume = (options: ConsumeOptions): Consumer => {
     started.push(options);
     const counts = { progress: () => reading, rebalances: () => 0, offsetResets: () => 0 };
-    return { joined: Promise.resolve(), stop: () => Promise.resolve(), ...counts };
+    const vitals = { isAssigned: true, fetchedAtMs: 0, heardAtMs: 0, commitFailures: 0 };
+    return {
+      joined: Promise.resolve(),
+      stop: () => Promise.resolve(),
+      vitals: () => vitals,
+      ...counts,
+    };
   };
   const clock = new ManualClock();
   const lines = new LogLines();
@@ -75,7 +81,7 @@ test("a damaged batch halts the stage: it is named, and tried again", async () =
   expect(await metrics.text()).toContain(`${halted} 1`);
   expect(await metrics.text()).toContain(`${at} 42`);
   // The consumer has joined again, and has not come to the batch: a slow rejoin is no end of it.
-  const place = { topic: "calls", partition: 3, position: 42, end: 100 };
+  const place = { topic: "calls", partition: 3, position: 42, end: 100, endAtMs: 0 };
   reading.push({ ...place, next: 42, inHand: 0, oldestUnfinishedMs: null });
   await clock.advance(40_000);
   expect(started).toHaveLength(2);

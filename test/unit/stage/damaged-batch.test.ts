@@ -9,7 +9,7 @@ const place = { topic: "calls", partition: 3, offset: 42, behind: 50, isEndKnown
 const batch = { ...place, damage: "its length is 0" };
 
 function owned(partition: number, next: number): PartitionProgress {
-  const at = { topic: "calls", partition, position: 40, next, end: 100 };
+  const at = { topic: "calls", partition, position: 40, next, end: 100, endAtMs: 0 };
   return { ...at, inHand: 2, oldestUnfinishedMs: null };
 }
 

@@ -20,16 +20,19 @@ const OPTIONS = {
   onAssigned: () => ({ take: () => undefined, drain: () => Promise.resolve() }),
 };
 
+const VITALS = { isAssigned: true, fetchedAtMs: 5, heardAtMs: 6, commitFailures: 0 };
+
 /** Consumers that count what a test says, and crash when it says so. */
 function fakeKafka() {
-  const started: { readonly options: ConsumeOptions; counts: [number, number] }[] = [];
+  const started: { readonly options: ConsumeOptions; counts: [number, number, number] }[] = [];
   const consume = (options: ConsumeOptions): Consumer => {
-    const own = { options, counts: [0, 0] as [number, number] };
+    const own = { options, counts: [0, 0, 0] as [number, number, number] };
     started.push(own);
     return {
       joined: Promise.resolve(),
       stop: () => Promise.resolve(),
       progress: () => [],
+      vitals: () => ({ ...VITALS, commitFailures: own.counts[2] }),
       rebalances: () => own.counts[0],
       offsetResets: () => own.counts[1],
     };
@@ -44,16 +47,18 @@ test("what is counted goes on over crashes", async () => {
   const kept = keepConsuming(kafka, OPTIONS, clock, (_error, waitMs) => restarts.push(waitMs));
   const [first] = started;
   if (first === undefined) throw new Error("nothing was started");
-  first.counts = [3, 1];
+  first.counts = [3, 1, 4];
   first.options.onCrash(new Error("gone"));
   // While there is none, nothing is forgotten.
   expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([3, 1, "gone"]);
+  expect(kept.vitals()).toEqual({ ...VITALS, isAssigned: false, commitFailures: 4 });
   await clock.advance(1_000);
   expect(restarts).toEqual([1_000]);
   expect(started).toHaveLength(2);
   const second = started[1];
-  if (second !== undefined) second.counts = [2, 4];
+  if (second !== undefined) second.counts = [2, 4, 1];
   expect([kept.rebalances(), kept.offsetResets(), kept.trouble()]).toEqual([5, 5, null]);
+  expect(kept.vitals()).toEqual({ ...VITALS, commitFailures: 5 });
   await kept.stop();
 });
 

@@ -13,6 +13,7 @@ function at(position: number, end: number, oldestUnfinishedMs: number | null): P
     topic: "calls",
     partition: 0,
     position,
+    endAtMs: 9_000,
     next: position,
     end,
     inHand: 0,
@@ -24,8 +25,10 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   const metrics = createMetrics();
   let rebalances = 2;
   let offsetResets = 0;
+  let vitals = { isAssigned: true, fetchedAtMs: 8_500, heardAtMs: 9_500, commitFailures: 2 };
   const consumer = {
     progress: () => [at(10, 15, 4_000), at(3, 3, null), at(5, 4, 2_500)],
+    vitals: () => vitals,
     rebalances: () => rebalances,
     offsetResets: () => offsetResets,
   };
@@ -48,6 +51,20 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   offsetResets = 2;
   expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 2`);
   expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 2`);
+  const shown = await metrics.text();
+  expect(shown).toContain(`switchyard_consumer_last_fetch_timestamp_seconds{${of}} 8.5\n`);
+  expect(shown).toContain(`switchyard_consumer_last_heartbeat_timestamp_seconds{${of}} 9.5\n`);
+  expect(shown).toContain(`switchyard_consumer_commit_failures_total{${of}} 2\n`);
+  expect(shown).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 0\n');
+  // It has lost its partitions: nothing is known of them, and that is not 0.
+  vitals = { ...vitals, isAssigned: false, commitFailures: 3 };
+  const lost = await metrics.text();
+  expect(lost).not.toContain("switchyard_consumer_lag_records{");
+  expect(lost).not.toContain("switchyard_consumer_oldest_unfinished_age_seconds{");
+  expect(lost).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
+  expect(lost).toContain(`switchyard_consumer_commit_failures_total{${of}} 3\n`);
   watch[Symbol.dispose]();
+  const gone = 'switchyard_consumers_with_unknown_lag{stage="route"} 0\n';
+  expect(await metrics.text()).toContain(gone);
   expect(await sample(metrics, "switchyard_consumer_lag_records")).toBeNull();
 });

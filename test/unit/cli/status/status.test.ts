@@ -265,8 +265,8 @@ const REPORT: StatusReport = {
   deadLetters: { retained: 1_017, lastDay: 17, byReason: { expired: 3, rejected: 14 } },
   blockedTopics: [],
   processes: [
-    { admin: "a:9464", error: null, configHash: "0011aabbccdd" },
-    { admin: "b:9464", error: "ECONNREFUSED", configHash: null },
+    { admin: "a:9464", error: null, configHash: "0011aabbccdd", brokersAway: [] },
+    { admin: "b:9464", error: "ECONNREFUSED", configHash: null, brokersAway: [] },
   ],
 };
 
@@ -326,9 +326,27 @@ test("the hash of a process is that of its metrics", () => {
     { kind: "process", address: "b:1", process: { before: look, after: { atMs: 2, samples: [] } } },
   ] as const;
   expect(statusReport(none, scraped, 0).processes).toEqual([
-    { admin: "a:1", error: null, configHash: "b1" },
-    { admin: "b:1", error: null, configHash: null },
+    { admin: "a:1", error: null, configHash: "b1", brokersAway: [] },
+    { admin: "b:1", error: null, configHash: null, brokersAway: [] },
   ]);
+});
+
+test("a process that a broker does not answer tells it, and since when", () => {
+  const none: KafkaStatus = { stages: [], tiers: [], letters: null };
+  const since = "switchyard_kafka_away_since_timestamp_seconds";
+  const samples = [
+    { name: since, labels: { broker: "k:1" }, value: 0 },
+    { name: since, labels: { broker: "k:2" }, value: 1_772_357_415 },
+  ];
+  const look = { atMs: 1, samples };
+  const process = { before: look, after: look };
+  const report = statusReport(none, [{ kind: "process", address: "a:1", process }], 0);
+  expect(report.processes[0]?.brokersAway).toEqual([
+    { broker: "k:2", since: "2026-03-01T09:30:15.000Z" },
+  ]);
+  expect(statusText(report, fakeShell().colors)).toContain(
+    "a:1: the Kafka broker k:2 does not answer it since 2026-03-01 09:30:15 UTC.",
+  );
 });
 
 test("the page on operations shows what is printed", () => {

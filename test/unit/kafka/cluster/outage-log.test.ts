@@ -28,7 +28,11 @@ describe("a broker", () => {
       {
         level: "warn",
         msg: "kafka.broker.unreachable",
-        fields: { broker: "a:1", error: "connect ECONNREFUSED" },
+        fields: {
+          broker: "a:1",
+          error: "connect ECONNREFUSED",
+          since: "1970-01-01T00:00:01.000Z",
+        },
       },
       {
         level: "info",
@@ -43,6 +47,37 @@ describe("a broker", () => {
     outages.connectionFailed("a:1", refused);
     outages.connectionFailed("b:2", refused);
     expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.unreachable"]);
+  });
+});
+
+describe("a broker that stays away", () => {
+  test("is said once a minute, with what fails now and since when", () => {
+    for (let second = 0; second < 150; second += 1) {
+      outages.silent("a:1", new Error(`no answer ${second}`));
+      nowMs += 1_000;
+    }
+    const since = "1970-01-01T00:00:01.000Z";
+    expect(lines.lines.map(({ fields }) => fields)).toEqual([
+      { broker: "a:1", error: "no answer 0", since },
+      { broker: "a:1", error: "no answer 60", since },
+      { broker: "a:1", error: "no answer 120", since },
+    ]);
+    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000, error: "no answer 149" });
+    expect(outages.awayOf("b:2")).toBeNull();
+    outages.answered("a:1");
+    expect(lines.lines.at(-1)?.fields).toEqual({ broker: "a:1", unreachableForMs: 150_000 });
+    expect(outages.awayOf("a:1")).toBeNull();
+  });
+
+  test("and takes connections all the same is back only with an answer", () => {
+    outages.silent("a:1", new Error("no answer"));
+    outages.connected("a:1");
+    expect(outages.awayOf("a:1")).not.toBeNull();
+    outages.connectionFailed("a:1", refused);
+    outages.connected("a:1");
+    expect(outages.awayOf("a:1")).not.toBeNull();
+    outages.answered("a:1");
+    expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
   });
 });
 

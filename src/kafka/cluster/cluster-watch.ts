@@ -1,0 +1,248 @@
+/**
+ * Looks at the brokers and at the ends of the partitions that this process owns, for the signals of
+ * an operator. All partitions of a broker are asked for in one request, however many consumers there
+ * are. Nothing else depends on it: consumers and producers find out by themselves.
+ *
+ *   step of a look                           every    a failure means
+ *   1  each known broker is asked for the    5 s      it is away until it answers
+ *      ends of its partitions (or, every
+ *      second time, for nothing)
+ *   2  leaders are looked up: at first, for  60 s     they are looked up with the next look. No
+ *      new topics, after a move              or less  known broker answers: the configured addresses
+ *                                                     are asked in turn
+ *
+ * A request may take 4 s. So an outage is known within 10 s, and an end is at most 15 s old. A broker
+ * that is frozen still takes connections: only an answer counts.
+ */
+
+import { request } from "../kafkajs/internals.ts";
+import type { BrokerState, PartitionProgress } from "../port.ts";
+import { Brokers } from "./brokers.ts";
+import type { Client, Clients } from "./connection.ts";
+import { errorSentence } from "./kafka-error.ts";
+import type { LogEnds } from "./log-ends.ts";
+import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
+
+const LOOK_EVERY_MS = 5_000;
+const ANSWER_LIMIT_MS = 4_000;
+const LEADERS_AGE_MAX_MS = 60_000;
+/** Topics of one request for metadata. */
+const TOPICS_MAX = 500;
+const LATEST = -1;
+const EARLIEST = -2;
+const READ_UNCOMMITTED = 0;
+const NO_REPLICA = -1;
+
+type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
+
+interface Asked {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+interface ListOffsetsResponse {
+  readonly responses: readonly {
+    readonly topic: string;
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly errorCode: number;
+      readonly offset: string;
+    }[];
+  }[];
+}
+
+export class ClusterWatch {
+  readonly #client: Client;
+  readonly #brokers: Brokers;
+  readonly #clients: Clients;
+  readonly #ends: LogEnds;
+  readonly #owned: () => Owned;
+  /** By node id: its address. */
+  #known = new Map<number, string>();
+  /** Node ids by topic, then by partition. */
+  readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
+  /** Topics whose leaders are not all known, or have moved. */
+  readonly #unsettled = new Set<string>();
+  #leadersAtMs = Number.NEGATIVE_INFINITY;
+  #looks = 0;
+  #endsAtMs: number | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /** Begins at once. The caller closes it. @param owned the partitions that are looked at. */
+  constructor(clients: Clients, ends: LogEnds, owned: () => Owned) {
+    this.#clients = clients;
+    this.#client = clients.create(0);
+    this.#brokers = new Brokers(this.#client);
+    this.#ends = ends;
+    this.#owned = owned;
+    void this.#live();
+  }
+
+  /** Of all brokers of the cluster; before the first answer, of the configured addresses. */
+  brokers(): readonly BrokerState[] {
+    const { outages, connection } = this.#clients;
+    const addresses = this.#known.size === 0 ? connection.brokers : [...this.#known.values()];
+    return addresses.map((broker) => ({ broker, away: outages.awayOf(broker) }));
+  }
+
+  endsAtMs(): number | null {
+    return this.#endsAtMs;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#brokers.close();
+    this.#client.destroy();
+  }
+
+  async #live(): Promise<void> {
+    const beganAtMs = performance.now();
+    await this.#look();
+    if (this.#isClosed) return;
+    const leftMs = Math.max(0, beganAtMs + LOOK_EVERY_MS - performance.now());
+    this.#timer = setTimeout(() => void this.#live(), leftMs).unref();
+  }
+
+  async #look(): Promise<void> {
+    const owned = this.#owned();
+    this.#ends.keep(owned);
+    const asksForEnds = this.#looks % 2 === 0;
+    this.#looks += 1;
+    const answered = await this.#askAll(asksForEnds ? owned : []);
+    const isWhole = answered.length > 0 && answered.length === this.#known.size;
+    if (asksForEnds && isWhole) this.#endsAtMs = Date.now();
+    const topics = [...new Set(owned.map(({ topic }) => topic))];
+    const isOld = performance.now() - this.#leadersAtMs >= LEADERS_AGE_MAX_MS;
+    const wanted = topics.filter(
+      (topic) => this.#unsettled.has(topic) || !this.#leaders.has(topic),
+    );
+    if (answered.length > 0 && wanted.length === 0 && !isOld) return;
+    const isNews = this.#known.size === 0 || wanted.length > 0;
+    const isDone = await this.#lookUp(answered[0] ?? null, isOld ? topics : wanted);
+    if (isDone && isOld) this.#leadersAtMs = performance.now();
+    if (!isDone || !isNews) return;
+    const all = await this.#askAll(owned);
+    if (all.length === this.#known.size) this.#endsAtMs = Date.now();
+  }
+
+  /** Returns the nodes that answered. */
+  async #askAll(owned: Owned): Promise<readonly number[]> {
+    const ofNode = Map.groupBy(owned, (each) => this.#leaderOf(each));
+    const nodes = [...this.#known.keys()];
+    const answers = await Promise.all(nodes.map((node) => this.#ask(node, ofNode.get(node) ?? [])));
+    return nodes.filter((_, index) => answers[index] === true);
+  }
+
+  async #ask(nodeId: number, owned: Owned): Promise<boolean> {
+    const broker = this.#known.get(nodeId) ?? "";
+    const { outages } = this.#clients;
+    try {
+      await inTime(this.#askEnds(nodeId, owned));
+      outages.answered(broker);
+      return true;
+    } catch (error) {
+      this.#brokers.drop(nodeId);
+      if (!this.#isClosed) outages.silent(broker, error as Error);
+      return false;
+    }
+  }
+
+  async #askEnds(nodeId: number, owned: Owned): Promise<void> {
+    const latest = await this.#offsets(nodeId, owned, LATEST);
+    const atMs = Date.now();
+    for (const { topic, partition, offset } of latest) {
+      this.#ends.endIs(topic, partition, { end: offset, atMs });
+    }
+    // Most have a position that was committed or read. The others begin where the log does.
+    const unread = owned.filter(({ position }) => position === 0);
+    if (unread.length === 0) return;
+    for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
+      this.#ends.firstIs(topic, partition, offset);
+    }
+  }
+
+  async #offsets(nodeId: number, asked: readonly Asked[], timestamp: number) {
+    const broker = await this.#brokers.leader(nodeId);
+    const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, of]) => ({
+      topic,
+      partitions: of.map(({ partition }) => ({ partition, timestamp })),
+    }));
+    const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
+      replicaId: NO_REPLICA,
+      isolationLevel: READ_UNCOMMITTED,
+      topics,
+    });
+    return responses.flatMap(({ topic, partitions }) =>
+      partitions.flatMap(({ partition, errorCode, offset }) => {
+        if (errorCode === 0) return [{ topic, partition, offset: Number(offset) }];
+        this.#unsettled.add(topic);
+        return [];
+      }),
+    );
+  }
+
+  #leaderOf({ topic, partition }: Asked): number | undefined {
+    return this.#leaders.get(topic)?.get(partition);
+  }
+
+  async #lookUp(nodeId: number | null, topics: readonly string[]): Promise<boolean> {
+    const chunks = topics.length === 0 ? [[]] : inChunks(topics);
+    try {
+      for (const chunk of chunks) this.#learn(await inTime(this.#metadata(nodeId, chunk)));
+      return true;
+    } catch (error) {
+      if (nodeId === null && !this.#isClosed) this.#nobodyAnswers(error as Error);
+      return false;
+    }
+  }
+
+  #metadata(nodeId: number | null, topics: readonly string[]): Promise<ClusterMetadata> {
+    return nodeId === null
+      ? this.#brokers.metadata(topics)
+      : this.#brokers.metadataFrom(nodeId, topics);
+  }
+
+  #learn({ brokers, topicMetadata }: ClusterMetadata): void {
+    this.#known = new Map(brokers.map(({ nodeId, host, port }) => [nodeId, `${host}:${port}`]));
+    for (const found of topicMetadata) {
+      const { topic, partitionMetadata } = found;
+      const leaders = new Map<number, number>();
+      for (const { partitionId, leader } of partitionMetadata) leaders.set(partitionId, leader);
+      this.#leaders.set(topic, leaders);
+      if (isUsable(found)) this.#unsettled.delete(topic);
+      else this.#unsettled.add(topic);
+    }
+  }
+
+  /** Known brokers have been found silent by then. */
+  #nobodyAnswers(error: Error): void {
+    this.#brokers.nextSeed();
+    if (this.#known.size > 0) return;
+    for (const broker of this.#clients.connection.brokers) {
+      this.#clients.outages.silent(broker, error);
+    }
+  }
+}
+
+function inChunks(topics: readonly string[]): readonly (readonly string[])[] {
+  const count = Math.ceil(topics.length / TOPICS_MAX);
+  return Array.from({ length: count }, (_, at) =>
+    topics.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX),
+  );
+}
+
+/** @throws Error when there is no answer in time. */
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
+  const limit = setTimeout(() => reject(late), ANSWER_LIMIT_MS);
+  try {
+    return await Promise.race([answer, promise]);
+  } catch (error) {
+    throw error === late ? late : new Error(errorSentence(error), { cause: error });
+  } finally {
+    clearTimeout(limit);
+  }
+}

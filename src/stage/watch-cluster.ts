@@ -1,0 +1,57 @@
+/** Which brokers are away: for metrics before each scrape, and for the JSON body of `/readyz`. */
+
+import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+
+/** Disposing it ends the gauges. */
+export function watchCluster(
+  metrics: Metrics,
+  view: ClusterView,
+  clock: { nowMs(): number },
+): Disposable {
+  let shown: readonly string[] = [];
+  const startedAtMs = clock.nowMs();
+  const lagAge = metrics.lagAge.bind({});
+  const show = () => {
+    const brokers = view.brokers();
+    const names = brokers.map(({ broker }) => broker);
+    for (const broker of shown) if (!names.includes(broker)) remove(broker);
+    for (const { broker, away } of brokers) {
+      metrics.kafkaConnected.bind({ broker }).set(away === null ? 1 : 0);
+      metrics.kafkaAwaySince.bind({ broker }).set((away?.sinceMs ?? 0) / 1_000);
+    }
+    shown = names;
+    lagAge.set((clock.nowMs() - (view.endsAtMs() ?? startedAtMs)) / 1_000);
+  };
+  const remove = (broker: string) => {
+    metrics.kafkaConnected.remove({ broker });
+    metrics.kafkaAwaySince.remove({ broker });
+  };
+  const stop = metrics.onScrape(show);
+  return {
+    [Symbol.dispose]: () => {
+      stop();
+      for (const broker of shown) remove(broker);
+    },
+  };
+}
+
+/** Counts the answers and the repeated batches of a producer. */
+export function produceSignals(
+  metrics: Metrics,
+): Required<Pick<ProducerOptions, "onAnswered" | "onRetried">> {
+  const duration = metrics.produceDuration.bind({});
+  return {
+    onAnswered: (durationMs) => duration.observe(durationMs / 1_000),
+    onRetried: (error) => metrics.produceErrors.bind({ error }).inc(),
+  };
+}
+
+/** A sentence for each broker that is away. */
+export function clusterTroubles(brokers: readonly BrokerState[]): readonly string[] {
+  return brokers.flatMap(({ broker, away }) => {
+    if (away === null) return [];
+    const since = new Date(away.sinceMs).toISOString();
+    return [`the Kafka broker ${broker} does not answer since ${since}: ${away.error}`];
+  });
+}

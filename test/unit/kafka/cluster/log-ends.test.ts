@@ -1,0 +1,47 @@
+// Which end and which position of a partition are shown: a row of the header's table each.
+
+import { expect, test } from "vitest";
+
+import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
+
+const PROGRESS = { topic: "t", partition: 1, position: 5, next: 7, end: 7, endAtMs: 1_000 };
+const progress = { ...PROGRESS, inHand: 2, oldestUnfinishedMs: 900 };
+
+test.each([
+  ["nothing else", null, progress],
+  ["a look after the fetch", { end: 20, atMs: 1_001 }, { ...progress, end: 20, endAtMs: 1_001 }],
+  ["a look before the fetch", { end: 6, atMs: 999 }, progress],
+  [
+    "a look that is behind the position",
+    { end: 3, atMs: 1_001 },
+    { ...progress, end: 5, endAtMs: 1_001 },
+  ],
+])("after %s", (_what, heard, seen) => {
+  const ends = new LogEnds();
+  ends.endIs("t", 2, { end: 99, atMs: 9_999 });
+  if (heard !== null) ends.endIs("t", 1, heard);
+  expect(ends.seen(progress)).toEqual(seen);
+});
+
+test("nothing was fetched yet: the look alone counts", () => {
+  const ends = new LogEnds();
+  ends.endIs("t", 1, { end: 9, atMs: 5 });
+  expect(ends.seen({ ...progress, end: 5, endAtMs: null })).toMatchObject({ end: 9, endAtMs: 5 });
+});
+
+test("what lies before the log's beginning does not wait", () => {
+  const ends = new LogEnds();
+  ends.firstIs("t", 1, 6);
+  expect(ends.seen({ ...progress, position: 0 })).toMatchObject({ position: 6, end: 7 });
+  expect(ends.seen({ ...progress, position: 7 })).toMatchObject({ position: 7, end: 7 });
+});
+
+test("a partition that is owned no longer is forgotten", () => {
+  const ends = new LogEnds();
+  ends.endIs("t", 1, { end: 20, atMs: 2_000 });
+  ends.firstIs("t", 1, 6);
+  ends.keep([{ topic: "t", partition: 1 }]);
+  expect(ends.seen(progress).end).toBe(20);
+  ends.keep([{ topic: "t", partition: 2 }]);
+  expect(ends.seen(progress)).toEqual(progress);
+});
