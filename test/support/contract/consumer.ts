@@ -263,7 +263,7 @@ function testLife(bench: Bench): void {
     const consumer = bench.consume(kafka, new Taker(), { groupId: topic, topics: [topic] });
     await consumer.joined;
     expect(consumer.rebalances()).toBe(1);
-    expect(consumer.progress()).toEqual([
+    expect(consumer.progress()).toMatchObject([
       { topic, partition: 0, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null },
     ]);
     await consumer.stop();
@@ -278,11 +278,14 @@ function testLife(bench: Bench): void {
     await taker.untilTaken(5);
     for (const taken of taker.taken.filter(({ offset }) => offset !== 2)) taker.finish(taken);
     const oldestUnfinishedMs = taker.taken[2]?.timestampMs;
-    expect(consumer.progress()).toEqual([
-      { topic, partition: 0, position: 2, next: 5, end: 5, inHand: 1, oldestUnfinishedMs },
-    ]);
+    const place = { topic, partition: 0, position: 2, next: 5, end: 5 };
+    const [endAtMs, atMs]: number[] = [expect.any(Number), expect.any(Number)];
+    expect(consumer.progress()).toEqual([{ ...place, endAtMs, inHand: 1, oldestUnfinishedMs }]);
+    const life = { fetchedAtMs: atMs, heardAtMs: atMs, commitFailures: 0 };
+    expect(consumer.vitals()).toEqual({ ...life, isAssigned: true });
     await consumer.stop();
     expect(consumer.progress()).toEqual([]);
+    expect(consumer.vitals()).toEqual({ ...life, isAssigned: false });
   });
 
   test("stopping twice, or before it has joined, is fine", async () => {

@@ -23,6 +23,8 @@ export class OwnedPartition implements TopicPartition {
   #next: number;
   /** As last heard from the broker. */
   #end: number;
+  /** Heard by a look; nothing is handed over because of it. */
+  #seenEnd = 0;
   #endAtMs: number | null = null;
   #committed: Offset;
   #heldAt: number | null = null;
@@ -63,7 +65,7 @@ export class OwnedPartition implements TopicPartition {
       partition,
       position,
       next: this.#next,
-      end: Math.max(position, this.#end),
+      end: Math.max(position, this.#end, this.#seenEnd),
       endAtMs: this.#endAtMs,
       inHand,
       oldestUnfinishedMs,
@@ -72,7 +74,7 @@ export class OwnedPartition implements TopicPartition {
 
   /** Hears where the log ends, and takes nothing of it. */
   look(nowMs: number): void {
-    this.#end = this.#log.end;
+    this.#seenEnd = this.#log.end;
     this.#endAtMs = nowMs;
   }
 
