@@ -39,6 +39,7 @@ ${specs
 | Which destinations fail? | \`sum by (destination, outcome) (rate(switchyard_delivery_requests_total{outcome!="2xx"}[5m]))\` |
 | How late are calls? | \`histogram_quantile(0.99, sum by (le, destination) (rate(switchyard_delivery_latency_seconds_bucket[5m])))\` |
 | Is anything given up? | \`sum by (stage, reason) (increase(switchyard_dead_letters_total[1h]))\` |
+| Is the schema registry away? | \`max(switchyard_registry_unreachable_since_timestamp_seconds) > 0\`; how many schemas are waited for: \`sum(switchyard_registry_waiting_schemas)\` |
 | Do delay topics keep time? | \`histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_lateness_seconds_bucket[5m])))\` |
 `;
 }

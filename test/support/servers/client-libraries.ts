@@ -148,7 +148,7 @@ function directoryOf(requirement: string): string {
   return join(cache, "switchyard", requirement.replace("==", "-"));
 }
 
-function pythonOf(requirement: string): string {
+export function pythonOf(requirement: string): string {
   return join(directoryOf(requirement), "bin/python");
 }
 
@@ -162,12 +162,19 @@ export async function preparePython(): Promise<ReadonlyMap<string, string>> {
   const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
   const requirements = [...new Set(PYTHON_LIBRARIES.map(({ requirement }) => requirement))];
   const reasons = await Promise.all(
-    requirements.map(async (requirement) => [requirement, await prepare(requirement, signal)]),
+    requirements.map(async (requirement) => [
+      requirement,
+      await prepareEnvironment(requirement, signal),
+    ]),
   );
   return new Map(reasons.filter((row): row is [string, string] => row[1] !== null));
 }
 
-async function prepare(requirement: string, signal: AbortSignal): Promise<string | null> {
+/** Null: there is one now; else why there is none. */
+export async function prepareEnvironment(
+  requirement: string,
+  signal: AbortSignal,
+): Promise<string | null> {
   const directory = directoryOf(requirement);
   try {
     if (existsSync(join(directory, COMPLETE))) return null;

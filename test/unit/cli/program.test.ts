@@ -54,6 +54,8 @@ test.each([
   [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the id "ios"'],
   ["sign", 2, "give the shared secret by --secret or by --secret-file"],
   ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read"],
+  [`schemas check -c ${BAD}`, 2, "3 problems"],
+  [`schemas register -c ${GOOD}`, 2, "the configuration has no `registry`"],
   ["kafka", 2, "Usage: switchyard kafka"],
   ["kafka sideways", 2, "unknown command 'sideways'"],
 ])("%s: status %i and an error that says: %s", async (args, status, error) => {

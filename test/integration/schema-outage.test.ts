@@ -1,0 +1,89 @@
+// The program while its registry, Apicurio's, does not know a schema, or is away: nothing is lost,
+// and nothing else stops.
+
+import avro from "avsc";
+import { expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
+import { registerSchema } from "../support/servers/schema-registry.ts";
+import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
+
+const LIMIT = { timeout: 60_000 };
+
+function schemaNamed(name: string) {
+  const fields = ["type", "message_id", "user_id", "event"].map((field) => {
+    return { name: field, type: "string" };
+  });
+  return JSON.stringify({ type: "record", name, fields });
+}
+
+/** A track, framed as Confluent's serializers do. */
+function framed(id: number, messageId: string): Buffer {
+  const frame = Buffer.alloc(5);
+  frame.writeInt32BE(id, 1);
+  const type = avro.Type.forSchema(JSON.parse(schemaNamed("Any")));
+  const call = { type: "track", message_id: messageId, user_id: "u1", event: "E" };
+  return Buffer.concat([frame, type.toBuffer(call)]);
+}
+
+test("unknown, replayed; away, waited for; others go on", async () => {
+  await using registry = await startPrivateRegistry();
+  const known = await registerSchema(registry.url, "known", { schema: schemaNamed("Known") });
+  await using program = await startProgramWithRegistry("schema-outage", registry.url);
+  const connection = {
+    brokers: program.brokers.split(","),
+    clientId: "test",
+    tls: null,
+    sasl: null,
+    sessionTimeoutMs: 10_000,
+    recordMaxBytes: () => 1_048_576,
+  };
+  const kafka = createKafka(connection, createLog("error"));
+  const producer = kafka.producer();
+  const send = async (partition: number, value: Buffer) => {
+    const record = { topic: program.topic, partition, key: Buffer.from("u1"), value, headers: [] };
+    await producer.send([record]);
+  };
+  const untilArrived = async (...ids: readonly string[]) => {
+    await expect.poll(() => ids.filter((id) => !program.arrived.has(id)), LIMIT).toEqual([]);
+  };
+
+  // The next id: nobody has it yet.
+  const next = known + 1;
+  await send(0, framed(known, "known"));
+  await send(0, framed(next, "too-early"));
+  await untilArrived("known");
+  const letters = () => program.command("dead-letters", "list");
+  await expect.poll(letters, LIMIT).toContain("unknown-schema");
+  const id = await registerSchema(registry.url, "next", { schema: schemaNamed("Next") });
+  expect(id).toBe(next);
+  // It is believed to be unknown for 10 s, and a replay within that time is a dead letter again.
+  const replayed = async () => {
+    await program.command("dead-letters", "replay", "--reason", "unknown-schema");
+    return program.arrived.has("too-early");
+  };
+  await expect.poll(replayed, { timeout: 60_000, interval: 3_000 }).toBe(true);
+
+  const later = await registerSchema(registry.url, "later", { schema: schemaNamed("Later") });
+  await registry.kill();
+  await send(0, framed(later, "waits"));
+  await expect.poll(() => program.admin("/readyz"), LIMIT).toMatch(/waited for in vain.*refuses/);
+  await send(0, framed(known, "behind"));
+  await send(1, framed(known, "beside"));
+  await send(1, Buffer.from(JSON.stringify({ ...CALL, messageId: "json" })));
+  await untilArrived("beside", "json");
+  expect(program.arrived.has("waits") || program.arrived.has("behind")).toBe(false);
+  const metrics = await program.admin("/metrics");
+  expect(metrics).toMatch(/switchyard_registry_waiting_schemas [1-9]/);
+  expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
+
+  await registry.restart();
+  await untilArrived("waits", "behind");
+  await expect.poll(() => program.admin("/readyz"), LIMIT).not.toContain("in vain");
+  await producer.close(5_000);
+  await kafka.close();
+});
+
+const CALL = { type: "track", userId: "u1", event: "E" };

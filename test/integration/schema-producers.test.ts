@@ -1,0 +1,139 @@
+// Real producers with a real registry: whatever they compress with, and however they frame, every
+// call arrives with the right content, and what is not read is refused by name.
+
+import { request as requestHttp } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, type TestContext, test } from "vitest";
+
+import {
+  type Answering,
+  answerJson,
+  type RegistryStandIn,
+  registryStandIn,
+} from "../support/servers/registry-stand-in.ts";
+import {
+  CODECS,
+  COUNT,
+  JAVA_CLIENT,
+  messageIds,
+  ORDER_COMPLETED,
+  PYTHON,
+  type SchemaProducer,
+  type Target,
+  type Writing,
+} from "../support/servers/schema-producers.ts";
+import { sharedRegistry } from "../support/servers/schema-registry.ts";
+import {
+  type ProgramWithRegistry,
+  startProgramWithRegistry,
+} from "../support/worlds/program-with-registry.ts";
+
+const LIMIT = { timeout: 60_000 };
+const cleanUp = new AsyncDisposableStack();
+const missing = new Map<SchemaProducer, string | null>();
+let program: ProgramWithRegistry | null = null;
+let target: Target = { brokers: "", topic: "", registry: "", apicurio: "" };
+
+beforeAll(async () => {
+  for (const producer of [PYTHON, JAVA_CLIENT]) missing.set(producer, await producer.prepare());
+  const { origin, pathname } = new URL(await sharedRegistry());
+  const front = cleanUp.use(await frontWithGuids(origin));
+  const registry = `${front.url}${pathname}`;
+  program = cleanUp.use(await startProgramWithRegistry("producers", registry));
+  const { brokers, topic } = program;
+  target = { brokers, topic, registry, apicurio: `${origin}/apis/registry/v2` };
+}, 400_000);
+afterAll(() => cleanUp.disposeAsync());
+
+const GUID = "00000000-0000-4000-8000-";
+
+/** Apicurio, with GUIDs, which it lacks: each is made of the id. */
+function frontWithGuids(registry: string): Promise<RegistryStandIn> {
+  const pass: Answering = (request, response) => {
+    const path = request.url?.replace(
+      new RegExp(`/schemas/guids/${GUID}(\\d+)`),
+      (_, id) => `/schemas/ids/${Number(id)}`,
+    );
+    const { method, headers } = request;
+    const onward = requestHttp(
+      new URL(path ?? "", registry),
+      { method, headers },
+      async (answer) => {
+        const bytes = await buffer(answer);
+        const status = answer.statusCode ?? 500;
+        const body = bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as { id?: unknown });
+        const guid = `${GUID}${String(body.id).padStart(12, "0")}`;
+        answerJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
+      },
+    );
+    request.pipe(onward);
+  };
+  return registryStandIn(pass);
+}
+
+interface Row {
+  readonly producer: SchemaProducer;
+  readonly writing: Writing;
+}
+
+/** Gives the message ids. Skips the test, and says why, where the producer cannot be had. */
+async function written(
+  { producer, writing }: Row,
+  context: TestContext,
+): Promise<readonly string[]> {
+  const why = missing.get(producer);
+  if (typeof why === "string") context.skip(why);
+  await producer.write(target, writing);
+  return messageIds(producer, writing);
+}
+
+async function untilArrived(ids: readonly string[]): Promise<void> {
+  await expect.poll(() => ids.filter((id) => !program?.arrived.has(id)), LIMIT).toEqual([]);
+}
+
+test.for<Row>([
+  { producer: PYTHON, writing: { format: "avro", framing: "prefix", codecs: CODECS } },
+  { producer: PYTHON, writing: { format: "avro", framing: "header-id", codecs: CODECS } },
+  { producer: PYTHON, writing: { format: "avro", framing: "header-guid", codecs: CODECS } },
+  { producer: JAVA_CLIENT, writing: { format: "avro", framing: "prefix", codecs: CODECS } },
+])("Avro of $producer.name, $writing.framing: every call arrives", async (row, context) => {
+  const ids = await written(row, context);
+  await untilArrived(ids);
+  for (const messageId of ids) {
+    expect(program?.arrived.get(messageId)).toMatchObject({ ...ORDER_COMPLETED, messageId });
+  }
+});
+
+test("JSON Schema of python: every call arrives", async (context) => {
+  const writing = { format: "json", framing: "prefix", codecs: CODECS } as const;
+  const ids = await written({ producer: PYTHON, writing }, context);
+  await untilArrived(ids);
+  for (const id of ids)
+    expect(program?.arrived.get(id)).toMatchObject({ properties: { total: 12.34 } });
+});
+
+test.for<Row & { readonly refusal: RegExp }>([
+  {
+    producer: PYTHON,
+    writing: { format: "protobuf", framing: "prefix", codecs: ["none"] },
+    refusal: /PROTOBUF/gi,
+  },
+  {
+    producer: JAVA_CLIENT,
+    writing: { format: "avro", framing: "prefix-8", codecs: ["none"] },
+    refusal: /8-byte/g,
+  },
+  {
+    producer: JAVA_CLIENT,
+    writing: { format: "avro", framing: "header-own", codecs: ["none"] },
+    refusal: /not UTF-8|no UTF-8/g,
+  },
+])("$writing.format of $producer.name, $writing.framing: refused by name", async (row, context) => {
+  const named = async () => {
+    const listed = await program?.command("dead-letters", "list");
+    return listed?.match(row.refusal)?.length ?? 0;
+  };
+  const before = await named();
+  await written(row, context);
+  await expect.poll(named, LIMIT).toBe(before + COUNT);
+});

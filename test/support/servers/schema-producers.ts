@@ -1,0 +1,134 @@
+/**
+ * Real producers that write values with schemas, in processes of their own: confluent-kafka for
+ * Python, and Java's client with Apicurio's serializer. Confluent's own serializer for Java is not
+ * on Maven Central.
+ */
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { ensureDownloaded, runMaven } from "../../../tools/kafka/download.ts";
+import { findJava, findOnPath } from "../../../tools/kafka/java-home.ts";
+import { prepareEnvironment, pythonOf } from "./client-libraries.ts";
+
+export const CODECS = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
+
+/** Something written: `COUNT` records by each codec, with ids such as `java-avro-prefix-gzip-0`. */
+export interface Writing {
+  readonly format: "avro" | "json" | "protobuf";
+  readonly framing: "prefix" | "prefix-8" | "header-id" | "header-guid" | "header-own";
+  readonly codecs: readonly (typeof CODECS)[number][];
+}
+
+export interface Target {
+  readonly brokers: string;
+  readonly topic: string;
+  /** A registry's Confluent API. */
+  readonly registry: string;
+  /** Apicurio's own API, version 2. */
+  readonly apicurio: string;
+}
+
+export interface SchemaProducer {
+  readonly name: "python" | "java";
+  /** Null: it is there; else why it cannot be had. */
+  prepare(): Promise<string | null>;
+  /** Returns when the brokers have all of it. */
+  write(target: Target, writing: Writing): Promise<void>;
+}
+
+export const COUNT = 3;
+const PREPARE_LIMIT_MS = 180_000;
+const REQUIREMENT = "confluent-kafka[avro,json,protobuf,schemaregistry]==2.16.0";
+const JAVA = join(import.meta.dirname, "schema-producer-java");
+const SCHEMA = join(import.meta.dirname, "order-completed.avsc");
+
+export function messageIds({ name }: SchemaProducer, writing: Writing): readonly string[] {
+  const { format, framing, codecs } = writing;
+  return codecs.flatMap((codec) =>
+    Array.from({ length: COUNT }, (_, index) => `${name}-${format}-${framing}-${codec}-${index}`),
+  );
+}
+
+/** The fields of order-completed.avsc as a webhook gets them with `payload: full`. */
+export const ORDER_COMPLETED = {
+  type: "track",
+  userId: "u1",
+  event: "Order Completed",
+  timestamp: "2026-03-01T09:30:15.250Z",
+  properties: {
+    // The nearest double, like a JSON number.
+    order_id: 9_007_199_254_740_992,
+    total: 12.34,
+    status: "PAID",
+    day: "2026-03-01",
+    seen_at: "2026-03-01T09:30:15.250123Z",
+    note: null,
+    weights: { a: 0.5, b: null },
+    items: [{ sku: "s1", quantity: 2 }],
+    raw: "AP8=",
+    either: 7,
+  },
+};
+
+export const PYTHON: SchemaProducer = {
+  name: "python",
+  prepare: () => prepareEnvironment(REQUIREMENT, AbortSignal.timeout(PREPARE_LIMIT_MS)),
+  write: async ({ brokers, topic, registry }, { format, framing, codecs }) => {
+    const script = join(import.meta.dirname, "schema_producer.py");
+    const args = [brokers, topic, registry, format, framing, codecs.join(), `${COUNT}`];
+    await runToEnd(pythonOf(REQUIREMENT), [script, ...args]);
+  },
+};
+
+let jars = "";
+
+export const JAVA_CLIENT: SchemaProducer = {
+  name: "java",
+  prepare: async () => {
+    const java = findJava();
+    if ("trouble" in java) return `there is no Java: ${java.trouble}`;
+    if (findOnPath("mvn") === null) return "there is no Maven";
+    const pom = join(JAVA, "pom.xml");
+    const hash = createHash("sha256").update(readFileSync(pom)).digest("hex").slice(0, 8);
+    const what = "Apicurio's serializer";
+    const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
+    const fill = async (target: string) => {
+      const goal = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies";
+      const options = [`-DoutputDirectory=${target}`, "-DincludeScope=runtime"];
+      await runMaven(what, ["--file", pom, goal, ...options], signal, () => undefined);
+    };
+    const download = { what, size: "26 MB", name: `schema-producer-${hash}`, fill };
+    try {
+      jars = await ensureDownloaded(download, signal, () => undefined);
+      return null;
+    } catch (error) {
+      return `there is no ${what}: ${(error as Error).message.split("\n", 1)[0]}`;
+    }
+  },
+  write: async ({ brokers, topic, apicurio }, { framing, codecs }) => {
+    const java = findJava();
+    if ("trouble" in java) throw new Error(java.trouble);
+    const source = join(JAVA, "SchemaProducer.java");
+    const args = [brokers, topic, apicurio, SCHEMA, framing, codecs.join(), `${COUNT}`];
+    await runToEnd(java.path, ["-cp", join(jars, "*"), source, ...args]);
+  },
+};
+
+/** Throws an Error with the end of what it said when it fails. */
+async function runToEnd(file: string, args: readonly string[]): Promise<void> {
+  const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const output of [child.stdout, child.stderr]) {
+    output.setEncoding("utf8").on("data", (text: string) => {
+      said = `${said}${text}`.slice(-4_000);
+    });
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<number | null>();
+  child.once("error", reject);
+  child.once("close", resolve);
+  const status = await promise;
+  if (status !== 0) throw new Error(`${args[0]} ended with ${status}: ${said}`);
+}

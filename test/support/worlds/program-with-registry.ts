@@ -1,0 +1,108 @@
+/** The program as a child process, with a registry, a destination on this machine, and its topics. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { json } from "node:stream/consumers";
+
+import { runProgram } from "../../../src/cli/program.ts";
+import { freePort } from "../../../tools/kafka/free-port.ts";
+import { uniquePrefix } from "../build/prefix.ts";
+import { fakeShell } from "./fake-shell.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+
+export interface ProgramWithRegistry extends AsyncDisposable {
+  /** The topic of calls. */
+  readonly topic: string;
+  readonly brokers: string;
+  /** Bodies of webhooks by message id; `payload` is `full`. */
+  readonly arrived: ReadonlyMap<string, unknown>;
+  /** The body of an admin path, such as `/readyz`. */
+  admin(path: string): Promise<string>;
+  /** What a command of the program prints with its configuration. */
+  command(...args: readonly string[]): Promise<string>;
+}
+
+/** Resolves when the program is ready. @param registry URLs with commas */
+export async function startProgramWithRegistry(
+  name: string,
+  registry: string,
+): Promise<ProgramWithRegistry> {
+  await using undo = new AsyncDisposableStack();
+  const arrived = new Map<string, unknown>();
+  const webhook = createServer(async (request, response) => {
+    const body = (await json(request)) as { readonly messageId: string };
+    arrived.set(body.messageId, body);
+    response.end();
+  });
+  webhook.listen(0, "127.0.0.1");
+  await once(webhook, "listening");
+  undo.defer(() => {
+    webhook.close();
+    webhook.closeAllConnections();
+  });
+  const { port } = webhook.address() as AddressInfo;
+  const folder = mkdtempSync(join(tmpdir(), "switchyard-registry-"));
+  undo.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const prefix = uniquePrefix(name);
+  const brokers = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
+  const config = join(folder, "switchyard.yaml");
+  const adminPort = await freePort();
+  writeFileSync(
+    config,
+    `
+kafka: { brokers: "${brokers}", topicPrefix: ${prefix}, partitions: 2 }
+registry: { url: "${registry}" }
+sources: [{ id: web, destinations: [hook] }]
+defaultSource: web
+destinations:
+  - { id: hook, type: webhook, payload: full, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
+delivery: { allowNetworks: [127.0.0.0/8] }
+admin: { host: 127.0.0.1, port: ${adminPort} }
+`,
+  );
+  undo.use(await startProgram(config, folder));
+  const moved = undo.move();
+  return {
+    topic: `${prefix}calls`,
+    brokers,
+    arrived,
+    admin: async (path) => (await fetch(`http://127.0.0.1:${adminPort}${path}`)).text(),
+    command: async (...args) => {
+      const shell = fakeShell();
+      await runProgram([...args, "--config", config], shell);
+      return `${shell.output()}${shell.errors()}`;
+    },
+    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+  };
+}
+
+async function startProgram(config: string, cwd: string): Promise<AsyncDisposable> {
+  // The environment would win over the file.
+  const { SWITCHYARD_REGISTRY_URL: _, ...env } = process.env;
+  const args = ["run", "-c", config, "--stages", "route,deliver,delay"];
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...args], { cwd, env });
+  const ended = once(child, "close");
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+  const ready = Promise.withResolvers<void>();
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    if ((JSON.parse(line) as { readonly msg: unknown }).msg === "ready") ready.resolve();
+  });
+  ended.then(() => ready.reject(new Error(`the program ended: ${errors}`))).catch(() => undefined);
+  await ready.promise;
+  return {
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
