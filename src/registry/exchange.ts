@@ -3,13 +3,15 @@
  * for something else here: `judge.ts` says what it means.
  *
  *   bound                      limit
- *   the whole exchange         5 s
+ *   the whole exchange         5 s, the token that it may need included
  *   bytes of an answer         1 MiB
  *   connections                8 to each URL, each for one request: look-ups are rare
  */
 
+import type { LookupFunction } from "node:net";
 import { Agent, errors, request, fetch as undiciFetch } from "undici";
 
+import { boundedResolve, systemResolve } from "../http/lookup.ts";
 import { secureContext } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
@@ -18,6 +20,9 @@ import type { RegistryConnection } from "./connection.ts";
 export const ANSWER_MAX_BYTES = 1_048_576;
 export const EXCHANGE_LIMIT_MS = 5_000;
 const CONNECTIONS = 8;
+const ADDRESS_PATIENCE_MS = 1_000;
+const NO_TOKEN_IN_TIME =
+  "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server answers";
 const CONTENT_TYPE = "application/vnd.schemaregistry.v1+json";
 
 export interface Asked {
@@ -57,6 +62,9 @@ export interface Exchanging extends AsyncDisposable {
 export function createExchange({ login, tls }: RegistryConnection): Exchanging {
   const connect = {
     timeout: EXCHANGE_LIMIT_MS,
+    lookup: boundedLookup(),
+    // Node's own 250 ms would give up an address that is further away than that.
+    autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
     // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
     ...(tls === null ? {} : { secureContext: secureContext(tls) }),
@@ -66,17 +74,21 @@ export function createExchange({ login, tls }: RegistryConnection): Exchanging {
   const logins = loginHeaders(login, agent);
   const exchange: Exchange = async ({ method, url, body }, signal) => {
     const limit = AbortSignal.timeout(EXCHANGE_LIMIT_MS);
+    const ended = AbortSignal.any([signal, limit]);
+    let hasToken = false;
     try {
+      const loginHeaders = await unlessAborted(logins.headers(), ended);
+      hasToken = true;
       const response = await request(url, {
         dispatcher: agent,
         method,
         headers: {
           accept: `${CONTENT_TYPE}, application/json`,
           ...(body === undefined ? {} : { "content-type": CONTENT_TYPE }),
-          ...(await logins.headers()),
+          ...loginHeaders,
         },
         body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.any([signal, limit]),
+        signal: ended,
       });
       const { statusCode: status } = response;
       if (status === 401) logins.refused();
@@ -88,11 +100,44 @@ export function createExchange({ login, tls }: RegistryConnection): Exchanging {
         : { kind: "answer", status, contentType, body: bytes.toString() };
     } catch (error) {
       if (error instanceof TokenError) return { kind: "no-token", error: error.message };
-      if (limit.aborted && !signal.aborted) return { kind: "timeout" };
+      if (limit.aborted && !signal.aborted) {
+        return hasToken ? { kind: "timeout" } : { kind: "no-token", error: NO_TOKEN_IN_TIME };
+      }
       return failure(error);
     }
   };
   return { exchange, loginHeaders: logins.headers, [Symbol.asyncDispose]: () => agent.destroy() };
+}
+
+/** One look-up for all requests: of a dead name server, each would hold one of Node's threads. */
+function boundedLookup(): LookupFunction {
+  const resolve = boundedResolve(systemResolve, systemClock);
+  return (hostname, options, callback) => {
+    resolve(hostname, (error, found) => {
+      const [first] = found;
+      if (error !== null || first === undefined) {
+        callback(error ?? new Error("the name has no address"), []);
+      } else if (options.all === true) {
+        callback(null, [...found]);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
+}
+
+/** Stops waiting; the work itself goes on. */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    work.catch(() => undefined);
+  }
 }
 
 /** Null: it is longer; the connection is closed then. */

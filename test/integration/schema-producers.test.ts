@@ -1,7 +1,7 @@
 // Real producers with a real registry: whatever they compress with, and however they frame, every
 // call arrives with the right content, and what is not read is refused by name.
 
-import { request as requestHttp } from "node:http";
+import { type IncomingMessage, request as requestHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, type TestContext, test } from "vitest";
 
@@ -55,17 +55,15 @@ function frontWithGuids(registry: string): Promise<RegistryStandIn> {
       (_, id) => `/schemas/ids/${Number(id)}`,
     );
     const { method, headers } = request;
-    const onward = requestHttp(
-      new URL(path ?? "", registry),
-      { method, headers },
-      async (answer) => {
-        const bytes = await buffer(answer);
-        const status = answer.statusCode ?? 500;
-        const body = bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as { id?: unknown });
-        const guid = `${GUID}${String(body.id).padStart(12, "0")}`;
-        answerJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
-      },
-    );
+    const give = async (answer: IncomingMessage) => {
+      const bytes = await buffer(answer);
+      const status = answer.statusCode ?? 500;
+      const body = bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as { id?: unknown });
+      const guid = `${GUID}${String(body.id).padStart(12, "0")}`;
+      answerJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
+    };
+    const to = new URL(path ?? "", registry);
+    const onward = requestHttp(to, { method, headers }, (answer) => void give(answer));
     request.pipe(onward);
   };
   return registryStandIn(pass);

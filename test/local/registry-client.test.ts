@@ -34,7 +34,8 @@ function outage(sentence: RegExp) {
 test("a GUID, and a path in the URL", async () => {
   await using registry = await registryStandIn(found);
   const guid = "0191b3c5-0000-7000-8000-000000000001";
-  expect(await lookUp({ urls: [`${registry.url}/a/b/`] }, guid)).toEqual(FOUND);
+  const url = registry.url.replace("127.0.0.1", "localhost");
+  expect(await lookUp({ urls: [`${url}/a/b/`] }, guid)).toEqual(FOUND);
   expect(registry.asked).toEqual([`GET /a/b/schemas/guids/${guid}`]);
   expect(registry.authorizations).toEqual([undefined]);
 });
@@ -173,6 +174,14 @@ test("an outage: no token, so the registry is not asked", async () => {
   expect(outcome).toMatchObject(outage(/was not asked: No token from .*status 400/));
   expect(JSON.stringify(outcome)).not.toContain(SECRET);
   expect(registry.asked).toEqual([]);
+});
+
+test("an outage: the token endpoint is silent", async () => {
+  await using issuer = await registryStandIn(() => undefined);
+  const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
+  const login = { kind: "oauth", ...credentials } as const;
+  const outcome = await lookUp({ urls: ["http://127.0.0.1:1"], login });
+  expect(outcome).toMatchObject(outage(/was not asked: there was no token within 5 s/));
 });
 
 const CA = issue({ name: "ca", isCa: true });

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,11 +36,12 @@ export async function startProgramWithRegistry(
 ): Promise<ProgramWithRegistry> {
   await using undo = new AsyncDisposableStack();
   const arrived = new Map<string, unknown>();
-  const webhook = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
     const body = (await json(request)) as { readonly messageId: string };
     arrived.set(body.messageId, body);
     response.end();
-  });
+  };
+  const webhook = createServer((request, response) => void take(request, response));
   webhook.listen(0, "127.0.0.1");
   await once(webhook, "listening");
   undo.defer(() => {
