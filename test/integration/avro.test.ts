@@ -16,6 +16,7 @@ import { encoded, framed, varint } from "../support/build/avro.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { answerJson, registryStandIn } from "../support/servers/registry-stand-in.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
 
 const TIMEOUT_MS = 110_000;
@@ -131,7 +132,7 @@ beforeEach(() => {
   received = [];
 });
 
-async function world() {
+async function world(registryUrl = registry.url) {
   const prefix = uniquePrefix("avro");
   const admin = await freePort();
   const { port } = receiver.address() as AddressInfo;
@@ -141,7 +142,7 @@ kafka:
   topicPrefix: ${prefix}
   partitions: 3
   replicationFactor: 1
-registry: { url: "${registry.url}" }
+registry: { url: "${registryUrl}" }
 sources: [{ id: web, writeKey: k, destinations: [hook, other] }]
 defaultSource: web
 destinations:
@@ -323,6 +324,66 @@ test(
       return eventsOf().includes("early");
     };
     await expect.poll(replay, { timeout: 60_000, interval: 3_000 }).toBe(true);
+  },
+  TIMEOUT_MS,
+);
+
+const GUID = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+const GUID_BYTES = Buffer.from(GUID.replaceAll("-", ""), "hex");
+
+test(
+  "a GUID names a schema; each frame that is not read is named in one sentence; HTML is an outage",
+  async () => {
+    const wide = { ...CALL, fields: CALL.fields.slice(0, 4) };
+    let isProxyBroken = true;
+    const byPath: Readonly<Record<string, object>> = {
+      [`/schemas/guids/${GUID}`]: { schema: JSON.stringify(wide) },
+      "/schemas/ids/2": { schema: 'syntax = "proto3"; message A {}', schemaType: "PROTOBUF" },
+      "/schemas/ids/3": { schema: "struct A {}", schemaType: "THRIFT" },
+      "/schemas/ids/4": { schema: '{"type":"record","name":"A;alert(1)","fields":[]}' },
+      "/schemas/ids/5": { schema: '{"type":"array","items":"null"}' },
+    };
+    await using standIn = await registryStandIn((request, response) => {
+      if (isProxyBroken) return void response.end("<html>Please log in</html>");
+      const found = byPath[request.url?.replace(/\?.*/, "") ?? ""];
+      if (found !== undefined) answerJson(response, 200, found);
+      else answerJson(response, 404, { error_code: 40403, message: "Schema not found" });
+    });
+    const { running, write, ready } = await world(standIn.url);
+    const call = encoded(wide, {
+      ...{ type: "track", user_id: { string: "u" }, event: "guid", timestamp: MICROS },
+    });
+    const named = (bytes: Buffer): RecordHeaders => [["__value_schema_id", bytes]];
+    await write("calls", call, 0, named(Buffer.concat([Buffer.of(1), GUID_BYTES])));
+    await write("calls", call, 0, named(Buffer.of(0, 7)));
+    const nulls = Buffer.concat([varint(2n ** 31n), Buffer.of(0)]);
+    for (const id of [2, 3, 4, 6]) await write("calls", framed(id, call));
+    await write("calls", framed(5, nulls));
+    await write("calls", Buffer.concat([Buffer.of(3, 0), GUID_BYTES, call]));
+    await write("calls", Buffer.concat([Buffer.alloc(8), Buffer.of(9), call]));
+    await write("calls", jsonCall("u", "last"));
+    await write("calls", jsonCall("u", "other partition"), 1);
+    await running.logged("registry.unreachable");
+    await expect.poll(eventsOf, POLL).toEqual(["other partition"]);
+    expect(await ready()).toContain("registry");
+    isProxyBroken = false;
+    await expect.poll(eventsOf, POLL).toEqual(["guid", "last", "other partition"]);
+
+    const errors = () =>
+      running.lines.flatMap(({ msg, reason, error }) =>
+        msg === "record.refused" ? [`${reason}: ${error}`] : [],
+      );
+    await expect.poll(() => errors().length, POLL).toBe(8);
+    expect(errors()).toEqual([
+      expect.stringMatching(/^undecodable: the header __value_schema_id has 2 bytes/),
+      expect.stringMatching(/^undecodable: .*Protobuf/),
+      expect.stringMatching(/^undecodable: .*"THRIFT"/),
+      expect.stringMatching(/^undecodable: .*name with other characters/),
+      expect.stringMatching(/^unknown-schema: .*schema 6/),
+      expect.stringMatching(/^undecodable: .*more items than the value can hold/),
+      expect.stringMatching(/^undecodable: .*AWS Glue/),
+      expect.stringMatching(/^undecodable: .*8-byte ids/),
+    ]);
   },
   TIMEOUT_MS,
 );
