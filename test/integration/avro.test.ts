@@ -250,7 +250,7 @@ test(
 test(
   "while the registry is away a partition waits and the others go on; then everything arrives",
   async () => {
-    const { prefix, running, write, ready } = await world();
+    const { prefix, program, running, write, ready } = await world();
     const known = await registerCall(`${prefix}call`);
     // The same schema under another subject would have the same id.
     const later = await registerSchema(registry.url, `${prefix}later`, {
@@ -276,13 +276,18 @@ test(
     await expect.poll(eventsOf, POLL).toEqual(["before", "json", "known", undefined]);
     expect(await ready()).toContain("refuses connections");
 
+    // A stop does not wait for the registry, and a successor goes on where it was.
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toBe(0);
+    const second = program.start();
+    await second.logged("registry.unreachable");
     await registry.restart();
     await expect
       .poll(eventsOf, POLL)
       .toEqual(["before", "json", "known", "waits", "waits behind it", undefined]);
-    await running.logged("registry.reachable");
-    running.child.kill("SIGTERM");
-    expect(await running.ended).toBe(0);
+    await second.logged("registry.reachable");
+    second.child.kill("SIGTERM");
+    expect(await second.ended).toBe(0);
     expect(received).toHaveLength(6);
   },
   TIMEOUT_MS,
