@@ -6,12 +6,10 @@ import { text } from "node:stream/consumers";
 
 import { InvalidArgumentError } from "commander";
 
+import { METRICS } from "../telemetry/metrics.ts";
 import { parseMetrics, type Sample } from "./metrics-text.ts";
 
 const ANSWER_LIMIT_MS = 3_000;
-/** Of the configuration that a process runs; its label `hash` is `configHash`. */
-export const CONFIG_INFO = "switchyard_config_info";
-
 /** @throws Error `reasonOf` puts into words. */
 export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
@@ -32,7 +30,7 @@ export function reasonOf(error: Error): string {
 
 /** The hash of the configuration that a process runs; null: it does not say. */
 export function hashOf(samples: readonly Sample[]): string | null {
-  const info = samples.filter(({ name, value }) => name === CONFIG_INFO && value === 1);
+  const info = samples.filter(({ name, value }) => name === METRICS.configInfo.name && value === 1);
   return info.at(-1)?.labels.hash ?? null;
 }
 

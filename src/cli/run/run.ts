@@ -62,7 +62,9 @@ export async function run(
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
   log.info({ ...driverInUse }, "kafka.client");
 
-  const connection = kafkaConnection(config);
+  /** Certificates and passwords of the moment are taken for new connections. */
+  let current = config;
+  const connection = kafkaConnection(config, () => current);
   if (!(await waitForBrokers(connection, config.kafka.startTimeoutMs, log, signal))) return 0;
   const kafka = createKafka(connection, log);
   const keeper = topicKeeper(
@@ -81,7 +83,7 @@ export async function run(
     },
   );
   health.add({ name: "topics", troubles: around.troubles });
-  await using schemas = configuredSchemas(config, { log, metrics });
+  await using schemas = configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   health.add({ name: "configuration", troubles: reloads.troubles });
   const fatal = Promise.withResolvers<Error>();
@@ -104,7 +106,10 @@ export async function run(
       metrics,
       log,
       makeTopics: (from, to) => makeTopics(parts, from, to),
-      takeOver: (from, to) => takeOver(parts, from, to),
+      takeOver: (from, to) => {
+        current = to;
+        return takeOver(parts, from, to);
+      },
     });
     await Promise.race([ready(running, health, log), stopped, fatal.promise]);
     const cause = await Promise.race([stopped, fatal.promise]);

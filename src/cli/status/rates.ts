@@ -12,7 +12,6 @@
 
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
-import { CONFIG_INFO } from "../scrape.ts";
 
 /** All that is read here; a process with many destinations has many more. */
 export const METRICS_USED: ReadonlySet<string> = new Set([
@@ -26,7 +25,10 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.wentAround.name,
   METRICS.consumerHalted.name,
   METRICS.kafkaAwaySince.name,
-  CONFIG_INFO,
+  METRICS.configInfo.name,
+  METRICS.configInvalidSince.name,
+  METRICS.configNeedsRestart.name,
+  METRICS.configHeldBack.name,
 ]);
 
 export interface Look {

@@ -1,5 +1,7 @@
 /** Puts together what Kafka and the processes say: the object that `status --json` prints. */
 
+import { METRICS } from "../../telemetry/metrics.ts";
+import type { Sample } from "../metrics-text.ts";
 import { hashOf } from "../scrape.ts";
 import {
   type BlockedTopicReport,
@@ -30,13 +32,22 @@ export interface StatusReport {
   readonly processes: readonly ProcessReport[];
 }
 
-export interface ProcessReport {
+export interface ProcessReport extends RunningConfig {
   readonly admin: string;
   readonly error: string | null;
-  /** The configuration that it runs, in 12 hex digits; null: not known. */
-  readonly configHash: string | null;
   /** Kafka brokers that do not answer it, and since when. */
   readonly brokersAway: readonly { readonly broker: string; readonly since: string }[];
+}
+
+export interface RunningConfig {
+  /** The configuration that it runs, in 12 hex digits; null: not known. */
+  readonly configHash: string | null;
+  /** Since when it refuses the file on disk, as in ISO 8601; null: it does not. */
+  readonly configInvalidSince: string | null;
+  /** Settings of the file that count after a restart. */
+  readonly settingsToRestart: number;
+  /** Destinations of the file that wait for their topics. */
+  readonly destinationsWaiting: number;
 }
 
 export interface StageReport {
@@ -105,8 +116,19 @@ export function statusReport(
       admin: found.address,
       error: found.kind === "process" ? null : found.why,
       brokersAway: found.kind === "process" ? brokersAway(found.process) : [],
-      configHash: found.kind === "process" ? hashOf(found.process.after.samples) : null,
+      ...runningConfig(found.kind === "process" ? found.process.after.samples : []),
     })),
+  };
+}
+
+function runningConfig(samples: readonly Sample[]): RunningConfig {
+  const value = (metric: string) => samples.find(({ name }) => name === metric)?.value ?? 0;
+  const invalidSinceS = value(METRICS.configInvalidSince.name);
+  return {
+    configHash: hashOf(samples),
+    configInvalidSince: invalidSinceS > 0 ? new Date(invalidSinceS * 1_000).toISOString() : null,
+    settingsToRestart: value(METRICS.configNeedsRestart.name),
+    destinationsWaiting: value(METRICS.configHeldBack.name),
   };
 }
 

@@ -140,6 +140,7 @@ function notesOf(report: StatusReport): readonly string[] {
         return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
       }),
     ),
+    ...processes.flatMap(configurationNotes),
     ...report.blockedTopics.map(blockedText),
     ...stages.flatMap(({ stage, destination, note }) =>
       note === null ? [] : `${destination ?? stage}: ${note}.`,
@@ -164,6 +165,23 @@ function haltText(what: string, { topic, partition, offset }: HaltReport): strin
   const where = `${topic}, partition ${partition}, offset ${offset}`;
   const command = skipCommand({ topic, partition, offset });
   return `${what}: halted at a damaged batch in ${where}. Bring the batch back, or give it up: ${command}`;
+}
+
+function configurationNotes(process: StatusReport["processes"][number]): readonly string[] {
+  const { admin, configInvalidSince, settingsToRestart, destinationsWaiting } = process;
+  const notes: string[] = [];
+  if (configInvalidSince !== null) {
+    const since = `${instantText(Date.parse(configInvalidSince))} UTC`;
+    notes.push(
+      `${admin} refuses the configuration file since ${since}, and runs an earlier one: /readyz names the problem.`,
+    );
+  }
+  if (settingsToRestart > 0)
+    notes.push(`${admin}: ${settingsToRestart} setting(s) wait for a restart.`);
+  if (destinationsWaiting > 0) {
+    notes.push(`${admin}: ${destinationsWaiting} destination(s) wait for their topics.`);
+  }
+  return notes;
 }
 
 function blockedText({ topic, since, wentAround }: BlockedTopicReport): string {

@@ -88,7 +88,13 @@ test("tables, audiences and the status", () => {
   };
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, held: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 } };
-  const processes = [{ admin: "a:1", error: EVIL, configHash: EVIL, brokersAway: [] }];
+  const STANDING = {
+    brokersAway: [],
+    configInvalidSince: null,
+    settingsToRestart: 0,
+    destinationsWaiting: 0,
+  };
+  const processes = [{ admin: "a:1", error: EVIL, configHash: EVIL, ...STANDING }];
   const report = {
     at: "2026-03-01T09:30:15Z",
     stages: [],

@@ -218,6 +218,14 @@ test("--json prints the same as one object", async () => {
   expect(report.deadLetters).toEqual({ retained: 0, lastDay: 0, byReason: {} });
 });
 
+const CURRENT = {
+  brokersAway: [],
+  configHash: "0011aabbccdd",
+  configInvalidSince: null,
+  settingsToRestart: 0,
+  destinationsWaiting: 0,
+};
+
 const REPORT: StatusReport = {
   at: "2026-03-01T09:30:15.250Z",
   stages: [
@@ -265,8 +273,8 @@ const REPORT: StatusReport = {
   deadLetters: { retained: 1_017, lastDay: 17, byReason: { expired: 3, rejected: 14 } },
   blockedTopics: [],
   processes: [
-    { admin: "a:9464", error: null, configHash: "0011aabbccdd", brokersAway: [] },
-    { admin: "b:9464", error: "ECONNREFUSED", configHash: null, brokersAway: [] },
+    { ...CURRENT, admin: "a:9464", error: null },
+    { ...CURRENT, admin: "b:9464", error: "ECONNREFUSED", configHash: null },
   ],
 };
 
@@ -326,8 +334,30 @@ test("the hash of a process is that of its metrics", () => {
     { kind: "process", address: "b:1", process: { before: look, after: { atMs: 2, samples: [] } } },
   ] as const;
   expect(statusReport(none, scraped, 0).processes).toEqual([
-    { admin: "a:1", error: null, configHash: "b1", brokersAway: [] },
-    { admin: "b:1", error: null, configHash: null, brokersAway: [] },
+    { ...CURRENT, admin: "a:1", error: null, configHash: "b1" },
+    { ...CURRENT, admin: "b:1", error: null, configHash: null },
+  ]);
+});
+
+test("a refused file, and what waits for a restart or for topics, is told of its process", () => {
+  const metric = (name: string, value: number) => {
+    return { name: `switchyard_config_${name}`, labels: {}, value };
+  };
+  const samples = [
+    metric("invalid_since_timestamp_seconds", Date.parse("2026-03-01T09:12:00Z") / 1_000),
+    metric("needs_restart", 2),
+    metric("destinations_waiting", 1),
+  ];
+  const look = { atMs: 1, samples };
+  const scraped = [
+    { kind: "process", address: "a:1", process: { before: look, after: look } },
+  ] as const;
+  const none: KafkaStatus = { stages: [], tiers: [], letters: null };
+  const lines = statusText(statusReport(none, scraped, 0), fakeShell().colors).split("\n");
+  expect(lines.filter((line) => line.startsWith("a:1") && line.length > 10)).toEqual([
+    "a:1 refuses the configuration file since 2026-03-01 09:12:00 UTC, and runs an earlier one: /readyz names the problem.",
+    "a:1: 2 setting(s) wait for a restart.",
+    "a:1: 1 destination(s) wait for their topics.",
   ]);
 });
 
