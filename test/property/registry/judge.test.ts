@@ -1,0 +1,47 @@
+import fc from "fast-check";
+import { test } from "vitest";
+
+import type { Exchanged } from "../../../src/registry/exchange.ts";
+import { judgeSchema } from "../../../src/registry/judge.ts";
+
+const body = fc.oneof(
+  fc.string(),
+  fc.json(),
+  fc
+    .record(
+      {
+        schema: fc.anything(),
+        schemaType: fc.anything(),
+        references: fc.anything(),
+        error_code: fc.anything(),
+      },
+      { requiredKeys: [] },
+    )
+    .map((each) => JSON.stringify(each) ?? ""),
+);
+
+test("whatever comes has a meaning: found only by 200, unknown only by 404, and one line of a sentence", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 100, max: 999 }),
+      fc.string(),
+      body,
+      (status, contentType, text) => {
+        const exchanged: Exchanged = { kind: "answer", status, contentType, body: text };
+        const judged = judgeSchema(exchanged, "http://r:8081/schemas/ids/7", "schema 7");
+        if (judged.kind === "found") return status === 200;
+        if (judged.kind === "unknown") return status === 404 && text.includes("4040");
+        return judged.kind === "outage" && !/\p{Cc}/u.test(judged.error);
+      },
+    ),
+  );
+});
+
+test("an error of any code is an outage", () => {
+  fc.assert(
+    fc.property(fc.option(fc.stringMatching(/^[A-Z_0-9]{1,40}$/)), (code) => {
+      const judged = judgeSchema({ kind: "failed", code }, "http://r:8081/", "schema 7");
+      return judged.kind === "outage";
+    }),
+  );
+});
