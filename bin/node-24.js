@@ -1,4 +1,4 @@
-// Goes on as a TypeScript file of this checkout, on a Node that can and with the flags that it
+// Goes on as a file of this checkout, on a Node that can and with the flags that it
 // should have: plain JavaScript for Node 20+.
 //
 //   this process                             the file runs

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S node --max-semi-space-size=16 --initial-old-space-size=160 --no-allocation-site-pretenuring --v8-pool-size=1
-// Starts src/main.ts with Node 24 or newer, which runs TypeScript as it is: with this one when it
+// Starts bin/start.js with Node 24 or newer, which runs TypeScript as it is: with this one when it
 // is one, else with the one that `npm ci` put into the checkout.
 
 import { existsSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { goOn, NODE_MAJOR, nodeMajor, OWN_NODE, ROOT } from "./node-24.js";
 
-const MAIN = join(ROOT, "src/main.ts");
+const MAIN = join(ROOT, "bin/start.js");
 const args = process.argv.slice(2);
 
 if (nodeMajor() >= NODE_MAJOR) {

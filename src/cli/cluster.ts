@@ -1,10 +1,8 @@
-/** Kafka for the length of one command. */
+/** Kafka for the length of one command. Its client is loaded with the first use. */
 
 import type { Config } from "../config/config.ts";
-import { createKafka, waitForBrokers } from "../kafka/kafka.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
-import { createLog } from "../telemetry/log.ts";
 import { kafkaConnection } from "./connection.ts";
 import type { Shell } from "./shell.ts";
 
@@ -23,6 +21,8 @@ export async function withKafka<Result>(
   shell: Shell,
   work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
+  const { createKafka, waitForBrokers } = await import("../kafka/kafka.ts");
+  const { createLog } = await import("../telemetry/log.ts");
   const connection = kafkaConnection(config);
   const log = createLog("error", { write: shell.err });
   using shutdown = shutdownSignal();

@@ -1,8 +1,11 @@
-/** `--config FILE`, the same on every command that needs the configuration. */
+/**
+ * `--config FILE`, the same on every command that needs the configuration. Its reader is loaded
+ * with its first use, so that a command's help need not wait for it.
+ */
 
 import { Option } from "commander";
 
-import { type Loaded, loadConfig } from "../config/load.ts";
+import type { Loaded } from "../config/load.ts";
 import { problemText } from "../config/problem.ts";
 import { visibleCell, visibleLines } from "../domain/visible.ts";
 import type { Shell } from "./shell.ts";
@@ -18,13 +21,17 @@ export function configOption(): Option {
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
 /** Null: it cannot be used, and why has been printed; the exit status is then 2. */
-export function loadOrExplain(options: ConfigOption, shell: Shell): LoadedConfig | null {
+export async function loadOrExplain(
+  options: ConfigOption,
+  shell: Shell,
+): Promise<LoadedConfig | null> {
   const file = configFile(options, shell);
   if (file === "") {
     const { red } = shell.errColors;
     shell.err(`${red("No configuration.")} Give --config FILE or set SWITCHYARD_CONFIG.\n`);
     return null;
   }
+  const { loadConfig } = await import("../config/load.ts");
   return explained(loadConfig({ file, env: shell.env }), file, shell);
 }
 

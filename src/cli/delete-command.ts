@@ -44,7 +44,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
         shell.err("error: the user's id is empty.\n");
         return exit(2);
       }
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const sources = options.source === undefined ? null : [...new Set(options.source)];

@@ -6,39 +6,8 @@ import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 
 import { visibleLines } from "../domain/visible.ts";
-import { aclsCommand } from "./acls/command.ts";
-import { audienceCommand } from "./audience/command.ts";
-import { configCommand } from "./config/command.ts";
-import { deadLettersCommand } from "./dead-letters/command.ts";
-import { deleteCommand } from "./delete-command.ts";
-import { explainCommand } from "./explain/command.ts";
-import { demoCommand, kafkaCommand } from "./local-commands.ts";
-import { publishCommand } from "./publish/command.ts";
-import { runCommand } from "./run/command.ts";
-import { schemasCommand } from "./schemas/command.ts";
+import { COMMANDS, type CommandEntry } from "./command-table.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
-import { signCommand } from "./sign-command.ts";
-import { skipDamagedCommand } from "./skip-damaged/command.ts";
-import { statusCommand } from "./status/command.ts";
-import { topicsCommand } from "./topics/command.ts";
-
-const COMMANDS = [
-  runCommand,
-  topicsCommand,
-  schemasCommand,
-  aclsCommand,
-  configCommand,
-  publishCommand,
-  explainCommand,
-  deleteCommand,
-  audienceCommand,
-  statusCommand,
-  deadLettersCommand,
-  skipDamagedCommand,
-  signCommand,
-  kafkaCommand,
-  demoCommand,
-];
 
 /** Runs the command that `args` name. Never throws. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<ExitStatus> {
@@ -48,8 +17,12 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     .version(version(), "-V, --version", "print the version")
     .helpCommand("help [command]", "show the help of a command")
     .exitOverride()
-    .showHelpAfterError()
-    .configureOutput({ writeOut: shell.out, writeErr: shell.err })
+    .configureOutput({
+      writeOut: shell.out,
+      writeErr: shell.err,
+      // Commander puts a suggestion on a line of its own.
+      outputError: (text, write) => write(text.replace(/\n(?=\(Did you mean)/, " ")),
+    })
     .addHelpText(
       "after",
       "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\nExamples:\n" +
@@ -61,8 +34,13 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
   const exit = (given: ExitStatus) => {
     status = given;
   };
-  for (const make of COMMANDS) program.addCommand(inherit(make(shell, exit), program));
   try {
+    const named = nameOf(args);
+    for (const entry of COMMANDS) {
+      const command = entry.name === named ? (await entry.load())(shell, exit) : inSummary(entry);
+      program.addCommand(inherit(command, program));
+    }
+    pointToHelp(program);
     await program.parseAsync([...args], { from: "user" });
     return status;
   } catch (error) {
@@ -70,6 +48,23 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     shell.err(`${shell.errColors.red("error:")} ${visibleLines(explain(error))}\n`);
     return 1;
   }
+}
+
+/** The program itself has no option with a value: the first other word names the command. */
+function nameOf(args: readonly string[]): string | undefined {
+  const words = args.filter((arg) => !arg.startsWith("-"));
+  return words[0] === "help" ? words[1] : words[0];
+}
+
+/** As the help of the program shows a command. */
+function inSummary({ name, summary }: CommandEntry): Command {
+  return new Command(name).summary(summary);
+}
+
+/** Wrong usage is answered by one line, and by where the help is. */
+function pointToHelp(command: Command, path = command.name()): void {
+  command.showHelpAfterError(`Help: ${path} --help`);
+  for (const inner of command.commands) pointToHelp(inner, `${path} ${inner.name()}`);
 }
 
 /** Commander hands its settings down only to commands that it makes itself. */

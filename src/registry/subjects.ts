@@ -22,11 +22,11 @@ import type * as Library from "@kafkajs/confluent-schema-registry";
 import { visibleCell } from "../domain/visible.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
+import { COMPATIBILITY } from "./compatibility.ts";
 import type { RegistryConnection } from "./connection.ts";
 import { type Asked, createExchange, type Exchanged, type Exchanging } from "./exchange.ts";
 import { parsedObject, type Reference, troubleOf } from "./judge.ts";
 
-export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
 const MESSAGE_SHOWN_CHARACTERS = 500;
 const NO_SUBJECT = 40_401;
 const NO_SCHEMA = 40_403;

@@ -13,7 +13,7 @@ import { type ConfigOption, configOption, loadOrExplain } from "../configuration
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { aclCommand } from "./commands.ts";
-import { kafkaUsers, type RoleGrants, userName } from "./strimzi.ts";
+import type { RoleGrants } from "./strimzi.ts";
 
 interface AclsOptions extends ConfigOption {
   readonly principal: string;
@@ -51,13 +51,13 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         "  switchyard acls --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -\n" +
         "  switchyard acls --tool 'kafka-acls.sh --command-config admin.properties' -c switchyard.yaml",
     )
-    .action((options: AclsOptions) => {
+    .action(async (options: AclsOptions) => {
       const roles = rolesOf(options.roles);
       if (roles.kind === "unknown") {
         shell.err(`error: ${roles.name} is none of ${ROLE_NAMES.join(", ")}.\n`);
         return exit(2);
       }
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const rights = rightsOf(roles.names, options.principal, loaded.config);
       if (options.output === "commands") {
@@ -71,6 +71,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         }
         return exit(0);
       }
+      const { kafkaUsers, userName } = await import("./strimzi.ts");
       const unfit = rights.find(({ principal }) => userName(principal) === null);
       if (unfit !== undefined) {
         const expected = "User: and lower-case letters, digits, dashes and dots";

@@ -13,7 +13,6 @@ import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { openInput } from "../input.ts";
-import { withScratchStore } from "../scratch-store.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { audienceTable, readClaims, readMembers } from "./audiences.ts";
@@ -59,6 +58,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
       return withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topic = configuredTopics(config).audienceSyncs;
         await assertTopics(kafka.admin, [topic]);
+        const { withScratchStore } = await import("../scratch-store.ts");
         return withScratchStore((seen) =>
           publishAudience({
             input: openInput(file, shell),
@@ -100,6 +100,7 @@ function members(shell: Shell, exit: Exit): Command {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
+        const { withScratchStore } = await import("../scratch-store.ts");
         await withScratchStore(async (scratch) => {
           shell.onlyPrints();
           for await (const ids of readMembers(kafka, topics, audience, scratch, signal)) {
@@ -163,7 +164,7 @@ async function withConfig(
   exit: Exit,
   act: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
 ): Promise<void> {
-  const loaded = loadOrExplain(options, shell);
+  const loaded = await loadOrExplain(options, shell);
   if (loaded === null) return exit(2);
   const { config } = loaded;
   exit(await withKafka(config, shell, (kafka, signal) => act(kafka, config, signal)));

@@ -2,7 +2,6 @@
 
 import { Command } from "commander";
 
-import { printConfig } from "../../config/print.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { diffCommand } from "./diff.ts";
@@ -18,8 +17,8 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "  switchyard config check --config switchyard.yaml\n" +
         "  SWITCHYARD_CONFIG=switchyard.yaml switchyard config check",
     )
-    .action((options: ConfigOption) => {
-      const loaded = loadOrExplain(options, shell);
+    .action(async (options: ConfigOption) => {
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { sources, destinations } = loaded.config;
       const { length } = loaded.warnings;
@@ -41,9 +40,10 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "\nExamples:\n  switchyard config print --config switchyard.yaml\n" +
         "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
     )
-    .action((options: ConfigOption) => {
-      const loaded = loadOrExplain(options, shell);
+    .action(async (options: ConfigOption) => {
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
+      const { printConfig } = await import("../../config/print.ts");
       shell.out(printConfig(loaded.given));
     });
   return new Command("config")

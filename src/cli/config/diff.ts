@@ -7,8 +7,6 @@
 
 import { Command } from "commander";
 
-import { changesOf, isUnchanged } from "../../config/changes.ts";
-import { loadConfig } from "../../config/load.ts";
 import {
   type ConfigOption,
   configFile,
@@ -57,12 +55,13 @@ async function showDiff(
   options: DiffOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const inPlace = loadOrExplain(options, shell);
+  const inPlace = await loadOrExplain(options, shell);
   if (inPlace === null) return 2;
   const chunks: Buffer[] = [];
   for await (const chunk of openInput(file, shell)) chunks.push(chunk);
   const content = Buffer.concat(chunks);
   const { env } = shell;
+  const { loadConfig } = await import("../../config/load.ts");
   const loaded = loadConfig({ file: configFile(options, shell), env, content });
   const given = explained(loaded, file ?? "standard input", shell);
   if (given === null) return 2;
@@ -70,6 +69,7 @@ async function showDiff(
   const processes = await Promise.all(
     (options.admin ?? []).map((admin) => whatRuns(admin, hashes)),
   );
+  const { changesOf, isUnchanged } = await import("../../config/changes.ts");
   const changes = changesOf(inPlace.config, given.config);
   const diff: Diff = { changes, hashes, processes };
   shell.out(

@@ -57,7 +57,7 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
         "  switchyard dead-letters list --message-id m-123 --json",
     )
     .action(async (flags: ListFlags) => {
-      const loaded = loadOrExplain(flags, shell);
+      const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       shell.onlyPrints();
       const { config } = loaded;
@@ -101,7 +101,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     )
     .action(async (flags: ReplayFlags, command: Command) => {
       const chosen = chosenReplay(flags, command);
-      const loaded = loadOrExplain(flags, shell);
+      const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const options = {

@@ -7,8 +7,6 @@ import { type ConfigOption, configOption, loadOrExplain } from "../configuration
 import { configuredTopics } from "../connection.ts";
 import { linesOf, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { createExplainer } from "./explanation.ts";
-import { explanationText } from "./explanation-text.ts";
 
 /** The largest value that a record on `calls` may have. */
 const LINE_MAX_BYTES = 1_024 * 1_024;
@@ -30,9 +28,11 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain`,
     )
     .action(async (file: string | undefined, options: ConfigOption) => {
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       shell.onlyPrints();
+      const { createExplainer } = await import("./explanation.ts");
+      const { explanationText } = await import("./explanation-text.ts");
       const explain = createExplainer(loaded.config, configuredTopics(loaded.config));
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
         for (const { number, bytes } of lines) {

@@ -33,7 +33,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
     )
     .action(async (file: string | undefined, options: PublishOptions) => {
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const { sources, defaultSource } = config;

@@ -7,7 +7,6 @@ import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { run } from "./run.ts";
 
 interface RunOptions extends ConfigOption {
   readonly stages?: readonly StageName[];
@@ -32,8 +31,9 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
         "  switchyard run --stages route,deliver --config switchyard.yaml",
     )
     .action(async (options: RunOptions) => {
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
+      const { run } = await import("./run.ts");
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
       const load = () => loadConfig({ file, env });

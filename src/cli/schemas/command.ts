@@ -15,7 +15,7 @@ import { basename, join } from "node:path";
 
 import { Command } from "commander";
 
-import { createSubjects, type SubjectSchema, type Subjects } from "../../registry/subjects.ts";
+import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { table } from "../table.ts";
@@ -84,7 +84,7 @@ async function withSubjects(
   shell: Shell,
   action: Action,
 ): Promise<ExitStatus> {
-  const loaded = loadOrExplain(options, shell);
+  const loaded = await loadOrExplain(options, shell);
   if (loaded === null) return 2;
   const { registry } = loaded.config;
   if (registry === null) {
@@ -103,6 +103,7 @@ async function withSubjects(
   }
   const prefix = options.context === undefined ? "" : `:.${options.context.replace(/^\./, "")}:`;
   const subjectOf = (name: string) => `${prefix}${name}`;
+  const { createSubjects } = await import("../../registry/subjects.ts");
   await using subjects = createSubjects(registry);
   return await action(subjects, { schemas: ordered.schemas, subjectOf }, shell);
 }

@@ -7,7 +7,6 @@ import { type ConfigOption, configOption, loadOrExplain } from "../configuration
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
-import { skipDamaged } from "./skip-damaged.ts";
 
 interface SkipFlags extends ConfigOption {
   readonly dryRun?: boolean;
@@ -34,7 +33,7 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
         "  switchyard skip-damaged switchyard.calls 3 42 --config switchyard.yaml",
     )
     .action(async (topic: string, partition: number, offset: number, flags: SkipFlags) => {
-      const loaded = loadOrExplain(flags, shell);
+      const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const group = groupOf(topic, config);
@@ -43,6 +42,7 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
         return exit(2);
       }
       const dryRun = flags.dryRun === true;
+      const { skipDamaged } = await import("./skip-damaged.ts");
       exit(
         await withKafka(config, shell, async (kafka, signal) => {
           await assertTopics(kafka.admin, [topic]);

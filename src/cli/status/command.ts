@@ -43,7 +43,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "  switchyard status --admin host-1:9464 --admin host-2:9464 --json",
     )
     .action(async (flags: StatusFlags) => {
-      const loaded = loadOrExplain(flags, shell);
+      const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       exit(
         await withKafka(loaded.config, shell, (kafka, signal) =>

@@ -48,7 +48,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "  switchyard topics --apply --config switchyard.yaml",
     )
     .action(async (options: TopicsOptions) => {
-      const loaded = loadOrExplain(options, shell);
+      const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       exit(

@@ -66,6 +66,17 @@ test.each([
 });
 
 test.each([
+  ["nope", "error: unknown command 'nope'", "switchyard"],
+  ["topic", "error: unknown command 'topic' (Did you mean topics?)", "switchyard"],
+  ["config chek", "error: unknown command 'chek' (Did you mean check?)", "switchyard config"],
+  ["config check --nope", "error: unknown option '--nope'", "switchyard config check"],
+  ["delete", "error: missing required argument 'user'", "switchyard delete"],
+])("%s: one line, and where the help is", async (args, error, command) => {
+  const said = await say(args);
+  expect(said).toEqual({ status: 2, out: "", err: `${error}\nHelp: ${command} --help\n` });
+});
+
+test.each([
   "",
   "run",
   "topics",

@@ -1,0 +1,95 @@
+/**
+ * The commands in the order of the help. A command's file is loaded only when the command is named:
+ * `switchyard --version` would otherwise load everything that `run` needs.
+ */
+
+import type { Command } from "commander";
+
+import type { ExitStatus, Shell } from "./shell.ts";
+
+export type MakeCommand = (shell: Shell, exit: (status: ExitStatus) => void) => Command;
+
+export interface CommandEntry {
+  readonly name: string;
+  /** As the command itself has it. */
+  readonly summary: string;
+  readonly load: () => Promise<MakeCommand>;
+}
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "run",
+    summary: "run the stages",
+    load: async () => (await import("./run/command.ts")).runCommand,
+  },
+  {
+    name: "topics",
+    summary: "compare the topics with the plan, and create or change them",
+    load: async () => (await import("./topics/command.ts")).topicsCommand,
+  },
+  {
+    name: "schemas",
+    summary: "register Avro schemas, or check what would be registered",
+    load: async () => (await import("./schemas/command.ts")).schemasCommand,
+  },
+  {
+    name: "acls",
+    summary: "print the least rights on Kafka, as commands of kafka-acls or for Strimzi",
+    load: async () => (await import("./acls/command.ts")).aclsCommand,
+  },
+  {
+    name: "config",
+    summary: "check, print or compare the configuration",
+    load: async () => (await import("./config/command.ts")).configCommand,
+  },
+  {
+    name: "publish",
+    summary: "write calls from JSON lines to the topic of calls",
+    load: async () => (await import("./publish/command.ts")).publishCommand,
+  },
+  {
+    name: "explain",
+    summary: "show where calls would go, and why",
+    load: async () => (await import("./explain/command.ts")).explainCommand,
+  },
+  {
+    name: "delete",
+    summary: "ask for the deletion of a user",
+    load: async () => (await import("./delete-command.ts")).deleteCommand,
+  },
+  {
+    name: "audience",
+    summary: "publish syncs, list audiences and their members, release held syncs",
+    load: async () => (await import("./audience/command.ts")).audienceCommand,
+  },
+  {
+    name: "status",
+    summary: "show lag, waiting deliveries, rates and dead letters",
+    load: async () => (await import("./status/command.ts")).statusCommand,
+  },
+  {
+    name: "dead-letters",
+    summary: "list what was given up, and replay it",
+    load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,
+  },
+  {
+    name: "skip-damaged",
+    summary: "give up one damaged batch, so that its stage goes on",
+    load: async () => (await import("./skip-damaged/command.ts")).skipDamagedCommand,
+  },
+  {
+    name: "sign",
+    summary: "print the X-Signature of a body",
+    load: async () => (await import("./sign-command.ts")).signCommand,
+  },
+  {
+    name: "kafka",
+    summary: "start, stop or show a local Kafka for development",
+    load: async () => (await import("./local-commands.ts")).kafkaCommand,
+  },
+  {
+    name: "demo",
+    summary: "show the whole path on a real Kafka with sample calls",
+    load: async () => (await import("./local-commands.ts")).demoCommand,
+  },
+];
