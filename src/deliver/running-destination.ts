@@ -20,8 +20,8 @@ import {
   type Kafka,
   type PartitionHandler,
   type Producer,
+  packRecord,
 } from "../kafka/port.ts";
-import { packRecord } from "../kafka/wire/pack-record.ts";
 import type { Schemas } from "../registry/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";

@@ -18,6 +18,7 @@
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
+import { packRecord as asBytes } from "./wire/pack-record.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -294,3 +295,6 @@ export interface CommittedOffset extends PartitionOffset {
 
 export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
+
+/** As bytes in a block of their own: a record that waits keeps no fetch alive. Pure. */
+export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;

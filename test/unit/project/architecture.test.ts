@@ -12,7 +12,7 @@ const SRC = join(import.meta.dirname, "../../../src");
  */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kafka: {
-    "": ["kafkajs", "cluster", "produce", "consume"],
+    "": ["wire", "kafkajs", "cluster", "produce", "consume"],
     wire: [],
     kafkajs: ["wire"],
     cluster: ["kafkajs", "wire"],
@@ -140,6 +140,12 @@ function isShell(file: string): boolean {
   return SHELL_FILES.some((name) => file.endsWith(`/${name}`));
 }
 
+/** Stages and what they share know Kafka by its port alone. */
+function isPastThePort(folder: string, target: string): boolean {
+  const knowsThePort = isDivided(folder) || folder === "stage";
+  return knowsThePort && folderOf(target) === "kafka" && target !== "kafka/port.ts";
+}
+
 /** What may be imported although its folder may not. */
 function isAllowedToCore(target: string, isTypeOnly: boolean): boolean {
   return CORE_FILES.includes(target) || (isTypeOnly && CORE_TYPES.includes(target));
@@ -171,7 +177,7 @@ function violations(file: string, source: string): string[] {
     const isForbidden = inside
       ? (isCore && isShell(target)) || isRoomForbidden(file, target)
       : !allowed(file).includes(folderOf(target)) || (PUBLISHED.includes(folder) && !typeOnly);
-    if (isForbidden) found.push(`${file} -> ${target}`);
+    if (isForbidden || isPastThePort(folder, target)) found.push(`${file} -> ${target}`);
   }
   return found;
 }
@@ -251,6 +257,8 @@ test.each([
   ["dead-letter/letter.ts", 'import { replay } from "./replay.ts";'],
   ["dead-letter/stage.ts", 'import { systemClock } from "../runtime/clock.ts";'],
   ["deliver/stage.ts", 'import { replay } from "../dead-letter/replay.ts";'],
+  ["deliver/stage.ts", 'import { packRecord } from "../kafka/wire/pack-record.ts";'],
+  ["stage/topic-reader.ts", 'import { createKafka } from "../kafka/kafka.ts";'],
   ["deliver/stage.ts", 'import { match } from "../route/match.ts";'],
   ["deliver/stage.ts", 'export {\n  match,\n} from "../route/match.ts";'],
   ["deliver/stage.ts", 'import "../route/match.ts";'],
@@ -285,7 +293,7 @@ test.each([
 test.each([
   ["main.ts", 'import { run } from "./cli/commands.ts";'],
   ["deliver/decide.ts", 'import type { Attempt } from "../domain/delivery.ts";'],
-  ["deliver/stage.ts", 'import { produce } from "../kafka/producer.ts";'],
+  ["deliver/stage.ts", 'import { packRecord } from "../kafka/port.ts";'],
   ["audience/ports.ts", 'import type { Producer } from "../kafka/port.ts";'],
   ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/one-at-a-time.ts";'],
   ["dead-letter/replay.ts", 'import { ClosedError } from "../kafka/port.ts";'],
