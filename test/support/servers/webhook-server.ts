@@ -26,6 +26,7 @@ export interface WebhookServer extends AsyncDisposable {
 /** Takes everything with 200. */
 export async function webhookServer(): Promise<WebhookServer> {
   const taken: TakenWebhook[] = [];
+  const byPath = new Map<string, TakenWebhook[]>();
   const slow = new Map<string, number>();
   let open = 0;
   const server = createServer((request, response) => {
@@ -34,7 +35,10 @@ export async function webhookServer(): Promise<WebhookServer> {
     request.on("end", () => {
       const path = request.url ?? "";
       const body = Buffer.concat(chunks).toString();
-      taken.push({ path, headers: request.headers, body, atMs: Date.now() });
+      const one = { path, headers: request.headers, body, atMs: Date.now() };
+      taken.push(one);
+      byPath.set(path, byPath.get(path) ?? []);
+      byPath.get(path)?.push(one);
       void timer(slow.get(path) ?? 0).then(() => response.end("ok"));
     });
   });
@@ -49,7 +53,7 @@ export async function webhookServer(): Promise<WebhookServer> {
   return {
     port: (server.address() as AddressInfo).port,
     taken,
-    at: (path) => taken.filter((one) => one.path === path),
+    at: (path) => byPath.get(path) ?? [],
     slow: (path, ms) => slow.set(path, ms),
     open: () => open,
     [Symbol.asyncDispose]: async () => {
