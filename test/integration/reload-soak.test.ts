@@ -67,6 +67,19 @@ log: { level: warn }
 `;
 }
 
+function figuresOf(text: string): Figures {
+  const lines = text.split("\n");
+  const figure = (start: string) =>
+    Number(lines.find((line) => line.startsWith(`${start} `))?.slice(start.length + 1));
+  const rebalances = `switchyard_consumer_rebalances_total{stage="deliver",destination="${BASE}"}`;
+  return {
+    descriptors: figure("process_open_fds"),
+    heapBytes: figure("nodejs_heap_size_used_bytes"),
+    series: lines.length,
+    rebalances: figure(rebalances),
+  };
+}
+
 async function start(): Promise<World> {
   const prefix = uniquePrefix("reloads");
   const port = await freePort();
@@ -134,21 +147,7 @@ async function start(): Promise<World> {
       if (response.status !== 200) throw new Error(text);
     },
     figures: async () => {
-      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      const figure = (start: string) =>
-        Number(
-          text
-            .split("\n")
-            .find((line) => line.startsWith(`${start} `))
-            ?.slice(start.length + 1),
-        );
-      const rebalances = `switchyard_consumer_rebalances_total{stage="deliver",destination="${BASE}"}`;
-      return {
-        descriptors: figure("process_open_fds"),
-        heapBytes: figure("nodejs_heap_size_used_bytes"),
-        series: text.split("\n").length,
-        rebalances: figure(rebalances),
-      };
+      return figuresOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
     },
     log: () => JSON.stringify(lines.slice(-40), undefined, 1),
     quiet: async () => {
