@@ -1,10 +1,11 @@
 // Sessions of SASL that the broker ends after a while (connections.max.reauth.ms): clients log in
 // again on their open connections, with traffic on them, and nobody notices.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { execFile } from "node:child_process";
 import diagnostics from "node:diagnostics_channel";
 import { once } from "node:events";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,6 +14,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { run } from "../../src/cli/run/run.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
@@ -259,4 +262,56 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
       await kafka.close();
     },
   );
+});
+
+describe.skipIf(java === null)("the program on such a broker (needs Java)", () => {
+  test("the program takes a client secret from its file, and the next one when that changes", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "switchyard-secret-"));
+    cleanUp.defer(() => rmSync(directory, { recursive: true }));
+    const [file, secret] = [join(directory, "switchyard.yaml"), join(directory, "secret")];
+    const sasl = { ...saslOf("oauthbearer"), clientSecret: "${file:secret}" };
+    const options = {
+      kafka: { brokers: [`127.0.0.1:${port}`], topicPrefix: "rotated.", partitions: 1, sasl },
+      sources: [{ id: "web", destinations: ["left"] }],
+      defaultSource: "web",
+      destinations: [{ id: "left", type: "topic", name: "Left" }],
+      admin: { host: "127.0.0.1", port: 0 },
+    };
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify(options));
+    writeFileSync(secret, "s\n");
+    const load = () => loadConfig({ file, env: {} });
+    const loaded = load();
+    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+    const lines = new LogLines();
+    const stopping = new AbortController();
+    const ended = run(loaded, load, ["route"], stopping.signal, lines.log);
+
+    const open = { ...connection(() => saslOf("plain")), brokers: [openAddress], sasl: null };
+    const kafka = createKafka(open, new LogLines().log);
+    const topic = "rotated.deliveries.left";
+    const routed = async () => (await kafka.admin.offsets(topic).catch(() => []))[0]?.end;
+    await expect.poll(routed, { timeout: 30_000 }).toBe(0);
+    const producer = kafka.producer();
+    const publish = () =>
+      producer.send([record("rotated.calls", '{"type":"track","userId":"u","event":"e"}')]);
+    await publish();
+    await expect.poll(routed, { timeout: 30_000 }).toBe(1);
+
+    clientSecret = "rotated";
+    writeFileSync(secret, "rotated\n");
+    const before = tokens;
+    // Those of the first secret have ended by then.
+    await expect.poll(() => tokens, { timeout: TOKEN_S * 3_000 }).toBeGreaterThan(before + 1);
+    await publish();
+    await expect.poll(routed, { timeout: 30_000 }).toBe(2);
+    stopping.abort("enough");
+    expect(await ended).toBe(0);
+    await kafka.close();
+    clientSecret = "s";
+    const applied = lines.lines.find(({ msg }) => msg === "config.applied");
+    expect(JSON.stringify(applied?.fields)).toContain("kafka.sasl.clientSecret");
+    expect(JSON.stringify(lines.lines)).not.toContain('"rotated"');
+    expect(lines.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  }, 90_000);
 });
