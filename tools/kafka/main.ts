@@ -98,7 +98,8 @@ async function up(told: Told): Promise<number> {
 async function down(): Promise<number> {
   for (const { place, title } of [REGISTRY_TOLD, KAFKA_TOLD]) {
     const kept = await takeDown(place, interrupted.signal, log);
-    if (kept !== null) print(`Ended ${title}, ${describe(kept)}; its data is removed.`);
+    if (kept !== null)
+      print(`Ended ${title.replace(/^The/, "the")}, ${describe(kept)}; its data is removed.`);
     else if (title === KAFKA_TOLD.title) print("No local Kafka was up.");
   }
   return 0;
