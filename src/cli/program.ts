@@ -1,12 +1,10 @@
 /** The commands, and the exit status of their outcomes: 0 done, 1 failed, 2 wrong usage. */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-
 import { Command, CommanderError } from "commander";
 
 import { visibleLines } from "../domain/visible.ts";
 import { COMMANDS, type CommandEntry } from "./command-table.ts";
+import { programVersion } from "./program-version.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 
 /** Runs the command that `args` name. Never throws. */
@@ -14,7 +12,7 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
   let status: ExitStatus = 0;
   const program = new Command("switchyard")
     .description("A Kafka stream-processing router for customer data.")
-    .version(version(), "-V, --version", "print the version")
+    .version(programVersion(), "-V, --version", "print the version")
     .helpCommand("help [command]", "show the help of a command")
     .exitOverride()
     .configureOutput({
@@ -78,9 +76,4 @@ function inherit(command: Command, parent: Command): Command {
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.name === "Error" ? error.message : (error.stack ?? error.message);
-}
-
-function version(): string {
-  const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
-  return (JSON.parse(text) as { readonly version: string }).version;
 }

@@ -6,7 +6,7 @@ import { audienceDefaults, audienceSettings, audienceStage } from "./audience-se
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
-import { kafkaSettings, logLevel } from "./kafka-settings.ts";
+import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { registrySettings } from "./registry-settings.ts";
 import { duration, flag, listOf, text, textLike, wholeNumber } from "./scalars.ts";
@@ -82,5 +82,10 @@ export const SETTINGS = section("", {
   }),
   log: section("Log lines on standard output.", {
     level: setting(logLevel, "info", "The least important level that is written."),
+    attempts: setting(
+      logAttempts,
+      "all",
+      "Of accepted attempts, the lines that are written: `all`, `failures` for none of them, or an even share. Failures are always written.",
+    ),
   }),
 });

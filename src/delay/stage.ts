@@ -33,6 +33,7 @@ import { letterWriter } from "../stage/letter-writer.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
+import { destinationOf } from "../telemetry/count-letters.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { outgoingOf } from "./outgoing.ts";
@@ -231,13 +232,15 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   // The records here are written by us: its headers say what a replay needs.
   const writer = letterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
-  const given = ({ record, reason, error }: DeadLetter) => {
-    metrics.deadLetters.bind({ stage, reason }).inc();
+  const given = ({ record, reason, error, outgoing }: DeadLetter) => {
+    const destination = destinationOf(outgoing);
+    metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (reason === "invalid-call") metrics.recordsRefused.bind({ stage, reason }).inc();
     const leftOut = lines.admit(clock.nowMs());
     if (leftOut === null) return;
     const { topic, partition, offset } = record;
-    log.warn({ reason, error, topic, partition, offset, leftOut }, "delay.dead-lettered");
+    const place = { topic, partition, offset };
+    log.warn({ stage, tier, destination, reason, error, ...place, leftOut }, "delay.dead-lettered");
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);

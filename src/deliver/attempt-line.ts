@@ -6,12 +6,18 @@
  *   a request timed out or met a bad certificate    error
  *   else, accepted                                  info
  *   else                                            warn
+ *
+ * Of accepted ones a share can be left out. All others are written.
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import { tierName } from "../domain/topics.ts";
 import { isTlsCause } from "./cause.ts";
 import type { EndpointResult } from "./decide.ts";
+import type { Output } from "./output.ts";
 import type { Attempted } from "./work-ports.ts";
+
+type Parked = Extract<Output, { readonly kind: "park" }>;
 
 export function levelOf({ results, decision }: Attempted): "info" | "warn" | "error" {
   if (results.some(isAlarming)) return "error";
@@ -26,13 +32,23 @@ function isAlarming({ result }: EndpointResult): boolean {
 export function attemptFields({ delivery, results, decision }: Attempted) {
   const [output] = decision.outputs;
   return {
+    stage: "deliver",
     destination: delivery.destination,
     source: delivery.source,
     messageId: delivery.messageId,
     attempt: delivery.attempt + 1,
     decision: decision.name,
     requests: results.map(requestFields),
-    ...(output?.kind === "park" ? { nextInMs: output.delayMs } : {}),
+    ...(output?.kind === "park" ? nextFields(output) : {}),
+  };
+}
+
+function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: Parked) {
+  const nextAtMs = notBeforeMs ?? dueAtMs;
+  return {
+    tier: tierName(delayMs),
+    nextInMs: delayMs,
+    ...(nextAtMs === null ? {} : { nextAt: new Date(nextAtMs).toISOString() }),
   };
 }
 
@@ -49,4 +65,16 @@ const UNUSABLE: readonly DeadLetterReason[] = ["undecodable", "unknown-schema", 
 /** Reasons that lie in the record rather than in its delivery. */
 export function isUnusable(reason: DeadLetterReason): boolean {
   return UNUSABLE.includes(reason);
+}
+
+/** Says of each accepted attempt whether it is logged: evenly, so many of them. @param share 0 to 1. */
+export function sampling(share: number): () => boolean {
+  let due = 0;
+  return () => {
+    due += share;
+    // Sums of hundredths fall short of 1 by a little.
+    if (due < 1 - 1e-9) return false;
+    due -= 1;
+    return true;
+  };
 }

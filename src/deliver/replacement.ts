@@ -14,16 +14,20 @@
  */
 
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
-import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import { DELIVERY_HEADER, deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
 import { SHORT_LETTER_BYTES, short, tooLargeFor } from "../domain/given-up.ts";
 import type {
   IncomingRecord,
   OutgoingRecord,
   RecordContent,
+  RecordHeaders,
   RecordPlace,
 } from "../domain/record.ts";
 import { type TopicNames, tierName } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
+
+/** Characters of a message id, and of any other name that is logged. */
+const NAME_MAX = 100;
 
 /** Keeps no hold of the record whose place it takes. */
 export type Replacement =
@@ -38,9 +42,16 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
+      /** As far as the record names it, for the log. */
+      readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
       readonly waited?: Waited | undefined;
     };
+
+export interface CallNames {
+  readonly messageId?: string;
+  readonly source?: string;
+}
 
 export type LetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
 
@@ -79,7 +90,8 @@ export function letter(
 ): Replacement {
   const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
   const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
-  return { kind: "dead-letter", reason, error, place: placeOf(record), outgoing, waited };
+  const [place, call] = [placeOf(record), namesIn(headers)];
+  return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
 }
 
 /**
@@ -106,6 +118,19 @@ export function smaller(
   // Each one holds less than the one before.
   const maxBytes = SHORT_LETTER_BYTES.find((most) => value !== null || most < bytes) ?? 0;
   return { ...refused, ...short(cause, place, outgoing, topics.deadLetters, maxBytes) };
+}
+
+function namesIn(headers: RecordHeaders): CallNames {
+  const text = (wanted: string) =>
+    headers
+      .findLast(([name]) => name === wanted)?.[1]
+      ?.toString()
+      .slice(0, NAME_MAX);
+  const [messageId, source] = [text(DELIVERY_HEADER.messageId), text(DELIVERY_HEADER.source)];
+  return {
+    ...(messageId === undefined ? {} : { messageId }),
+    ...(source === undefined ? {} : { source }),
+  };
 }
 
 function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {

@@ -1,12 +1,12 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
-import type { EndpointKey } from "../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
-import { attemptFields, isUnusable, levelOf } from "./attempt-line.ts";
+import { attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
 import type { BreakerState } from "./breaker.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Replacement } from "./replacement.ts";
@@ -35,11 +35,17 @@ export interface ReportDeps {
   readonly metrics: Metrics;
 }
 
-/** Binds the instruments of a destination once. */
+/**
+ * Binds the instruments of a destination once.
+ *
+ * @param attemptsShare of accepted attempts that are logged, from 0 to 1.
+ */
 export function createReport(
   { log, metrics, clock }: ReportDeps,
   { id, endpoints }: WebhookDestination,
+  attemptsShare = 1,
 ) {
+  const isSampled = sampling(attemptsShare);
   const destination = id;
   const stage = "deliver";
   const recordsIn = metrics.recordsIn.bind({ stage });
@@ -71,6 +77,7 @@ export function createReport(
       latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
     const level = levelOf(attempt);
+    if (level === "info" && !isSampled()) return;
     if (log.isLevelEnabled(level)) log[level](attemptFields(attempt), "delivery.attempted");
   };
 
@@ -80,29 +87,20 @@ export function createReport(
       parked(replacement.tier).inc();
       return;
     }
-    const { reason, error, place, waited } = replacement;
+    const { reason, error, place, call, waited } = replacement;
     if (waited !== undefined) expiredWaiting(waited).inc();
-    metrics.deadLetters.bind({ stage, reason }).inc();
+    metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
     const leftOut = lines.admit(clock.nowMs());
     if (leftOut === null) return;
-    log.warn({ destination, reason, error, ...place, leftOut }, "delivery.dead-lettered");
-  };
-
-  /** Shows in metrics whether the line is held. Returns how to end that. */
-  const watchLine = (held: () => LineHeld | null): (() => void) => {
-    const gauges = LINE_HELD.map(
-      (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
-    );
-    return metrics.onScrape(() => {
-      const now = held();
-      for (const [because, gauge] of gauges) gauge.set(because === now ? 1 : 0);
-    });
+    const fields = { stage, destination, ...call, reason, error, ...place, leftOut };
+    log.warn(fields, "delivery.dead-lettered");
   };
 
   const breaker = (endpoint: EndpointKey, state: BreakerState) => {
     metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
-    log[state === "open" ? "warn" : "info"]({ destination, endpoint, state }, "delivery.breaker");
+    const fields = { stage, destination, endpoint, state };
+    log[state === "open" ? "warn" : "info"](fields, "delivery.breaker");
   };
 
   /** New endpoints are shown, and those that are gone no longer. */
@@ -123,13 +121,28 @@ export function createReport(
   return {
     breaker,
     showEndpoints,
-    watchLine,
+    watchLine: (held: () => LineHeld | null) => watchLine(metrics, destination, held),
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),
     attempted,
     written,
   };
+}
+
+/** Shows in metrics whether the line is held. Returns how to end that. */
+function watchLine(
+  metrics: Metrics,
+  destination: DestinationId,
+  held: () => LineHeld | null,
+): () => void {
+  const gauges = LINE_HELD.map(
+    (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
+  );
+  return metrics.onScrape(() => {
+    const now = held();
+    for (const [because, gauge] of gauges) gauge.set(because === now ? 1 : 0);
+  });
 }
 
 /** Binds each counter once: looking labels up for every request would be felt. */

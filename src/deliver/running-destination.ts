@@ -64,6 +64,8 @@ export interface DestinationConfig {
   readonly windowMs: number;
   /** Bytes of unfinished records that the destination may have in any case. */
   readonly maxBytes: number;
+  /** Of accepted attempts that are logged, from 0 to 1; by default all. */
+  readonly attemptsShare?: number;
   /** Shared by the destinations. */
   readonly commonBudget: CommonBytes;
   /** Longest wait for attempts under way when a partition or the process goes. */
@@ -92,7 +94,7 @@ export function startDestination(
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
   const connections = deps.http.open(destination);
-  const report = createReport(deps, destination);
+  const report = createReport(deps, destination, config.attemptsShare);
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
     write(deps, topics, replacements, report).catch((error: unknown) => {
@@ -145,7 +147,8 @@ export function startDestination(
     clock,
     (error, waitMs) => {
       restarts.inc();
-      log.error({ destination: id, error: error.message, waitMs }, "deliver.consumer-restarts");
+      const fields = { stage: "deliver", destination: id, error: error.message, waitMs };
+      log.error(fields, "deliver.consumer-restarts");
     },
     { keeper: deps.keeper },
   );

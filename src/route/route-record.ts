@@ -19,7 +19,7 @@ import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import { copies } from "./copies.ts";
-import { receivers } from "./route.ts";
+import { type LeftOut, receivers } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
 
 /** Why a record cannot be used. */
@@ -49,6 +49,8 @@ export interface RoutedCall {
   readonly source: Source;
   /** Where it goes, perhaps nowhere. */
   readonly routes: readonly Route[];
+  /** Destinations that get no call of its source. */
+  readonly leftOut: readonly LeftOut[];
   /** Its copies: the one at an index is for the route at the same one. */
   readonly records: readonly OutgoingRecord[];
 }
@@ -87,5 +89,6 @@ export function routeRecord(record: IncomingRecord, routing: Routing, nowMs: num
   }
   const { call, source } = read;
   const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
-  return { kind: "routed", record, source, routes, records: copies(record, read, routes) };
+  const leftOut = routing.leftOut.get(source.id) ?? [];
+  return { kind: "routed", record, source, routes, leftOut, records: copies(record, read, routes) };
 }

@@ -14,10 +14,17 @@
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { type FlagVerdict, flagVerdict } from "./integrations.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict;
+
+/** A destination that gets no call of a source. */
+export interface LeftOut {
+  readonly destination: DestinationId;
+  readonly reason: "not-connected" | "disabled";
+}
 
 export interface Decision {
   readonly destination: Destination;
@@ -43,6 +50,14 @@ export function candidates(
   destinations: readonly Destination[],
 ): readonly Destination[] {
   return destinations.filter((destination) => whyNever(source, destination) === null);
+}
+
+/** Those that get no call of the source, whatever its flags, and why. */
+export function leftOut(source: Source, destinations: readonly Destination[]): readonly LeftOut[] {
+  return destinations.flatMap((destination) => {
+    const reason = whyNever(source, destination);
+    return reason === null ? [] : [{ destination: destination.id, reason }];
+  });
 }
 
 /** Those of `candidates` that get a call with these flags. The stage's way: no reasons made. */

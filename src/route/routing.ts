@@ -6,7 +6,7 @@ import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import { candidates } from "./route.ts";
+import { candidates, type LeftOut, leftOut } from "./route.ts";
 
 /** A destination that calls of a source may go to. */
 export interface Route {
@@ -22,6 +22,8 @@ export interface Routing {
   readonly lookup: SourceLookup;
   /** For each source its destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, readonly Route[]>;
+  /** For each source the destinations that get none of its calls. */
+  readonly leftOut: ReadonlyMap<SourceId, readonly LeftOut[]>;
 }
 
 export function createRouting(
@@ -34,7 +36,9 @@ export function createRouting(
     const possible = candidates(source, destinations);
     return [source.id, possible.map((destination) => route(destination, topics))] as const;
   });
-  return { lookup: sourceLookup(sources, defaultSource), routes: new Map(routes) };
+  const leftOutOf = sources.map((source) => [source.id, leftOut(source, destinations)] as const);
+  const lookup = sourceLookup(sources, defaultSource);
+  return { lookup, routes: new Map(routes), leftOut: new Map(leftOutOf) };
 }
 
 function route(destination: Destination, topics: Pick<TopicNames, "deliveries">): Route {

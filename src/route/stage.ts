@@ -41,6 +41,7 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
+import type { LeftOut } from "./route.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 
@@ -211,8 +212,11 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
   return (batch, refused) => {
     recordsIn.inc(batch.length);
     const copies = new Map<DestinationId, number>();
+    // One list for each source: a call costs nothing here, whatever the number of destinations.
+    const without = new Map<readonly LeftOut[], number>();
     for (const routed of batch) {
       if (routed.kind === "unusable") continue;
+      without.set(routed.leftOut, (without.get(routed.leftOut) ?? 0) + 1);
       if (routed.routes.length === 0)
         metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
       routed.routes.forEach(({ destination }, index) => {
@@ -220,6 +224,11 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
         if (copy === undefined || refused.has(copy)) return;
         copies.set(destination, (copies.get(destination) ?? 0) + 1);
       });
+    }
+    for (const [leftOut, number] of without) {
+      for (const { destination, reason } of leftOut) {
+        metrics.callsLeftOut.bind({ destination, reason }).inc(number);
+      }
     }
     for (const [destination, number] of copies) {
       metrics.callsRouted.bind({ destination }).inc(number);

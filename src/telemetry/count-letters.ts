@@ -1,11 +1,15 @@
 /** Counts the dead letters of a stage and logs them, at most ten lines a second. */
 
+import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
 import type { Metrics } from "./instruments.ts";
 import { lineLimit } from "./line-limit.ts";
 import type { Log } from "./log.ts";
 
 const LINES_PER_SECOND = 10;
+/** Of a destination: nothing else becomes a label. */
+const ID = /^[a-z0-9-]{1,64}$/;
 
 export interface CountLettersDeps {
   readonly metrics: Metrics;
@@ -18,13 +22,20 @@ export function countLetters(deps: CountLettersDeps): (letters: readonly DeadLet
   const { metrics, log, clock } = deps;
   const lines = lineLimit(LINES_PER_SECOND);
   return (letters) => {
-    for (const { stage, record, reason, error } of letters) {
+    for (const { stage, record, reason, error, outgoing } of letters) {
       metrics.recordsRefused.bind({ stage, reason }).inc();
-      metrics.deadLetters.bind({ stage, reason }).inc();
+      metrics.deadLetters.bind({ stage, reason, destination: destinationOf(outgoing) }).inc();
       const linesLeftOut = lines.admit(clock.nowMs());
       if (linesLeftOut === null) continue;
       const { topic, partition, offset } = record;
       log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
     }
   };
+}
+
+/** As a label: empty where there is none. */
+export function destinationOf({ headers }: OutgoingRecord): string {
+  const value = headers.findLast(([name]) => name === DELIVERY_HEADER.destination)?.[1];
+  const text = value?.toString() ?? "";
+  return ID.test(text) ? text : "";
 }

@@ -40,7 +40,8 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
   // As pino's own `isoTime` writes it, which is 4 us of a line.
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
-  return pino({ level, base: null, timestamp }, destination);
+  const formatters = { level: (name: string) => ({ level: name }) };
+  return pino({ level, base: null, timestamp, formatters }, destination);
 }
 
 let shared: Lines | null = null;

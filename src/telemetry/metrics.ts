@@ -54,6 +54,12 @@ export const METRICS = {
     labels: ["source"],
     help: "Valid calls that no destination gets.",
   },
+  callsLeftOut: {
+    name: "switchyard_route_calls_left_out_total",
+    type: "counter",
+    labels: ["destination", "reason"],
+    help: "Valid calls that a destination does not get, and will not get later, because it is disabled or its source is not connected to it: disabled, not-connected.",
+  },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
@@ -158,8 +164,8 @@ export const METRICS = {
   deadLetters: {
     name: "switchyard_dead_letters_total",
     type: "counter",
-    labels: ["stage", "reason"],
-    help: "Dead letters written.",
+    labels: ["stage", "reason", "destination"],
+    help: "Dead letters written; destination is empty where the record was no delivery.",
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
@@ -276,6 +282,12 @@ export const METRICS = {
     type: "gauge",
     labels: [],
     help: "Destinations of the configuration on disk that wait for their topics.",
+  },
+  buildInfo: {
+    name: "switchyard_build_info",
+    type: "gauge",
+    labels: ["version", "node"],
+    help: "1; the labels say which version runs, on which Node.js.",
   },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",

@@ -112,6 +112,12 @@ test("a stage of its own runs without the others", async () => {
   const config = configuration({ brokers, prefix: uniquePrefix("run"), port });
   const { child, logged, ended } = start(config, ["--stages", "route"]);
   expect((await logged("ready")).stages).toEqual(["route"]);
+  const started = { msg: "starting", level: "info", stages: ["route"], node: process.version };
+  expect(await logged("starting")).toMatchObject({
+    ...started,
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    file: expect.stringMatching(/switchyard\.yaml$/),
+  });
   child.kill("SIGINT");
   expect(await ended).toBe(0);
 });

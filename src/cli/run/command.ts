@@ -37,7 +37,8 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
       const load = () => loadConfig({ file, env });
-      exit(await run(loaded, load, options.stages ?? DEFAULT_STAGES, shutdown.signal));
+      const stages = options.stages ?? DEFAULT_STAGES;
+      exit(await run(loaded, load, stages, shutdown.signal, undefined, file));
     });
 }
 

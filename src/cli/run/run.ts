@@ -28,6 +28,7 @@ import { watchEventLoop } from "../../telemetry/event-loop.ts";
 import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog, type Log } from "../../telemetry/log.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
+import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
 import { type Configuration, reloadCauses } from "./reload-causes.ts";
@@ -51,9 +52,13 @@ export async function run(
   stages: readonly StageName[],
   signal: AbortSignal,
   log: Log = createLog(configuration.config.log.level),
+  file: string | null = null,
 ): Promise<0 | 1> {
   const { config } = configuration;
   const metrics = createMetrics();
+  const build = { version: programVersion(), node: process.version };
+  metrics.buildInfo.bind(build).set(1);
+  log.info({ ...build, file, stages }, "starting");
   const health = createHealth();
   using _eventLoop = watchEventLoop(metrics);
   using reloads = reloadCauses(configuration);

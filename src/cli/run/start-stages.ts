@@ -88,7 +88,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const maxBytes = share;
     const http = createHttp({ timeoutMs, allowNetworks, ca });
     const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
-    return startDeliver({ ...deps, http }, { ...common, ...own });
+    const logged = { attemptsShare: config.log.attempts };
+    return startDeliver({ ...deps, http }, { ...common, ...own, ...logged });
   },
   delay: async ({ deps, config, common }) => {
     const tiers = await tiersToDrain(config, deps.kafka);

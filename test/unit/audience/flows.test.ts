@@ -26,7 +26,9 @@ test("what breaks the protocol is a dead letter that says why, and the rest goes
   ]);
   expect(world.told()).toEqual(["u2 a=true"]);
   const text = await process.metrics.text();
-  expect(text).toContain('switchyard_dead_letters_total{stage="audience",reason="invalid-sync"} 3');
+  expect(text).toContain(
+    'switchyard_dead_letters_total{stage="audience",reason="invalid-sync",destination=""} 3',
+  );
   expect(text).toContain("switchyard_audience_members 1\n");
   expect(text).toContain("switchyard_audience_syncs_open 1\n");
   await process.close();
@@ -96,8 +98,8 @@ test("a held sync removes nobody until it is released, and only those judged the
   expect(await world.committed()).toEqual([7]);
   const ended = process.lines.filter(({ msg }) => msg === "audience.sync.ended");
   expect(ended.map(({ outcome, level }) => [outcome, level])).toEqual([
-    ["complete", 30],
-    ["held", 40],
+    ["complete", "info"],
+    ["held", "warn"],
   ]);
   expect(await process.metrics.text()).toContain("switchyard_audience_syncs_held 1\n");
   // It is still held after another process has built its state anew.

@@ -74,7 +74,7 @@ test("everything that is left out has its default", () => {
       ca: null,
     },
     admin: { host: "0.0.0.0", port: 9_464, reload: false },
-    log: { level: "info" },
+    log: { level: "info", attempts: 1 },
   });
 });
 
@@ -308,3 +308,13 @@ test("every default is valid", () => {
 });
 
 const NO_FILE = { kind: "unreadable", why: "no files here" } as const;
+
+test.each([
+  ["all", 1],
+  ["failures", 0],
+  ["1%", 0.01],
+  ["12.5%", 0.125],
+  ["100%", 1],
+])("log.attempts: %s", (given, share) => {
+  expect(config(`${SMALL}\nlog: { attempts: "${given}" }`).log.attempts).toBe(share);
+});

@@ -84,7 +84,7 @@ test("a dead letter the brokers refuse is written without its value, and the tie
   });
   expect(headers).not.toHaveProperty("trace");
   expect(await world.metrics.text()).toContain(
-    'switchyard_dead_letters_total{stage="delay",reason="unknown-destination"} 2',
+    'switchyard_dead_letters_total{stage="delay",reason="unknown-destination",destination="gone"} 2',
   );
 });
 

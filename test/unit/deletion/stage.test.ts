@@ -53,14 +53,15 @@ test("requests become notifications and users to forget, bad ones dead letters",
   const told = 'switchyard_deletion_notifications_total{destination="hook"}';
   expect(await sample(deletion, told)).toMatch(/ 5$/);
   expect(await sample(deletion, "switchyard_deletion_requests_without")).toMatch(/ 1$/);
-  const letters = 'switchyard_dead_letters_total{stage="deletion",reason="unknown-source"}';
+  const letters =
+    'switchyard_dead_letters_total{stage="deletion",reason="unknown-source",destination=""}';
   expect(await sample(deletion, letters)).toMatch(/ 1$/);
   const lines = deletion.lines.toSorted((one, other) => Number(one.offset) - Number(other.offset));
   expect(lines).toMatchObject([
-    { level: 40, msg: "record.refused", reason: "undecodable", offset: 1 },
-    { level: 40, msg: "deletion.sources-unknown", sources: ['"tv"'], count: 1, offset: 2 },
-    { level: 40, msg: "record.refused", reason: "unknown-source", offset: 3 },
-    { level: 40, msg: "record.refused", reason: "invalid-deletion", offset: 4 },
+    { level: "warn", msg: "record.refused", reason: "undecodable", offset: 1 },
+    { level: "warn", msg: "deletion.sources-unknown", sources: ['"tv"'], count: 1, offset: 2 },
+    { level: "warn", msg: "record.refused", reason: "unknown-source", offset: 3 },
+    { level: "warn", msg: "record.refused", reason: "invalid-deletion", offset: 4 },
   ]);
   expect(JSON.stringify(deletion.lines)).not.toMatch(/jane|joe|jim|jill|june|jack/);
   expect(deletion.failures).toEqual([]);
@@ -190,7 +191,7 @@ test("without the topic audience-syncs requests wait, and go on when it is there
   await world.until(() => deletion.lines.length > 0);
   await world.clock.advance(20_000);
   expect(deletion.lines).toMatchObject([
-    { level: 50, msg: "deletion.waiting", topic: topics.audienceSyncs },
+    { level: "error", msg: "deletion.waiting", topic: topics.audienceSyncs },
   ]);
   expect(deletion.stage.troubles()).toEqual([
     expect.stringMatching(/^the topic sw\.audience-syncs, .* for \d+ s$/),

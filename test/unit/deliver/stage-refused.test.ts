@@ -71,7 +71,7 @@ test("what can be written nowhere is not done: its consumer starts again, until 
   await world.settle(10_000);
   expect(world.deadLetters()).toEqual([]);
   expect(world.lines).toContainEqual(
-    expect.objectContaining({ msg: "deliver.consumer-restarts", level: 50 }),
+    expect.objectContaining({ msg: "deliver.consumer-restarts", level: "error" }),
   );
   letters.maxBytes = 1_048_576;
   await world.settle(120_000);

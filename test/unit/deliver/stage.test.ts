@@ -34,7 +34,7 @@ test("an accepted delivery is done, logged, and never read again", async () => {
   expect(made.http.sent).toHaveLength(1);
   expect(made.attempts()).toMatchObject([
     {
-      level: 30,
+      level: "info",
       destination: "crm",
       messageId: "m-1",
       attempt: 1,
@@ -72,10 +72,14 @@ test("after two 503 it is accepted, each time after its tier's delay and with th
     "switchyard-last-outcome": expect.stringMatching(/^[0-9a-f]{16}=503$/),
   });
   expect(made.attempts().map(({ level, decision }) => [level, decision])).toEqual([
-    [40, "parked"],
-    [40, "parked"],
-    [30, "accepted"],
+    ["warn", "parked"],
+    ["warn", "parked"],
+    ["info", "accepted"],
   ]);
+  const nextAt = new Date((first?.atMs ?? 0) + 1 + 10_000).toISOString();
+  const next = { tier: "10s", nextInMs: 10_000, nextAt };
+  expect(made.attempts()[0]).toMatchObject({ stage: "deliver", ...next });
+  expect(made.attempts()[2]).not.toHaveProperty("tier");
   expect(clock.nowMs()).toBeGreaterThan(0);
 });
 
@@ -94,6 +98,13 @@ test("a rejected delivery is a dead letter that says by whom and why", async () 
     },
   ]);
   expect(made.cluster.records(topics.deadLetters)[0]?.value).toEqual(record.value);
+  expect(made.lines.find(({ msg }) => msg === "delivery.dead-lettered")).toMatchObject({
+    ...{ stage: "deliver", destination: "crm", source: "web", messageId: "m-1" },
+    ...{ reason: "rejected", level: "warn" },
+  });
+  expect(await made.metrics.text()).toContain(
+    'switchyard_dead_letters_total{stage="deliver",reason="rejected",destination="crm"} 1\n',
+  );
 });
 
 test("what nobody accepts expires: ten attempts in four hours, none after them", async () => {
@@ -255,7 +266,7 @@ test("a crashed consumer is started again, and the others do not notice", async 
   await deleting;
   expect(stage.troubles()).toHaveLength(1);
   expect(made.lines).toContainEqual(
-    expect.objectContaining({ msg: "deliver.consumer-restarts", level: 50 }),
+    expect.objectContaining({ msg: "deliver.consumer-restarts", level: "error" }),
   );
   made.append({ destination: "two" as DestinationId });
   await made.settle(2_000);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Destination } from "../../../src/domain/destination.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
-import { candidates, decide, receivers } from "../../../src/route/route.ts";
+import { candidates, decide, leftOut, receivers } from "../../../src/route/route.ts";
 import { aSource, aTopicDestination } from "../../support/build/calls.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -106,3 +106,14 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty"])(
     expect(gets(`{"${name}":false}`)).toBe("named-false");
   },
 );
+
+test("the destinations that get none of a source's calls are those that explain says so of", () => {
+  expect(leftOut(source, destinations)).toEqual([
+    { destination: "off", reason: "disabled" },
+    { destination: "other", reason: "not-connected" },
+  ]);
+  const explained = decide(null, source, destinations).filter(({ gets }) => !gets);
+  expect(leftOut(source, destinations)).toEqual(
+    explained.map(({ destination, reason }) => ({ destination: destination.id, reason })),
+  );
+});

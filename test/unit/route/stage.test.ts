@@ -51,11 +51,18 @@ test("calls become copies, what is none becomes a dead letter, and the partition
     await sample(route, 'switchyard_route_calls_without_destination_total{source="web"}'),
   ).toMatch(/ 1$/);
   expect(
-    await sample(route, 'switchyard_dead_letters_total{stage="route",reason="undecodable"}'),
+    await sample(
+      route,
+      'switchyard_dead_letters_total{stage="route",reason="undecodable",destination=""}',
+    ),
   ).toMatch(/ 1$/);
+  // Calls, not records: two of them are none.
+  const leftOut = "switchyard_route_calls_left_out_total";
+  expect(await sample(route, `${leftOut}{destination="d3",reason="not-connected"}`)).toMatch(/ 4$/);
+  expect(await sample(route, `${leftOut}{destination="d1"`)).toBeUndefined();
   expect(route.lines).toMatchObject([
-    { level: 40, msg: "record.refused", reason: "undecodable", offset: 1 },
-    { level: 40, msg: "record.refused", reason: "unknown-source", offset: 4 },
+    { level: "warn", msg: "record.refused", reason: "undecodable", offset: 1 },
+    { level: "warn", msg: "record.refused", reason: "unknown-source", offset: 4 },
   ]);
   expect(route.failures).toEqual([]);
 });

@@ -136,7 +136,7 @@ test("an invalid one changes nothing, and is told with all problems until one ca
   ];
   expect(await reloader.reload("file")).toMatchObject({ outcome: "invalid", problems });
   const since = new Date(beganAtMs).toISOString();
-  expect(lines).toMatchObject([{ level: 50, msg: "config.invalid", problems, since }]);
+  expect(lines).toMatchObject([{ level: "error", msg: "config.invalid", problems, since }]);
   await clock.advance(60_000);
   await reloader.reload("file");
   expect(reloader.troubles()).toEqual([
@@ -165,7 +165,7 @@ test("settings that need a restart are told once, and the rest is applied", asyn
   expect(await reloader.reload("file")).toMatchObject({ outcome: "applied" });
   expect(taken).toEqual([["b"]]);
   expect(lines.filter(({ msg }) => msg === "config.needs-restart")).toMatchObject([
-    { level: 40, settings: ["delivery.window"] },
+    { level: "warn", settings: ["delivery.window"] },
   ]);
   expect(reloader.troubles()).toEqual([
     "these settings of the file count after a restart: delivery.window",
