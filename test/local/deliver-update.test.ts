@@ -31,7 +31,7 @@ function open(first: WebhookDestination) {
       const request = requestTo(endpoint, sharedRequest(to, webhook, deliveryOf(), Date.now()));
       connections.send(endpoint, request, (result) => done(outcome(result)));
     });
-  return { connections, post };
+  return { connections, post, trust: port.trust };
 }
 
 test("connections to a URL that is gone are closed: free ones at once, one in use after its answer", async () => {
@@ -100,5 +100,22 @@ test("other TLS files count from the next request; the same ones keep the connec
   expect(server.handshakes.at(-1)?.isResumed).toBe(false);
   connections.update(trustedBy({ ca: otherCa.cert, cert: null, key: null }));
   expect(await post(trustedBy(trusting))).toBe("tls-unknown-ca");
+  await connections.close();
+});
+
+test("another private CA of all destinations counts from their next update", async () => {
+  const [ca, otherCa] = ["one", "other"].map((name) => issue({ name, isCa: true }));
+  if (ca === undefined || otherCa === undefined) throw new Error("no CA");
+  await using server = await tlsServer(issue({ name: "server", hosts: HOSTS, by: ca }));
+  const destination = webhookDestination({ urls: [`https://localhost:${server.port}/`] });
+  const { connections, post, trust } = open(destination);
+  expect(await post(destination)).toBe("tls-unknown-ca");
+  expect(trust(ca.cert)).toBe(true);
+  expect(trust(ca.cert)).toBe(false);
+  connections.update(destination);
+  expect(await post(destination)).toBe(200);
+  trust(otherCa.cert);
+  connections.update(destination);
+  expect(await post(destination)).toBe("tls-unknown-ca");
   await connections.close();
 });

@@ -1,11 +1,14 @@
 // The stage over HTTP, with a Kafka in memory: what is answered, what is written, and when.
 
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import { aSource, headerTexts } from "../support/build/calls.ts";
+import { issue } from "../support/build/certificates.ts";
 import { listsOf } from "../support/build/lists.ts";
 import { type IngestWorld, ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
@@ -395,4 +398,24 @@ test("other sources count from the next request: keys, limits, settings of SDKs"
   expect(await post("new-key")).toBe(429);
   const sources = world.records().map((record) => headerTexts(record)["source-id"]);
   expect(sources.toSorted()).toEqual(["ios", "ios", "web", "web"]);
+});
+
+test("another certificate is shown to the next connection", async () => {
+  const [first, second] = ["first", "second"].map((name) => issue({ name, hosts: ["localhost"] }));
+  if (first === undefined || second === undefined) throw new Error("no certificate");
+  world = await ingestWorld({ tls: first });
+  const shown = async () => {
+    const socket = connect({
+      host: "127.0.0.1",
+      port: world.stage.port,
+      rejectUnauthorized: false,
+    });
+    await once(socket, "secureConnect");
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return CN;
+  };
+  expect(await shown()).toBe("first");
+  world.stage.update?.(listsOf({ ingestTls: second }));
+  expect(await shown()).toBe("second");
 });

@@ -2,11 +2,13 @@
 
 import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
+import type { WebhookDestination } from "../../src/domain/destination.ts";
 import { type RouteConfig, startRoute } from "../../src/route/stage.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { RunningStage } from "../../src/stage/running-stage.ts";
 import type { Metrics } from "../../src/telemetry/instruments.ts";
 import type { Log } from "../../src/telemetry/log.ts";
+import { listsOf } from "../support/build/lists.ts";
 import type { ManualClock } from "../support/clock/manual-clock.ts";
 import type { MemoryKafka } from "../support/memory-kafka/memory-kafka.ts";
 import type { Party } from "../support/memory-kafka/network.ts";
@@ -53,6 +55,15 @@ export class SimulatedProcess {
   /** Neither killed nor told to stop. */
   get isRunning(): boolean {
     return this.#kafka.alive && !this.#isStopping;
+  }
+
+  /** Deliver takes other destinations, or other settings of the same ones, as after a reload. */
+  async update(destinations: readonly WebhookDestination[]): Promise<void> {
+    for (const stage of await this.#stages) {
+      if (stage.name !== "deliver" || !this.isRunning) continue;
+      stage.update?.(listsOf({ destinations }));
+      await stage.retire?.();
+    }
   }
 
   /** As after SIGTERM. */
