@@ -7,14 +7,14 @@ import { affected, listenersBySource } from "../deletion/affected.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";
-import { withKafka } from "./cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "./cluster.ts";
 import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { assertTopics } from "./topics-ready.ts";
 
-interface DeleteOptions extends ConfigOption {
+interface DeleteOptions extends ConfigOption, WaitOption {
   /** In the order given, perhaps repeated; absent: every source. */
   readonly source?: readonly string[];
 }
@@ -28,6 +28,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .argument("<user>", "the user's id")
     .addOption(configOption())
+    .addOption(waitOption())
     .option(
       "--source <id>",
       "only at this source; may be repeated (default: every source)",
@@ -55,7 +56,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       }
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
-      const refused = await withKafka(config, shell, async (kafka, signal) => {
+      const refused = await withKafka(config, shell, options, async (kafka, signal) => {
         await assertTopics(kafka.admin, [topic]);
         return commandProducer(kafka, shell, signal).send([request]);
       });

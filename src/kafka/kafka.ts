@@ -1,7 +1,5 @@
 /** The port's real implementation: kafkajs on a cluster. */
 
-import { setTimeout as sleep } from "node:timers/promises";
-
 import type { Log } from "../telemetry/log.ts";
 import { KafkaAdmin } from "./cluster/admin.ts";
 import { ClusterWatch } from "./cluster/cluster-watch.ts";
@@ -15,7 +13,6 @@ import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
 import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["join-hook", "commit-metadata"];
-const PROBE_DELAY_MS = 500;
 
 /** The driver behind the port, for a log line at start. */
 export const driverInUse = kafkajsInUse;
@@ -72,44 +69,4 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       await admin.close();
     },
   };
-}
-
-/**
- * Waits until a broker answers. Returns false when the signal aborts first.
- *
- * @throws Error naming the addresses when none has answered within `limitMs`.
- */
-export async function waitForBrokers(
-  connection: KafkaConnection,
-  limitMs: number,
-  log: Log,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const client = new Clients(connection, log).create(0);
-  // Takes the next address after each failure.
-  const pool = client.brokerPool();
-  const untilMs = Date.now() + limitMs;
-  try {
-    while (!signal.aborted) {
-      try {
-        await pool.connect();
-        return true;
-      } catch (cause) {
-        if (Date.now() >= untilMs) throw noBroker(connection, limitMs, cause as Error);
-      }
-      await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);
-    }
-    return false;
-  } finally {
-    pool.disconnect().catch(() => undefined);
-    client.destroy();
-  }
-}
-
-function noBroker({ brokers }: KafkaConnection, limitMs: number, cause: Error): Error {
-  const addresses = brokers.join(", ");
-  return new Error(
-    `No Kafka broker answered within ${limitMs / 1_000} s at ${addresses}: ${cause.message}. Check kafka.brokers and that the brokers run.`,
-    { cause },
-  );
 }

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { createKafka, waitForBrokers } from "../../src/kafka/kafka.ts";
+import { waitForBrokers } from "../../src/kafka/cluster/wait-for-brokers.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
 import { ClosedError, type ConsumeOptions, type KafkaConnection } from "../../src/kafka/port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
@@ -98,12 +99,12 @@ test("closing while the broker is gone ends, and says what was not written", asy
 test("without a broker at start: an error that names the addresses, after the limit", async () => {
   const lines = new LogLines();
   const nobody = connection(["127.0.0.1:1", "127.0.0.1:2"]);
-  const never = new AbortController().signal;
-  await expect(waitForBrokers(nobody, 1_200, lines.log, never)).rejects.toThrow(
+  const waiting = { limitMs: 60_000, log: lines.log, signal: new AbortController().signal };
+  await expect(waitForBrokers(nobody, { ...waiting, limitMs: 1_200 })).rejects.toThrow(
     /within 1\.2 s at 127\.0\.0\.1:1, 127\.0\.0\.1:2/,
   );
   expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.unreachable"]);
-  expect(await waitForBrokers(nobody, 60_000, lines.log, AbortSignal.abort())).toBe(false);
+  expect(await waitForBrokers(nobody, { ...waiting, signal: AbortSignal.abort() })).toBe(false);
   const second = connection(["127.0.0.1:1", ...broker.brokers]);
-  expect(await waitForBrokers(second, 10_000, lines.log, never)).toBe(true);
+  expect(await waitForBrokers(second, waiting)).toBe(true);
 });

@@ -1,29 +1,21 @@
 // TLS, client certificates and every SASL mechanism, against a broker that demands them.
 
-import { execFile } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
-import type { KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
+import type { KafkaConnection } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
-import { type JavaBroker, killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
 import { record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
-
-const pem = (name: string) =>
-  readFileSync(join(import.meta.dirname, "../support/servers/kafka-tls", name), "utf8");
-const CA = pem("ca.pem");
-const NO_CERTIFICATE = { ca: CA, cert: null, key: null, serverName: null };
-const CERTIFICATE = { ...NO_CERTIFICATE, cert: pem("client.pem"), key: pem("client.key") };
-const SECURITY = "org.apache.kafka.common.security";
-const PASSWORD = "pass word:1";
+import {
+  CERTIFICATE,
+  connection,
+  NO_CERTIFICATE,
+  PASSWORD,
+  startSecuredBroker,
+} from "../support/servers/secured-broker.ts";
 
 const never = new AbortController().signal;
 const java = await chooseJava(never, () => undefined).catch(() => null);
@@ -32,61 +24,12 @@ let saslPort = 0;
 let mtlsPort = 0;
 let tokenUrl = "";
 
-/** What the local broker's settings lack. Of a setting that is there twice the later one counts. */
-function secure(broker: JavaBroker): string {
-  const file = join(broker.directory, "server.properties");
-  const plain = readFileSync(file, "utf8");
-  const listeners = `,SASL://127.0.0.1:${saslPort},MTLS://127.0.0.1:${mtlsPort}`;
-  const extended = (key: string, more: string) =>
-    `${key}=${new RegExp(`^${key}=(.*)$`, "m").exec(plain)?.[1]}${more}`;
-  const oneLine = (text: string) => text.trim().replaceAll("\n", "\\n");
-  const jaas = (mechanism: string, login: string) =>
-    `listener.name.sasl.${mechanism}.sasl.jaas.config=${SECURITY}.${login};`;
-  return [
-    extended("listeners", listeners),
-    extended("advertised.listeners", listeners),
-    extended("listener.security.protocol.map", ",SASL:SASL_SSL,MTLS:SSL"),
-    "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    jaas("plain", `plain.PlainLoginModule required user_alice="${PASSWORD}"`),
-    jaas("scram-sha-256", "scram.ScramLoginModule required"),
-    jaas("scram-sha-512", "scram.ScramLoginModule required"),
-    jaas(
-      "oauthbearer",
-      'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b"',
-    ),
-    "ssl.keystore.type=PEM",
-    `ssl.keystore.certificate.chain=${oneLine(pem("broker.pem"))}`,
-    `ssl.keystore.key=${oneLine(pem("broker.key"))}`,
-    "ssl.truststore.type=PEM",
-    `ssl.truststore.certificates=${oneLine(CA)}`,
-    "listener.name.mtls.ssl.client.auth=required",
-    "",
-  ].join("\n");
-}
-
 beforeAll(async () => {
   if (java === null) return;
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  cleanUps.push(() => rmSync(directory, { recursive: true, force: true }));
-  const broker = await prepareBroker(java.java, java.jars, directory, 0, never);
-  saslPort = await freePort();
-  mtlsPort = await freePort();
-  appendFileSync(join(directory, "server.properties"), `\n${secure(broker)}`);
-  const running = await startBroker(broker, "guarded", never);
-  cleanUps.push(() => killBroker(running));
-  // One request takes one credential of a user.
-  for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
-    await promisify(execFile)(java.java, [
-      ...["-cp", join(java.jars, "*"), "kafka.admin.ConfigCommand"],
-      ...["--bootstrap-server", broker.address, "--alter", "--entity-type", "users"],
-      ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],
-    ]);
-  }
+  const broker = await startSecuredBroker(java);
+  cleanUps.push(broker.stop);
+  ({ saslPort, mtlsPort } = broker);
   tokenUrl = await serveTokens();
-  // The first handshake takes a young broker long, maybe longer than a connection may.
-  const kafka = createKafka(connection(mtlsPort, CERTIFICATE, null), new LogLines().log);
-  await kafka.admin.topics();
-  await kafka.close();
 });
 afterAll(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
@@ -105,21 +48,6 @@ async function serveTokens(): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/token`;
-}
-
-function connection(
-  port: number,
-  tls: KafkaConnection["tls"],
-  sasl: KafkaSasl | null,
-): KafkaConnection {
-  return {
-    brokers: [`127.0.0.1:${port}`],
-    clientId: "security",
-    tls,
-    sasl,
-    sessionTimeoutMs: 10_000,
-    recordMaxBytes: () => 900_000,
-  };
 }
 
 /** Makes a topic, writes to it, reads from it. */

@@ -8,7 +8,7 @@ import { snakeCase } from "../../audience/snake-case.ts";
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
-import { withKafka } from "../cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -18,7 +18,7 @@ import { assertTopics } from "../topics-ready.ts";
 import { audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption {
+interface PublishOptions extends ConfigOption, WaitOption {
   readonly name: string;
   readonly audience?: string;
   readonly file?: string;
@@ -47,6 +47,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
     .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
     .option("--file <file>", "the user ids")
     .addOption(configOption())
+    .addOption(waitOption())
     .addHelpText(
       "after",
       "\nExit status: 0 written, 1 a line is no id or it was interrupted: nobody is removed then; " +
@@ -80,7 +81,8 @@ function list(shell: Shell, exit: Exit): Command {
   return new Command("list")
     .summary("show the audiences, their last syncs and what is held")
     .addOption(configOption())
-    .action((options: ConfigOption) =>
+    .addOption(waitOption())
+    .action((options: ConfigOption & WaitOption) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const claims = await readClaims(kafka, configuredTopics(config), signal);
         const all = claims.all();
@@ -95,7 +97,8 @@ function members(shell: Shell, exit: Exit): Command {
     .summary("print an audience's members, one a line")
     .argument("<id>", "the audience's id")
     .addOption(configOption())
-    .action((id: string, options: ConfigOption) =>
+    .addOption(waitOption())
+    .action((id: string, options: ConfigOption & WaitOption) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
@@ -117,7 +120,8 @@ function release(shell: Shell, exit: Exit): Command {
     .summary("carry out a held sync: its removals are told")
     .argument("<id>", "the audience's id")
     .addOption(configOption())
-    .action((id: string, options: ConfigOption) =>
+    .addOption(waitOption())
+    .action((id: string, options: ConfigOption & WaitOption) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
@@ -159,7 +163,7 @@ function unknown(id: string, shell: Shell): 1 {
 }
 
 async function withConfig(
-  options: ConfigOption,
+  options: ConfigOption & WaitOption,
   shell: Shell,
   exit: Exit,
   act: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
@@ -167,5 +171,5 @@ async function withConfig(
   const loaded = await loadOrExplain(options, shell);
   if (loaded === null) return exit(2);
   const { config } = loaded;
-  exit(await withKafka(config, shell, (kafka, signal) => act(kafka, config, signal)));
+  exit(await withKafka(config, shell, options, (kafka, signal) => act(kafka, config, signal)));
 }

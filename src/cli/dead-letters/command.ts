@@ -69,7 +69,7 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
         destinations: config.destinations,
       };
       exit(
-        await withKafka(config, shell, (kafka, signal) =>
+        await withKafka(config, shell, flags, (kafka, signal) =>
           listLetters(kafka, { ...options, signal }, shell),
         ),
       );
@@ -112,7 +112,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
       exit(
-        await withKafka(config, shell, (kafka, signal) =>
+        await withKafka(config, shell, flags, (kafka, signal) =>
           replayLetters(kafka, { ...options, signal }, shell),
         ),
       );

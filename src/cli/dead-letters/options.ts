@@ -4,10 +4,11 @@ import { type Command, InvalidArgumentError } from "commander";
 
 import type { LetterFilter } from "../../dead-letter/filter.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
+import { type WaitOption, waitOption } from "../cluster.ts";
 import { configOption } from "../configuration.ts";
 import { INSTANT_FORM, parseInstant } from "../instant.ts";
 
-export interface LetterOptions {
+export interface LetterOptions extends WaitOption {
   readonly config?: string;
   readonly destination?: readonly string[];
   readonly reason?: readonly DeadLetterReason[];
@@ -25,6 +26,7 @@ export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "u
 export function addLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())
+    .addOption(waitOption())
     .option("--destination <id>", "given up for this destination; may be repeated", collect)
     .option("--reason <reason>", "given up for this reason; may be repeated", collectReason)
     .option("--message-id <id>", "of the call with this message id; may be repeated", collect)

@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 
-import { withKafka } from "../cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -11,7 +11,7 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { publish } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption {
+interface PublishOptions extends ConfigOption, WaitOption {
   readonly source?: string;
 }
 
@@ -24,6 +24,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .argument("[file]", "calls, one JSON object a line; without it, standard input")
     .addOption(configOption())
+    .addOption(waitOption())
     .option("--source <id>", "the source of the calls, written as the header source-id")
     .addHelpText(
       "after",
@@ -44,7 +45,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
         return exit(2);
       }
       const topic = configuredTopics(config).calls;
-      const result = await withKafka(config, shell, async (kafka, signal) => {
+      const result = await withKafka(config, shell, options, async (kafka, signal) => {
         await assertTopics(kafka.admin, [topic]);
         return publish({
           input: openInput(file, shell),

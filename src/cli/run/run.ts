@@ -3,7 +3,8 @@
  *
  *   step                                fails                            exit
  *   1  admin port listens               port in use                      1
- *   2  a broker answers                 not within kafka.startTimeout    1
+ *   2  a broker answers                 not within kafka.startTimeout,   1
+ *                                       or never will: a wrong password
  *   3  topics exist                     cannot be created                1
  *   4  stages start; consumers join     after 30 s: ready all the same   -
  *   5  runs; other configurations are   a shared stage crashes           1
@@ -16,9 +17,11 @@ import { setTimeout as timer } from "node:timers/promises";
 
 import { createHealth, type Health } from "../../admin/health.ts";
 import { startAdmin } from "../../admin/server.ts";
+import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
-import { createKafka, driverInUse, waitForBrokers } from "../../kafka/kafka.ts";
+import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
+import { createKafka, driverInUse } from "../../kafka/kafka.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
@@ -70,7 +73,7 @@ export async function run(
   /** Certificates and passwords of the moment are taken for new connections. */
   let current = config;
   const connection = kafkaConnection(config, () => current);
-  if (!(await waitForBrokers(connection, config.kafka.startTimeoutMs, log, signal))) return 0;
+  if (!(await waitForBrokers(connection, waitingFor(config, log, signal)))) return 0;
   const kafka = createKafka(connection, log);
   const keeper = topicKeeper(
     { admin: kafka.admin, clock: systemClock, log },
@@ -135,6 +138,11 @@ export async function run(
     });
     log.info({}, "stopped");
   }
+}
+
+function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting {
+  const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
+  return { limitMs: kafka.startTimeoutMs, log, signal, onCause };
 }
 
 async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {

@@ -2,13 +2,13 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
-import { withKafka } from "../cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 
-interface SkipFlags extends ConfigOption {
+interface SkipFlags extends ConfigOption, WaitOption {
   readonly dryRun?: boolean;
 }
 
@@ -23,6 +23,7 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
     .argument("<partition>", "as the error names it", number)
     .argument("<offset>", "as the error names it", number)
     .addOption(configOption())
+    .addOption(waitOption())
     .option("--dry-run", "say what would be skipped, and change nothing")
     .addHelpText(
       "after",
@@ -44,7 +45,7 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
       const dryRun = flags.dryRun === true;
       const { skipDamaged } = await import("./skip-damaged.ts");
       exit(
-        await withKafka(config, shell, async (kafka, signal) => {
+        await withKafka(config, shell, flags, async (kafka, signal) => {
           await assertTopics(kafka.admin, [topic]);
           return skipDamaged(kafka, { topic, partition, offset, group, dryRun, signal }, shell);
         }),

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import type { Config } from "../../config/config.ts";
 import { durationText, parseDuration } from "../../config/duration.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { withKafka } from "../cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { startProgress } from "../progress.ts";
 import { adminAddress } from "../scrape.ts";
@@ -15,7 +15,7 @@ import { scrapeTwice } from "./scrape.ts";
 import { kafkaStatus } from "./status.ts";
 import { statusText } from "./text.ts";
 
-interface StatusFlags extends ConfigOption {
+interface StatusFlags extends ConfigOption, WaitOption {
   readonly admin?: readonly string[];
   readonly over?: number;
   readonly json?: boolean;
@@ -32,6 +32,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "ports of the processes.",
     )
     .addOption(configOption())
+    .addOption(waitOption())
     .option("--admin <host:port>", "admin port of a process; may be repeated", adminAddress)
     .option("--over <duration>", "time over which rates are measured (default: 5s)", over)
     .option("--json", "print one JSON object")
@@ -46,7 +47,7 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       exit(
-        await withKafka(loaded.config, shell, (kafka, signal) =>
+        await withKafka(loaded.config, shell, flags, (kafka, signal) =>
           showStatus(
             kafka,
             {

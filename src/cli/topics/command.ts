@@ -19,14 +19,14 @@ import {
 } from "../../domain/topic-differences.ts";
 import { PLANNED_KEYS, type PlannedTopic } from "../../domain/topic-plan.ts";
 import type { Admin } from "../../kafka/port.ts";
-import { withKafka } from "../cluster.ts";
+import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredPlan, configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { table } from "../table.ts";
 import { differenceRow } from "./rows.ts";
 
-interface TopicsOptions extends ConfigOption {
+interface TopicsOptions extends ConfigOption, WaitOption {
   readonly apply?: boolean;
 }
 
@@ -39,6 +39,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "changes partition counts.",
     )
     .addOption(configOption())
+    .addOption(waitOption())
     .option("--apply", "create and change what is missing")
     .addHelpText(
       "after",
@@ -52,7 +53,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       exit(
-        await withKafka(config, shell, ({ admin }) =>
+        await withKafka(config, shell, options, ({ admin }) =>
           compareTopics(config, admin, options.apply === true, shell),
         ),
       );

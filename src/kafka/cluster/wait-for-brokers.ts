@@ -1,0 +1,138 @@
+/**
+ * Waits until a broker answers a request, and says why none does.
+ *
+ *   a try                                             then
+ *   is answered                                       done
+ *   fails, and time may mend it                       again, until the limit
+ *   fails twice in turn, time does not mend it        throws at once
+ *   closed without a word                             asked once with TLS the other way round: answered,
+ *                                                     it is the setting
+ *   the limit passes                                  throws the last cause
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { createLog, type Log } from "../../telemetry/log.ts";
+import type { BrokerPool } from "../kafkajs/internals.ts";
+import type { KafkaConnection } from "../port.ts";
+import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";
+import { type Client, Clients } from "./connection.ts";
+import { fetchMetadata } from "./topic-metadata.ts";
+
+const PROBE_DELAY_MS = 500;
+const ASK_LIMIT_MS = 3_000;
+const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
+/** Any topic: its state does not matter, only that there is an answer. */
+const ANY_TOPIC = "__consumer_offsets";
+
+export interface Waiting {
+  readonly limitMs: number;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Told each cause once, as a sentence. */
+  readonly onCause?: (text: string) => void;
+}
+
+/** For people: the sentence is all there is to say. */
+class NoBrokerError extends Error {
+  constructor(text: string, cause: unknown) {
+    super(text, { cause });
+    // Another name would show its stack.
+    this.name = "Error";
+  }
+}
+
+/**
+ * Returns false when the signal aborts before a broker answers.
+ *
+ * @throws Error naming the addresses, the cause and the settings to check, when no broker has
+ *   answered within `limitMs`, or as soon as the cause is one that time does not mend.
+ */
+export async function waitForBrokers(
+  connection: KafkaConnection,
+  { limitMs, log, signal, onCause }: Waiting,
+): Promise<boolean> {
+  await using tries = new Tries(connection, log);
+  const untilMs = Date.now() + limitMs;
+  const said = new Set<string>();
+  let before = "";
+  while (!signal.aborted) {
+    const failed = await tries.next(Math.max(untilMs - Date.now(), 1), signal);
+    if (failed === null) return true;
+    if (signal.aborted) break;
+    const lasts = await doesLast(failed.cause, connection);
+    const text = causeText(connection.brokers, failed.cause);
+    if (lasts && before === text) throw new NoBrokerError(text, failed.error);
+    before = text;
+    if (Date.now() >= untilMs) throw noBroker(connection, failed, limitMs);
+    if (!said.has(text)) onCause?.(text);
+    said.add(text);
+    await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+interface Failed {
+  readonly error: unknown;
+  readonly cause: ConnectCause;
+}
+
+/** Takes the next address after each failure. */
+class Tries {
+  readonly #connection: KafkaConnection;
+  readonly #client: Client;
+  readonly #pool: BrokerPool;
+
+  constructor(connection: KafkaConnection, log: Log) {
+    this.#connection = connection;
+    this.#client = new Clients(connection, log).create(0);
+    this.#pool = this.#client.brokerPool();
+  }
+
+  /** Null: a broker has answered. Never throws. After the limit, or an abort, a try is left. */
+  async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
+    const reached: { step: Step } = { step: "connect" };
+    const answered = async (): Promise<null> => {
+      await this.#pool.connect();
+      reached.step = "request";
+      await fetchMetadata(this.#pool.seedBroker, [ANY_TOPIC]);
+      return null;
+    };
+    const ended = new AbortController();
+    const both = AbortSignal.any([signal, ended.signal]);
+    const late = sleep(limitMs, undefined, { signal: both })
+      .catch(() => undefined)
+      .then(() => Promise.reject(new Error("no answer")));
+    try {
+      return await Promise.race([answered(), late]);
+    } catch (error) {
+      if (reached.step === "request") await this.#pool.createSeedBroker().catch(() => undefined);
+      return { error, cause: connectCause(error, reached.step, this.#connection) };
+    } finally {
+      ended.abort();
+      late.catch(() => undefined);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#pool.disconnect().catch(() => undefined);
+    this.#client.destroy();
+  }
+}
+
+/** Where a broker closes without a word, it is asked with TLS the other way round, not logged in. */
+async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): Promise<boolean> {
+  if (lasts !== "ask") return lasts;
+  const tls = connection.tls === null ? PUBLIC_TLS : null;
+  const { brokers, clientId, sessionTimeoutMs, recordMaxBytes } = connection;
+  const other = { brokers, clientId, sessionTimeoutMs, recordMaxBytes, tls, sasl: null };
+  await using tries = new Tries(other, createLog("error", { write: () => undefined }));
+  const failed = await tries.next(ASK_LIMIT_MS, new AbortController().signal);
+  // A refusal of the certificate, ours or theirs, is an answer as well.
+  return failed === null || failed.cause.lasts === true;
+}
+
+function noBroker({ brokers }: KafkaConnection, { cause, error }: Failed, limitMs: number): Error {
+  const text = `No Kafka broker answered within ${limitMs / 1_000} s at ${brokers.join(", ")}`;
+  return new NoBrokerError(`${text}: ${cause.says}. Check ${cause.check}.`, error);
+}

@@ -1,0 +1,110 @@
+// A command that cannot connect names the setting, at once where waiting would not help. Against a
+// broker that demands who connects.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { runProgram } from "../../src/cli/program.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import {
+  CA,
+  CERTIFICATE,
+  PASSWORD,
+  type SecuredBroker,
+  startSecuredBroker,
+} from "../support/servers/secured-broker.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+
+const never = new AbortController().signal;
+const java = await chooseJava(never, () => undefined).catch(() => null);
+const folder = mkdtempSync(join(tmpdir(), "switchyard-connecting-"));
+const file = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const TLS = `tls: { ca: ${JSON.stringify(file("ca.pem", CA))} }`;
+const CERT = file("client.pem", CERTIFICATE.cert);
+const KEY = file("client.key", CERTIFICATE.key);
+const MTLS = TLS.replace(" }", `, cert: ${JSON.stringify(CERT)}, key: ${JSON.stringify(KEY)} }`);
+const OTHER_NAME = TLS.replace(" }", ", serverName: kafka.example.com }");
+const sasl = (mechanism: string, password = PASSWORD) =>
+  `sasl: { mechanism: ${mechanism}, username: alice, password: ${JSON.stringify(password)} }`;
+
+let broker: SecuredBroker | null = null;
+beforeAll(async () => {
+  if (java !== null) broker = await startSecuredBroker(java);
+});
+afterAll(async () => {
+  await broker?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function connect(port: number, settings: readonly string[], wait: string) {
+  const kafka = [`brokers: ["127.0.0.1:${port}"]`, ...settings].join(", ");
+  const config = file("switchyard.yaml", `kafka: { ${kafka} }\nsources: []\ndestinations: []\n`);
+  const shell = fakeShell();
+  const status = await runProgram(["topics", "--wait", wait, "--config", config], shell);
+  return { status, err: shell.errors(), out: shell.output() };
+}
+
+describe.skipIf(java === null)("a secured broker (needs Java)", () => {
+  // The limit of a test is far below the time that the command may wait.
+  test.each([
+    [
+      "a wrong password",
+      "saslPort",
+      [TLS, sasl("plain", "x")],
+      "kafka.sasl.username and kafka.sasl.password",
+    ],
+    [
+      "a wrong password",
+      "saslPort",
+      [TLS, sasl("scram-sha-512", "x")],
+      "kafka.sasl.username and kafka.sasl.password",
+    ],
+    ["a mechanism not offered", "scramPort", [TLS, sasl("plain")], "kafka.sasl.mechanism"],
+    ["no log-in", "saslPort", [TLS], "kafka.sasl, which is not set"],
+    ["a log-in where there is none", "plainPort", [sasl("plain")], "kafka.sasl and the port"],
+    ["an unknown authority", "saslPort", ["tls: true", sasl("plain")], "kafka.tls.ca"],
+    ["another name", "saslPort", [OTHER_NAME, sasl("plain")], "kafka.tls.serverName"],
+    ["no client certificate", "mtlsPort", [TLS], "kafka.tls.cert"],
+    ["plain against TLS", "mtlsPort", [], "kafka.tls and the port"],
+    ["plain and a log-in against TLS", "saslPort", [sasl("plain")], "kafka.tls and the port"],
+    ["TLS against plain", "plainPort", [TLS], "kafka.tls and the port"],
+  ] as const)("%s (%s)", async (_name, port, settings, check) => {
+    const said = await connect(broker?.[port] ?? 0, settings, "1h");
+    expect(said.err).toContain(`Check ${check}`);
+    expect(said.err).toMatch(/^error: Kafka at 127\.0\.0\.1:\d+: .*\.\n$/m);
+    expect(said).toMatchObject({ status: 1, out: "" });
+  });
+
+  test.each([
+    ["saslPort", [TLS, sasl("scram-sha-256")]],
+    ["scramPort", [TLS, sasl("scram-sha-512")]],
+    ["mtlsPort", [MTLS]],
+    ["plainPort", []],
+  ] as const)("what fits connects (%s)", async (port, settings) => {
+    const said = await connect(broker?.[port] ?? 0, settings, "1m");
+    expect(said.err).toBe("");
+    expect(said.out).toContain("to create");
+  });
+});
+
+test("where nobody answers, the wait ends, and the cause is told meanwhile", async () => {
+  const said = await connect(1, [], "3s");
+  expect(said.status).toBe(1);
+  expect(said.err).toContain(
+    "Waiting for 3 s (--wait). Kafka at 127.0.0.1:1: connect ECONNREFUSED",
+  );
+  expect(said.err).toMatch(
+    /error: No Kafka broker answered within 3 s at 127\.0\.0\.1:1: .*refused/i,
+  );
+  expect(said.err).toContain("Check kafka.brokers");
+});
+
+test.each(["soon", "25h"])("--wait %s is wrong usage", async (wait) => {
+  expect((await connect(1, [], wait)).status).toBe(2);
+});

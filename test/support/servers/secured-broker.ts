@@ -1,0 +1,125 @@
+/**
+ * A broker that demands who connects: TLS and SASL on one port, TLS with a client certificate on
+ * another, nothing on a third.
+ */
+
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import type { KafkaConnection, KafkaSasl } from "../../../src/kafka/port.ts";
+import type { chooseJava } from "../../../tools/kafka/choose.ts";
+import { freePort } from "../../../tools/kafka/free-port.ts";
+import {
+  type JavaBroker,
+  killBroker,
+  prepareBroker,
+  startBroker,
+} from "../../../tools/kafka/java.ts";
+import { LogLines } from "../log/log-lines.ts";
+
+const pem = (name: string) => readFileSync(join(import.meta.dirname, "kafka-tls", name), "utf8");
+export const CA = pem("ca.pem");
+export const NO_CERTIFICATE = { ca: CA, cert: null, key: null, serverName: null };
+export const CERTIFICATE = { ...NO_CERTIFICATE, cert: pem("client.pem"), key: pem("client.key") };
+/** Of the user alice, for each mechanism. */
+export const PASSWORD = "pass word:1";
+
+const SECURITY = "org.apache.kafka.common.security";
+const never = new AbortController().signal;
+
+export interface SecuredBroker {
+  readonly plainPort: number;
+  readonly saslPort: number;
+  /** As `saslPort`, and offers no log-in but SCRAM. */
+  readonly scramPort: number;
+  readonly mtlsPort: number;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startSecuredBroker({
+  java,
+  jars,
+}: Awaited<ReturnType<typeof chooseJava>>): Promise<SecuredBroker> {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
+  const broker = await prepareBroker(java, jars, directory, 0, never);
+  const ports = {
+    saslPort: await freePort(),
+    scramPort: await freePort(),
+    mtlsPort: await freePort(),
+  };
+  appendFileSync(join(directory, "server.properties"), `\n${secure(broker, ports)}`);
+  const running = await startBroker(broker, "guarded", never);
+  // One request takes one credential of a user.
+  for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
+    await promisify(execFile)(java, [
+      ...["-cp", join(jars, "*"), "kafka.admin.ConfigCommand"],
+      ...["--bootstrap-server", broker.address, "--alter", "--entity-type", "users"],
+      ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],
+    ]);
+  }
+  // The first handshake takes a young broker long, maybe longer than a connection may.
+  const kafka = createKafka(connection(ports.mtlsPort, CERTIFICATE, null), new LogLines().log);
+  await kafka.admin.topics();
+  await kafka.close();
+  const stop = async () => {
+    await killBroker(running);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  return { ...ports, plainPort: Number(broker.address.split(":")[1]), stop };
+}
+
+/** What the local broker's settings lack. Of a setting that is there twice the later one counts. */
+function secure(
+  broker: JavaBroker,
+  { saslPort, scramPort, mtlsPort }: Pick<SecuredBroker, "saslPort" | "scramPort" | "mtlsPort">,
+): string {
+  const file = join(broker.directory, "server.properties");
+  const plain = readFileSync(file, "utf8");
+  const listeners = `,SASL://127.0.0.1:${saslPort},SCRAM://127.0.0.1:${scramPort},MTLS://127.0.0.1:${mtlsPort}`;
+  const extended = (key: string, more: string) =>
+    `${key}=${new RegExp(`^${key}=(.*)$`, "m").exec(plain)?.[1]}${more}`;
+  const oneLine = (text: string) => text.trim().replaceAll("\n", "\\n");
+  const jaas = (mechanism: string, login: string) =>
+    `listener.name.sasl.${mechanism}.sasl.jaas.config=${SECURITY}.${login};`;
+  return [
+    extended("listeners", listeners),
+    extended("advertised.listeners", listeners),
+    extended("listener.security.protocol.map", ",SASL:SASL_SSL,SCRAM:SASL_SSL,MTLS:SSL"),
+    "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    jaas("plain", `plain.PlainLoginModule required user_alice="${PASSWORD}"`),
+    jaas("scram-sha-256", "scram.ScramLoginModule required"),
+    jaas("scram-sha-512", "scram.ScramLoginModule required"),
+    jaas(
+      "oauthbearer",
+      'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b"',
+    ),
+    "listener.name.scram.sasl.enabled.mechanisms=SCRAM-SHA-512",
+    `listener.name.scram.scram-sha-512.sasl.jaas.config=${SECURITY}.scram.ScramLoginModule required;`,
+    "ssl.keystore.type=PEM",
+    `ssl.keystore.certificate.chain=${oneLine(pem("broker.pem"))}`,
+    `ssl.keystore.key=${oneLine(pem("broker.key"))}`,
+    "ssl.truststore.type=PEM",
+    `ssl.truststore.certificates=${oneLine(CA)}`,
+    "listener.name.mtls.ssl.client.auth=required",
+    "",
+  ].join("\n");
+}
+
+export function connection(
+  port: number,
+  tls: KafkaConnection["tls"],
+  sasl: KafkaSasl | null,
+): KafkaConnection {
+  return {
+    brokers: [`127.0.0.1:${port}`],
+    clientId: "security",
+    tls,
+    sasl,
+    sessionTimeoutMs: 10_000,
+    recordMaxBytes: () => 900_000,
+  };
+}
