@@ -9,7 +9,7 @@ import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { registrySettings } from "./registry-settings.ts";
-import { duration, flag, listOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { duration, flag, listOf, oneOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
 
@@ -78,6 +78,13 @@ export const SETTINGS = section("", {
       flag(),
       false,
       "Whether `POST /-/reload` reads the configuration again. The port asks nobody for a password.",
+    ),
+  }),
+  metrics: section("The metrics on the admin port.", {
+    destinations: setting(
+      oneOf("full", "counts", "top"),
+      "full",
+      "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are always by destination.",
     ),
   }),
   log: section("Log lines on standard output.", {

@@ -59,18 +59,26 @@ interface Shown {
 export class BucketsHistogram extends Histogram {
   readonly #spec: MetricSpec;
   readonly #all: ReadonlySet<Buckets>;
+  readonly #isShown: (labels: LabelSet) => boolean;
 
-  constructor(spec: MetricSpec, all: ReadonlySet<Buckets>) {
+  /** @param isShown a label set that is not goes on counting. */
+  constructor(
+    spec: MetricSpec,
+    all: ReadonlySet<Buckets>,
+    isShown: (labels: LabelSet) => boolean = () => true,
+  ) {
     const { name, help } = spec;
     super({ name, help, labelNames: [...spec.labels], registers: [] });
     this.#spec = spec;
     this.#all = all;
+    this.#isShown = isShown;
   }
 
   /** The interface that prom-client wants of a histogram. */
   getForPromString(): Promise<Shown> {
     const { name, help } = this.#spec;
-    const values = [...this.#all].flatMap((buckets) => buckets.values(name));
+    const shown = [...this.#all].filter(({ labels }) => this.#isShown(labels));
+    const values = shown.flatMap((buckets) => buckets.values(name));
     return Promise.resolve({ name, help, type: "histogram", values });
   }
 }

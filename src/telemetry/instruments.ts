@@ -6,10 +6,12 @@
  * would be a noticeable part of a delivery's CPU.
  */
 
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 
-import { Buckets, BucketsHistogram } from "./buckets.ts";
+import { Buckets, BucketsHistogram, type LabelSet } from "./buckets.ts";
+import { Busiest, type Requested } from "./busiest.ts";
 import { METRICS, type MetricSpec } from "./metrics.ts";
+import { PlainMetric } from "./plain-metric.ts";
 
 export type Labels<Spec extends MetricSpec> = Readonly<Record<Spec["labels"][number], string>>;
 
@@ -55,13 +57,26 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
   text(): Promise<string>;
 };
 
-export function createMetrics(): Metrics {
+/**
+ * Of histograms by destination: all of them; one over all destinations, whose label is empty; or
+ * those of the busiest and the most failing ones (`busiest.ts`).
+ */
+export type DestinationDetail = "full" | "counts" | "top";
+
+export function createMetrics(detail: DestinationDetail = "full"): Metrics {
   const registry = new Registry();
+  const busiest = new Busiest();
+  let top: ReadonlySet<string> = new Set();
+  const counters = new Map<string, () => readonly Requested[]>();
+  const isShown = ({ destination }: LabelSet) =>
+    detail !== "top" || destination === undefined || top.has(destination);
   const updates = new Set<() => void>();
   collectOfProcess(registry);
   const instruments = Object.entries(METRICS).map(
-    ([key, spec]) => [key, createInstrument(spec, registry)] as const,
+    ([key, spec]) =>
+      [key, createInstrument(spec, { registry, detail, isShown, counters })] as const,
   );
+  const requests = () => counters.get(METRICS.requests.name)?.() ?? [];
   return {
     ...(Object.fromEntries(instruments) as { [Key in keyof Table]: Instrument<Table[Key]> }),
     onScrape: (update) => {
@@ -73,6 +88,7 @@ export function createMetrics(): Metrics {
     },
     text: () => {
       for (const update of updates) update();
+      if (detail === "top") top = busiest.next(requests());
       return registry.metrics();
     },
   };
@@ -95,12 +111,22 @@ interface Accumulator {
   value: number;
 }
 
-function createInstrument(spec: MetricSpec, registry: Registry): Instrument<MetricSpec> {
-  const base = { name: spec.name, help: spec.help, labelNames: [...spec.labels] };
+interface Showing {
+  readonly registry: Registry;
+  readonly detail: DestinationDetail;
+  readonly isShown: (labels: LabelSet) => boolean;
+  /** By name: the values of a metric that is no histogram. */
+  readonly counters: Map<string, () => readonly Requested[]>;
+}
+
+function createInstrument(
+  spec: MetricSpec,
+  { registry, detail, isShown, counters }: Showing,
+): Instrument<MetricSpec> {
   if (spec.type === "histogram") {
     const all = new Set<Buckets>();
-    registry.registerMetric(new BucketsHistogram(spec, all));
-    return keyed(
+    registry.registerMetric(new BucketsHistogram(spec, all, isShown));
+    const instrument = keyed(
       spec,
       (labels) => {
         const buckets = new Buckets(labels, spec.buckets ?? []);
@@ -109,18 +135,23 @@ function createInstrument(spec: MetricSpec, registry: Registry): Instrument<Metr
       },
       (buckets) => all.delete(buckets),
     );
+    const isMerged = detail === "counts" && spec.labels.includes("destination");
+    return isMerged ? merged(instrument) : instrument;
   }
   const accumulators = new Set<Accumulator>();
-  const metric =
-    spec.type === "counter"
-      ? new Counter({ ...base, registers: [registry], collect: fill })
-      : new Gauge({ ...base, registers: [registry], collect: fill });
-  function fill(): void {
-    metric.reset();
-    for (const { labels, value } of accumulators) {
-      if (!Number.isNaN(value)) metric.inc(labels, value);
-    }
-  }
+  const hidesZeros = detail !== "full" && spec.isSparse === true;
+  registry.registerMetric(
+    new PlainMetric(spec, () =>
+      [...accumulators].filter(({ value }) => {
+        return !Number.isNaN(value) && !(value === 0 && hidesZeros);
+      }),
+    ),
+  );
+  counters.set(spec.name, () =>
+    [...accumulators].map(({ labels: { destination = "", outcome = "" }, value }) => {
+      return { destination, outcome, count: value };
+    }),
+  );
   return keyed(
     spec,
     (labels) => {
@@ -142,6 +173,15 @@ function createInstrument(spec: MetricSpec, registry: Registry): Instrument<Metr
     },
     (bound) => accumulators.delete(bound.accumulator),
   );
+}
+
+/** One for all destinations. It stays when some of them go. */
+function merged(instrument: Instrument<MetricSpec>): Instrument<MetricSpec> {
+  return {
+    bind: (labels) => instrument.bind({ ...labels, destination: "" }),
+    remove: () => undefined,
+    forget: () => undefined,
+  };
 }
 
 function keyed<Made>(

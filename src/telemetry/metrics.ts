@@ -7,6 +7,7 @@
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
 import { CLUSTER_METRICS } from "./cluster-metrics.ts";
+import { PROCESS_METRICS } from "./process-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
 
 export interface MetricSpec {
@@ -14,6 +15,8 @@ export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
+  /** Zeros are left out unless `metrics.destinations` is `full`. */
+  readonly isSparse?: boolean;
   /** Upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];
 }
@@ -114,7 +117,8 @@ export const METRICS = {
     name: "switchyard_line_held",
     type: "gauge",
     labels: ["destination", "because"],
-    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled.",
+    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
+    isSparse: true,
   },
   expiredWaiting: {
     name: "switchyard_deliveries_expired_waiting_total",
@@ -283,16 +287,5 @@ export const METRICS = {
     labels: [],
     help: "Destinations of the configuration on disk that wait for their topics.",
   },
-  buildInfo: {
-    name: "switchyard_build_info",
-    type: "gauge",
-    labels: ["version", "node"],
-    help: "1; the labels say which version runs, on which Node.js.",
-  },
-  eventLoopDelay: {
-    name: "switchyard_event_loop_delay_seconds",
-    type: "gauge",
-    labels: ["quantile"],
-    help: "Event loop delay since the last scrape.",
-  },
+  ...PROCESS_METRICS,
 } as const satisfies Record<string, MetricSpec>;

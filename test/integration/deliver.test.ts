@@ -140,7 +140,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
         })),
       ),
     /** What deliver's consumer says that it has not finished. */
-    lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? 0),
+    lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? Number.NaN),
     /** Requests that were not accepted. */
     unanswered: async () => unanswered(await metrics.text()),
     committed: async () => {

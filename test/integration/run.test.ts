@@ -98,11 +98,12 @@ test("it makes the topics, turns ready, and ends with 0 when asked to stop", asy
   const { child, logged, ended } = start(configuration({ brokers, prefix, port }));
   await logged("ready");
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  expect(metrics).toContain(
-    'switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0',
-  );
-  expect(metrics).toMatch(/switchyard_event_loop_delay_seconds\{quantile="0.99"\} \d/);
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  // It is known when the first fetch, or the first look at the logs' ends, is answered.
+  await expect
+    .poll(metrics, { timeout: 30_000 })
+    .toContain('switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0\n');
+  expect(await metrics()).toMatch(/switchyard_event_loop_delay_seconds\{quantile="0.99"\} \d/);
   child.kill("SIGTERM");
   expect(await ended).toBe(0);
 });

@@ -58,7 +58,7 @@ export async function run(
   file: string | null = null,
 ): Promise<0 | 1> {
   const { config } = configuration;
-  const metrics = createMetrics();
+  const metrics = createMetrics(config.metrics.destinations);
   const build = { version: programVersion(), node: process.version };
   metrics.buildInfo.bind(build).set(1);
   log.info({ ...build, file, stages }, "starting");

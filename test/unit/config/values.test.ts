@@ -74,6 +74,7 @@ test("everything that is left out has its default", () => {
       ca: null,
     },
     admin: { host: "0.0.0.0", port: 9_464, reload: false },
+    metrics: { destinations: "full" },
     log: { level: "info", attempts: 1 },
   });
 });

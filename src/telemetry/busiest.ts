@@ -1,0 +1,57 @@
+/**
+ * The destinations whose histograms are shown with `metrics.destinations: top`.
+ *
+ *   a destination is                                  shown
+ *   one of the 25 with the most requests lately       yes
+ *   one of the 25 with the most failed ones lately    yes
+ *   any other                                         no: its counters are, as those of all
+ *
+ * Lately: the requests since the last scrape count whole, and those before it nine tenths with each
+ * scrape. So a destination that is shown stays shown for a while.
+ */
+
+const SHOWN = 25;
+const KEPT = 0.9;
+
+/** Requests of a destination with one outcome, since the start. */
+export interface Requested {
+  readonly destination: string;
+  readonly outcome: string;
+  readonly count: number;
+}
+
+interface Activity {
+  count: number;
+  recent: number;
+}
+
+export class Busiest {
+  readonly #all = new Map<string, Activity>();
+  readonly #failed = new Map<string, Activity>();
+
+  /** Called with each scrape. Returns the destinations to show. */
+  next(requests: readonly Requested[]): ReadonlySet<string> {
+    const failures = requests.filter(({ outcome }) => outcome !== "2xx");
+    return new Set([...top(this.#all, requests), ...top(this.#failed, failures)]);
+  }
+}
+
+function top(activities: Map<string, Activity>, requests: readonly Requested[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { destination, count } of requests) {
+    counts.set(destination, (counts.get(destination) ?? 0) + count);
+  }
+  for (const destination of activities.keys()) {
+    if (!counts.has(destination)) activities.delete(destination);
+  }
+  for (const [destination, count] of counts) {
+    const before = activities.get(destination) ?? { count: 0, recent: 0 };
+    const more = Math.max(0, count - before.count);
+    activities.set(destination, { count, recent: before.recent * KEPT + more });
+  }
+  return [...activities]
+    .filter(([, { recent }]) => recent > 0)
+    .sort(([, one], [, other]) => other.recent - one.recent)
+    .slice(0, SHOWN)
+    .map(([destination]) => destination);
+}

@@ -1,0 +1,94 @@
+// The size of what is shown with 1,000 destinations, and whose histograms are.
+
+import { describe, expect, test } from "vitest";
+
+import { createReport } from "../../../src/deliver/report.ts";
+import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
+import { Busiest } from "../../../src/telemetry/busiest.ts";
+import { createMetrics, type DestinationDetail } from "../../../src/telemetry/instruments.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import { LogLines } from "../../support/log/log-lines.ts";
+
+const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
+const VITALS = { isAssigned: true, fetchedAtMs: 9_000, heardAtMs: 9_000, commitFailures: 0 };
+
+/** As deliver and route bind them for each destination that has been attempted. */
+async function scraped(detail: DestinationDetail, count = 1_000) {
+  const metrics = createMetrics(detail);
+  for (let number = 0; number < count; number += 1) {
+    const id = `destination-${number}`;
+    const destination = webhookDestination({ id });
+    const report = createReport({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
+    report.watchLine(() => (number === 7 ? "breaker" : null));
+    const labels = { stage: "deliver", destination: id } as const;
+    const consumer = { progress: () => [], vitals: () => VITALS };
+    const counts = { rebalances: () => 1, offsetResets: () => 0 };
+    watchConsumer(metrics, { ...consumer, ...counts }, labels, CLOCK);
+    metrics.consumerRestarts.bind(labels);
+    metrics.callsRouted.bind({ destination: id }).inc(number);
+    metrics.requests.bind({ destination: id, outcome: "2xx" }).inc(number);
+    metrics.attempts.bind({ destination: id, outcome: "accepted" }).inc(number);
+    metrics.attemptDuration.bind({ destination: id }).observe(0.02);
+    metrics.deliveryLatency.bind({ destination: id }).observe(0.1);
+  }
+  const text = await metrics.text();
+  return { text, series: text.split("\n").filter((line) => /^[^#]/.test(line)).length };
+}
+
+describe("with 1,000 destinations", () => {
+  test("counts stays under 20,000 series and 1.5 MB, and counts all in one histogram", async () => {
+    const { text, series } = await scraped("counts");
+    expect(series).toBeGreaterThan(10_000);
+    expect(series).toBeLessThan(20_000);
+    expect(Buffer.byteLength(text)).toBeLessThan(1_500_000);
+    const duration = "switchyard_delivery_attempt_duration_seconds_count";
+    expect(text).toContain(`${duration}{destination=""} 1000\n`);
+    expect(text).toContain('switchyard_delivery_requests_total{destination="destination-7",');
+    expect(text.match(/^switchyard_line_held{.*$/gm)).toEqual([
+      'switchyard_line_held{destination="destination-7",because="breaker"} 1',
+    ]);
+  });
+
+  test("full has them all; top only those of the busiest", async () => {
+    const count = (text: string) =>
+      text.match(/^switchyard_delivery_attempt_duration_seconds_count/gm)?.length;
+    const full = await scraped("full");
+    expect(count(full.text)).toBe(1_000);
+    expect(full.series).toBeGreaterThan(40_000);
+    const top = await scraped("top");
+    expect(count(top.text)).toBe(25);
+    expect(top.text).toContain('duration_seconds_count{destination="destination-999"} 1\n');
+    expect(top.series).toBeLessThan(20_000);
+    expect(Buffer.byteLength(top.text)).toBeLessThan(1_500_000);
+  });
+});
+
+describe("the busiest", () => {
+  const requested = (outcome: string, from: number, to: number, count: number) =>
+    Array.from({ length: to - from }, (_, at) => {
+      return { destination: `d${from + at}`, outcome, count };
+    });
+
+  test("and the most failing are shown, 25 of each", () => {
+    const busiest = new Busiest();
+    const quiet = requested("2xx", 0, 100, 1);
+    const busy = requested("2xx", 100, 130, 50);
+    const failing = requested("timeout", 5, 8, 2);
+    const shown = busiest.next([...quiet, ...busy, ...failing]);
+    expect([...shown].filter((id) => Number(id.slice(1)) >= 100)).toHaveLength(25);
+    expect(shown).toContain("d5");
+    expect(shown).not.toContain("d9");
+    expect(shown.size).toBe(28);
+  });
+
+  test("give way to others, and those that are gone at once", () => {
+    const busiest = new Busiest();
+    const before = requested("2xx", 0, 25, 100);
+    expect(busiest.next(before)).toContain("d3");
+    const now = [...before.slice(4), ...requested("2xx", 50, 75, 1_000)];
+    const shown = busiest.next(now);
+    expect(shown).toContain("d50");
+    expect(shown).not.toContain("d3");
+    expect(shown).not.toContain("d20");
+  });
+});
