@@ -2,7 +2,6 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
-import { loadConfig } from "../../config/load.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
@@ -33,6 +32,7 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
     .action(async (options: RunOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
+      const { loadConfig } = await import("../../config/load.ts");
       const { run } = await import("./run.ts");
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
