@@ -97,6 +97,8 @@ test("the looks hear where a log begins, for partitions of which nothing was rea
   const topic = await topicWith(kafka, "begins-later", 3);
   const driver = new Driver({ brokers: [proxy.address], logLevel: 0 }).admin();
   await driver.connect();
+  // It knows the leaders of topics that it was asked about.
+  await driver.fetchTopicOffsets(topic);
   await driver.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "2" }] });
   await driver.disconnect();
   const ends = new LogEnds();
