@@ -14,21 +14,26 @@
  *     audienceDefaults.source
  *   kafka.topics.*                  not be a name of another topic of the plan
  *   delivery.delays                 not fall
+ *   ingest.port                     be another than admin.port
  */
 
 import { parseNetwork } from "../domain/addresses.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
-import { isMap } from "./collections.ts";
+import { isMap, nearest } from "./collections.ts";
 import { parseDuration } from "./duration.ts";
 import { showUrl } from "./endpoint-url.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
+import { ADMIN_PORT, INGEST_PORT } from "./ports.ts";
 import { privateAddress } from "./private-addresses.ts";
 import { describe, type Path, type Problem, pathText } from "./problem.ts";
 import { listFromText } from "./scalars.ts";
 
 /** Topics whose names `kafka.topics` may replace. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
+
+/** Each compares an id with all others. */
+const HINTS_MAX = 20;
 
 interface Named {
   readonly path: Path;
@@ -61,6 +66,7 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
     ...audienceProblems(tree, sourceIds),
     ...topicProblems(tree, destinationIds),
     ...fallingDelays(tree),
+    ...samePort(tree),
   ];
 }
 
@@ -146,10 +152,20 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
   const choices = known.size === 0 ? "none is configured" : [...known].slice(0, 20).join(", ");
   return named
     .filter(({ text }) => !known.has(text))
-    .map(({ path, text }) => {
+    .map(({ path, text }, index) => {
       const expected = `the id of a ${what} (${choices})`;
-      return { path, found: describe(text), expected, hint: null };
+      const similar = index < HINTS_MAX ? nearest(text, [...known]) : null;
+      const hint = similar === null ? null : `did you mean ${similar}?`;
+      return { path, found: describe(text), expected, hint };
     });
+}
+
+/** Hosts do not count: one of them mostly stands for all addresses. 0 is any free port. */
+function samePort(tree: unknown): readonly Problem[] {
+  const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
+  if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];
+  const found = `${port}, as in admin.port`;
+  return [{ path: ["ingest", "port"], found, expected: "a port of its own", hint: null }];
 }
 
 /** Two spellings of one URL are one endpoint. */

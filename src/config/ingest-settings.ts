@@ -2,6 +2,7 @@
 
 import { value, wrong } from "./decoder.ts";
 import { certificateAndKey } from "./pem.ts";
+import { INGEST_PORT } from "./ports.ts";
 import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optionalSection, section, setting } from "./setting.ts";
 import { size } from "./size.ts";
@@ -22,7 +23,7 @@ const origin = text("an origin such as https://app.example.com, or *", (given) =
 
 export const ingestSettings = section("The port that takes calls over HTTP.", {
   host: setting(textLike("an address or a host name", /^[^\s/]+$/), "0.0.0.0", "Where it listens."),
-  port: setting(wholeNumber(0, 65_535), 8_080, "0: any free port."),
+  port: setting(wholeNumber(0, 65_535), INGEST_PORT, "0: any free port."),
   tls: optionalSection(
     certificateAndKey("Takes HTTPS in place of HTTP. Left out: HTTP, such as behind a proxy."),
     false,

@@ -1,5 +1,6 @@
 /** Decoders of single values: texts, numbers, flags, choices, durations, and lists of them. */
 
+import { nearest } from "./collections.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
 import { durationText, parseDuration } from "./duration.ts";
 import { allValid, foundAt, type Invalid, type Place } from "./place.ts";
@@ -66,9 +67,25 @@ export function flag(): Decoder<boolean> {
     expected: "true or false",
     unit: "",
     fromText: flagFromText,
-    test: (raw) => (typeof raw === "boolean" ? value(raw) : wrong()),
+    test: (raw) => {
+      if (typeof raw === "boolean") return value(raw);
+      const word = typeof raw === "string" ? BOOLEAN_WORDS[raw.toLowerCase()] : undefined;
+      return word === undefined ? wrong() : wrong(`write ${word}: ${raw} is a text in YAML 1.2`);
+    },
   });
 }
+
+/** Of YAML 1.1, or in quotes. */
+const BOOLEAN_WORDS: Readonly<Record<string, boolean>> = {
+  yes: true,
+  on: true,
+  y: true,
+  true: true,
+  no: false,
+  off: false,
+  n: false,
+  false: false,
+};
 
 export function flagFromText(given: string): unknown {
   return given === "true" || given === "false" ? given === "true" : given;
@@ -78,7 +95,9 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   const expected = choices.join(", ").replace(/, ([^,]*)$/, " or $1");
   return text(expected, (given) => {
     const choice = choices.find((candidate) => candidate === given);
-    return choice === undefined ? wrong() : value(choice);
+    if (choice !== undefined) return value(choice);
+    const similar = nearest(given, choices);
+    return similar === null ? wrong() : wrong(`did you mean ${similar}?`);
   });
 }
 

@@ -10,7 +10,7 @@
  *   optional   any of the first three                     null
  */
 
-import { readList, readMap, reportUnknown } from "./collections.ts";
+import { nearest, readList, readMap, reportUnknown } from "./collections.ts";
 import type { Decoder, Unit } from "./decoder.ts";
 import { INVALID, type Invalid, type Place } from "./place.ts";
 import { describe } from "./problem.ts";
@@ -156,7 +156,9 @@ export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
     const variant = typeof chosen === "string" && names.includes(chosen) ? sections[chosen] : null;
     if (!variant) {
       const found = describe(chosen ?? undefined);
-      return place.child(tag).fail({ found, expected: names.join(" or "), hint: null });
+      const similar = typeof chosen === "string" ? nearest(chosen, names) : null;
+      const hint = similar === null ? null : `did you mean ${similar}?`;
+      return place.child(tag).fail({ found, expected: names.join(" or "), hint });
     }
     const rest = Object.fromEntries([...map].filter(([key]) => key !== tag));
     return variant.decode(rest, place) as ValueOf<S[keyof S]> | Invalid;

@@ -8,6 +8,7 @@ import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
 import { certificateFile } from "./pem.ts";
+import { ADMIN_PORT } from "./ports.ts";
 import { registrySettings } from "./registry-settings.ts";
 import { duration, flag, listOf, oneOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
@@ -73,7 +74,7 @@ export const SETTINGS = section("", {
       "0.0.0.0",
       "Where it listens.",
     ),
-    port: setting(wholeNumber(0, 65_535), 9_464, "0: any free port."),
+    port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0: any free port."),
     reload: setting(
       flag(),
       false,

@@ -7,9 +7,17 @@
  * messages. They are used without it, since it might show a secret.
  */
 
-import { isNode, LineCounter, parseDocument, type YAMLError } from "yaml";
+import {
+  type Document,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from "yaml";
 
-import { HIDDEN, type LocatedProblem, type Path } from "./problem.ts";
+import { describe, HIDDEN, type LocatedProblem, type Path } from "./problem.ts";
 
 export type Yaml =
   | {
@@ -38,7 +46,10 @@ export function readYaml(text: string): Yaml {
     const document = parseDocument(text, { ...OPTIONS, lineCounter: lines });
     const complaints = [...document.errors, ...document.warnings];
     if (complaints.length > 0) {
-      return { kind: "invalid", problems: complaints.map((error) => located(error, lines)) };
+      return {
+        kind: "invalid",
+        problems: complaints.map((error) => located(error, document, lines)),
+      };
     }
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
     // Aliases that contain themselves, and nesting that only a program would write, end here.
@@ -61,13 +72,38 @@ export function readYaml(text: string): Yaml {
   }
 }
 
-function located(error: YAMLError, lines: LineCounter): LocatedProblem {
+function located(error: YAMLError, document: Document, lines: LineCounter): LocatedProblem {
   const { line, col } = lines.linePos(error.pos[0]);
+  const twice = error.code === "DUPLICATE_KEY" ? sameKey(document, error.pos[0]) : null;
+  if (twice !== null) {
+    const { key, firstAt } = twice;
+    const found = `the key ${describe(key)} twice in a map, in lines ${lines.linePos(firstAt).line} and ${line}`;
+    return { path: [], found, expected: "each key once", hint: null, line };
+  }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)
     ? "a text that begins with a special character needs quotes"
     : null;
   return { path: [], found, expected: "valid YAML", hint, line };
+}
+
+/** The key that begins at `at`, and the place where its map has it first. */
+function sameKey(
+  document: Document,
+  at: number,
+): { readonly key: unknown; readonly firstAt: number } | null {
+  let found: { readonly key: unknown; readonly firstAt: number } | null = null;
+  visit(document, {
+    Map: (_key, { items }) => {
+      const keys = items.flatMap(({ key }) => (isScalar(key) && key.range ? [key] : []));
+      const second = keys.find(({ range }) => range?.[0] === at);
+      const first = keys.find(({ value }) => value === second?.value);
+      if (second === undefined || !first?.range) return undefined;
+      found = { key: first.value, firstAt: first.range[0] };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);

@@ -12,6 +12,7 @@ import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
+import { counted } from "../count.ts";
 import { openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
@@ -137,7 +138,7 @@ function release(shell: Shell, exit: Exit): Command {
         const producer = commandProducer(kafka, shell, signal);
         await sendTo(producer, topics.audienceSyncs, audience, value);
         shell.out(
-          `Sync ${visibleCell(audience.held.syncId)}: ${audience.held.removals} users will be told.\n`,
+          `Sync ${visibleCell(audience.held.syncId)}: ${counted(audience.held.removals, "user")} will be told.\n`,
         );
         return 0;
       }),

@@ -14,6 +14,7 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
+import { counted } from "../count.ts";
 import { linesOf } from "../input.ts";
 import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
@@ -46,7 +47,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
     return 2;
   }
   let count = 0;
-  using progress = startProgress(shell, () => `${count} users written`);
+  using progress = startProgress(shell, () => `${counted(count, "user")} written`);
   await send(options, begin);
   for await (const lines of linesOf(input, ID_MAX_BYTES + 2, signal)) {
     for (let from = 0; from < lines.length; from += PIECE_USERS) {
@@ -77,7 +78,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   }
   await send(options, { type: "end", audienceId, syncId, count });
   shell.out(
-    `${count} users of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`,
+    `${counted(count, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`,
   );
   return 0;
 }

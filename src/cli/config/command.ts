@@ -3,6 +3,7 @@
 import { Command } from "commander";
 
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { diffCommand } from "./diff.ts";
 
@@ -22,10 +23,10 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { sources, destinations } = loaded.config;
       const { length } = loaded.warnings;
-      const warned = length === 0 ? "" : ` ${length} warning(s), said above.`;
+      const warned = length === 0 ? "" : ` ${counted(length, "warning")}, said above.`;
       shell.out(
         `${shell.colors.green("The configuration can be used:")} ` +
-          `${sources.length} source(s), ${destinations.length} destination(s).${warned}\n`,
+          `${counted(sources.length, "source")}, ${counted(destinations.length, "destination")}.${warned}\n`,
       );
     });
   const print = new Command("print")

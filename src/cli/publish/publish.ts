@@ -23,6 +23,7 @@ import {
 import { visibleCell } from "../../domain/visible.ts";
 import type { Producer, RefusedRecord } from "../../kafka/port.ts";
 import { InterruptedError } from "../command-producer.ts";
+import { counted } from "../count.ts";
 import { type Line, linesOf } from "../input.ts";
 import { type Progress, startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
@@ -119,5 +120,5 @@ function refuse(progress: Progress, line: number, error: string, count: { refuse
 }
 
 function countText({ written, refused }: { written: number; refused: number }): string {
-  return `${written} calls written, ${refused} lines refused`;
+  return `${counted(written, "call")} written, ${counted(refused, "line")} refused`;
 }

@@ -2,6 +2,8 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
+import { nearest } from "../../config/collections.ts";
+import type { Config } from "../../config/config.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
@@ -34,10 +36,11 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
       if (loaded === null) return exit(2);
       const { loadConfig } = await import("../../config/load.ts");
       const { run } = await import("./run.ts");
+      const stages = options.stages ?? DEFAULT_STAGES;
+      if (stages.includes("ingest")) warnOfKeys(loaded.config, shell);
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
       const load = () => loadConfig({ file, env });
-      const stages = options.stages ?? DEFAULT_STAGES;
       exit(await run(loaded, load, stages, shutdown.signal, undefined, file));
     });
 }
@@ -47,5 +50,20 @@ function parseStages(text: string): readonly StageName[] {
   const known = STAGE_NAMES.filter((stage) => names.includes(stage));
   const unknown = names.find((name) => !known.some((stage) => stage === name));
   if (unknown === undefined) return known;
-  throw new InvalidArgumentError(`"${unknown}" is no stage. Stages: ${STAGE_NAMES.join(", ")}.`);
+  const similar = nearest(unknown, STAGE_NAMES);
+  const meant = similar === null ? "" : ` Did you mean ${similar}?`;
+  const stages = STAGE_NAMES.join(", ");
+  throw new InvalidArgumentError(`"${unknown}" is no stage. Stages: ${stages}.${meant}`);
+}
+
+/** Ingest knows the source of a call by its write key alone. */
+export function warnOfKeys({ sources }: Pick<Config, "sources">, shell: Shell): void {
+  const without = sources.filter(({ writeKeys }) => writeKeys.length === 0).map(({ id }) => id);
+  if (without.length === 0) return;
+  const { yellow } = shell.errColors;
+  const who = without.length === 1 ? "the source" : "the sources";
+  const has = without.length === 1 ? "has no write key" : "have no write keys";
+  shell.err(
+    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so ingest takes no calls for ${without.length === 1 ? "it" : "them"}\n`,
+  );
 }

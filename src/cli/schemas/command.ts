@@ -17,6 +17,7 @@ import { Command } from "commander";
 
 import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { table } from "../table.ts";
 import { type NamedSchema, orderSchemas } from "./schema-files.ts";
@@ -126,7 +127,7 @@ async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<Exit
     return 0;
   }
   shell.out(
-    `${shell.colors.yellow(`${waiting} schema(s) to register or set`)}. Do it with: switchyard schemas register\n`,
+    `${shell.colors.yellow(`${counted(waiting, "schema")} to register or set`)}. Do it with: switchyard schemas register\n`,
   );
   return 1;
 }

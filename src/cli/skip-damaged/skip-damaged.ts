@@ -17,6 +17,7 @@ import type { DamagedBatch } from "../../domain/damaged-batch.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { passedCommit } from "../../kafka/consume/passed-commit.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
+import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 
 const TRY_AGAIN_MS = 500;
@@ -109,8 +110,9 @@ function foundText(damaged: DamagedBatch, group: string, position: number): stri
   const end = isEndKnown
     ? ""
     : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
+  const lost = behind - Math.max(position, offset);
   return (
     `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n${end}` +
-    `${group} is at ${position}: up to ${behind - Math.max(position, offset)} records are given up.`
+    `${group} is at ${position}: up to ${counted(lost, "record")} ${lost === 1 ? "is" : "are"} given up.`
   );
 }

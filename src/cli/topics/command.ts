@@ -22,6 +22,7 @@ import type { Admin } from "../../kafka/port.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredPlan, configuredTopics } from "../connection.ts";
+import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { table } from "../table.ts";
 import { differenceRow } from "./rows.ts";
@@ -114,8 +115,9 @@ async function applyChanges(changes: readonly TopicChange[], admin: Admin): Prom
 function summary(changes: readonly TopicChange[], create: string, change: string): string {
   const missing = changes.filter(({ kind }) => kind === "missing").length;
   const parts = [];
-  if (missing > 0) parts.push(`${missing} topic(s) ${create}`);
-  if (changes.length > missing) parts.push(`${changes.length - missing} setting(s) ${change}`);
+  if (missing > 0) parts.push(`${counted(missing, "topic")} ${create}`);
+  if (changes.length > missing)
+    parts.push(`${counted(changes.length - missing, "setting")} ${change}`);
   return parts.join(", ");
 }
 

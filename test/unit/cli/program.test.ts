@@ -45,6 +45,7 @@ test.each([
     2,
     '"nope" is no stage. Stages: ingest, route, audience, deletion, deliver, delay.',
   ],
+  ["run --stages delver", 2, "Did you mean deliver?"],
   ["run --stages", 2, "argument missing"],
   [`topics -c ${BAD}`, 2, "3 problems"],
   [`publish -c ${BAD}`, 2, "3 problems"],
@@ -105,7 +106,7 @@ test.each([
 test("config check accepts a good file, and takes it from the environment too", async () => {
   expect(await say(`config check -c ${GOOD}`)).toMatchObject({
     status: 0,
-    out: "The configuration can be used: 1 source(s), 1 destination(s).\n",
+    out: "The configuration can be used: 1 source, 1 destination.\n",
   });
   expect(await say("config check", [], { SWITCHYARD_CONFIG: GOOD })).toMatchObject({ status: 0 });
 });
@@ -174,6 +175,6 @@ test("config check says warnings apart from problems, and ends well", async () =
   const said = await say(`config check -c ${file("weak.yaml", source)}`);
   expect(said.status).toBe(0);
   expect(said.err).toContain("warning: destinations[0]: sharedSecret has fewer than 16 characters");
-  expect(said.out).toContain("1 destination(s). 1 warning(s), said above.");
+  expect(said.out).toContain("1 destination. 1 warning, said above.");
   expect(`${said.out}${said.err}`).not.toContain("hunter2");
 });

@@ -29,7 +29,8 @@ function everything(loaded: Loaded): string {
 }
 
 test.each([
-  ["a: 1\na: 2", "the same key twice in a map (line 2, column 1)"],
+  ["a: 1\na: 2", 'the key "a" twice in a map, in lines 1 and 2'],
+  ["s:\n  - { a: 1,\n      b: 2,\n      a: 3 }", 'the key "a" twice in a map, in lines 2 and 4'],
   ["a: [1, 2", "(line 1, column 9)"],
   ["a: 1\n\tb: 2", "(line 2"],
   ["a: *nowhere", "an alias without its anchor"],

@@ -149,7 +149,7 @@ test.each([
   expect(status).toBe(1);
   expect(sent).toHaveLength(2);
   expect(err).toContain(`line 2 refused: ${error}`);
-  expect(out).toContain("2 calls written, 1 lines refused");
+  expect(out).toContain("2 calls written, 1 line refused");
 });
 
 test("what the brokers find too large is refused with its line", async () => {
@@ -159,7 +159,7 @@ test("what the brokers find too large is refused with its line", async () => {
   const { status, err, out } = await run(chunks(`${good}\n${large}\n`), {}, isLarge);
   expect(status).toBe(1);
   expect(err).toBe("line 2 refused: too-large: over 1 MiB\n");
-  expect(out).toContain("1 calls written, 1 lines refused");
+  expect(out).toContain("1 call written, 1 line refused");
 });
 
 test.each([
@@ -240,5 +240,5 @@ test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   controller.abort("SIGINT");
   await clockDriver(clock).during(running);
   await clock.advance(60_000);
-  expect(shell.output()).toBe("1 calls written, 0 lines refused (calls).\n");
+  expect(shell.output()).toBe("1 call written, 0 lines refused (calls).\n");
 });

@@ -62,12 +62,12 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "TOPIC                DIFFERENCE  IS  PLAN",
     "t.calls              missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("8 topic(s) to create. Do it with: switchyard topics --apply");
+  expect(plan.out).toContain("8 topics to create. Do it with: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);
   expect(applied.status).toBe(0);
-  expect(applied.out).toContain("Done: 8 topic(s) created.");
+  expect(applied.out).toContain("Done: 8 topics created.");
   expect([...admin.states.keys()]).toEqual([
     "t.calls",
     "t.audience-syncs",
@@ -101,7 +101,7 @@ test("what falls short is set, and nothing else is touched", async () => {
   expect(out).toContain("retention.ms               1h");
   expect(out).toContain("partitions (left)          1");
   expect(out).toContain("t.deliveries.old  topic without destination");
-  expect(out).toContain("Done: 2 setting(s) changed.");
+  expect(out).toContain("Done: 2 settings changed.");
   expect(admin.altered).toEqual(["t.calls retention.ms,max.message.bytes"]);
   expect(admin.states.get("t.calls")).toMatchObject({ partitions: 1 });
   expect(admin.states.get("t.deliveries.old")).toBe(old);

@@ -1,0 +1,4 @@
+/** The ports that the program opens by default. */
+
+export const INGEST_PORT = 8_080;
+export const ADMIN_PORT = 9_464;

@@ -1,0 +1,48 @@
+// Hints: values that name something and are nearly right, booleans of YAML 1.1, ports.
+
+import { expect, test } from "vitest";
+
+import { pathText } from "../../../src/config/problem.ts";
+import { config, problems, SMALL } from "../../support/build/config-source.ts";
+
+test.each([
+  ["a type", ["type: webhook", "type: webhok"], "destinations[0].type", "did you mean webhook?"],
+  ["a destination", ["[hook]", "[hoko]"], "sources[0].destinations[0]", "did you mean hook?"],
+  ["a source", ["sources:", "defaultSource: wev\nsources:"], "defaultSource", "did you mean web?"],
+  ["a choice", ["sources:", "log: { level: wann }\nsources:"], "log.level", "did you mean warn?"],
+  ["yes", ["type:", "paused: yes, type:"], "destinations[0].paused", "write true: yes is a text"],
+  ["Off", ["type:", "paused: Off, type:"], "destinations[0].paused", "write false: Off is a text"],
+  ["quotes", ["type:", 'paused: "true", type:'], "destinations[0].paused", "write true: true is"],
+])("%s", (_name, [from, to], path, hint) => {
+  const [problem] = problems(SMALL.replace(`${from}`, `${to}`));
+  expect(problem && pathText(problem.path)).toBe(path);
+  expect(problem?.hint).toContain(hint);
+});
+
+test.each([
+  ["log: { level: purple }"],
+  ["defaultSource: nothing-like-it"],
+  ["kafka2: {}"],
+  ["delivery: { onCrash: 7 }"],
+])("%s is like nothing, and gets no such hint", (line) => {
+  const found = problems(`${SMALL}\n${line}`);
+  expect(found).not.toEqual([]);
+  expect(found.map(({ hint }) => hint ?? "").join()).not.toMatch(
+    /purple|nothing-like|did you mean web/,
+  );
+});
+
+test.each([
+  ["ingest: { port: 9464 }", {}],
+  ["admin: { port: 8080 }", {}],
+  ["ingest: { port: 7000 }\nadmin: { port: 7000 }", {}],
+  ["", { SWITCHYARD_INGEST_PORT: "9464" }],
+])("ingest and admin on one port are refused: %s %j", (lines, env) => {
+  const [problem] = problems(`${SMALL}\n${lines}`, env);
+  expect(problem && pathText(problem.path)).toBe("ingest.port");
+  expect(problem?.found).toContain("as in admin.port");
+});
+
+test("any free port, twice, is two ports", () => {
+  expect(config(`${SMALL}\ningest: { port: 0 }\nadmin: { port: 0 }`).admin.port).toBe(0);
+});
