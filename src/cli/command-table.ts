@@ -3,18 +3,7 @@
  * `switchyard --version` would otherwise load everything that `run` needs.
  */
 
-import type { Command } from "commander";
-
-import type { ExitStatus, Shell } from "./shell.ts";
-
-export type MakeCommand = (shell: Shell, exit: (status: ExitStatus) => void) => Command;
-
-export interface CommandEntry {
-  readonly name: string;
-  /** As the command itself has it. */
-  readonly summary: string;
-  readonly load: () => Promise<MakeCommand>;
-}
+import type { CommandEntry } from "./command-entry.ts";
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
@@ -91,5 +80,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "demo",
     summary: "show the whole path on a real Kafka with sample calls",
     load: async () => (await import("./local-commands.ts")).demoCommand,
+  },
+  {
+    name: "completion",
+    summary: "print the completion of a shell",
+    load: async () => (await import("./completion-command.ts")).completionOf(COMMANDS),
   },
 ];

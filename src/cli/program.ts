@@ -3,7 +3,8 @@
 import { Command, CommanderError } from "commander";
 
 import { visibleLines } from "../domain/visible.ts";
-import { COMMANDS, type CommandEntry } from "./command-table.ts";
+import type { CommandEntry } from "./command-entry.ts";
+import { COMMANDS } from "./command-table.ts";
 import { programVersion } from "./program-version.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 

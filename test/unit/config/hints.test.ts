@@ -7,7 +7,7 @@ import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 test.each([
   ["a type", ["type: webhook", "type: webhok"], "destinations[0].type", "did you mean webhook?"],
-  ["a destination", ["[hook]", "[hoko]"], "sources[0].destinations[0]", "did you mean hook?"],
+  ["a destination", ["[hook]", "[hok]"], "sources[0].destinations[0]", "did you mean hook?"],
   ["a source", ["sources:", "defaultSource: wev\nsources:"], "defaultSource", "did you mean web?"],
   ["a choice", ["sources:", "log: { level: wann }\nsources:"], "log.level", "did you mean warn?"],
   ["yes", ["type:", "paused: yes, type:"], "destinations[0].paused", "write true: yes is a text"],

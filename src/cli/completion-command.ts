@@ -1,0 +1,50 @@
+/**
+ * `switchyard completion`: a script for the shell, made from the commands themselves. It holds all
+ * words, so that completing starts no program.
+ */
+
+import { Argument, Command } from "commander";
+
+import type { CommandEntry, MakeCommand } from "./command-entry.ts";
+import { completionScript, type ShellName, type Words } from "./completion-script.ts";
+import type { Shell } from "./shell.ts";
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
+
+/** @param entries all commands, this one too. */
+export function completionOf(entries: readonly CommandEntry[]): MakeCommand {
+  return (shell) => completionCommand(entries, shell);
+}
+
+function completionCommand(entries: readonly CommandEntry[], shell: Shell): Command {
+  return new Command("completion")
+    .summary("print the completion of a shell")
+    .description("Prints a script by which a shell completes commands and options.")
+    .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(SHELLS))
+    .addHelpText(
+      "after",
+      "\nExamples:\n" +
+        "  source <(switchyard completion bash)\n" +
+        "  source <(switchyard completion zsh)\n" +
+        "  switchyard completion fish > ~/.config/fish/completions/switchyard.fish",
+    )
+    .action(async (name: ShellName) => {
+      const commands = await Promise.all(
+        entries.map(async ({ load }) => (await load())(shell, () => undefined)),
+      );
+      const names = commands.map((command) => command.name());
+      const top = { path: "", words: [...names, "help", "--help", "--version"] };
+      const help = { path: "help", words: names };
+      shell.raw(completionScript(name, [top, help, ...commands.flatMap((each) => wordsOf(each))]));
+    });
+}
+
+/** Of the command and of those inside it. */
+function wordsOf(command: Command, before = ""): readonly Words[] {
+  const path = `${before} ${command.name()}`.trim();
+  const inner = command.commands.map((each) => each.name());
+  const options = command.options.flatMap(({ long }) => long ?? []);
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const words = [...inner, ...choices, ...options, "--help"];
+  return [{ path, words }, ...command.commands.flatMap((each) => wordsOf(each, path))];
+}

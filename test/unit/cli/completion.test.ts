@@ -1,0 +1,28 @@
+// What is offered, from the commands themselves; test/local/completion.test.ts runs it in bash.
+
+import { expect, test } from "vitest";
+
+import { runProgram } from "../../../src/cli/program.ts";
+import { fakeShell } from "../../support/worlds/fake-shell.ts";
+
+async function say(...args: string[]) {
+  const shell = fakeShell();
+  return { status: await runProgram(args, shell), out: shell.output(), err: shell.errors() };
+}
+
+test.each([
+  ["bash", '    "config diff") words="--config --admin --json --help" ;;'],
+  ["zsh", "bashcompinit"],
+  ["fish", `complete -c switchyard -n '__switchyard_at "config"' -f -a check`],
+  ["fish", `complete -c switchyard -n '__switchyard_at "topics"' -l apply`],
+])("completion %s offers %s", async (name, line) => {
+  const said = await say("completion", name);
+  expect(said).toMatchObject({ status: 0, err: "" });
+  expect(said.out).toContain(line);
+});
+
+test("another shell is wrong usage", async () => {
+  const said = await say("completion", "tcsh");
+  expect(said.status).toBe(2);
+  expect(said.err).toContain("Allowed choices are bash, zsh, fish");
+});
