@@ -20,6 +20,12 @@ export function printConfig(given: Given): string {
   return document.toString({ lineWidth: 100 });
 }
 
+/** The same as JSON, which has no comments. */
+export function printJson(given: Given): string {
+  const tree: unknown = new Document(shown(SETTINGS, given.tree, [], given.origins)).toJS();
+  return `${JSON.stringify(tree, undefined, 2)}\n`;
+}
+
 type Origins = Given["origins"];
 
 function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown {

@@ -19,7 +19,8 @@ interface AclsOptions extends ConfigOption {
   readonly principal: string;
   readonly roles?: string;
   readonly tool: string;
-  readonly output: "commands" | "strimzi";
+  readonly output: "commands" | "strimzi" | "json";
+  readonly json?: boolean;
   readonly cluster: string;
 }
 
@@ -36,11 +37,12 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .option("--principal <name>", "who gets them; {role} is the role", `User:switchyard-${ROLE}`)
     .option("--roles <names>", "only these, with commas; one of stages and commands")
     .addOption(
-      new Option("--output <form>", "commands of kafka-acls, or KafkaUser resources")
-        .choices(["commands", "strimzi"])
+      new Option("--output <form>", "commands of kafka-acls, KafkaUser resources, or JSON")
+        .choices(["commands", "strimzi", "json"])
         .default("commands"),
     )
     .option("--tool <command>", "for commands: the tool, with its own options", "kafka-acls.sh")
+    .option("--json", "the same as --output json")
     .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
@@ -60,6 +62,10 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const rights = rightsOf(roles.names, options.principal, loaded.config);
+      if (options.output === "json" || options.json === true) {
+        shell.out(`${JSON.stringify({ roles: rights }, undefined, 2)}\n`);
+        return exit(0);
+      }
       if (options.output === "commands") {
         const tool = {
           command: options.tool,

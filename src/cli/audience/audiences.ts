@@ -42,6 +42,23 @@ export function audienceTable(audiences: readonly Claimed[]): string {
   return table(["ID", "NAME", "KEY", "MEMBERS", "LAST SYNC", "OPEN SYNC", "HELD"], rows);
 }
 
+/** One object; times are ISO 8601 in UTC. */
+export function audiencesJson(audiences: readonly Claimed[]): string {
+  const told = audiences.map(({ id, name, key, members, last, held, openSyncId }) => ({
+    id,
+    name,
+    key,
+    members,
+    last: last === null ? null : { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
+    openSyncId,
+    held:
+      held === null
+        ? null
+        : { syncId: held.syncId, heldAt: instant(held.heldAtMs), removals: held.removals },
+  }));
+  return `${JSON.stringify({ audiences: told }, undefined, 2)}\n`;
+}
+
 function instant(atMs: number): string {
   return new Date(atMs).toISOString();
 }

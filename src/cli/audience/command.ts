@@ -16,13 +16,17 @@ import { counted } from "../count.ts";
 import { openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
-import { audienceTable, readClaims, readMembers } from "./audiences.ts";
+import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
 
 interface PublishOptions extends ConfigOption, WaitOption {
   readonly name: string;
   readonly audience?: string;
   readonly file?: string;
+}
+
+interface ListOptions extends ConfigOption, WaitOption {
+  readonly json?: boolean;
 }
 
 type Exit = (status: ExitStatus) => void;
@@ -83,11 +87,13 @@ function list(shell: Shell, exit: Exit): Command {
     .summary("show the audiences, their last syncs and what is held")
     .addOption(configOption())
     .addOption(waitOption())
-    .action((options: ConfigOption & WaitOption) =>
+    .option("--json", "print one JSON object")
+    .action((options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const claims = await readClaims(kafka, configuredTopics(config), signal);
         const all = claims.all();
-        shell.out(all.length === 0 ? "There is no audience.\n" : audienceTable(all));
+        if (options.json === true) shell.out(audiencesJson(all));
+        else shell.out(all.length === 0 ? "There is no audience.\n" : audienceTable(all));
         return 0;
       }),
     );
@@ -99,16 +105,18 @@ function members(shell: Shell, exit: Exit): Command {
     .argument("<id>", "the audience's id")
     .addOption(configOption())
     .addOption(waitOption())
-    .action((id: string, options: ConfigOption & WaitOption) =>
+    .option("--json", "one JSON text a line")
+    .action((id: string, options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
+        const line = (user: string) => (options.json === true ? JSON.stringify(user) : user);
         const { withScratchStore } = await import("../scratch-store.ts");
         await withScratchStore(async (scratch) => {
           shell.onlyPrints();
           for await (const ids of readMembers(kafka, topics, audience, scratch, signal)) {
-            shell.raw(ids.map((userId) => `${userId}\n`).join(""));
+            shell.raw(ids.map((userId) => `${line(userId)}\n`).join(""));
           }
         });
         return signal.aborted ? 1 : 0;

@@ -7,6 +7,10 @@ import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { diffCommand } from "./diff.ts";
 
+interface PrintOptions extends ConfigOption {
+  readonly json?: boolean;
+}
+
 export function configCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   const check = new Command("check")
     .summary("say whether the configuration can be used, and every problem with it")
@@ -41,11 +45,12 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "\nExamples:\n  switchyard config print --config switchyard.yaml\n" +
         "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
     )
-    .action(async (options: ConfigOption) => {
+    .option("--json", "print JSON, without where a value comes from")
+    .action(async (options: PrintOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
-      const { printConfig } = await import("../../config/print.ts");
-      shell.out(printConfig(loaded.given));
+      const { printConfig, printJson } = await import("../../config/print.ts");
+      shell.out(options.json === true ? printJson(loaded.given) : printConfig(loaded.given));
     });
   return new Command("config")
     .summary("check, print or compare the configuration")

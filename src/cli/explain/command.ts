@@ -11,6 +11,10 @@ import type { ExitStatus, Shell } from "../shell.ts";
 /** The largest value that a record on `calls` may have. */
 const LINE_MAX_BYTES = 1_024 * 1_024;
 
+interface ExplainOptions extends ConfigOption {
+  readonly json?: boolean;
+}
+
 export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("explain")
     .summary("show where calls would go, and why")
@@ -21,24 +25,27 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .argument("[file]", "calls as JSON lines; without it, standard input")
     .addOption(configOption())
+    .option("--json", "one JSON object a line")
     .addHelpText(
       "after",
       "\nStatic headers are shown as they are sent, secret ones too.\n\nExamples:\n" +
         "  switchyard explain calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain`,
     )
-    .action(async (file: string | undefined, options: ConfigOption) => {
+    .action(async (file: string | undefined, options: ExplainOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       shell.onlyPrints();
       const { createExplainer } = await import("./explanation.ts");
+      const { explanationJson } = await import("./explanation-json.ts");
       const { explanationText } = await import("./explanation-text.ts");
       const explain = createExplainer(loaded.config, configuredTopics(loaded.config));
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
         for (const { number, bytes } of lines) {
           const explanation =
             bytes === null ? TOO_LARGE : explain(bytes, number, systemClock.nowMs());
-          shell.out(explanationText(explanation, number, shell.colors));
+          if (options.json === true) shell.out(`${explanationJson(explanation, number)}\n`);
+          else shell.out(explanationText(explanation, number, shell.colors));
         }
       }
     });

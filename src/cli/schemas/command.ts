@@ -28,6 +28,7 @@ const OWN = join(import.meta.dirname, "../../../schemas");
 interface SchemasOptions extends ConfigOption {
   readonly dir: string;
   readonly context?: string;
+  readonly json?: boolean;
 }
 
 type Action = (subjects: Subjects, plan: Plan, shell: Shell) => Promise<ExitStatus>;
@@ -35,6 +36,7 @@ type Action = (subjects: Subjects, plan: Plan, shell: Shell) => Promise<ExitStat
 interface Plan {
   readonly schemas: readonly NamedSchema[];
   readonly subjectOf: (name: string) => string;
+  readonly json: boolean;
 }
 
 export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -45,6 +47,7 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
       .addOption(configOption())
       .option("--dir <folder>", "folder of *.avsc files; by default Switchyard's own", OWN)
       .option("--context <name>", "context of the subjects, such as staging for :.staging:")
+      .option("--json", "print one JSON object")
       .addHelpText("after", `\nExample:\n  switchyard schemas ${name} --config switchyard.yaml`)
       .action(async (options: SchemasOptions) => exit(await withSubjects(options, shell, action)));
   return new Command("schemas")
@@ -106,7 +109,11 @@ async function withSubjects(
   const subjectOf = (name: string) => `${prefix}${name}`;
   const { createSubjects } = await import("../../registry/subjects.ts");
   await using subjects = createSubjects(registry);
-  return await action(subjects, { schemas: ordered.schemas, subjectOf }, shell);
+  return await action(
+    subjects,
+    { schemas: ordered.schemas, subjectOf, json: options.json === true },
+    shell,
+  );
 }
 
 /** Throws an Error when it cannot be read. */
@@ -119,13 +126,15 @@ function readFolder(folder: string) {
 
 async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
   const verdicts = await verdictsOf(subjects, plan);
-  printVerdicts(verdicts, shell);
+  printVerdicts(verdicts, plan, shell);
   if (verdicts.some(({ toDo }) => toDo === "refused")) return 1;
   const waiting = verdicts.filter(({ toDo }) => toDo === "do").length;
   if (waiting === 0) {
-    shell.out(`${shell.colors.green(`All ${verdicts.length} schemas are registered`)}.\n`);
+    if (!plan.json)
+      shell.out(`${shell.colors.green(`All ${verdicts.length} schemas are registered`)}.\n`);
     return 0;
   }
+  if (plan.json) return 1;
   shell.out(
     `${shell.colors.yellow(`${counted(waiting, "schema")} to register or set`)}. Do it with: switchyard schemas register\n`,
   );
@@ -136,8 +145,9 @@ async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<Exit
 async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
   const before = await verdictsOf(subjects, plan);
   if (before.some(({ toDo }) => toDo === "refused")) {
-    printVerdicts(before, shell);
-    shell.out(shell.colors.red("A schema does not fit, so nothing is registered.\n"));
+    printVerdicts(before, plan, shell);
+    if (!plan.json)
+      shell.out(shell.colors.red("A schema does not fit, so nothing is registered.\n"));
     return 1;
   }
   const verdicts: Verdict[] = [];
@@ -152,7 +162,7 @@ async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<E
     // Schemas that use it would have nothing to refer to.
     if (state.kind !== "registered") break;
   }
-  printVerdicts(verdicts, shell);
+  printVerdicts(verdicts, plan, shell);
   return verdicts.every(({ toDo }) => toDo === "nothing") ? 0 : 1;
 }
 
@@ -185,7 +195,12 @@ function toSubject(
   return { subject: plan.subjectOf(name), text, references };
 }
 
-function printVerdicts(verdicts: readonly Verdict[], shell: Shell): void {
+function printVerdicts(verdicts: readonly Verdict[], { json }: Plan, shell: Shell): void {
+  if (json) {
+    const schemas = verdicts.map(({ subject, says, toDo }) => ({ subject, state: says, toDo }));
+    shell.out(`${JSON.stringify({ schemas }, undefined, 2)}\n`);
+    return;
+  }
   const { bold, green, red, yellow } = shell.colors;
   const colours = { nothing: green, do: yellow, refused: red };
   const rows = verdicts.map(({ subject, says }) => [subject, says]);

@@ -29,6 +29,7 @@ import { differenceRow } from "./rows.ts";
 
 interface TopicsOptions extends ConfigOption, WaitOption {
   readonly apply?: boolean;
+  readonly json?: boolean;
 }
 
 export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -42,6 +43,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(configOption())
     .addOption(waitOption())
     .option("--apply", "create and change what is missing")
+    .option("--json", "print one JSON object")
     .addHelpText(
       "after",
       "\nExit status: 0 nothing to do or all done; 1 something would be created or changed " +
@@ -55,7 +57,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const { config } = loaded;
       exit(
         await withKafka(config, shell, options, ({ admin }) =>
-          compareTopics(config, admin, options.apply === true, shell),
+          compareTopics(config, admin, options.apply === true, shell, options.json === true),
         ),
       );
     });
@@ -67,10 +69,17 @@ export async function compareTopics(
   admin: Admin,
   apply: boolean,
   shell: Shell,
+  json = false,
 ): Promise<ExitStatus> {
   const plan = configuredPlan(config);
   const differences = await differencesOf(config, plan, admin);
   const changes = differences.filter(isChange);
+  if (json) {
+    if (apply) await applyChanges(changes, admin);
+    const told = { planned: plan.length, differences, changes: changes.length, applied: apply };
+    shell.out(`${JSON.stringify(told, undefined, 2)}\n`);
+    return apply || changes.length === 0 ? 0 : 1;
+  }
   const { green, yellow } = shell.colors;
   if (differences.length > 0) shell.out(`${differenceTable(differences, shell)}\n`);
   if (changes.length === 0) {

@@ -86,6 +86,20 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   });
 });
 
+test("as JSON: the differences, and whether they were removed", async () => {
+  const admin = cluster();
+  const told = async (apply: boolean) => {
+    const shell = fakeShell();
+    const status = await compareTopics(CONFIG, admin, apply, shell, true);
+    return { status, ...JSON.parse(shell.output()) };
+  };
+  const plan = await told(false);
+  expect(plan).toMatchObject({ status: 1, planned: 8, changes: 8, applied: false });
+  expect(plan.differences[0]).toMatchObject({ kind: "missing", topic: { name: "t.calls" } });
+  expect(await told(true)).toMatchObject({ status: 0, changes: 8, applied: true });
+  expect(await told(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
+});
+
 test("what falls short is set, and nothing else is touched", async () => {
   const admin = cluster();
   await compare(admin, true);

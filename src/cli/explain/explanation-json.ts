@@ -1,0 +1,40 @@
+/** An explanation for programs: one JSON object a line. */
+
+import { callKey } from "../../domain/call.ts";
+import { isoTimestamp } from "../../domain/timestamp.ts";
+import type { ExplainedDestination, Explanation, FirstStep } from "./explanation.ts";
+
+/** @param number the line's, from 1. */
+export function explanationJson(explanation: Explanation, number: number): string {
+  if (explanation.kind === "unusable") {
+    const { reason, error } = explanation;
+    return JSON.stringify({ line: number, call: null, deadLetter: { reason, error } });
+  }
+  const { call, source, namedBy, times } = explanation.read;
+  return JSON.stringify({
+    line: number,
+    call: {
+      type: call.type,
+      source: source.id,
+      namedBy,
+      messageId: call.messageId,
+      key: callKey(call),
+      timestamp: isoTimestamp(times.timestampMs),
+    },
+    destinations: explanation.destinations.map(destinationOf),
+  });
+}
+
+function destinationOf({ destination, reason, copy, first }: ExplainedDestination): object {
+  const { id, name } = destination;
+  const told = { id, name, gets: copy !== null, reason, topic: copy?.topic ?? null };
+  return { ...told, first: first === null ? null : stepOf(first) };
+}
+
+function stepOf(first: FirstStep): object {
+  if (first.kind !== "attempt") return first;
+  const requests = first.requests.map(({ method, url, headers, body }) => {
+    return { method, url, headers, body: body.toString() };
+  });
+  return { kind: first.kind, requests };
+}
