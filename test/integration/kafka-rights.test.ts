@@ -123,7 +123,7 @@ function fileOf(role: RoleName, ports: { readonly admin: number; readonly ingest
 /** The exit status of a command that logs in as the role. */
 async function command(role: RoleName, args: readonly string[], input = ""): Promise<number> {
   const shell = fakeShell([input]);
-  const file = fileOf(role, { admin: 1, ingest: 1 });
+  const file = fileOf(role, { admin: 1, ingest: 2 });
   const status = await runProgram([...args, "--config", file], shell);
   if (status !== 0) throw new Error(`${args.join(" ")}: ${shell.output()}${shell.errors()}`);
   return status;
@@ -165,7 +165,7 @@ function entries(role: RoleName, { on, names, pattern, operations }: Grant) {
 async function grantByTool(role: RoleName, javaPath: string, jars: string): Promise<void> {
   const shell = fakeShell();
   const tool = `${javaPath} -cp '${join(jars, "*")}' org.apache.kafka.tools.AclCommand`;
-  const file = fileOf(role, { admin: 1, ingest: 1 });
+  const file = fileOf(role, { admin: 1, ingest: 2 });
   await runProgram(["acls", "--roles", role, "--tool", tool, "--config", file], shell);
   const guarded = `127.0.0.1:${guardedPort}`;
   const lines = shell.output().split("\n");
@@ -202,7 +202,7 @@ afterAll(() => cleanUp.disposeAsync());
 /** One batch of each kind of topic is given up. It is read as it is, and taken for a damaged one. */
 async function skipAll(): Promise<void> {
   const role = "skip-damaged";
-  const file = fileOf(role, { admin: 1, ingest: 1 });
+  const file = fileOf(role, { admin: 1, ingest: 2 });
   const loaded = loadConfig({ file, env: {} });
   if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
   const whole = fakeShell();
