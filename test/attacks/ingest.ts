@@ -249,7 +249,7 @@ async function rawAnswer(target: IngestTarget, text: string): Promise<string> {
   return await ended(socket, 10_000);
 }
 
-/** What was read until the other side has closed the connection. */
+/** The bytes that were read until the other side has closed the connection. */
 function ended(socket: Socket, limitMs: number): Promise<string> {
   return new Promise((resolve) => {
     let text = "";

@@ -112,7 +112,7 @@ export class MemoryProducer implements WatchedProducer {
   #request(): void {
     if (this.#isUnderWay || this.#sends.size === 0) return;
     this.#isUnderWay = true;
-    // What is sent in the same turn goes along.
+    // Records that are sent in the same turn go along.
     this.#broker.clock.schedule(this.#broker.writeDelayMs, () => {
       const sends = [...this.#sends];
       this.#broker.network.toBroker(this.#party, () => this.#arrive(sends));

@@ -104,7 +104,7 @@ test("an outage of six hours costs what was attempted before its end, each ten t
   expect(letters.length).toBeGreaterThan(0);
   for (const letter of letters) expect(letter["switchyard-attempt"]).toBe("10");
   const expired = new Set(letters.map((letter) => letter["switchyard-message-id"]));
-  // What was attempted late in the outage is still waiting for its next time.
+  // Deliveries that were attempted late in the outage are still waiting for their next time.
   await world.clock.advance(HOUR_MS);
   expect(accepted(world).size + expired.size).toBe(1_500);
   const attemptsOf = Map.groupBy(world.http.sent, idOf);
