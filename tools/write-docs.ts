@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { renderConfiguration } from "./docs/configuration.ts";
+import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { renderOperations, renderSecurity } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
@@ -18,6 +19,7 @@ export interface Page {
 
 export const PAGES: readonly Page[] = [
   { path: "docs/configuration.md", render: renderConfiguration },
+  { path: "docs/logs.md", render: renderLogs },
   { path: "docs/metrics.md", render: renderMetrics },
   { path: "docs/topics.md", render: renderTopics },
   { path: "docs/schemas.md", render: renderSchemas },

@@ -19,7 +19,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
   return {
     started: ({ id, key }, syncId) => {
       metrics.audienceSyncs.bind({ outcome: "started" }).inc();
-      log.info({ audience: id, key, sync: syncId }, "audience.sync.started");
+      log.info({ stage, audience: id, key, sync: syncId }, "audience.sync.started");
     },
     ended: ({ audience, syncId, outcome, ...rest }) => {
       const durationMs = Math.max(0, clock.nowMs() - rest.beganAtMs);
@@ -27,6 +27,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
       metrics.audienceSyncDuration.bind({ outcome }).observe(durationMs / 1_000);
       const { members, arrived } = rest;
       const fields = {
+        stage,
         audience: audience.id,
         key: audience.key,
         sync: syncId,

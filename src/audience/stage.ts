@@ -62,6 +62,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly drainLimitMs: number;
 }
 
+const stage = "audience";
 const PARTITION_RECORDS_MAX = 1_000;
 const PROGRESS_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 60_000;
@@ -202,14 +203,14 @@ function opening(
     onProgress: (offset, end) => {
       if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
       saidAtMs = clock.nowMs();
-      log.info({ partition, offset, end }, "audience.store.reading");
+      log.info({ stage, partition, offset, end }, "audience.store.reading");
     },
     onMatch: (found) => {
       metrics.audienceStores.bind({ found }).inc();
       const isRebuilt = found !== "right" && found !== "behind";
       if (isRebuilt && found !== "missing")
-        log.warn({ partition, found }, "audience.store.rebuild");
-      else log.info({ partition, found }, "audience.store.opened");
+        log.warn({ stage, partition, found }, "audience.store.rebuild");
+      else log.info({ stage, partition, found }, "audience.store.opened");
     },
     check,
   };

@@ -14,6 +14,7 @@
  * A drain waits for the sends under way; the other records stay in their topic.
  */
 
+import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/tick.ts";
@@ -236,11 +237,12 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
     const destination = destinationOf(outgoing);
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (reason === "invalid-call") metrics.recordsRefused.bind({ stage, reason }).inc();
-    const leftOut = lines.admit(clock.nowMs());
-    if (leftOut === null) return;
+    const linesLeftOut = lines.admit(clock.nowMs());
+    if (linesLeftOut === null) return;
     const { topic, partition, offset } = record;
+    const names = { stage, tier, destination, ...callNames(outgoing.headers) };
     const place = { topic, partition, offset };
-    log.warn({ stage, tier, destination, reason, error, ...place, leftOut }, "delay.dead-lettered");
+    log.warn({ ...names, reason, error, ...place, linesLeftOut }, "delivery.dead-lettered");
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);

@@ -13,21 +13,18 @@
  *   they take not even that               nothing
  */
 
+import { type CallNames, callNames } from "../domain/call-names.ts";
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
-import { DELIVERY_HEADER, deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
 import { SHORT_LETTER_BYTES, short, tooLargeFor } from "../domain/given-up.ts";
 import type {
   IncomingRecord,
   OutgoingRecord,
   RecordContent,
-  RecordHeaders,
   RecordPlace,
 } from "../domain/record.ts";
 import { type TopicNames, tierName } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
-
-/** Characters of a message id, and of any other name that is logged. */
-const NAME_MAX = 100;
 
 /** Keeps no hold of the record whose place it takes. */
 export type Replacement =
@@ -47,11 +44,6 @@ export type Replacement =
       readonly outgoing: OutgoingRecord;
       readonly waited?: Waited | undefined;
     };
-
-export interface CallNames {
-  readonly messageId?: string;
-  readonly source?: string;
-}
 
 export type LetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
 
@@ -90,7 +82,7 @@ export function letter(
 ): Replacement {
   const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
   const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
-  const [place, call] = [placeOf(record), namesIn(headers)];
+  const [place, call] = [placeOf(record), callNames(headers)];
   return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
 }
 
@@ -118,19 +110,6 @@ export function smaller(
   // Each one holds less than the one before.
   const maxBytes = SHORT_LETTER_BYTES.find((most) => value !== null || most < bytes) ?? 0;
   return { ...refused, ...short(cause, place, outgoing, topics.deadLetters, maxBytes) };
-}
-
-function namesIn(headers: RecordHeaders): CallNames {
-  const text = (wanted: string) =>
-    headers
-      .findLast(([name]) => name === wanted)?.[1]
-      ?.toString()
-      .slice(0, NAME_MAX);
-  const [messageId, source] = [text(DELIVERY_HEADER.messageId), text(DELIVERY_HEADER.source)];
-  return {
-    ...(messageId === undefined ? {} : { messageId }),
-    ...(source === undefined ? {} : { source }),
-  };
 }
 
 function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {

@@ -76,9 +76,7 @@ export function createReport(
     if (decision.name === "accepted") {
       latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
-    const level = levelOf(attempt);
-    if (level === "info" && !isSampled()) return;
-    if (log.isLevelEnabled(level)) log[level](attemptFields(attempt), "delivery.attempted");
+    logAttempt(log, attempt, isSampled);
   };
 
   const written = (replacement: Replacement) => {
@@ -91,16 +89,17 @@ export function createReport(
     if (waited !== undefined) expiredWaiting(waited).inc();
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
-    const leftOut = lines.admit(clock.nowMs());
-    if (leftOut === null) return;
-    const fields = { stage, destination, ...call, reason, error, ...place, leftOut };
+    const linesLeftOut = lines.admit(clock.nowMs());
+    if (linesLeftOut === null) return;
+    const fields = { stage, destination, ...call, reason, error, ...place, linesLeftOut };
     log.warn(fields, "delivery.dead-lettered");
   };
 
   const breaker = (endpoint: EndpointKey, state: BreakerState) => {
     metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
     const fields = { stage, destination, endpoint, state };
-    log[state === "open" ? "warn" : "info"](fields, "delivery.breaker");
+    if (state === "open") log.warn(fields, "delivery.breaker");
+    else log.info(fields, "delivery.breaker");
   };
 
   /** New endpoints are shown, and those that are gone no longer. */
@@ -128,6 +127,16 @@ export function createReport(
     attempted,
     written,
   };
+}
+
+function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): void {
+  const level = levelOf(attempt);
+  if (level === "info" && !isSampled()) return;
+  if (!log.isLevelEnabled(level)) return;
+  const fields = attemptFields(attempt);
+  if (level === "info") log.info(fields, "delivery.attempted");
+  else if (level === "warn") log.warn(fields, "delivery.attempted");
+  else log.error(fields, "delivery.attempted");
 }
 
 /** Shows in metrics whether the line is held. Returns how to end that. */

@@ -88,7 +88,7 @@ export function startDestination(
   destination: WebhookDestination,
   partitions: number,
 ): RunningDestination {
-  const { kafka, clock, log, metrics } = deps;
+  const { kafka, clock, metrics } = deps;
   const { id } = destination;
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
@@ -130,7 +130,6 @@ export function startDestination(
       drain: owned.drain,
     };
   };
-  const restarts = metrics.consumerRestarts.bind({ stage: "deliver", destination: id });
   const consumer = keepConsuming(
     kafka,
     {
@@ -145,11 +144,7 @@ export function startDestination(
       onAssigned: giveUpOmitted(schemasFirst(deps.schemas, own, fail), fail),
     },
     clock,
-    (error, waitMs) => {
-      restarts.inc();
-      const fields = { stage: "deliver", destination: id, error: error.message, waitMs };
-      log.error(fields, "deliver.consumer-restarts");
-    },
+    tellRestarts(deps, id),
     { keeper: deps.keeper },
   );
   const stopWatching = report.watchLine(() => work.lineHeld());
@@ -172,6 +167,16 @@ export function startDestination(
       stopWatching();
       await connections.close();
     },
+  };
+}
+
+function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: DestinationId) {
+  const stage = "deliver";
+  const restarts = metrics.consumerRestarts.bind({ stage, destination });
+  return ({ message: error }: Error, waitMs: number): void => {
+    restarts.inc();
+    const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
+    log.error({ stage, destination, error, nextAt }, "deliver.consumer-restarts");
   };
 }
 

@@ -3,7 +3,7 @@
 import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
-import type { Log, LogFields } from "../telemetry/log.ts";
+import type { Log } from "../telemetry/log.ts";
 import { type Answer, failure } from "./answer.ts";
 import type { LeftOutKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
@@ -15,6 +15,7 @@ interface ReportDeps {
 }
 
 const LOG_LINES_PER_SECOND = 10;
+const stage = "ingest";
 
 export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
@@ -27,17 +28,20 @@ export interface Report {
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   const duration = metrics.ingestDuration.bind({});
-  const recordsOut = metrics.recordsOut.bind({ stage: "ingest" });
-  const warn = (fields: LogFields, msg: string) => {
+  const recordsOut = metrics.recordsOut.bind({ stage });
+  /** Null: leave the line out. */
+  const admitted = () => {
     const linesLeftOut = lines.admit(clock.nowMs());
-    if (linesLeftOut !== null) log.warn({ stage: "ingest", ...fields, linesLeftOut }, msg);
+    return linesLeftOut === null ? null : { stage, linesLeftOut };
   };
   return {
     answered: (answer, tookMs) => {
       const code = answer === null ? "gone" : answer.kind === "failure" ? answer.code : "ok";
       metrics.ingestRequests.bind({ code }).inc();
       duration.observe(tookMs / 1_000);
-      if (code !== "ok" && code !== "gone") warn({ code }, "ingest.refused");
+      if (code === "ok" || code === "gone") return;
+      const line = admitted();
+      if (line !== null) log.warn({ ...line, code }, "ingest.refused");
     },
     leftOut: (kind) => metrics.ingestRequests.bind({ code: `left-out-${kind}` }).inc(),
     taken: (source, { written, leftOut }) => {
@@ -45,11 +49,13 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
       metrics.ingestCalls.bind({ source }).inc(written);
       for (const [reason, { count, error }] of leftOut) {
         metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
-        warn({ source, reason, count, error }, "ingest.calls.left-out");
+        const line = admitted();
+        if (line === null) continue;
+        log.warn({ ...line, source, reason, count, error }, "ingest.calls.left-out");
       }
     },
     failed: (error) => {
-      log.error({ stage: "ingest", err: error }, "ingest.failed");
+      log.error({ stage, err: error }, "ingest.failed");
       return failure("kafka-unavailable", null, 1);
     },
   };

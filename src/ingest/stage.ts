@@ -82,7 +82,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
     deps.metrics.ingestConnections.bind({}).set(server.connections());
   });
   const { host } = config;
-  deps.log.info({ host, port: server.port, connections: all }, "ingest.listening");
+  deps.log.info({ stage: "ingest", host, port: server.port, connections: all }, "ingest.listening");
   return {
     name: "ingest",
     port: server.port,

@@ -173,7 +173,7 @@ class RegistrySchemas implements Schemas {
       return false;
     }
     this.#underWay.delete(ref);
-    this.#say(this.#outage.answered(ref, nowMs), null);
+    this.#say(this.#outage.answered(ref, nowMs), "");
     if (answer.kind === "unknown") {
       const known = { kind: "refused", reason: "unknown-schema", error: answer.error } as const;
       this.#unknown.put(ref, { known, characters: 0, untilMs: nowMs + UNKNOWN_FOR_MS });
@@ -216,7 +216,7 @@ class RegistrySchemas implements Schemas {
     this.#hashes.set(ref, hash);
   }
 
-  #say(line: OutageLine | null, error: string | null): void {
+  #say(line: OutageLine | null, error: string): void {
     if (line === null) return;
     const { msg, unreachableForMs } = line;
     const { log } = this.#deps;

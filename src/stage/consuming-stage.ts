@@ -104,12 +104,14 @@ function consume(
   fail: Fail,
 ): KeptConsumer {
   const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
-  const tell = (error: Error) => {
-    const { topics } = options;
-    const isHalt = damagedBatchOf(error) !== null;
-    if (isHalt) restarts.inc();
-    const msg = isHalt ? "stage.halted" : "consumer.crashed";
-    log.error({ stage: name, topics, error: error.message }, msg);
+  const tell = (error: Error, waitMs: number) => {
+    const damaged = damagedBatchOf(error);
+    const fields = { stage: name, topics: options.topics, error: error.message };
+    if (damaged === null) return log.error(fields, "consumer.crashed");
+    restarts.inc();
+    const { topic, partition, offset } = damaged;
+    const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
+    log.error({ ...fields, topic, partition, offset, nextAt }, "stage.halted");
   };
   const skipped = options.topics.map((topic) =>
     metrics.batchesSkipped.bind({ stage: name, topic }),

@@ -65,7 +65,8 @@ export function ownStore(
     compactedAtMs = clock.nowMs();
     compacting = store.compact(...ALL).catch((error: unknown) => {
       isDue = true;
-      log.warn({ partition, error: String(error) }, "audience.store.compaction-failed");
+      const fields = { stage: "audience", partition, error: String(error) };
+      log.warn(fields, "audience.store.compaction-failed");
     });
   };
   return {
@@ -78,7 +79,8 @@ export function ownStore(
           return store;
         } catch (error) {
           if (!(error instanceof StoreInUseError)) throw error;
-          if (!isSaid) log.warn({ partition, error: error.message }, "audience.store.in-use");
+          const fields = { stage: "audience", partition, error: error.message };
+          if (!isSaid) log.warn(fields, "audience.store.in-use");
           await clock.sleep(IN_USE_WAIT_MS, signal);
         }
       }

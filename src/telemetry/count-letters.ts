@@ -1,5 +1,6 @@
 /** Counts the dead letters of a stage and logs them, at most ten lines a second. */
 
+import { callNames } from "../domain/call-names.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
@@ -24,11 +25,14 @@ export function countLetters(deps: CountLettersDeps): (letters: readonly DeadLet
   return (letters) => {
     for (const { stage, record, reason, error, outgoing } of letters) {
       metrics.recordsRefused.bind({ stage, reason }).inc();
-      metrics.deadLetters.bind({ stage, reason, destination: destinationOf(outgoing) }).inc();
+      const destination = destinationOf(outgoing);
+      metrics.deadLetters.bind({ stage, reason, destination }).inc();
       const linesLeftOut = lines.admit(clock.nowMs());
       if (linesLeftOut === null) continue;
       const { topic, partition, offset } = record;
-      log.warn({ stage, reason, error, topic, partition, offset, linesLeftOut }, "record.refused");
+      const names = { ...callNames(outgoing.headers), ...(destination !== "" && { destination }) };
+      const fields = { stage, ...names, reason, error, topic, partition, offset, linesLeftOut };
+      log.warn(fields, "record.refused");
     }
   };
 }

@@ -12,16 +12,24 @@ import { type Level, pino } from "pino";
 
 import { isoTimestamps } from "../domain/timestamp.ts";
 import { visibleText } from "../domain/visible.ts";
+import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
 
-export type LogFields = Readonly<Record<string, unknown>>;
+/** Writes a line of the table `log-lines/log-lines.ts`, with the fields that it has there. */
+export type WriteLine<On extends LogLevel> = <
+  Name extends LineAt<On>,
+  Fields extends FieldsOf<Name>,
+>(
+  fields: Exactly<Name, Fields>,
+  msg: Name,
+) => void;
 
-/** The part of pino that the stages use. `msg` is a stable name such as `delivery.attempted`. */
+/** The part of pino that the stages use. */
 export interface Log {
   readonly isLevelEnabled: (level: Level) => boolean;
-  debug(fields: LogFields, msg: string): void;
-  info(fields: LogFields, msg: string): void;
-  warn(fields: LogFields, msg: string): void;
-  error(fields: LogFields, msg: string): void;
+  readonly debug: WriteLine<"debug">;
+  readonly info: WriteLine<"info">;
+  readonly warn: WriteLine<"warn">;
+  readonly error: WriteLine<"error">;
 }
 
 interface Lines {

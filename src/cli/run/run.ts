@@ -61,14 +61,14 @@ export async function run(
   const metrics = createMetrics(config.metrics.destinations);
   const build = { version: programVersion(), node: process.version };
   metrics.buildInfo.bind(build).set(1);
-  log.info({ ...build, file, stages }, "starting");
+  log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
   const health = createHealth();
   using _eventLoop = watchEventLoop(metrics);
   using reloads = reloadCauses(configuration);
   const reload = config.admin.reload ? reloads.request : null;
   await using admin = await startAdmin(config.admin, health, metrics, reload);
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
-  log.info({ ...driverInUse }, "kafka.client");
+  log.info({ ...driverInUse }, "kafka.driver");
 
   /** Certificates and passwords of the moment are taken for new connections. */
   let current = config;

@@ -16,7 +16,8 @@
  */
 
 import type { Clock } from "../../runtime/clock.ts";
-import type { Log, LogFields } from "../../telemetry/log.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Exactly, FieldsOf, LineAt } from "../../telemetry/log-lines/log-lines.ts";
 
 const REPEAT_AFTER_MS = 60_000;
 const TEXTS_MAX = 200;
@@ -99,20 +100,28 @@ export class OutageLog {
   }
 
   /** Logs a warning, the same text (numbers aside) at most once a minute. */
-  warnOnce(text: string, fields: LogFields, msg: string): void {
+  warnOnce<Name extends LineAt<"warn">, Fields extends FieldsOf<Name>>(
+    text: string,
+    fields: Exactly<Name, Fields>,
+    msg: Name,
+  ): void {
     const nowMs = this.#clock.nowMs();
     const key = text.replaceAll(NUMBERS, "#");
     const saidAtMs = this.#saidAtMs.get(key);
     if (saidAtMs !== undefined && nowMs - saidAtMs < REPEAT_AFTER_MS) return;
     if (this.#saidAtMs.size >= TEXTS_MAX) this.#saidAtMs.clear();
     this.#saidAtMs.set(key, nowMs);
-    this.#log.warn(fields, msg);
+    this.#log.warn<Name, Fields>(fields, msg);
   }
 
   /** Trouble that may come from an outage. A known outage has been reported: then it is a debug line. */
-  trouble(text: string, fields: LogFields, msg: string): void {
-    if (this.#away.size > 0) this.#log.debug(fields, msg);
-    else this.warnOnce(text, fields, msg);
+  trouble<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
+    text: string,
+    fields: Exactly<Name, Fields>,
+    msg: Name,
+  ): void {
+    if (this.#away.size > 0) this.#log.debug<Name, Fields>(fields, msg);
+    else this.warnOnce<Name, Fields>(text, fields, msg);
   }
 
   /** Takes the lines that kafkajs logs. */

@@ -255,7 +255,8 @@ export class Ownership {
   /** The log was cut off: offsets that were read before stand for other records now. */
   #startAnew(owned: OwnedPartition): OwnedPartition {
     const { topic, partition, handler, fetched } = owned;
-    this.#options.log.warn({ topic, partition }, "kafka.partition.cut-off");
+    const group = this.#options.consume.groupId;
+    this.#options.log.warn({ group, topic, partition }, "kafka.partition.cut-off");
     owned.fence();
     handler.drain().catch(() => undefined);
     const fresh = this.#create(topic, partition, owned.budget);

@@ -263,7 +263,8 @@ export class ProduceRounds {
     lane.block.refused("unavailable", `${type}`, Date.now());
     this.#watch(this.topic(topic));
     if (lane.failures >= WARN_AT) {
-      this.#outages.trouble(`${topic} ${type}`, { topic, error: type }, "kafka.produce.failing");
+      const fields = { topic, error: `${type}` };
+      this.#outages.trouble(`${topic} ${type}`, fields, "kafka.produce.failing");
     }
     return false;
   }
@@ -277,7 +278,7 @@ export class ProduceRounds {
       this.#topics.lookUp(this.topic(lane.topic.name));
     }
     if (lanes.some(({ failures }) => failures >= WARN_AT)) {
-      const fields = { node: nodeId, error: error.message };
+      const fields = { brokerId: nodeId, error: error.message };
       this.#outages.trouble(`produce ${nodeId}`, fields, "kafka.produce.failing");
     }
     this.#retry(lanes);

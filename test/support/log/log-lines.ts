@@ -1,6 +1,8 @@
 /** A log for tests: keeps what it is told, and lets tests wait for a line. */
 
-import type { Log, LogFields } from "../../../src/telemetry/log.ts";
+import type { Log } from "../../../src/telemetry/log.ts";
+
+export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";

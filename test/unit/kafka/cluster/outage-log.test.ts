@@ -81,23 +81,26 @@ describe("a broker that stays away", () => {
   });
 });
 
+const FAILED = { error: "it failed" };
+
 describe("trouble", () => {
   test("is said once a minute, whatever its numbers", () => {
-    for (let times = 0; times < 100; times += 1) outages.trouble(`failed ${times}`, {}, "trouble");
-    expect(lines.seen).toEqual(["trouble"]);
+    for (let times = 0; times < 100; times += 1)
+      outages.trouble(`failed ${times}`, FAILED, "kafka.produce.failing");
+    expect(lines.seen).toEqual(["kafka.produce.failing"]);
     nowMs += 60_000;
-    outages.trouble("failed 7", {}, "trouble");
-    outages.trouble("failed otherwise", {}, "trouble");
-    expect(lines.seen).toEqual(["trouble", "trouble", "trouble"]);
+    outages.trouble("failed 7", FAILED, "kafka.produce.failing");
+    outages.trouble("failed otherwise", FAILED, "kafka.produce.failing");
+    expect(lines.seen).toEqual(Array(3).fill("kafka.produce.failing"));
   });
 
   test("is silent while a broker is known to be unreachable", () => {
     outages.connectionFailed("a:1", refused);
-    outages.trouble("failed", {}, "trouble");
+    outages.trouble("failed", FAILED, "kafka.produce.failing");
     expect(lines.seen).toEqual(["kafka.broker.unreachable"]);
     outages.connected("a:1");
-    outages.trouble("failed", {}, "trouble");
-    expect(lines.seen.at(-1)).toBe("trouble");
+    outages.trouble("failed", FAILED, "kafka.produce.failing");
+    expect(lines.seen.at(-1)).toBe("kafka.produce.failing");
   });
 });
 

@@ -1,0 +1,131 @@
+/** The fields of log lines: one meaning each, on whichever line. */
+
+/** The types of fields, by their names on the page. */
+export interface FieldTypes {
+  readonly text: string;
+  readonly "text or number": string | number;
+  readonly texts: readonly string[];
+  readonly number: number;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly instant: string;
+  readonly error: unknown;
+  readonly object: object;
+  readonly objects: readonly object[];
+}
+
+export interface FieldSpec {
+  readonly type: keyof FieldTypes;
+  readonly meaning: string;
+}
+
+export const LOG_FIELDS = {
+  afterMs: { type: "number", meaning: "After so many milliseconds." },
+  arrived: { type: "number", meaning: "Distinct users that the sync named." },
+  atOnce: { type: "texts", meaning: "Changed settings of no list, which count at once." },
+  attempt: { type: "number", meaning: "The number of the attempt, from 1." },
+  audience: { type: "text", meaning: "Id of an audience." },
+  audiences: { type: "object", meaning: "Ids of audiences: added, removed, changed." },
+  broker: { type: "text", meaning: "Address of a broker: host and port." },
+  brokerId: { type: "number", meaning: "Id of a broker in its cluster." },
+  cause: {
+    type: "text",
+    meaning:
+      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics.",
+  },
+  code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
+  committed: { type: "number", meaning: "The offset that was committed." },
+  connections: { type: "number", meaning: "How many connections are taken at a time." },
+  count: { type: "number", meaning: "How many calls, or sources." },
+  damage: { type: "text", meaning: "The damage of a batch, as a sentence." },
+  decision: {
+    type: "text",
+    meaning: "The outcome of the whole attempt: accepted, parked, rejected, expired.",
+  },
+  destination: { type: "text", meaning: "Id of a destination." },
+  destinations: {
+    type: "object",
+    meaning: "Ids of destinations; for `config.applied`: added, removed, changed.",
+  },
+  durationMs: { type: "number", meaning: "From begin to end of a sync, in milliseconds." },
+  end: { type: "number", meaning: "The offset behind the last record to read." },
+  endpoint: {
+    type: "text",
+    meaning: "Key of an endpoint: the first 16 hex digits of the SHA-256 of its URL.",
+  },
+  err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
+  error: { type: "text", meaning: "The failure, as a sentence." },
+  file: { type: "text", meaning: "The configuration's file." },
+  firstOffset: { type: "number", meaning: "Offset of the first record of a batch." },
+  fix: { type: "text", meaning: "A command or setting that puts it right." },
+  found: {
+    type: "text",
+    meaning:
+      "How the local store stands to the changelog: right, behind, missing, or why it is rebuilt.",
+  },
+  group: {
+    type: "text",
+    meaning: "The consumer group, which names the stage and its destination or tier.",
+  },
+  hash: { type: "text", meaning: "Hash of the configuration that runs." },
+  hint: { type: "text", meaning: "The consequence, and a remedy." },
+  host: { type: "text", meaning: "The address that is listened on." },
+  key: { type: "text", meaning: "The trait's name of an audience." },
+  lastOffset: { type: "number", meaning: "Offset of the last record of a batch." },
+  left: { type: "number", meaning: "Users who left the audience with this sync." },
+  linesLeftOut: {
+    type: "number",
+    meaning:
+      "Lines of this kind that were left out since the last one: at most ten a second are written.",
+  },
+  members: { type: "number", meaning: "Members of the audience after the sync." },
+  message: { type: "text", meaning: "The line of the Kafka client." },
+  messageId: { type: "text", meaning: "Message id of the call, at most 100 characters." },
+  namespace: { type: "text", meaning: "The part of the Kafka client that says it." },
+  nextAt: { type: "instant", meaning: "When it is tried again." },
+  nextInMs: { type: "number", meaning: "Delay of the tier, in milliseconds." },
+  node: { type: "text", meaning: "Version of Node." },
+  offset: { type: "number", meaning: "Offset of a record." },
+  outcome: {
+    type: "text",
+    meaning: "How a sync ended: complete, held, released, abandoned, wrong-count, deleted.",
+  },
+  partition: { type: "number", meaning: "Number of a partition." },
+  port: { type: "number", meaning: "The port that is listened on." },
+  problems: { type: "texts", meaning: "Each problem of the configuration, with its path." },
+  reason: { type: "text", meaning: "The reason of a dead letter, or of a call that was left out." },
+  replacements: {
+    type: "texts",
+    meaning: "Parts of the Kafka client that Switchyard has replaced.",
+  },
+  requests: {
+    type: "objects",
+    meaning: "Per endpoint: `endpoint`, `status` or `cause`, and `durationMs`.",
+  },
+  schema: { type: "text or number", meaning: "Id or GUID of a schema in the registry." },
+  settings: { type: "texts", meaning: "Names of settings." },
+  signal: { type: "text", meaning: "The signal that asked for the stop." },
+  since: { type: "instant", meaning: "Since when." },
+  source: { type: "text", meaning: "Id of a source." },
+  sources: {
+    type: "object",
+    meaning: "Ids of sources, at most ten; for `config.applied`: added, removed, changed.",
+  },
+  stage: { type: "text", meaning: "Name of a stage." },
+  stages: { type: "texts", meaning: "Names of stages." },
+  state: { type: "text", meaning: "State of a breaker: closed, open, probing, ramping." },
+  sync: { type: "text", meaning: "Id of a sync." },
+  tier: { type: "text", meaning: "The delay topic's tier, such as 10s." },
+  topic: { type: "text", meaning: "Name of a topic." },
+  topics: { type: "texts", meaning: "Names of topics." },
+  unreachableForMs: {
+    type: "number",
+    meaning: "How long it was, or has been, away, in milliseconds.",
+  },
+  version: { type: "text", meaning: "Version of Switchyard, or of the Kafka client." },
+  waiting: { type: "number", meaning: "How many schemas are waited for." },
+  warnings: { type: "texts", meaning: "Questionable settings, a sentence each." },
+} as const satisfies Readonly<Record<string, FieldSpec>>;
+
+export type LogFieldName = keyof typeof LOG_FIELDS;
+export type LogFieldValue<Name extends LogFieldName> =
+  FieldTypes[(typeof LOG_FIELDS)[Name]["type"]];

@@ -1,0 +1,117 @@
+/** Lines about Kafka and about the schema registry. */
+
+import type { LineTable } from "./line-spec.ts";
+
+export const KAFKA_LINES = {
+  "kafka.driver": {
+    levels: ["info"],
+    meaning: "The version of kafkajs in use.",
+    action: null,
+    fields: ["version", "replacements"],
+  },
+  "kafka.waiting": {
+    levels: ["warn"],
+    meaning: "No broker can be used at the start. It is tried again for `kafka.startTimeout`.",
+    action: "[Errors at connecting](operations.md#errors-at-connecting).",
+    fields: ["cause"],
+  },
+  "kafka.broker.unreachable": {
+    levels: ["warn"],
+    meaning: "A broker is away. Said at once, and then each minute with what fails now.",
+    action: "[Kafka away](operations.md#kafka-away). Work goes on by itself when it is back.",
+    fields: ["broker", "error", "since"],
+  },
+  "kafka.broker.reachable": {
+    levels: ["info"],
+    meaning: "A broker that was away answers.",
+    action: null,
+    fields: ["broker", "unreachableForMs"],
+  },
+  "kafka.client": {
+    levels: ["debug", "warn"],
+    meaning:
+      "A line of kafkajs. The same text at most once a minute; about connections only at level debug.",
+    action: "Look for lines of a broker that is away. Otherwise read the error.",
+    fields: ["namespace", "message"],
+    optional: ["error"],
+  },
+  "kafka.consumer.restarting": {
+    levels: ["debug", "warn"],
+    meaning:
+      "A consumer has failed and joins its group again. While a broker is away: only at level debug.",
+    action: "Nothing, if it stays with one line. Otherwise read the error.",
+    fields: ["group", "error", "nextAt"],
+  },
+  "kafka.commit.failed": {
+    levels: ["debug"],
+    meaning: "Offsets could not be committed. They are with the next commit.",
+    action: "Alert on `switchyard_consumer_commit_failures_total`.",
+    fields: ["group", "error"],
+  },
+  "kafka.commit.metadata-refused": {
+    levels: ["warn"],
+    meaning: "The brokers take no long metadata with a commit. A restart repeats more records.",
+    action: "Raise `offset.metadata.max.bytes` of the brokers.",
+    fields: ["group", "hint"],
+  },
+  "kafka.offset.out-of-range": {
+    levels: ["warn"],
+    meaning:
+      "The committed offset is not in the log any more. Reading goes on at its beginning, and what lay between is lost.",
+    action: "Alert on lag long before retention.",
+    fields: ["group", "topic", "partition", "committed"],
+  },
+  "kafka.topic.made-anew": {
+    levels: ["warn"],
+    meaning:
+      "The committed offset is that of an earlier topic of this name. Reading begins at the beginning.",
+    action: "Find out who deleted the topic.",
+    fields: ["group", "topic", "partition", "committed"],
+  },
+  "kafka.partition.cut-off": {
+    levels: ["warn"],
+    meaning:
+      "The log was cut off below what was read: offsets stand for other records now. The partition is begun anew.",
+    action: "Look at unclean leader elections of the brokers. Records are repeated.",
+    fields: ["group", "topic", "partition"],
+  },
+  "kafka.produce.failing": {
+    levels: ["debug", "warn"],
+    meaning:
+      "Writes fail for a while. They are repeated until they succeed. While a broker is away: only at level debug.",
+    action: "Read the error. The records wait, and partitions that they come from with them.",
+    fields: ["error"],
+    optional: ["topic", "brokerId"],
+  },
+  "kafka.produce.topic-missing": {
+    levels: ["warn"],
+    meaning: "A topic that is written is missing, or cannot be used.",
+    action: "`switchyard topics`.",
+    fields: ["topic", "error", "hint"],
+  },
+  "kafka.produce.not-idempotent": {
+    levels: ["warn"],
+    meaning: "The brokers give no producer id. A cut connection may write records twice.",
+    action: "Allow IdempotentWrite on the cluster.",
+    fields: ["hint"],
+  },
+  "registry.unreachable": {
+    levels: ["warn"],
+    meaning:
+      "The schema registry gives no answer that counts. Said at once, and then each minute. Partitions with unknown schemas wait.",
+    action: "[Outages](registry.md#outages).",
+    fields: ["unreachableForMs", "waiting", "error"],
+  },
+  "registry.reachable": {
+    levels: ["info"],
+    meaning: "The schema registry answers again.",
+    action: null,
+    fields: ["unreachableForMs"],
+  },
+  "registry.schema.changed": {
+    levels: ["error"],
+    meaning: "The registry has another schema under an id than before.",
+    action: "Check whether the registry was made anew, and `registry.url`.",
+    fields: ["schema", "error"],
+  },
+} as const satisfies LineTable;

@@ -1,0 +1,41 @@
+/**
+ * The log lines: one table, from which come the types of log calls and `docs/logs.md`. A line or a
+ * field that is not here does not compile. It is used as a type alone, so a process never loads it.
+ */
+
+import type { LogFieldName, LogFieldValue } from "./fields.ts";
+import { KAFKA_LINES } from "./kafka-lines.ts";
+import { RUN_LINES } from "./run-lines.ts";
+import { STAGE_LINES } from "./stage-lines.ts";
+
+export const LOG_LINES = { ...RUN_LINES, ...KAFKA_LINES, ...STAGE_LINES } as const;
+
+type Lines = typeof LOG_LINES;
+export type LineName = keyof Lines;
+export type LineLevel = Lines[LineName]["levels"][number];
+
+/** The lines that may be written on a level. */
+export type LineAt<Level extends LineLevel> = {
+  [Name in LineName]: Level extends Lines[Name]["levels"][number] ? Name : never;
+}[LineName];
+
+type Needed<Name extends LineName> = Lines[Name]["fields"][number];
+type Optional<Name extends LineName> = Lines[Name] extends {
+  readonly optional: readonly (infer Field extends LogFieldName)[];
+}
+  ? Field
+  : never;
+
+export type FieldsOf<Name extends LineName> = {
+  readonly [Field in Needed<Name>]: LogFieldValue<Field>;
+} & {
+  readonly [Field in Optional<Name>]?: LogFieldValue<Field>;
+};
+
+/** Of each member of a union. */
+type KeysOf<Fields> = Fields extends unknown ? keyof Fields : never;
+
+/** Fields with none besides those of the line, also when they come by a variable. */
+export type Exactly<Name extends LineName, Fields> = Fields & {
+  readonly [Other in Exclude<KeysOf<Fields>, Needed<Name> | Optional<Name>>]: never;
+};

@@ -1,0 +1,152 @@
+/** Lines of a process: its start and stop, its configuration, its topics. */
+
+import type { LineTable } from "./line-spec.ts";
+
+const TOPICS_FIX = "`switchyard topics --apply`, or give the process the right to create topics.";
+
+export const RUN_LINES = {
+  starting: {
+    levels: ["info"],
+    meaning: "The process begins.",
+    action: null,
+    fields: ["version", "node", "stages"],
+    optional: ["file"],
+  },
+  "admin.listening": {
+    levels: ["info"],
+    meaning: "`/metrics`, `/livez` and `/readyz` can be asked.",
+    action: null,
+    fields: ["host", "port"],
+  },
+  "stage.started": {
+    levels: ["info"],
+    meaning: "A stage runs. Its consumers may still be joining their groups.",
+    action: null,
+    fields: ["stage"],
+  },
+  ready: {
+    levels: ["info"],
+    meaning: "All consumers have joined, and `/readyz` answers 200.",
+    action: null,
+    fields: ["stages"],
+  },
+  "ready.incomplete": {
+    levels: ["warn"],
+    meaning:
+      "`/readyz` answers 200 although consumers are still joining: another place would not help them.",
+    action: "Look at the body of `/readyz`.",
+    fields: ["afterMs"],
+  },
+  stopping: {
+    levels: ["info"],
+    meaning: "A signal asks the process to stop.",
+    action: null,
+    fields: ["signal"],
+  },
+  "stage.stopped": {
+    levels: ["info"],
+    meaning: "A stage has finished or given back what it had in hand.",
+    action: null,
+    fields: ["stage"],
+  },
+  stopped: {
+    levels: ["info"],
+    meaning: "The last line of a process that ends in order.",
+    action: null,
+    fields: [],
+  },
+  "stage.failed": {
+    levels: ["error"],
+    meaning: "A stage cannot go on. The process ends with status 1.",
+    action: "Read the error. Records in hand are read again by the next process.",
+    fields: ["err"],
+  },
+  "stage.halted": {
+    levels: ["error"],
+    meaning: "A damaged batch keeps a stage from going on at its partition. It is tried again.",
+    action: "[A damaged batch](delivery.md#a-damaged-batch).",
+    fields: ["stage", "topics", "error", "topic", "partition", "offset", "nextAt"],
+  },
+  "stage.damaged-batch-skipped": {
+    levels: ["error"],
+    meaning: "A damaged batch was passed over, as `kafka.onDamaged` says. Its records are lost.",
+    action: "[Skipping damaged batches](delivery.md#skipping-damaged-batches).",
+    fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "damage"],
+  },
+  "consumer.crashed": {
+    levels: ["error"],
+    meaning:
+      "A consumer of a stage has failed. It waits for its topics if they are gone, or else the process ends.",
+    action: "Read the error.",
+    fields: ["stage", "topics", "error"],
+  },
+  "topics.creating": {
+    levels: ["info"],
+    meaning: "Topics of the plan are missing and are made.",
+    action: null,
+    fields: ["topics"],
+  },
+  "topics.waiting": {
+    levels: ["warn"],
+    meaning:
+      "Topics of the plan are missing, and `kafka.createTopics` is false. The start waits for them.",
+    action: TOPICS_FIX,
+    fields: ["topics", "fix"],
+  },
+  "topics.created": {
+    levels: ["info"],
+    meaning: "Topics of a changed configuration were made.",
+    action: null,
+    fields: ["topics"],
+  },
+  "topics.made-again": {
+    levels: ["warn"],
+    meaning: "Topics were gone while the process ran, and were made again, empty.",
+    action: "Find out who deleted them. Their records are lost.",
+    fields: ["topics"],
+  },
+  "topics.not-made": {
+    levels: ["error"],
+    meaning: "Topics are gone and could not be made. It is tried again after 5 s.",
+    action: TOPICS_FIX,
+    fields: ["topics", "error"],
+  },
+  "config.applied": {
+    levels: ["info"],
+    meaning: "A changed configuration runs. The line has ids and names of settings, and no values.",
+    action: null,
+    fields: ["cause", "hash", "atOnce"],
+    optional: ["destinations", "sources", "audiences"],
+  },
+  "config.invalid": {
+    levels: ["error"],
+    meaning: "The file on disk cannot be used. The configuration from before runs on.",
+    action: "Put each problem right. `switchyard config check` shows the same ones.",
+    fields: ["cause", "problems", "since"],
+  },
+  "config.questionable": {
+    levels: ["warn"],
+    meaning: "The configuration can be used, and has something that is probably not meant.",
+    action: "Read the warnings.",
+    fields: ["warnings"],
+  },
+  "config.needs-restart": {
+    levels: ["warn"],
+    meaning: "Changed settings count after a restart.",
+    action: "Restart the process when it suits.",
+    fields: ["settings"],
+  },
+  "config.waiting-for-topics": {
+    levels: ["warn"],
+    meaning: "New destinations wait for their topics. All others go on.",
+    action: TOPICS_FIX,
+    fields: ["destinations", "topics", "fix"],
+    optional: ["error"],
+  },
+  "config.failed": {
+    levels: ["error"],
+    meaning: "A changed configuration could not be put to use. The one from before runs on.",
+    action: "Read the error, and read the file again with `SIGHUP`.",
+    fields: ["cause", "error"],
+  },
+} as const satisfies LineTable;

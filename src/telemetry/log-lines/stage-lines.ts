@@ -1,0 +1,133 @@
+/** Lines of the stages: records, deliveries, audiences, callers of ingest. */
+
+import type { LineTable } from "./line-spec.ts";
+
+export const STAGE_LINES = {
+  "delivery.attempted": {
+    levels: ["info", "warn", "error"],
+    meaning:
+      "One attempt. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
+    action: "[Log lines](delivery.md#log-lines).",
+    fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
+    optional: ["tier", "nextInMs", "nextAt"],
+  },
+  "delivery.dead-lettered": {
+    levels: ["warn"],
+    meaning:
+      "A delivery was given up. `topic`, `partition` and `offset` are where its record stood.",
+    action: "`switchyard dead-letters list`. Replay when the reason is gone.",
+    fields: [
+      ...(["stage", "destination", "reason", "error"] as const),
+      ...(["topic", "partition", "offset", "linesLeftOut"] as const),
+    ],
+    optional: ["messageId", "source", "tier"],
+  },
+  "delivery.breaker": {
+    levels: ["info", "warn"],
+    meaning: "An endpoint's breaker changes its state. Warn: it opened.",
+    action: "[Breakers](delivery.md#breakers). Look at `delivery.attempted` of the destination.",
+    fields: ["stage", "destination", "endpoint", "state"],
+  },
+  "deliver.consumer-restarts": {
+    levels: ["error"],
+    meaning: "A destination's consumer has failed and is started again. Others go on.",
+    action: "Read the error.",
+    fields: ["stage", "destination", "error", "nextAt"],
+  },
+  "record.refused": {
+    levels: ["warn"],
+    meaning: "A stage cannot use a record, which became a dead letter.",
+    action:
+      "Ask the producer for the reason. `switchyard dead-letters list --json` has the record.",
+    fields: ["stage", "reason", "error", "topic", "partition", "offset", "linesLeftOut"],
+    optional: ["messageId", "source", "destination"],
+  },
+  "deletion.waiting": {
+    levels: ["error"],
+    meaning: "Deletions wait, since the partitions of a topic cannot be counted.",
+    action: "`switchyard topics --apply`, or the right to describe the topic.",
+    fields: ["stage", "topic", "error", "fix"],
+  },
+  "deletion.sources-unknown": {
+    levels: ["warn"],
+    meaning: "A deletion request names sources that nobody knows. All others are told.",
+    action: "Put the sources of the request right, and send it again.",
+    fields: ["stage", "sources", "count", "topic", "partition", "offset", "linesLeftOut"],
+  },
+  "audience.sync.started": {
+    levels: ["info"],
+    meaning: "A sync begins.",
+    action: null,
+    fields: ["stage", "audience", "key", "sync"],
+  },
+  "audience.sync.ended": {
+    levels: ["info", "warn"],
+    meaning:
+      "A sync has ended. Warn: it was held or abandoned, or its count was wrong, and nobody was removed.",
+    action: "[Held syncs](audiences.md#held-syncs).",
+    fields: [
+      ...(["stage", "audience", "key", "sync", "outcome"] as const),
+      ...(["members", "arrived", "left", "durationMs"] as const),
+    ],
+  },
+  "audience.store.opened": {
+    levels: ["info"],
+    meaning: "The local store of a partition is used, after what is missing was read.",
+    action: null,
+    fields: ["stage", "partition", "found"],
+  },
+  "audience.store.rebuild": {
+    levels: ["warn"],
+    meaning: "The local store of a partition cannot be used and is built anew from the changelog.",
+    action: "Nothing, unless it comes with each start: look at the disk.",
+    fields: ["stage", "partition", "found"],
+  },
+  "audience.store.reading": {
+    levels: ["info"],
+    meaning: "How far the changelog of a partition is read.",
+    action: null,
+    fields: ["stage", "partition", "offset", "end"],
+  },
+  "audience.store.in-use": {
+    levels: ["warn"],
+    meaning: "Another process has the local store of a partition open. It is waited for.",
+    action: "Give each process a directory of its own.",
+    fields: ["stage", "partition", "error"],
+  },
+  "audience.store.compaction-failed": {
+    levels: ["warn"],
+    meaning: "Removed memberships are still on disk. It is tried again.",
+    action: "Look at the disk.",
+    fields: ["stage", "partition", "error"],
+  },
+  "ingest.listening": {
+    levels: ["info"],
+    meaning: "Calls are taken over HTTP.",
+    action: null,
+    fields: ["stage", "host", "port", "connections"],
+  },
+  "ingest.no-write-keys": {
+    levels: ["warn"],
+    meaning: "No source has a write key, so each call is refused.",
+    action: "Give a source a `writeKey`, or leave out the stage ingest.",
+    fields: ["stage", "fix"],
+  },
+  "ingest.refused": {
+    levels: ["warn"],
+    meaning: "A request was refused.",
+    action: "[Answers](ingest.md#answers) has the codes.",
+    fields: ["stage", "code", "linesLeftOut"],
+  },
+  "ingest.calls.left-out": {
+    levels: ["warn"],
+    meaning: "Calls of a batch were left out. The others of it were taken.",
+    action: "Ask the owner of the source.",
+    fields: ["stage", "source", "reason", "count", "error", "linesLeftOut"],
+  },
+  "ingest.failed": {
+    levels: ["error"],
+    meaning: "A request met an error of ours, and was answered 503.",
+    action: "Read the error.",
+    fields: ["stage", "err"],
+  },
+} as const satisfies LineTable;
