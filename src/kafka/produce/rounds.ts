@@ -259,13 +259,12 @@ export class ProduceRounds {
         lane.failed(false);
         break;
     }
-    this.#options.onRetried?.(`${type}`);
-    lane.block.refused("unavailable", `${type}`, Date.now());
+    const error = `${type}`;
+    this.#options.onRetried?.(error);
+    lane.block.refused("unavailable", error, Date.now());
     this.#watch(this.topic(topic));
-    if (lane.failures >= WARN_AT) {
-      const fields = { topic, error: `${type}` };
-      this.#outages.trouble(`${topic} ${type}`, fields, "kafka.produce.failing");
-    }
+    if (lane.failures < WARN_AT) return false;
+    this.#outages.trouble(`${topic} ${error}`, { topic, error }, "kafka.produce.failing");
     return false;
   }
 

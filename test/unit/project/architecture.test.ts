@@ -46,6 +46,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     topics: [],
   },
   registry: { "": ["avro"], avro: [] },
+  telemetry: { "": ["log-lines"], "log-lines": [] },
 };
 /** What rooms may import from the top of their house, where that is not everything. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
