@@ -101,7 +101,49 @@ const LANGUAGES = [
         }`,
     }),
   },
+  {
+    language: "ruby",
+    command: "ruby",
+    version: "--version",
+    args: ["run.rb"],
+    files: () => ({
+      "hook.rb": example("ruby"),
+      "run.rb": `require "json"
+        require_relative "hook"
+        cases = JSON.parse($stdin.read)
+        puts JSON.generate(cases.map { |c| from_switchyard?(c["body"], c["header"], c["secret"]) })`,
+    }),
+  },
+  {
+    language: "java",
+    command: "javac",
+    version: "--version",
+    args: ["Run.java", "Signature.java"],
+    files: () => ({
+      "Signature.java": example("java"),
+      "Run.java": `import java.util.*;
+        class Run {
+          static byte[] bytes(String hex) { return HexFormat.of().parseHex(hex.substring(1)); }
+          public static void main(String[] args) throws Exception {
+            List<Boolean> results = new ArrayList<>();
+            Scanner lines = new Scanner(System.in);
+            while (lines.hasNextLine()) {
+              String[] one = lines.nextLine().split(" ");
+              results.add(Signature.isFromSwitchyard(
+                bytes(one[0]), new String(bytes(one[1]), "UTF-8"), new String(bytes(one[2]), "UTF-8")));
+            }
+            System.out.println(results);
+          }
+        }`,
+    }),
+  },
 ] as const;
+
+/** The x keeps a text that is empty. */
+function hexLines(): string {
+  const hex = (text: string) => `x${Buffer.from(text).toString("hex")}`;
+  return cases.map((c) => `${hex(c.body)} ${hex(c.header)} ${hex(c.secret)}\n`).join("");
+}
 
 test.for(LANGUAGES)(
   "the example in $language verifies what was sent, and nothing else",
@@ -114,8 +156,11 @@ test.for(LANGUAGES)(
       writeFileSync(join(folder, name), text);
     }
     const env = { ...process.env, GOTOOLCHAIN: "local", GOFLAGS: "-mod=mod", GOPROXY: "off" };
-    const input = JSON.stringify(cases);
-    const output = execFileSync(command, [...args], { cwd: folder, env, input, encoding: "utf8" });
+    const options = { cwd: folder, env, encoding: "utf8" } as const;
+    let output = execFileSync(command, [...args], { ...options, input: JSON.stringify(cases) });
+    // Compiled so far. Java reads no JSON by itself: each case is a line of three texts in hex.
+    if (language === "java")
+      output = execFileSync("java", ["Run"], { ...options, input: hexLines() });
     expect(JSON.parse(output)).toEqual(cases.map(({ expected }) => expected));
   },
 );

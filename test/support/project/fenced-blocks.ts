@@ -1,0 +1,42 @@
+/**
+ * The fenced blocks of a page, as a reader carries them out.
+ *
+ *   ```js tutorial/receiver.mjs      a file to save
+ *   ```sh                            commands to run to their end
+ *   ```sh terminal 1                 a command that keeps running there; `# Ctrl-C` ends the one before
+ *   ```text, ```text terminal 1      lines that are printed; `…` stands for anything
+ */
+
+export interface FencedBlock {
+  readonly language: string;
+  /** After the language, such as a file's name. */
+  readonly info: string;
+  readonly text: string;
+}
+
+const BLOCK = /^```(\S+) *([^\n]*)\n([\s\S]*?)^```$/gm;
+
+/** The blocks with a language, in their order. */
+export function fencedBlocks(page: string): readonly FencedBlock[] {
+  return [...page.matchAll(BLOCK)].map(([, language = "", info = "", text = ""]) => ({
+    language,
+    info: info.trim(),
+    text,
+  }));
+}
+
+/** Whether a line of a `text` block is in one that was printed. */
+export function isPrinted(line: string, output: string): boolean {
+  const parts = line.split("…");
+  return output.split("\n").some((printed) => hasInOrder(printed, parts));
+}
+
+function hasInOrder(printed: string, parts: readonly string[]): boolean {
+  let from = 0;
+  for (const part of parts) {
+    const at = printed.indexOf(part, from);
+    if (at === -1) return false;
+    from = at + part.length;
+  }
+  return true;
+}
