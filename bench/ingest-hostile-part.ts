@@ -1,12 +1,15 @@
 /**
  * One process of `bench ingest-hostile`.
  *
- *   serve <brokers> <topic>    the stage on the real Kafka; prints its port
- *   honest <port> <seconds>    batches of 20 calls at a steady rate; prints how long answers took
- *   attack <port>              four callers, each with a hostile body of its own, without pause
+ *   serve <brokers> <topic>       the stage on the real Kafka; prints its port, and at each line that it
+ *                                 is given the CPU that it has used
+ *   honest <port> <seconds>       batches of 20 calls at a steady rate; prints how long answers took
+ *   attack <port> <connections>   four callers, each with a hostile body of its own, without pause, on
+ *                                 so many connections each; prints how many were answered
  */
 
 import { Agent, request } from "node:http";
+import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 
@@ -42,6 +45,10 @@ async function serve(brokers: string, topic: string): Promise<void> {
     },
   );
   process.stdout.write(`${stage.port}\n`);
+  for await (const _ of createInterface({ input: process.stdin })) {
+    const { user, system } = process.cpuUsage();
+    process.stdout.write(`cpu ${(user + system) / 1_000}\n`);
+  }
 }
 
 function post(port: number, agent: Agent, body: Buffer): Promise<number> {
@@ -83,13 +90,14 @@ async function honest(port: number, seconds: number): Promise<void> {
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
-async function attack(port: number): Promise<void> {
+async function attack(port: number, connections: number): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   let answered = 0;
   process.once("SIGTERM", () => {
     process.stdout.write(`${answered}\n`, () => process.exit(0));
   });
-  const callers = hostileBodies().map(async (body) => {
+  const bodies = hostileBodies().flatMap((body) => Array.from({ length: connections }, () => body));
+  const callers = bodies.map(async (body) => {
     for (;;) {
       await post(port, agent, body).catch(() => 0);
       answered += 1;
@@ -102,4 +110,4 @@ async function attack(port: number): Promise<void> {
 const [role = "", ...argv] = process.argv.slice(2);
 if (role === "serve") await serve(argv[0] ?? "", argv[1] ?? "");
 else if (role === "honest") await honest(Number(argv[0]), Number(argv[1]));
-else await attack(Number(argv[0]));
+else await attack(Number(argv[0]), Number(argv[1]));

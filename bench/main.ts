@@ -28,8 +28,12 @@ import { benchRoute } from "./route.ts";
 interface Bench {
   readonly says: string;
   readonly minutes: number;
+  /** Unless `--rounds` says otherwise; else `ROUNDS`. */
+  readonly rounds?: number;
   readonly run: (brokers: string, rounds: number) => Promise<string>;
 }
+
+const ROUNDS = 3;
 
 /** Runs of the same name stand together in `RESULTS.md`, in this order. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -108,14 +112,16 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   isolation: {
     says: "whether a sick destination moves the p99 of nine others, for six ways to be sick",
     minutes: 14,
-    run: (brokers) =>
-      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 16, rounds: 5 }),
+    rounds: 5,
+    run: (brokers, rounds) =>
+      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 16, rounds }),
   },
   "isolation-1000": {
     says: "the same among 1,000 destinations",
     minutes: 15,
-    run: (brokers) =>
-      benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds: 5 }),
+    rounds: 5,
+    run: (brokers, rounds) =>
+      benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds }),
   },
   "isolation-backlog": {
     says: "whether a destination's backlog of a million delays another's single record",
@@ -147,7 +153,7 @@ const names = Object.keys(BENCHES);
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    rounds: { type: "string", default: "3" },
+    rounds: { type: "string" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -158,8 +164,8 @@ if (values.help || positionals.length === 0) {
 }
 const chosen = positionals.flatMap((name) => (name === "all" ? names : name));
 const unknown = chosen.find((name) => BENCHES[name] === undefined);
-const rounds = Number(values.rounds);
-if (unknown !== undefined || !Number.isInteger(rounds) || rounds < 1) {
+const asked = values.rounds === undefined ? null : Number(values.rounds);
+if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || asked < 1))) {
   const problem =
     unknown === undefined
       ? `--rounds is ${values.rounds}; it must be a whole number from 1`
@@ -173,7 +179,9 @@ process.stdout.write(`${conditions()}\n`);
 for (const name of chosen) {
   process.stdout.write(`\n## ${name}\n\n`);
   const conditionsThen = conditions();
-  const table = await BENCHES[name]?.run(kafka.brokers.join(","), rounds);
+  const bench = BENCHES[name];
+  const rounds = asked ?? bench?.rounds ?? ROUNDS;
+  const table = await bench?.run(kafka.brokers.join(","), rounds);
   process.stdout.write(`${table}\n`);
   if (!values.write) continue;
   const command = `npm run bench -- ${name} --rounds ${rounds}`;
@@ -190,7 +198,7 @@ function help(): string {
     "Usage: npm run bench -- NAME...|all [--rounds N] [--write]\n\n" +
     `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
-    "  --rounds N   turns of each contestant, of which the median counts (default 3)\n" +
+    `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 5 of isolation)\n` +
     "  --write      puts the tables into bench/RESULTS.md\n"
   );
 }

@@ -23,6 +23,7 @@ import type { Log } from "../telemetry/log.ts";
 import { connectionsWithin } from "./connections.ts";
 import { createHandOver } from "./hand-over.ts";
 import { inTurn } from "./in-turn.ts";
+import { createInVain } from "./in-vain.ts";
 import { knownSources } from "./known-sources.ts";
 import { bytesInHand } from "./limits.ts";
 import { createReport } from "./report.ts";
@@ -126,6 +127,7 @@ function createIntake(
     bytesWithoutKey: bytesInHand(config.bytesWithoutKey),
     slowBodies: createSlowBodies(config.bodyBytesPerSecond, times.bodyWindowMs),
     inTurn: inTurn(),
+    inVain: createInVain(deps.clock),
     handOver: createHandOver(deps.producer, deps.clock),
     report: createReport(deps),
   };

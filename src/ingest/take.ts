@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
+import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { CallType } from "../domain/call.ts";
 import type { Source } from "../domain/destination.ts";
@@ -12,6 +12,7 @@ import { authenticate, basicUser } from "./auth.ts";
 import type { HandOver } from "./hand-over.ts";
 import { readRequestBody } from "./http.ts";
 import type { InTurn } from "./in-turn.ts";
+import type { InVain } from "./in-vain.ts";
 import type { KnownSources } from "./known-sources.ts";
 import { type BytesInHand, both, type Hold } from "./limits.ts";
 import type { AskedCalls, AskedSettings, LeftOutKind } from "./paths.ts";
@@ -37,8 +38,6 @@ const ACKNOWLEDGE_LEAST_MS = 1_000;
 const PIECE_CALLS = 500;
 const OVERLOADED_WAIT_MS = 1_000;
 const UNAVAILABLE_WAIT_MS = 2_000;
-/** Before a body over a limit is answered. Nothing of it is held meanwhile. */
-const TOO_LARGE_WAIT_MS = 250;
 
 /** State that requests share. */
 export interface Intake {
@@ -52,6 +51,7 @@ export interface Intake {
   readonly bytesWithoutKey: BytesInHand;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
+  readonly inVain: InVain;
   readonly handOver: HandOver;
   readonly report: Report;
 }
@@ -64,18 +64,22 @@ export async function take(
 ): Promise<Answer | null> {
   if (asked.kind === "settings") return settingsFor(intake, request, asked);
   if (asked.kind === "left-out") return leftOut(intake, request, asked.of);
+  if (intake.inVain.isWaiting(request.socket)) {
+    request.socket.destroy();
+    return null;
+  }
   const startedAtMs = intake.clock.nowMs();
   const hold = intake.bytes.open();
   const { type } = asked;
   const sources = intake.sources();
   const begun = { intake, sources, request, asked, type, hold, startedAtMs };
-  const work: Work = { ...begun, isHandedOver: false };
+  const work: Work = { ...begun, isRead: false, isHandedOver: false };
   const answer = await answerOf(work).catch((error: unknown) => intake.report.failed(error));
   if (!work.isHandedOver) hold.release();
   intake.report.answered(answer, intake.clock.nowMs() - startedAtMs);
-  // Without the wait a few callers who try again and again could fill a core.
-  if (answer?.kind === "failure" && answer.code === "body-too-large")
-    await timer(TOO_LARGE_WAIT_MS);
+  const isInVain = work.isRead && !work.isHandedOver;
+  const { socket } = request;
+  if (answer !== null && isInVain) await intake.inVain.wait(socket, socket.remoteAddress ?? "");
   return answer;
 }
 
@@ -112,6 +116,8 @@ interface Work {
   readonly type: CallType | null;
   readonly hold: Hold;
   readonly startedAtMs: number;
+  /** Some of its body, at least. */
+  isRead: boolean;
   /** The records' acknowledgement will give the memory back. */
   isHandedOver: boolean;
 }
@@ -160,10 +166,9 @@ interface OutlinedBody {
 }
 
 /** @param hold for the body while it is read. */
-async function readOutline(
-  { intake, request, asked, type }: Work,
-  hold: Hold,
-): Promise<OutlinedBody | Answer | null> {
+async function readOutline(work: Work, hold: Hold): Promise<OutlinedBody | Answer | null> {
+  const { intake, request, asked, type } = work;
+  work.isRead = true;
   const { slowBodies, inTurn } = intake;
   const isBatch = type === null;
   const reading = { maxBytes: BODY_MAX_BYTES, isBatch, hold, slowBodies, inTurn };
