@@ -1,6 +1,6 @@
 /**
- * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, and a page
- * at `/` that says so. Carries no secret, but belongs on a private network.
+ * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, `/status` for
+ * `switchyard status`, and a page at `/` that says so. Carries no secret, but belongs on a private network.
  *
  *   path                              takes
  *   /-/reload, where that is allowed  POST: the configuration is read again
@@ -23,6 +23,15 @@ export interface AdminServer extends AsyncDisposable {
 /** Reads the configuration again. Never rejects. */
 export type Reload = () => Promise<{ readonly status: number; readonly report: object }>;
 
+export interface AdminSources {
+  readonly health: Health;
+  readonly metrics: Metrics;
+  /** The answer of `/status`, without secrets. */
+  readonly status: () => object;
+  /** Null: nobody may ask for it here. */
+  readonly reload?: Reload | null;
+}
+
 interface Answer {
   readonly status: number;
   readonly type: string;
@@ -34,19 +43,13 @@ const TEXT = "text/plain; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
-/**
- * Resolves when it listens; rejects when it cannot (port in use). The caller disposes it.
- *
- * @param reload null: nobody may ask for it here.
- */
+/** Resolves when it listens; rejects when it cannot (port in use). The caller disposes it. */
 export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
-  health: Health,
-  metrics: Metrics,
-  reload: Reload | null = null,
+  sources: AdminSources,
 ): Promise<AdminServer> {
   const server = createServer((request, response) => {
-    answer(request, health, metrics, reload)
+    answer(request, sources)
       .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
       .then((made) => send(request, response, made))
       // The peer is gone: there is nobody left to tell.
@@ -75,9 +78,7 @@ export async function startAdmin(
 
 async function answer(
   request: IncomingMessage,
-  health: Health,
-  metrics: Metrics,
-  reload: Reload | null,
+  { health, metrics, status, reload = null }: AdminSources,
 ): Promise<Answer> {
   const [path = "/"] = (request.url ?? "/").split("?", 1);
   if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
@@ -91,13 +92,14 @@ async function answer(
       return { status: 200, type: JSON_TYPE, body: '{"alive":true}\n' };
     case "/readyz": {
       const report = health.report();
-      const status = report.state === "ready" ? 200 : 503;
-      return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, 2)}\n` };
+      return json(report.state === "ready" ? 200 : 503, report);
     }
+    case "/status":
+      return json(200, status());
     case "/":
       return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
     default:
-      return { status: 404, type: TEXT, body: "there is /metrics, /livez and /readyz\n" };
+      return { status: 404, type: TEXT, body: "there is /metrics, /status, /livez and /readyz\n" };
   }
 }
 
@@ -110,6 +112,10 @@ async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answe
     return { status: 403, type: TEXT, body: "browsers may not ask for this\n" };
   }
   const { status, report } = await reload();
+  return json(status, report);
+}
+
+function json(status: number, report: object): Answer {
   return { status, type: JSON_TYPE, body: `${JSON.stringify(report, undefined, 2)}\n` };
 }
 
@@ -118,6 +124,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Switch
 <h1>Switchyard</h1>
 <ul>
 <li><a href="/metrics">/metrics</a>: metrics in Prometheus' text format (docs/metrics.md)</li>
+<li><a href="/status">/status</a>: what runs here, and the state of each destination (docs/operations.md)</li>
 <li><a href="/readyz">/readyz</a>: 200 once topics exist and consumers have joined, with each stage's troubles</li>
 <li><a href="/livez">/livez</a>: 200 while the process runs</li>
 </ul></html>

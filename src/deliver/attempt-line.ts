@@ -1,6 +1,6 @@
 /**
  * The log line of an attempt, `delivery.attempted` (docs/delivery.md#log-lines). Endpoints are
- * named by their keys, since a URL may hold a secret. The line has no payload and no user id.
+ * named by their keys and by place and host, since a path may be secret. The line has no payload and no user id.
  *
  *   the attempt                                     level
  *   a request timed out or met a bad certificate    error
@@ -11,6 +11,7 @@
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import type { EndpointKey } from "../domain/ids.ts";
 import { tierName } from "../domain/topics.ts";
 import { isTlsCause } from "./cause.ts";
 import type { EndpointResult } from "./decide.ts";
@@ -29,7 +30,11 @@ function isAlarming({ result }: EndpointResult): boolean {
   return result.cause === "timeout" || isTlsCause(result.cause);
 }
 
-export function attemptFields({ delivery, results, decision }: Attempted) {
+/** @param names of the endpoints that are configured. */
+export function attemptFields(
+  { delivery, results, decision }: Attempted,
+  names: ReadonlyMap<EndpointKey, string>,
+) {
   const [output] = decision.outputs;
   return {
     stage: "deliver",
@@ -38,7 +43,7 @@ export function attemptFields({ delivery, results, decision }: Attempted) {
     messageId: delivery.messageId,
     attempt: delivery.attempt + 1,
     decision: decision.name,
-    requests: results.map(requestFields),
+    requests: results.map((each) => requestFields(each, names.get(each.endpoint) ?? each.endpoint)),
     ...(output?.kind === "park" ? nextFields(output) : {}),
   };
 }
@@ -52,12 +57,13 @@ function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: Parked) {
   };
 }
 
-function requestFields({ endpoint, result }: EndpointResult) {
-  if (result.kind === "held") return { endpoint, cause: "held", durationMs: 0 };
+function requestFields({ endpoint, result }: EndpointResult, endpointName: string) {
+  const named = { endpoint, endpointName };
+  if (result.kind === "held") return { ...named, cause: "held", durationMs: 0 };
   const durationMs = Math.round(result.durationMs);
   return result.kind === "response"
-    ? { endpoint, status: result.status, durationMs }
-    : { endpoint, cause: result.cause, durationMs };
+    ? { ...named, status: result.status, durationMs }
+    : { ...named, cause: result.cause, durationMs };
 }
 
 const UNUSABLE: readonly DeadLetterReason[] = ["undecodable", "unknown-schema", "invalid-call"];

@@ -36,15 +36,17 @@
 
 import assert from "node:assert/strict";
 
+import type { BreakerState } from "../domain/destination-status.ts";
+
 const FAILURES_TO_OPEN = 20;
 const FAILING_FOR_MS = 1_000;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
+/** When its time is over, a probe is to be under way soon, if anything waits. */
+const PROBE_WITHIN_MS = 1_000;
 /** An endpoint that is back may still fail now and then: that alone does not shut it out again. */
 const RAMP_FAILURES_TO_OPEN = 8;
-
-export type BreakerState = "closed" | "open" | "probing" | "ramping";
 
 /** Whether a delivery comes from its destination's line, or was attempted before and is due again. */
 export type Turn = "line" | "retry";
@@ -68,6 +70,7 @@ export class Breaker {
   #failingSinceMs = 0;
   #openMs = 0;
   #untilMs = 0;
+  #openedAtMs = 0;
   #places = RAMP_FIRST;
   #underWay = 0;
   #succeededAgain = 0;
@@ -112,6 +115,7 @@ export class Breaker {
         this.#isTried = true;
         return { kind: "go", ticket: ~this.#mark };
       }
+      if (this.#isIdle(nowMs)) this.#openedAtMs = nowMs;
       this.#state = "probing";
     }
     this.#underWay += 1;
@@ -135,6 +139,16 @@ export class Breaker {
     return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
   }
 
+  /**
+   * Since when it has been open, probes that failed included; null: the line goes. One whose time is
+   * over while nothing comes to probe it holds nothing.
+   */
+  openSinceMs(nowMs: number): number | null {
+    const isProbed = this.#state === "probing" || this.#isTried;
+    const isOpen = this.#state === "open" && !this.#isIdle(nowMs);
+    return isProbed || isOpen ? this.#openedAtMs : null;
+  }
+
   /** Whether `admit` would say `wait`. */
   mustWait(): boolean {
     if (this.#state === "ramping") return this.#underWay >= this.#places;
@@ -144,6 +158,11 @@ export class Breaker {
   /** Never for longer than it once said: the clock may have been set back. */
   #isAway(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
+  }
+
+  /** Its time has been over for a while, and nothing came. */
+  #isIdle(nowMs: number): boolean {
+    return nowMs > this.#untilMs + PROBE_WITHIN_MS || this.#untilMs - nowMs > this.#openMs;
   }
 
   #succeeded(): BreakerState | null {
@@ -174,6 +193,7 @@ export class Breaker {
   }
 
   #open(nowMs: number): BreakerState {
+    if (this.#state !== "probing") this.#openedAtMs = nowMs;
     this.#openMs = this.#openMs === 0 ? OPEN_FIRST_MS : Math.min(this.#openMs * 2, OPEN_MAX_MS);
     this.#untilMs = nowMs + this.#openMs;
     this.#failures = 0;

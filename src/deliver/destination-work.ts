@@ -30,7 +30,7 @@ import {
 } from "./attempt-under-way.ts";
 import type { Ticket, Turn } from "./breaker.ts";
 import type { EndpointResult, Held } from "./decide.ts";
-import { EndpointGates } from "./endpoint-gates.ts";
+import { EndpointGates, type GateState, type LineHold } from "./endpoint-gates.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
 import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
@@ -40,7 +40,7 @@ import { RequestRate } from "./request-rate.ts";
 import { Turns } from "./turns.ts";
 import { WaitingDeliveries } from "./waiting-deliveries.ts";
 import { roundsIntegers } from "./webhook.ts";
-import type { LineHeld, WorkPorts } from "./work-ports.ts";
+import type { WorkPorts } from "./work-ports.ts";
 
 /** Far below what is kept free of the window for a last attempt (`park.ts`). */
 const RELEASE_EVERY_MS = 500;
@@ -126,17 +126,13 @@ export class DestinationWork {
     };
   }
 
-  /** Endpoints that are left alone by their breakers now. */
-  openEndpoints(): readonly EndpointKey[] {
-    return this.#gates.openEndpoints();
+  endpoints(): readonly GateState[] {
+    return this.#gates.states(this.#ports.nowMs());
   }
 
-  /** Why the line is held now; null: it is not. */
-  lineHeld(): LineHeld | null {
-    const still = stillness(this.#settings.destination);
-    if (still !== null) return still;
-    const state = this.#gates.line(this.#ports.nowMs());
-    return state.kind === "held" ? state.because : null;
+  /** Whether all endpoints are left alone. Pause and disable are the caller's. */
+  hold(): LineHold | null {
+    return this.#gates.hold(this.#ports.nowMs());
   }
 
   #pump(): void {

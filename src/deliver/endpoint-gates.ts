@@ -10,23 +10,39 @@
  * A delivery whose endpoints may not be asked is kept here until one may, or until its time.
  */
 
+import type { BreakerState, HeldBy } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
-import { Breaker, type BreakerState, type Ticket, type Turn } from "./breaker.ts";
+import { Breaker, type Ticket, type Turn } from "./breaker.ts";
 import { judge } from "./outcome.ts";
 import type { Gates } from "./prepare.ts";
 
 export type LineState =
   | { readonly kind: "goes" }
   | { readonly kind: "waits" }
-  | {
-      readonly kind: "held";
-      readonly untilMs: number;
-      readonly because: "breaker" | "retry-after";
-    };
+  | { readonly kind: "held"; readonly untilMs: number };
 
 const GOES: LineState = { kind: "goes" };
 const WAITS: LineState = { kind: "waits" };
+
+/** A line that is held. A probe that is under way does not end it. */
+export interface LineHold {
+  readonly because: HeldBy;
+  readonly sinceMs: number;
+  /** When an endpoint may be asked again; null: somebody has to end it. */
+  readonly untilMs: number | null;
+}
+
+export interface GateState {
+  readonly key: EndpointKey;
+  readonly breaker: BreakerState;
+  /** When the endpoint may be asked again; null: now. */
+  readonly awayUntilMs: number | null;
+}
+
+interface Away extends LineHold {
+  readonly untilMs: number;
+}
 
 interface Waiting<Item> {
   readonly item: Item;
@@ -37,6 +53,8 @@ interface Gate<Item> {
   readonly key: EndpointKey;
   readonly breaker: Breaker;
   heldUntilMs: number;
+  /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
+  heldSinceMs: number;
   waiting: Waiting<Item>[];
 }
 
@@ -70,12 +88,13 @@ export class EndpointGates<Item> {
       if (!endpoints.includes(key)) this.#mark = Math.max(this.#mark, breaker.mark + 1);
     }
     this.#gates = endpoints.map((key) => {
-      const { breaker, heldUntilMs } = this.#find(key) ?? {
+      const { breaker, heldUntilMs, heldSinceMs } = this.#find(key) ?? {
         breaker: new Breaker(concurrency, this.#mark),
         heldUntilMs: 0,
+        heldSinceMs: 0,
       };
       breaker.allow(concurrency);
-      return { key, breaker, heldUntilMs, waiting: [] };
+      return { key, breaker, heldUntilMs, heldSinceMs, waiting: [] };
     });
   }
 
@@ -101,7 +120,7 @@ export class EndpointGates<Item> {
         mustWait = true;
       } else if (awayMs < untilMs) {
         untilMs = awayMs;
-        held = { kind: "held", untilMs, because: openMs < askedMs ? "retry-after" : "breaker" };
+        held = { kind: "held", untilMs };
       }
     }
     return mustWait || held === null ? WAITS : held;
@@ -193,12 +212,41 @@ export class EndpointGates<Item> {
     if (state !== null) this.#onState(endpoint, state);
     const askedMs = outcome.kind === "retry" ? (outcome.retryAfterMs ?? 0) : 0;
     if (askedMs === 0) return;
+    if (this.#heldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
     gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(askedMs, this.#windowMs));
   }
 
-  /** Endpoints that are left alone by their breakers now. */
-  openEndpoints(): readonly EndpointKey[] {
-    return this.#gates.filter(({ breaker }) => breaker.state === "open").map(({ key }) => key);
+  /** Whether all endpoints are left alone. Of several reasons the one that ends first. */
+  hold(nowMs: number): LineHold | null {
+    let first: Away | null = null;
+    let sinceMs = Number.NEGATIVE_INFINITY;
+    for (const gate of this.#gates) {
+      const away = this.#away(gate, nowMs);
+      if (away === null) return null;
+      // The line is held from the moment when the last of them was left alone.
+      sinceMs = Math.max(sinceMs, away.sinceMs);
+      if (first === null || away.untilMs < first.untilMs) first = away;
+    }
+    return first === null ? null : { ...first, sinceMs };
+  }
+
+  states(nowMs: number): readonly GateState[] {
+    return this.#gates.map((gate) => ({
+      key: gate.key,
+      breaker: gate.breaker.state,
+      awayUntilMs: this.#away(gate, nowMs)?.untilMs ?? null,
+    }));
+  }
+
+  #away(gate: Gate<Item>, nowMs: number): Away | null {
+    const askedMs = this.#heldUntilMs(gate, nowMs);
+    const openSinceMs = gate.breaker.openSinceMs(nowMs);
+    const openMs = gate.breaker.awayUntilMs(nowMs) || nowMs;
+    const asked: Away = { because: "retry-after", sinceMs: gate.heldSinceMs, untilMs: askedMs };
+    if (openSinceMs === null) return askedMs > nowMs ? asked : null;
+    if (askedMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
+    const sinceMs = askedMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;
+    return { because: "breaker", sinceMs, untilMs: openMs };
   }
 
   #heldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {

@@ -1,31 +1,21 @@
 /** The deliver stage's metrics and log lines about a destination. */
 
-import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
+import type { WebhookDestination } from "../domain/destination.ts";
+import { BREAKER_STATES, type BreakerState, HELD_BY } from "../domain/destination-status.ts";
+import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
 import { attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
-import type { BreakerState } from "./breaker.ts";
+import type { Condition } from "./condition.ts";
+import type { GateState, LineHold } from "./endpoint-gates.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Replacement } from "./replacement.ts";
-import type { Attempted, LineHeld } from "./work-ports.ts";
+import type { Attempted } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
-const BREAKER_GAUGE: Readonly<Record<BreakerState, number>> = {
-  closed: 0,
-  probing: 1,
-  ramping: 1,
-  open: 2,
-};
-
-const LINE_HELD = [
-  "breaker",
-  "retry-after",
-  "paused",
-  "disabled",
-] as const satisfies readonly LineHeld[];
 
 export type Report = ReturnType<typeof createReport>;
 
@@ -42,11 +32,11 @@ export interface ReportDeps {
  */
 export function createReport(
   { log, metrics, clock }: ReportDeps,
-  { id, endpoints }: WebhookDestination,
+  started: WebhookDestination,
   attemptsShare = 1,
 ) {
   const isSampled = sampling(attemptsShare);
-  const destination = id;
+  const destination = started.id;
   const stage = "deliver";
   const recordsIn = metrics.recordsIn.bind({ stage });
   const recordsOut = metrics.recordsOut.bind({ stage });
@@ -76,7 +66,7 @@ export function createReport(
     if (decision.name === "accepted") {
       latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
-    logAttempt(log, attempt, isSampled);
+    logAttempt(log, attempt, names, isSampled);
   };
 
   const written = (replacement: Replacement) => {
@@ -91,36 +81,42 @@ export function createReport(
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
     const linesLeftOut = lines.admit(clock.nowMs());
     if (linesLeftOut === null) return;
-    const fields = { stage, destination, ...call, reason, error, ...place, linesLeftOut };
+    const named = { reason, error: withEndpointNames(error, names) };
+    const fields = { stage, destination, ...call, ...named, ...place, linesLeftOut };
     log.warn(fields, "delivery.dead-lettered");
   };
 
+  const breakerLabels = (endpoint: EndpointKey) => {
+    return { destination, endpoint, endpoint_name: names.get(endpoint) ?? "" };
+  };
   const breaker = (endpoint: EndpointKey, state: BreakerState) => {
-    metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE[state]);
-    const fields = { stage, destination, endpoint, state };
+    metrics.breakerState.bind(breakerLabels(endpoint)).set(BREAKER_STATES.indexOf(state));
+    const endpointName = names.get(endpoint) ?? endpoint;
+    const fields = { stage, destination, endpoint, endpointName, state };
     if (state === "open") log.warn(fields, "delivery.breaker");
     else log.info(fields, "delivery.breaker");
   };
 
-  /** New endpoints are shown, and those that are gone no longer. */
-  let shown: readonly EndpointKey[] = [];
-  const showEndpoints = (all: readonly Endpoint[]) => {
-    const keys = all.map(({ key }) => key);
-    for (const endpoint of shown) {
-      if (!keys.includes(endpoint)) metrics.breakerState.remove({ destination, endpoint });
+  /**
+   * New endpoints are shown, and those that are gone no longer. One that has another place has
+   * another name.
+   */
+  let names: ReadonlyMap<EndpointKey, string> = new Map();
+  const showEndpoints = (all: WebhookDestination, breakers: readonly GateState[]) => {
+    for (const endpoint of names.keys()) metrics.breakerState.remove(breakerLabels(endpoint));
+    names = endpointNames(all);
+    for (const endpoint of names.keys()) {
+      const state = breakers.find(({ key }) => key === endpoint)?.breaker ?? "closed";
+      metrics.breakerState.bind(breakerLabels(endpoint)).set(BREAKER_STATES.indexOf(state));
     }
-    for (const endpoint of keys) {
-      if (shown.includes(endpoint)) continue;
-      metrics.breakerState.bind({ destination, endpoint }).set(BREAKER_GAUGE.closed);
-    }
-    shown = keys;
   };
 
-  showEndpoints(endpoints);
+  showEndpoints(started, []);
   return {
     breaker,
     showEndpoints,
-    watchLine: (held: () => LineHeld | null) => watchLine(metrics, destination, held),
+    watch: (condition: Condition, hold: () => LineHold | null) =>
+      watch(metrics, destination, condition, hold),
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),
@@ -129,28 +125,40 @@ export function createReport(
   };
 }
 
-function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): void {
+function logAttempt(
+  log: Log,
+  attempt: Attempted,
+  names: ReadonlyMap<EndpointKey, string>,
+  isSampled: () => boolean,
+): void {
   const level = levelOf(attempt);
   if (level === "info" && !isSampled()) return;
   if (!log.isLevelEnabled(level)) return;
-  const fields = attemptFields(attempt);
+  const fields = attemptFields(attempt, names);
   if (level === "info") log.info(fields, "delivery.attempted");
   else if (level === "warn") log.warn(fields, "delivery.attempted");
   else log.error(fields, "delivery.attempted");
 }
 
-/** Shows in metrics whether the line is held. Returns how to end that. */
-function watchLine(
+/** Shows in metrics whether it fails, and whether the line is held. Returns how to end that. */
+function watch(
   metrics: Metrics,
   destination: DestinationId,
-  held: () => LineHeld | null,
+  condition: Condition,
+  hold: () => LineHold | null,
 ): () => void {
-  const gauges = LINE_HELD.map(
+  const held = HELD_BY.map(
     (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
   );
+  const heldSince = metrics.lineHeldSince.bind({ destination });
+  const failingSince = metrics.destinationFailingSince.bind({ destination });
+  const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
   return metrics.onScrape(() => {
-    const now = held();
-    for (const [because, gauge] of gauges) gauge.set(because === now ? 1 : 0);
+    const now = hold();
+    for (const [because, gauge] of held) gauge.set(because === now?.because ? 1 : 0);
+    heldSince.set((now?.sinceMs ?? 0) / 1_000);
+    failingSince.set((condition.failingSinceMs ?? 0) / 1_000);
+    lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
   });
 }
 

@@ -11,6 +11,8 @@
  */
 
 import type { WebhookDestination } from "../domain/destination.ts";
+import type { DestinationStatus } from "../domain/destination-status.ts";
+import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
@@ -27,16 +29,20 @@ import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keepConsuming } from "../stage/keep-consuming.ts";
 import { givingUpOmitted } from "../stage/omitted-values.ts";
+import type { OwnedPartition } from "../stage/running-stage.ts";
 import { schemasFirst } from "../stage/schemas-first.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import { watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { HttpPort } from "./attempt.ts";
+import { Condition } from "./condition.ts";
 import { DestinationWork } from "./destination-work.ts";
+import type { LineHold } from "./endpoint-gates.ts";
 import { gatherWrites } from "./gather-writes.ts";
 import { type Replacement, smaller } from "./replacement.ts";
 import { createReport, type Report } from "./report.ts";
+import { statusOf } from "./status.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */
 const PARTITION_RECORDS_MAX = 256;
@@ -75,6 +81,8 @@ export interface DestinationConfig {
 export interface RunningDestination extends AsyncDisposable {
   readonly joined: Promise<void>;
   readonly troubles: () => readonly string[];
+  readonly partitions: () => readonly OwnedPartition[];
+  readonly status: () => DestinationStatus;
   /** Goes by other settings of the same destination, from the next request on. */
   readonly update: (destination: WebhookDestination) => void;
   /** The destination's topics have so many partitions, of all owners. */
@@ -85,16 +93,17 @@ export interface RunningDestination extends AsyncDisposable {
 export function startDestination(
   deps: DeliverDeps,
   config: DestinationConfig,
-  destination: WebhookDestination,
+  started: WebhookDestination,
   partitions: number,
 ): RunningDestination {
   const { kafka, clock, metrics } = deps;
-  const { id } = destination;
+  const { id } = started;
+  const condition = new Condition(started, clock.nowMs());
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
-  const connections = deps.http.open(destination);
-  const report = createReport(deps, destination, config.attemptsShare);
+  const connections = deps.http.open(started);
+  const report = createReport(deps, started, config.attemptsShare);
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
     write(deps, topics, replacements, report).catch((error: unknown) => {
@@ -107,7 +116,7 @@ export function startDestination(
     if (!(error instanceof ClosedError)) consumer.fail(asError(error));
   };
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
-  const work = new DestinationWork(destination, policy, topics, {
+  const work = new DestinationWork(started, policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => {
       sleep(ms).then(then, () => undefined);
@@ -115,21 +124,15 @@ export function startDestination(
     connections,
     write: (replacements, ended) => gather(replacements.map(packed), ended),
     onStart: report.started,
-    onAttempted: report.attempted,
+    onAttempted: (attempted) => {
+      condition.attempted(attempted);
+      report.attempted(attempted);
+    },
     onRounded: report.rounded,
     onBreaker: report.breaker,
     partitions,
   });
-  const own = (partition: AssignedPartition): PartitionHandler => {
-    const owned = work.own(partition, partition.topic === topics.returns(id) ? "retry" : "line");
-    return {
-      take: (records) => {
-        report.taken(records.length);
-        owned.take(records);
-      },
-      drain: owned.drain,
-    };
-  };
+  const own = owning({ work, condition, report, clock, returns: topics.returns(id) });
   const consumer = keepConsuming(
     kafka,
     {
@@ -147,19 +150,22 @@ export function startDestination(
     tellRestarts(deps, id),
     { keeper: deps.keeper },
   );
-  const stopWatching = report.watchLine(() => work.lineHeld());
+  const stopWatching = report.watch(condition, () => holdOf(condition, work));
   const haltedAt = () => [consumer.haltedAt()].filter((each) => each !== null);
   const watched = { ...consumer, haltedAt };
   const watch = watchConsumer(metrics, watched, { stage: "deliver", destination: id }, clock);
   return {
     joined: consumer.joined,
     update: (changed) => {
-      report.showEndpoints(changed.endpoints);
+      report.showEndpoints(changed, work.endpoints());
       connections.update(changed);
+      condition.update(changed, clock.nowMs());
       work.update(changed);
     },
     partitionsAre: (count) => work.partitionsAre(count),
-    troubles: () => troublesOf(id, consumer.trouble(), work),
+    troubles: () => troublesOf(condition.destination, consumer.trouble(), work),
+    partitions: () => consumer.progress(),
+    status: () => statusOf(condition, holdOf(condition, work), work.endpoints()),
     [Symbol.asyncDispose]: async () => {
       await consumer.stop();
       stopped.abort();
@@ -180,14 +186,53 @@ function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: Destina
   };
 }
 
+interface Owning {
+  readonly work: DestinationWork;
+  readonly condition: Condition;
+  readonly report: Report;
+  readonly clock: Clock;
+  /** The topic of deliveries that come back. */
+  readonly returns: string;
+}
+
+function owning({ work, condition, report, clock, returns }: Owning) {
+  return (partition: AssignedPartition): PartitionHandler => {
+    const owned = work.own(partition, partition.topic === returns ? "retry" : "line");
+    condition.own(clock.nowMs());
+    let isLeft = false;
+    return {
+      take: (records) => {
+        report.taken(records.length);
+        owned.take(records);
+      },
+      drain: () => {
+        if (!isLeft) condition.leave(clock.nowMs());
+        isLeft = true;
+        return owned.drain();
+      },
+    };
+  };
+}
+
+function holdOf(condition: Condition, work: DestinationWork): LineHold | null {
+  const { still } = condition;
+  return still === null ? work.hold() : { ...still, untilMs: null };
+}
+
 function troublesOf(
-  id: DestinationId,
+  destination: WebhookDestination,
   trouble: string | null,
   work: DestinationWork,
 ): readonly string[] {
   const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
-  const open = work.openEndpoints().map((key) => `endpoint ${key} keeps failing, left alone`);
-  return [...restarts, ...open].map((each) => `destination ${id}: ${each}`);
+  const names = endpointNames(destination);
+  const open = work
+    .endpoints()
+    .filter(({ breaker }) => breaker === "open" || breaker === "probing")
+    .map(({ key, breaker }) => {
+      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
+    });
+  return [...restarts, ...open].map((each) => `destination ${destination.id}: ${each}`);
 }
 
 /** It waits for others, and should keep alive nothing but itself. */

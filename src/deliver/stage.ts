@@ -68,6 +68,8 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
     name: "deliver",
     joined,
     troubles: () => fleet.troubles(),
+    partitions: () => fleet.all().flatMap(({ partitions }) => partitions()),
+    destinations: () => fleet.all().map(({ status }) => status()),
     update: (settings) => fleet.update(settings),
     retire: () => fleet.retire(),
     [Symbol.asyncDispose]: () => fleet.stop(),
@@ -135,7 +137,11 @@ class Fleet {
   }
 
   troubles(): readonly string[] {
-    return [...this.#running.values()].flatMap(({ troubles }) => troubles());
+    return this.all().flatMap(({ troubles }) => troubles());
+  }
+
+  all(): readonly RunningDestination[] {
+    return [...this.#running.values()];
   }
 
   async stop(): Promise<void> {

@@ -1,9 +1,9 @@
 /** The ports of the work on a destination, and its own interface. */
 
 import type { Delivery } from "../domain/delivery.ts";
+import type { BreakerState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { EndpointConnections } from "./attempt.ts";
-import type { BreakerState } from "./breaker.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
 import type { Replacement } from "./replacement.ts";
 
@@ -14,9 +14,6 @@ export interface Attempted {
   readonly decision: Decision;
   readonly endedAtMs: number;
 }
-
-/** Why nothing is taken from a destination's line. */
-export type LineHeld = "breaker" | "retry-after" | "paused" | "disabled";
 
 export interface WorkPorts {
   readonly nowMs: () => number;

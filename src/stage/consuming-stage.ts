@@ -89,6 +89,7 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
     troubles: () => [...halts(), ...troubles()],
     ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
+    partitions: () => consumers.flatMap((consumer) => consumer.progress()),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(consumers.map((consumer) => consumer.stop()));
       await stage.close?.();

@@ -1,7 +1,13 @@
 /** A running stage, as the program around it sees it. */
 
+import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { StageName } from "../domain/stages.ts";
+
+export interface OwnedPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
 
 /**
  * Started by `start<Stage>(deps, config)`; disposing it stops taking work, drains, commits, leaves.
@@ -12,6 +18,10 @@ export interface RunningStage extends AsyncDisposable {
   readonly joined: Promise<void>;
   /** For the JSON body of `/readyz`: anything that is not as it should be, in plain sentences. */
   readonly troubles: () => readonly string[];
+  /** Those that it owns. Absent: it reads no topic. */
+  readonly partitions?: () => readonly OwnedPartition[];
+  /** Only of the stage that delivers to them. */
+  readonly destinations?: () => readonly DestinationStatus[];
   /**
    * Takes other settings. Every batch, request and attempt that begins from now on goes by them, and
    * one that is under way ends by those before. Topics of new destinations must exist. Absent: the

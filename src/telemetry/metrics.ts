@@ -7,6 +7,7 @@
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
 import { CLUSTER_METRICS } from "./cluster-metrics.ts";
+import { DESTINATION_METRICS } from "./destination-metrics.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
 
@@ -113,24 +114,12 @@ export const METRICS = {
     labels: ["destination", "tier"],
     help: "Deliveries put into a delay topic.",
   },
-  lineHeld: {
-    name: "switchyard_line_held",
-    type: "gauge",
-    labels: ["destination", "because"],
-    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
-    isSparse: true,
-  },
+  ...DESTINATION_METRICS,
   expiredWaiting: {
     name: "switchyard_deliveries_expired_waiting_total",
     type: "counter",
     labels: ["destination", "because"],
     help: "Deliveries whose window ended while they were due and waited, because of: breaker, retry-after, paused, disabled, or late where they came back too late.",
-  },
-  breakerState: {
-    name: "switchyard_breaker_state",
-    type: "gauge",
-    labels: ["destination", "endpoint"],
-    help: "Circuit breaker of an endpoint, by its key: 0 closed, 1 probing or ramping, 2 open.",
   },
   numbersRounded: {
     name: "switchyard_delivery_numbers_rounded_total",

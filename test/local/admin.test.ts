@@ -6,10 +6,16 @@ import { createHealth, type Health } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
 
+const SOURCES = () => ({ health: createHealth(), metrics: createMetrics(), status: () => STATUS });
+const STATUS = { version: "1.2.3", stages: [] };
+
 async function started(): Promise<{ health: Health; metrics: Metrics; url: string }> {
   const health = createHealth();
   const metrics = createMetrics();
-  const server = await startAdmin({ host: "127.0.0.1", port: 0 }, health, metrics);
+  const server = await startAdmin(
+    { host: "127.0.0.1", port: 0 },
+    { health, metrics, status: () => STATUS },
+  );
   onTestFinished(() => server[Symbol.asyncDispose]());
   return { health, metrics, url: `http://127.0.0.1:${server.port}` };
 }
@@ -36,6 +42,14 @@ test("troubles stand in the body and change no status", async () => {
     state: "ready",
     stages: { deliver: { troubles: ["crm-hook: its consumer is being restarted"] } },
   });
+});
+
+test("status says what runs, as JSON", async () => {
+  const { url } = await started();
+  const response = await fetch(`${url}/status`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toContain("application/json");
+  expect(await response.json()).toEqual(STATUS);
 });
 
 test("livez answers whatever the state", async () => {
@@ -80,9 +94,9 @@ test.each([
 test("a port in use is an error that names the setting", async () => {
   const { url } = await started();
   const port = Number(new URL(url).port);
-  await expect(
-    startAdmin({ host: "127.0.0.1", port }, createHealth(), createMetrics()),
-  ).rejects.toThrow(`admin.host, admin.port: cannot listen on 127.0.0.1:${port}`);
+  await expect(startAdmin({ host: "127.0.0.1", port }, SOURCES())).rejects.toThrow(
+    `admin.host, admin.port: cannot listen on 127.0.0.1:${port}`,
+  );
 });
 
 const asked = async (url: string, method: string, headers: Record<string, string> = {}) => {
@@ -97,7 +111,7 @@ test("a reload is asked for by POST alone, and not by a page in a browser", asyn
     return Promise.resolve({ status: 422, report: { outcome: "invalid" } });
   };
   const at = { host: "127.0.0.1", port: 0 };
-  const server = await startAdmin(at, createHealth(), createMetrics(), reload);
+  const server = await startAdmin(at, { ...SOURCES(), reload });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const url = `http://127.0.0.1:${server.port}`;
   expect(await asked(url, "GET")).toEqual([405, "POST", expect.any(String)]);

@@ -12,7 +12,11 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 test("counts what happened in between, and says of others why it cannot", async () => {
   const metrics = createMetrics();
   const address = { host: "127.0.0.1", port: 0 };
-  await using admin = await startAdmin(address, createHealth(), metrics);
+  await using admin = await startAdmin(address, {
+    health: createHealth(),
+    metrics,
+    status: () => ({}),
+  });
   const gone = `127.0.0.1:${await freePort()}`;
   metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
   const accepted = metrics.attempts.bind({ destination: "crm", outcome: "accepted" });

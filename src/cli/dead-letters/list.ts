@@ -16,7 +16,13 @@ import type { Kafka } from "../../kafka/port.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
-import { letterJson, letterTable, tallyTable } from "./rows.ts";
+import {
+  type KnownEndpoints,
+  knownEndpoints,
+  letterJson,
+  letterTable,
+  tallyTable,
+} from "./rows.ts";
 
 const TABLE_LIMIT = 50;
 
@@ -38,6 +44,7 @@ export async function listLetters(
   const { filter, json, topics, signal } = options;
   const limit = options.limit ?? (json ? null : TABLE_LIMIT);
   const tally = new Tally(options);
+  const known = knownEndpoints(options.destinations);
   const newest: Letter[] = [];
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
@@ -45,7 +52,7 @@ export async function listLetters(
   for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
     tally.add(letter);
     if (limit === null) {
-      shell.out(`${letterJson(letter)}\n`);
+      shell.out(`${letterJson(letter, known)}\n`);
       continue;
     }
     newest.push(letter);
@@ -54,18 +61,18 @@ export async function listLetters(
   }
   progress.end();
   const shown = newest.slice(-(limit ?? 0));
-  if (json) for (const letter of shown) shell.out(`${letterJson(letter)}\n`);
-  else print(tally, shown, shell);
+  if (json) for (const letter of shown) shell.out(`${letterJson(letter, known)}\n`);
+  else print(tally, shown, known, shell);
   if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
   return signal.aborted ? 1 : 0;
 }
 
-function print(tally: Tally, shown: readonly Letter[], shell: Shell): void {
+function print(tally: Tally, shown: readonly Letter[], known: KnownEndpoints, shell: Shell): void {
   if (tally.total === 0) {
     shell.out("No dead letters match.\n");
     return;
   }
-  shell.out(`${letterTable(shown, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`);
+  shell.out(`${letterTable(shown, known, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`);
   const total = tally.total.toLocaleString("en");
   shell.out(
     shown.length < tally.total

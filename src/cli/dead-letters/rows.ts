@@ -2,6 +2,8 @@
 
 import { type Letter, messageIdOf } from "../../dead-letter/letter.ts";
 import type { Tally } from "../../dead-letter/tally.ts";
+import type { Destination } from "../../domain/destination.ts";
+import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
 import { instantText } from "../instant.ts";
 import type { Colors } from "../shell.ts";
 import { table } from "../table.ts";
@@ -9,7 +11,22 @@ import { table } from "../table.ts";
 const LETTER_HEAD = ["TIME (UTC)", "STAGE", "REASON", "DESTINATION", "MESSAGE ID", "FROM", "ERROR"];
 const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
 
-export function letterTable(letters: readonly Letter[], { bold, dim }: Colors): string {
+/** The names of each destination's endpoints by their keys, as it is configured now. */
+export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
+  return new Map(
+    destinations.flatMap((each) =>
+      each.kind === "webhook" ? [[each.id, endpointNames(each)] as const] : [],
+    ),
+  );
+}
+
+export function letterTable(
+  letters: readonly Letter[],
+  known: KnownEndpoints,
+  { bold, dim }: Colors,
+): string {
   const rows = letters.map((letter) =>
     [
       instantText(letter.failedAtMs),
@@ -18,7 +35,7 @@ export function letterTable(letters: readonly Letter[], { bold, dim }: Colors): 
       letter.destination,
       messageIdOf(letter),
       fromText(letter),
-      letter.error,
+      errorOf(letter, known),
     ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
   );
   return table(LETTER_HEAD, rows, (cell, row, column) => {
@@ -28,9 +45,9 @@ export function letterTable(letters: readonly Letter[], { bold, dim }: Colors): 
 }
 
 /**
- * One line; every key is always there. `letter` is where it stands on the topic of dead letters.
+ * One line; every key is always there. `error` is as it was written, with keys of endpoints. `letter` is where it stands on the topic of dead letters.
  */
-export function letterJson(letter: Letter): string {
+export function letterJson(letter: Letter, known: KnownEndpoints): string {
   const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = letter;
   return JSON.stringify({
     failedAt: new Date(failedAtMs).toISOString(),
@@ -39,6 +56,7 @@ export function letterJson(letter: Letter): string {
     error,
     destination,
     endpoint,
+    endpointName: known.get(destination ?? "")?.get(endpoint ?? "") ?? null,
     messageId: messageIdOf(letter),
     from,
     letter: { topic: record.topic, partition: record.partition, offset: record.offset },
@@ -59,6 +77,10 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
     if (row < 0) return bold(cell);
     return column === 3 && counted[row]?.to === null ? yellow(cell) : cell;
   });
+}
+
+function errorOf({ error, destination }: Letter, known: KnownEndpoints): string | null {
+  return error === null ? null : withEndpointNames(error, known.get(destination ?? ""));
 }
 
 function fromText({ from: { topic, partition, offset } }: Letter): string {

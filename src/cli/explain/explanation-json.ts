@@ -33,8 +33,6 @@ function destinationOf({ destination, reason, copy, first }: ExplainedDestinatio
 
 function stepOf(first: FirstStep): object {
   if (first.kind !== "attempt") return first;
-  const requests = first.requests.map(({ method, url, headers, body }) => {
-    return { method, url, headers, body: body.toString() };
-  });
+  const requests = first.requests.map((each) => ({ ...each, body: each.body.toString() }));
   return { kind: first.kind, requests };
 }

@@ -1,13 +1,18 @@
 /** An explanation for people to read. */
 
-import type { WebhookRequest } from "../../deliver/attempt.ts";
 import { callKey } from "../../domain/call.ts";
+import { endpointText } from "../../domain/endpoint-name.ts";
 import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Reason } from "../../route/route.ts";
 import type { ReadCall } from "../../route/route-record.ts";
 import type { Colors } from "../shell.ts";
-import type { ExplainedDestination, Explanation, FirstStep } from "./explanation.ts";
+import type {
+  EndpointRequest,
+  ExplainedDestination,
+  Explanation,
+  FirstStep,
+} from "./explanation.ts";
 
 /** @param number the line's, from 1. Ends with a blank line. */
 export function explanationText(explanation: Explanation, number: number, colors: Colors): string {
@@ -109,8 +114,10 @@ function reasonText(reason: Reason, name: string, source: string): string {
   }
 }
 
-function requestLines({ method, url, headers, body }: WebhookRequest): readonly string[] {
+function requestLines(request: EndpointRequest): readonly string[] {
+  const { endpoint, endpointName, method, url, headers, body } = request;
   return [
+    `    endpoint ${endpointText(endpointName, endpoint)}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
     `      ${body.toString()}`,

@@ -12,6 +12,8 @@ import { OPEN_GATES, prepare, stillness } from "../../deliver/prepare.ts";
 import { requestTo, sharedRequest } from "../../deliver/request.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Destination, WebhookDestination } from "../../domain/destination.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { decide, type Reason } from "../../route/route.ts";
@@ -38,11 +40,16 @@ export interface ExplainedDestination {
 
 export type FirstStep =
   /** One request for each endpoint. */
-  | { readonly kind: "attempt"; readonly requests: readonly WebhookRequest[] }
+  | { readonly kind: "attempt"; readonly requests: readonly EndpointRequest[] }
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
   | { readonly kind: "park"; readonly delayMs: number }
   /** In line. */
   | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
+
+export interface EndpointRequest extends WebhookRequest {
+  readonly endpoint: EndpointKey;
+  readonly endpointName: string;
+}
 
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
 
@@ -95,7 +102,13 @@ export function firstStep(
     case "attempt": {
       const { webhook, delivery, endpoints } = prepared;
       const shared = sharedRequest(destination, webhook, delivery, nowMs);
-      return { kind: "attempt", requests: endpoints.map((each) => requestTo(each, shared)) };
+      const names = endpointNames(destination);
+      const requests = endpoints.map((each) => ({
+        endpoint: each.key,
+        endpointName: names.get(each.key) ?? each.key,
+        ...requestTo(each, shared),
+      }));
+      return { kind: "attempt", requests };
     }
     case "dead-letter":
       return { kind: "dead-letter", reason: prepared.reason, error: prepared.error };

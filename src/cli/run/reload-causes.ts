@@ -15,7 +15,7 @@
 import type { Reload } from "../../admin/server.ts";
 import type { Loaded } from "../../config/load.ts";
 import { onHangUp } from "../../runtime/hang-up.ts";
-import { type ReloadDeps, Reloader } from "./reload.ts";
+import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.ts";
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";
 
@@ -30,6 +30,8 @@ export interface ReloadCauses extends Disposable {
   /** The stages have started. */
   begin(deps: Omit<ReloadDeps, "follow">): void;
   readonly troubles: () => readonly string[];
+  /** Null: the stages have not started. */
+  readonly running: () => RunningConfiguration | null;
 }
 
 const STATUS: Readonly<Record<Outcome, number>> = {
@@ -63,6 +65,7 @@ export function reloadCauses(configuration: Configuration): ReloadCauses {
         }),
       );
     },
+    running: () => reloader?.running() ?? null,
     troubles: () => reloader?.troubles() ?? [],
     [Symbol.dispose]: () => held.dispose(),
   };

@@ -48,6 +48,11 @@ export interface Reloaded {
   readonly waiting: readonly string[];
 }
 
+export interface RunningConfiguration {
+  readonly hash: string;
+  readonly appliedAtMs: number;
+}
+
 export interface ReloadDeps {
   /** Never throws. */
   readonly load: () => Loaded;
@@ -71,6 +76,7 @@ export class Reloader implements Disposable {
   #running: Config;
   #wanted: Config;
   #hash: string;
+  #appliedAtMs: number;
   /** Of the file, all of it. */
   #fileHash: string;
   #last = Promise.resolve();
@@ -84,6 +90,7 @@ export class Reloader implements Disposable {
     this.#running = started.config;
     this.#wanted = started.config;
     this.#hash = started.hash;
+    this.#appliedAtMs = deps.clock.nowMs();
     this.#fileHash = started.hash;
     this.#report.runs(started.hash);
   }
@@ -97,6 +104,11 @@ export class Reloader implements Disposable {
     // One that was to look for topics alone reads the file now, too.
     if (this.#queued.cause === "topics") this.#queued.cause = cause;
     return this.#queued.reading;
+  }
+
+  /** The configuration that runs, and since when. */
+  running(): RunningConfiguration {
+    return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
   }
 
   /** Sentences for `/readyz`. */
@@ -158,6 +170,7 @@ export class Reloader implements Disposable {
     if (isUnchanged(changes)) return false;
     const settle = takeOver(this.#running, next);
     this.#running = next;
+    this.#appliedAtMs = this.#deps.clock.nowMs();
     const isWhole = waiting.size + this.#standing.needsRestart.length === 0;
     this.#hash = isWhole ? this.#fileHash : configHash(next);
     this.#report.applied(changes, cause, this.#hash);

@@ -34,6 +34,7 @@ import { configuredPlan, configuredTopics, kafkaConnection } from "../connection
 import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
+import { tellStatus } from "./process-status.ts";
 import { type Configuration, reloadCauses } from "./reload-causes.ts";
 import { startStages } from "./start-stages.ts";
 import { makeTopics, takeOver } from "./take-over.ts";
@@ -66,7 +67,9 @@ export async function run(
   using _eventLoop = watchEventLoop(metrics);
   using reloads = reloadCauses(configuration);
   const reload = config.admin.reload ? reloads.request : null;
-  await using admin = await startAdmin(config.admin, health, metrics, reload);
+  const running: RunningStage[] = [];
+  const told = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
+  await using admin = await startAdmin(config.admin, { health, metrics, reload, ...told });
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
   log.info({ ...driverInUse }, "kafka.driver");
 
@@ -80,6 +83,7 @@ export async function run(
     config.kafka.createTopics ? configuredPlan(config) : [],
   );
   const cluster = kafka.watch();
+  told.watch(cluster);
   using _cluster = watchCluster(metrics, cluster, systemClock);
   const producer = kafka.producer({ onMissing: keeper.missing, ...produceSignals(metrics) });
   const around = goingAround(
@@ -95,7 +99,6 @@ export async function run(
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   health.add({ name: "configuration", troubles: reloads.troubles });
   const fatal = Promise.withResolvers<Error>();
-  const running: RunningStage[] = [];
   try {
     if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };

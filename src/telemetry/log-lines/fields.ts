@@ -52,6 +52,11 @@ export const LOG_FIELDS = {
     type: "text",
     meaning: "Key of an endpoint: the first 16 hex digits of the SHA-256 of its URL.",
   },
+  endpointName: {
+    type: "text",
+    meaning:
+      "Name of an endpoint, such as `crm-hook[1] crm.example.com`: destination, place, host. Its key where it is not configured any more.",
+  },
   err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
   error: { type: "text", meaning: "The failure, as a sentence." },
   file: { type: "text", meaning: "The configuration's file." },
@@ -99,7 +104,7 @@ export const LOG_FIELDS = {
   },
   requests: {
     type: "objects",
-    meaning: "Per endpoint: `endpoint`, `status` or `cause`, and `durationMs`.",
+    meaning: "Per endpoint: `endpoint`, `endpointName`, `status` or `cause`, and `durationMs`.",
   },
   schema: { type: "text or number", meaning: "Id or GUID of a schema in the registry." },
   settings: { type: "texts", meaning: "Names of settings." },

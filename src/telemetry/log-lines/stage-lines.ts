@@ -26,7 +26,7 @@ export const STAGE_LINES = {
     levels: ["info", "warn"],
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",
     action: "[Breakers](delivery.md#breakers). Look at `delivery.attempted` of the destination.",
-    fields: ["stage", "destination", "endpoint", "state"],
+    fields: ["stage", "destination", "endpoint", "endpointName", "state"],
   },
   "deliver.consumer-restarts": {
     levels: ["error"],

@@ -62,7 +62,7 @@ test("the line is held while all are away, until the first of them is not", () =
   open(made);
   const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
   made.settle(OTHER, ticket, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS);
-  const held = { kind: "held", untilMs: NOW_MS + 2_000, because: "retry-after" };
+  const held = { kind: "held", untilMs: NOW_MS + 2_000 };
   expect(made.line(NOW_MS + 1_000)).toEqual(held);
   expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
 });
@@ -72,7 +72,7 @@ test("the line waits for an answer where that alone can let it go", () => {
   open(made);
   open(made, OTHER);
   const heldMs = NOW_MS + 6_000;
-  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "held", untilMs: heldMs, because: "breaker" });
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "held", untilMs: heldMs });
   made.admit(KEY, heldMs, "line");
   made.admit(OTHER, heldMs, "line");
   expect(made.line(heldMs)).toEqual({ kind: "waits" });
@@ -102,4 +102,64 @@ test("those of a partition that goes are forgotten", () => {
   expect(made.due()).toBe("mine");
   expect(made.due()).toBeUndefined();
   expect(made.release(NOW_MS + 60_001)).toBe(false);
+});
+
+/** A probe at `atMs`, which fails 100 ms later. */
+function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
+  made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs + 100);
+}
+
+test("held by a breaker since it opened: a probe that is under way, or failed, ends nothing", () => {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  expect(made.hold(NOW_MS)).toBeNull();
+  open(made);
+  const sinceMs = NOW_MS + 1_000;
+  expect(made.hold(sinceMs)).toEqual({ because: "breaker", sinceMs, untilMs: NOW_MS + 6_000 });
+  const ticket = made.admit(KEY, NOW_MS + 6_000, "line") ?? -1;
+  expect(made.hold(NOW_MS + 6_050)).toEqual({
+    because: "breaker",
+    sinceMs,
+    untilMs: NOW_MS + 6_050,
+  });
+  expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "probing" }]);
+  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 6_100);
+  expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
+  // Between the end of its time and the probe.
+  expect(made.hold(NOW_MS + 16_101)).toMatchObject({ sinceMs });
+});
+
+test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  open(made);
+  expect(made.hold(NOW_MS + 8_000)).toBeNull();
+  probeFails(made, NOW_MS + 3_600_000);
+  expect(made.hold(NOW_MS + 3_600_100)).toMatchObject({ sinceMs: NOW_MS + 3_600_000 });
+});
+
+test("held by Retry-After since the endpoint asked, also when it asks again meanwhile", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  asked("100", NOW_MS + 50_000);
+  expect(made.hold(NOW_MS + 120_000)).toEqual({
+    because: "retry-after",
+    sinceMs: NOW_MS,
+    untilMs: NOW_MS + 150_000,
+  });
+  expect(made.hold(NOW_MS + 150_000)).toBeNull();
+});
+
+test("several endpoints hold the line since the last of them was left alone, by the first to end", () => {
+  const made = two();
+  open(made);
+  expect(made.hold(NOW_MS + 1_000)).toBeNull();
+  const ticket = made.admit(OTHER, NOW_MS + 1_500, "line") ?? -1;
+  const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
+  made.settle(OTHER, ticket, asked, NOW_MS + 1_500);
+  expect(made.hold(NOW_MS + 2_000)).toEqual({
+    because: "retry-after",
+    sinceMs: NOW_MS + 1_500,
+    untilMs: NOW_MS + 3_500,
+  });
 });

@@ -124,7 +124,7 @@ test("a changed secret, header and URL count from the next request, without a re
   // The gauge of the endpoint that is gone is gone too.
   const text = await world.metrics.text();
   expect(text.match(/^switchyard_breaker_state{.*$/gm)).toEqual([
-    `switchyard_breaker_state{destination="crm",endpoint="${endpointOf(B).key}"} 0`,
+    `switchyard_breaker_state{destination="crm",endpoint="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
   ]);
 });
 
@@ -195,7 +195,7 @@ test("an open breaker stays open when something else changes, and not for anothe
   await world.settle(3_000);
   const key = endpointOf(A).key;
   expect(deliver.troubles()).toEqual([
-    `destination crm: endpoint ${key} keeps failing, left alone`,
+    `destination crm: endpoint crm[1] ${new URL(A).host} (${key}) keeps failing, its breaker is open`,
   ]);
   const sentToA = () => world.http.sent.filter(({ url }) => url === A).length;
   const before = sentToA();

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 
+import { Condition } from "../../../src/deliver/condition.ts";
 import { createReport } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
 import { Busiest } from "../../../src/telemetry/busiest.ts";
@@ -10,6 +11,7 @@ import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
+const HOLD = { because: "breaker", sinceMs: 5_000, untilMs: null } as const;
 const VITALS = { isAssigned: true, fetchedAtMs: 9_000, heardAtMs: 9_000, commitFailures: 0 };
 
 /** As deliver and route bind them for each destination that has been attempted. */
@@ -19,7 +21,8 @@ async function scraped(detail: DestinationDetail, count = 1_000) {
     const id = `destination-${number}`;
     const destination = webhookDestination({ id });
     const report = createReport({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
-    report.watchLine(() => (number === 7 ? "breaker" : null));
+    const condition = new Condition(destination, 1_000);
+    report.watch(condition, () => (number === 7 ? HOLD : null));
     const labels = { stage: "deliver", destination: id } as const;
     const consumer = { progress: () => [], vitals: () => VITALS };
     const counts = { rebalances: () => 1, offsetResets: () => 0 };
@@ -46,6 +49,9 @@ describe("with 1,000 destinations", () => {
     expect(text).toContain('switchyard_delivery_requests_total{destination="destination-7",');
     expect(text.match(/^switchyard_line_held{.*$/gm)).toEqual([
       'switchyard_line_held{destination="destination-7",because="breaker"} 1',
+    ]);
+    expect(text.match(/^switchyard_line_held_since_timestamp_seconds{.*$/gm)).toEqual([
+      'switchyard_line_held_since_timestamp_seconds{destination="destination-7"} 5',
     ]);
   });
 

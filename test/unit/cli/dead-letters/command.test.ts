@@ -116,6 +116,7 @@ test("list --json prints one object a line with all that is known", async () => 
     error: "every endpoint rejected it",
     destination: "crm",
     endpoint: null,
+    endpointName: null,
     messageId: "m-0",
     from: { topic: "sw.deliveries.crm", partition: 1, offset: 7 },
     letter: { topic: topics.deadLetters, partition: 1, offset: 0 },

@@ -87,12 +87,14 @@ test("a call is shown with its source, its destinations and the exact requests",
   time        2026-03-01T09:00:00.000Z (its timestamp)
   hook (Webhooks) gets it: integrations says yes to Webhooks
     topic switchyard.deliveries.hook
+    endpoint hook[1] crm.example.com (ca467a810333baff)
     POST https://crm.example.com/a
       User-Agent: Switchyard/1.0
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
       X-Team: crm
       ${BODY}
+    endpoint hook[2] crm.example.com (21bf70b3ea4a2978)
     POST https://crm.example.com/b
       User-Agent: Switchyard/1.0
       Content-Type: application/json

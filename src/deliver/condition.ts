@@ -1,0 +1,136 @@
+/**
+ * The results of a destination's attempts, for operators. It remembers between two attempts: a
+ * destination that fails each time looks like it all the time.
+ *
+ *   an attempt of `any`             the destination
+ *   one request accepted            does not fail
+ *   none accepted                   fails, since the first such attempt after the last accepted one
+ *
+ *   an attempt of `every`           the destination
+ *   all endpoints accept            does not fail
+ *   an endpoint accepts nothing     fails, since that endpoint does: each has to get all
+ *
+ *   its partitions                  what is remembered
+ *   are here                        counts
+ *   are elsewhere                   does not count: their owner knows
+ *   are back within a minute        counts again: it was a rebalance
+ *   are back later                  is forgotten: the owner in between may have found it otherwise
+ *
+ * An endpoint that was left alone was not tried, and stays as it was.
+ */
+
+import type { WebhookDestination } from "../domain/destination.ts";
+import type { HeldBy, LastOutcome } from "../domain/destination-status.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import type { HttpResult } from "./attempt.ts";
+import { judge } from "./outcome.ts";
+import { stillness } from "./prepare.ts";
+import type { Attempted } from "./work-ports.ts";
+
+const REBALANCE_MAX_MS = 60_000;
+
+/** The last result of an endpoint. */
+export interface EndpointMemory {
+  readonly result: HttpResult;
+  readonly atMs: number;
+  readonly failingSinceMs: number | null;
+}
+
+export class Condition {
+  #destination: WebhookDestination;
+  #still: Extract<HeldBy, "paused" | "disabled"> | null = null;
+  #stillSinceMs = 0;
+  #endpoints = new Map<EndpointKey, EndpointMemory>();
+  #acceptedAtMs: number | null = null;
+  #failingSinceMs: number | null = null;
+  #partitions = 0;
+  #leftAtMs: number | null = null;
+
+  constructor(destination: WebhookDestination, nowMs: number) {
+    this.#destination = destination;
+    this.update(destination, nowMs);
+  }
+
+  /** Other settings. Endpoints that are gone are forgotten. */
+  update(destination: WebhookDestination, nowMs: number): void {
+    const still = stillness(destination);
+    if (still !== this.#still) this.#stillSinceMs = nowMs;
+    this.#still = still;
+    const keys = destination.endpoints.map(({ key }) => key);
+    this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
+    if (destination.deliver !== this.#destination.deliver) this.#failingSinceMs = null;
+    this.#destination = destination;
+  }
+
+  /** The process has one more of its partitions. */
+  own(nowMs: number): void {
+    const awayMs = this.#leftAtMs === null ? 0 : nowMs - this.#leftAtMs;
+    if (this.#partitions === 0 && awayMs > REBALANCE_MAX_MS) this.#forget();
+    this.#partitions += 1;
+  }
+
+  /** One fewer. */
+  leave(nowMs: number): void {
+    this.#partitions -= 1;
+    this.#leftAtMs = nowMs;
+  }
+
+  attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
+    let isAccepted = false;
+    for (const { endpoint, result } of results) {
+      if (result.kind === "held") continue;
+      const before = this.#endpoints.get(endpoint)?.failingSinceMs ?? endedAtMs;
+      const isFine = judge(result, endedAtMs).kind === "accepted";
+      const failingSinceMs = isFine ? null : before;
+      this.#endpoints.set(endpoint, { result, atMs: endedAtMs, failingSinceMs });
+      isAccepted ||= isFine;
+    }
+    if (isAccepted) this.#acceptedAtMs = endedAtMs;
+    this.#failingSinceMs = isAccepted ? null : (this.#failingSinceMs ?? endedAtMs);
+  }
+
+  /** Null: its requests are accepted, or there were none, or its partitions are elsewhere. */
+  get failingSinceMs(): number | null {
+    if (this.#partitions === 0) return null;
+    if (this.#destination.deliver === "any") return this.#failingSinceMs;
+    const all = [...this.#endpoints.values()].flatMap((each) => each.failingSinceMs ?? []);
+    return all.length === 0 ? null : Math.min(...all);
+  }
+
+  /** As it is configured now. */
+  get destination(): WebhookDestination {
+    return this.#destination;
+  }
+
+  get acceptedAtMs(): number | null {
+    return this.#acceptedAtMs;
+  }
+
+  /** Paused or disabled, and since when it is known here. */
+  get still(): { readonly because: "paused" | "disabled"; readonly sinceMs: number } | null {
+    return this.#still === null ? null : { because: this.#still, sinceMs: this.#stillSinceMs };
+  }
+
+  get partitions(): number {
+    return this.#partitions;
+  }
+
+  endpoint(key: EndpointKey): EndpointMemory | null {
+    return this.#endpoints.get(key) ?? null;
+  }
+
+  #forget(): void {
+    this.#endpoints.clear();
+    this.#acceptedAtMs = null;
+    this.#failingSinceMs = null;
+  }
+}
+
+/** For people and programs. */
+export function lastOutcome({ result, atMs }: EndpointMemory): LastOutcome {
+  return {
+    at: new Date(atMs).toISOString(),
+    outcome: judge(result, atMs).kind,
+    cause: result.kind === "response" ? `${result.status}` : result.cause,
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * Puts together what operators are told of a destination. The words and their table stand in
+ * `domain/destination-status.ts`.
+ */
+
+import type { WebhookDestination } from "../domain/destination.ts";
+import type {
+  DestinationStateName,
+  DestinationStatus,
+  EndpointStatus,
+  LastOutcome,
+} from "../domain/destination-status.ts";
+import { endpointNames } from "../domain/endpoint-name.ts";
+import { type Condition, lastOutcome } from "./condition.ts";
+import type { GateState, LineHold } from "./endpoint-gates.ts";
+
+/** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */
+export function statusOf(
+  condition: Condition,
+  hold: LineHold | null,
+  gates: readonly GateState[],
+): DestinationStatus {
+  const { destination, failingSinceMs, acceptedAtMs, partitions } = condition;
+  const names = endpointNames(destination);
+  const endpoints = destination.endpoints.map(({ key, url }): EndpointStatus => {
+    const gate = gates.find((each) => each.key === key);
+    const memory = condition.endpoint(key);
+    return {
+      name: names.get(key) ?? key,
+      key,
+      origin: new URL(url).origin,
+      breaker: gate?.breaker ?? "closed",
+      failingSince: instant(memory?.failingSinceMs),
+      awayUntil: instant(gate?.awayUntilMs),
+      last: memory === null ? null : lastOutcome(memory),
+    };
+  });
+  return {
+    id: destination.id,
+    state: stateOf(hold, failingSinceMs, endpoints),
+    failingSince: instant(failingSinceMs),
+    held: hold && {
+      because: hold.because,
+      since: new Date(hold.sinceMs).toISOString(),
+      until: instant(hold.untilMs),
+    },
+    lastAcceptedAt: instant(acceptedAtMs),
+    last: latest(endpoints, destination.deliver),
+    partitions,
+    endpoints,
+  };
+}
+
+function stateOf(
+  hold: LineHold | null,
+  failingSinceMs: number | null,
+  endpoints: readonly EndpointStatus[],
+): DestinationStateName {
+  if (hold !== null) return "held";
+  if (failingSinceMs !== null) return "failing";
+  return endpoints.some(({ last }) => last !== null) ? "delivering" : "untried";
+}
+
+/** Of several that were asked in one attempt, one that decided it. */
+function latest(
+  endpoints: readonly EndpointStatus[],
+  deliver: WebhookDestination["deliver"],
+): DestinationStatus["last"] {
+  const decides = ({ outcome }: LastOutcome) => (outcome === "accepted") === (deliver === "any");
+  let found: DestinationStatus["last"] = null;
+  for (const { name, last } of endpoints) {
+    if (last === null) continue;
+    const isLater = found === null || last.at > found.at;
+    const isMore = last.at === found?.at && decides(last) && !decides(found);
+    if (isLater || isMore) found = { ...last, endpoint: name };
+  }
+  return found;
+}
+
+function instant(atMs: number | null | undefined): string | null {
+  return atMs === null || atMs === undefined ? null : new Date(atMs).toISOString();
+}

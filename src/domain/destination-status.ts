@@ -1,0 +1,63 @@
+/**
+ * The state of a destination as one process sees it. `GET /status` of the admin port and
+ * `switchyard status` say it in these words. Instants are ISO 8601 texts; null: not known, or not so.
+ *
+ *   state        the destination
+ *   held         all its endpoints are left alone, or it is paused or disabled
+ *   failing      it was tried, and no request was accepted since `failingSince`
+ *   delivering   the last attempt was accepted
+ *   untried      nothing was attempted since the process started, or took over its partitions
+ *
+ * One that is held may be failing, too: `held` and `failingSince` both say so, and `state` is held.
+ */
+
+import type { DestinationId, EndpointKey } from "./ids.ts";
+
+/** In the order of the numbers of the metric `switchyard_breaker_state`. From 2 on: left alone. */
+export const BREAKER_STATES = ["closed", "ramping", "open", "probing"] as const;
+export type BreakerState = (typeof BREAKER_STATES)[number];
+
+/** Why nothing is taken from a destination's line. */
+export const HELD_BY = ["breaker", "retry-after", "paused", "disabled"] as const;
+export type HeldBy = (typeof HELD_BY)[number];
+
+export const DESTINATION_STATES = ["held", "failing", "delivering", "untried"] as const;
+export type DestinationStateName = (typeof DESTINATION_STATES)[number];
+
+export interface LastOutcome {
+  readonly at: string;
+  readonly outcome: "accepted" | "retry" | "rejected";
+  /** The status of the answer, or why there was none, such as `timeout`. */
+  readonly cause: string;
+}
+
+export interface EndpointStatus {
+  /** As in `crm-hook[1] crm.example.com`. */
+  readonly name: string;
+  readonly key: EndpointKey;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly breaker: BreakerState;
+  readonly failingSince: string | null;
+  /** When it may be asked again, while it is left alone. */
+  readonly awayUntil: string | null;
+  readonly last: LastOutcome | null;
+}
+
+export interface DestinationStatus {
+  readonly id: DestinationId;
+  readonly state: DestinationStateName;
+  readonly failingSince: string | null;
+  readonly held: {
+    readonly because: HeldBy;
+    readonly since: string;
+    /** When the next attempt finds out; null: somebody has to end it. */
+    readonly until: string | null;
+  } | null;
+  readonly lastAcceptedAt: string | null;
+  /** Of the endpoint that answered last. */
+  readonly last: (LastOutcome & { readonly endpoint: string }) | null;
+  /** Partitions of its topics that the process owns. */
+  readonly partitions: number;
+  readonly endpoints: readonly EndpointStatus[];
+}

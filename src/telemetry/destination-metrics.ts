@@ -1,0 +1,37 @@
+/** The part of the metrics table that is about the state of a destination, and of its endpoints. */
+
+export const DESTINATION_METRICS = {
+  lineHeld: {
+    name: "switchyard_line_held",
+    type: "gauge",
+    labels: ["destination", "because"],
+    help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
+    isSparse: true,
+  },
+  lineHeldSince: {
+    name: "switchyard_line_held_since_timestamp_seconds",
+    type: "gauge",
+    labels: ["destination"],
+    help: "Since when nothing is taken from a destination's line; probes that fail do not end it. 0: it is not held, only shown with metrics.destinations: full.",
+    isSparse: true,
+  },
+  destinationFailingSince: {
+    name: "switchyard_destination_failing_since_timestamp_seconds",
+    type: "gauge",
+    labels: ["destination"],
+    help: "Since when no request of a destination was accepted, although it was tried; also between two attempts. With deliver: every, of the endpoint that has failed for longest. 0: it does not fail, only shown with metrics.destinations: full. Alert on minutes of it.",
+    isSparse: true,
+  },
+  destinationLastAccepted: {
+    name: "switchyard_destination_last_accepted_timestamp_seconds",
+    type: "gauge",
+    labels: ["destination"],
+    help: "The last attempt of a destination that was accepted. 0: none since the process started.",
+  },
+  breakerState: {
+    name: "switchyard_breaker_state",
+    type: "gauge",
+    labels: ["destination", "endpoint", "endpoint_name"],
+    help: "Circuit breaker of an endpoint, by its key and name: 0 closed, 1 ramping, 2 open, 3 probing. From 2 on the endpoint is left alone.",
+  },
+} as const;
