@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { renderConfiguration } from "./docs/configuration.ts";
+import { renderRules } from "./docs/deploy.ts";
 import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { renderOperations, renderSecurity } from "./docs/rights.ts";
@@ -25,6 +26,7 @@ export const PAGES: readonly Page[] = [
   { path: "docs/schemas.md", render: renderSchemas },
   { path: "docs/operations.md", render: renderOperations },
   { path: "SECURITY.md", render: renderSecurity },
+  { path: "deploy/prometheus/rules.yaml", render: renderRules },
 ];
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -39,6 +39,12 @@ export const CLUSTER_METRICS = {
     labels: [],
     help: "Time since all brokers last told the ends of logs: the age of lags. They are asked every 10 s.",
   },
+  topicRetention: {
+    name: "switchyard_topic_retention_seconds",
+    type: "gauge",
+    labels: ["stage", "destination"],
+    help: "How long Kafka keeps the records that the consumer reads, looked up every 10 min; as planned, where the topic's settings may not be seen. Absent where they are kept for ever.",
+  },
   lastFetch: {
     name: "switchyard_consumer_last_fetch_timestamp_seconds",
     type: "gauge",

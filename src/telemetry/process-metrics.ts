@@ -7,6 +7,12 @@ export const PROCESS_METRICS = {
     labels: ["version", "node"],
     help: "1; the labels say which version runs, on which Node.js.",
   },
+  memoryLimit: {
+    name: "switchyard_memory_limit_bytes",
+    type: "gauge",
+    labels: [],
+    help: "Memory that the process may use, as its container is set; to compare with process_resident_memory_bytes. 0: no limit.",
+  },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
     type: "gauge",

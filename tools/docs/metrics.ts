@@ -1,6 +1,7 @@
 /** `docs/metrics.md` from the table of metrics. */
 
 import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
+import { QUERIES, type Subject } from "./metric-queries.ts";
 
 export function renderMetrics(): string {
   const specs: readonly MetricSpec[] = Object.values(METRICS);
@@ -30,18 +31,17 @@ ${specs
 
 ## Queries
 
-| Question | Query |
-|---|---|
-| Is a destination falling behind? | \`max by (destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver"})\` |
-| Is Kafka away? | \`min by (instance) (switchyard_kafka_connected) == 0\` |
-| Is a lag not known? | \`sum by (instance, stage) (switchyard_consumers_with_unknown_lag) > 0\` for minutes |
-| Does a consumer stand still? | \`time() - switchyard_consumer_last_heartbeat_timestamp_seconds > 60\` |
-| Which destinations fail? | \`sum by (destination, outcome) (rate(switchyard_delivery_requests_total{outcome!="2xx"}[5m]))\` |
-| How late are calls? | \`histogram_quantile(0.99, sum by (le, destination) (rate(switchyard_delivery_latency_seconds_bucket[5m])))\` |
-| Is anything given up? | \`sum by (stage, reason) (increase(switchyard_dead_letters_total[1h]))\` |
-| Is the schema registry away? | \`max(switchyard_registry_unreachable_since_timestamp_seconds) > 0\`; how many schemas are waited for: \`sum(switchyard_registry_waiting_schemas)\` |
-| Do delay topics keep time? | \`histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_lateness_seconds_bucket[5m])))\` |
+[The runbook](runbook.md) has the alerts. A gauge that says since when something is so is 0, or absent, while it is not.
+
+${QUERIES.map(subject).join("\n\n")}
 `;
+}
+
+function subject({ subject: title, queries }: Subject): string {
+  const rows = queries.map(([question, query]) => {
+    return `| ${question} | \`${query.replaceAll("|", "\\|")}\` |`;
+  });
+  return [`### ${title}`, "", "| Question | Query |", "|---|---|", ...rows].join("\n");
 }
 
 function row({ name, type, labels, help }: MetricSpec): string {

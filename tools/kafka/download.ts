@@ -1,5 +1,5 @@
 /**
- * Downloads by Maven, each once per machine.
+ * Downloads, each once per machine.
  *
  *   $XDG_CACHE_HOME (or ~/.cache)/switchyard/<name>/
  *
@@ -57,7 +57,7 @@ export async function ensureDownloaded(
   const partial = `${directory}.partial`;
   rmSync(partial, { recursive: true, force: true });
   mkdirSync(partial, { recursive: true });
-  progress(`downloading ${what} with Maven, once (about ${size})`);
+  progress(`downloading ${what}, once (about ${size})`);
   await fill(partial, signal, progress);
   writeFileSync(join(partial, MARKER), `${what}\n`);
   rmSync(directory, { recursive: true, force: true });

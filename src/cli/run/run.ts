@@ -22,14 +22,16 @@ import type { Loaded } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
 import { createKafka, driverInUse } from "../../kafka/kafka.ts";
+import type { Admin, ClusterView } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import { topicKeeper } from "../../stage/topic-keeper.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
 import { watchEventLoop } from "../../telemetry/event-loop.ts";
-import { createMetrics } from "../../telemetry/instruments.ts";
+import { createMetrics, type Metrics } from "../../telemetry/instruments.ts";
 import { createLog, type Log } from "../../telemetry/log.ts";
+import { watchMemoryLimit } from "../../telemetry/memory-limit.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
@@ -38,6 +40,7 @@ import { tellStatus } from "./process-status.ts";
 import { type Configuration, reloadCauses } from "./reload-causes.ts";
 import { startStages } from "./start-stages.ts";
 import { makeTopics, takeOver } from "./take-over.ts";
+import { watchRetention } from "./topic-retention.ts";
 
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
@@ -64,7 +67,7 @@ export async function run(
   metrics.buildInfo.bind(build).set(1);
   log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
   const health = createHealth();
-  using _eventLoop = watchEventLoop(metrics);
+  using _process = watchProcess(metrics);
   using reloads = reloadCauses(configuration);
   const reload = config.admin.reload ? reloads.request : null;
   const running: RunningStage[] = [];
@@ -84,7 +87,7 @@ export async function run(
   );
   const cluster = kafka.watch();
   told.watch(cluster);
-  using _cluster = watchCluster(metrics, cluster, systemClock);
+  using _cluster = watchKafka(metrics, kafka.admin, cluster, stages, () => current);
   const producer = kafka.producer({ onMissing: keeper.missing, ...produceSignals(metrics) });
   const around = goingAround(
     { producer, metrics, clock: systemClock },
@@ -141,6 +144,31 @@ export async function run(
     });
     log.info({}, "stopped");
   }
+}
+
+function watchProcess(metrics: Metrics): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchEventLoop(metrics));
+  watching.use(watchMemoryLimit(metrics));
+  return watching;
+}
+
+function watchKafka(
+  metrics: Metrics,
+  admin: Admin,
+  cluster: ClusterView,
+  stages: readonly StageName[],
+  current: () => Config,
+): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchCluster(metrics, cluster, systemClock));
+  watching.use(
+    watchRetention({ metrics, admin, clock: systemClock }, stages, () => ({
+      plan: configuredPlan(current()),
+      topics: configuredTopics(current()),
+    })),
+  );
+  return watching;
 }
 
 function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting {

@@ -1,0 +1,48 @@
+/** The metrics and labels that a PromQL expression names, as far as a test of files needs them. */
+
+import { METRICS, type MetricSpec } from "../../../src/telemetry/metrics.ts";
+
+/** Of others: Prometheus' own, the client's, and what Kubernetes adds. */
+const FOREIGN: Readonly<Record<string, readonly string[]>> = {
+  up: [],
+  process_cpu_seconds_total: [],
+  process_open_fds: [],
+  process_resident_memory_bytes: [],
+  nodejs_heap_size_used_bytes: [],
+  nodejs_heap_size_total_bytes: [],
+  nodejs_gc_duration_seconds_sum: ["kind"],
+};
+const SCRAPED = ["namespace", "job", "instance"];
+
+const LABELS_OF = new Map<string, readonly string[]>([
+  ...Object.entries(FOREIGN),
+  ...Object.values(METRICS).flatMap((spec: MetricSpec) => named(spec)),
+]);
+
+function named({ name, type, labels }: MetricSpec): [string, readonly string[]][] {
+  if (type !== "histogram") return [[name, labels]];
+  const parts = ["_sum", "_count"].map((end): [string, readonly string[]] => [name + end, labels]);
+  return [[`${name}_bucket`, [...labels, "le"]], ...parts];
+}
+
+/** Metrics and labels that nothing exports. Strings of matchers may hold Grafana's variables. */
+export function unknownIn(expression: string, recorded: readonly string[] = []): readonly string[] {
+  const problems: string[] = [];
+  const names = expression.replaceAll(/"[^"]*"/g, '""');
+  const known = new Set<string>(SCRAPED);
+  for (const [, name = "", , matchers = ""] of names.matchAll(
+    /\b(up|(?:switchyard|process|nodejs)[a-z_:0-9]+)\b(\{([^}]*)\})?/g,
+  )) {
+    const labels = recorded.includes(name) ? [] : LABELS_OF.get(name);
+    if (labels === undefined) problems.push(name);
+    for (const label of labels ?? []) known.add(label);
+    for (const [, label = ""] of matchers.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)) {
+      if (![...(labels ?? []), ...SCRAPED].includes(label)) problems.push(`${name}{${label}}`);
+    }
+  }
+  for (const [, list = ""] of names.matchAll(/\b(?:by|on|without|ignoring)\s*\(([^)]*)\)/g)) {
+    const labels = list.split(",").map((label) => label.trim());
+    problems.push(...labels.filter((label) => !known.has(label)));
+  }
+  return problems;
+}

@@ -1,0 +1,9 @@
+/** Copies of files that the chart needs in its own folder, there where people without Helm look. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const CHART_FILES = join(import.meta.dirname, "../../deploy/helm/switchyard/files");
+
+export const renderRules = () => readFileSync(join(CHART_FILES, "rules.yaml"), "utf8");
+export const renderDashboard = () => readFileSync(join(CHART_FILES, "dashboard.json"), "utf8");
