@@ -4,10 +4,12 @@
 import { Kafka as Driver } from "kafkajs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { ClusterWatch } from "../../src/kafka/cluster/cluster-watch.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { LogEnds } from "../../src/kafka/cluster/log-ends.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Broker } from "../../src/kafka/kafkajs/internals.ts";
 import type { ConsumeOptions, Kafka, KafkaConnection } from "../../src/kafka/port.ts";
 import { watchCluster } from "../../src/stage/watch-cluster.ts";
 import { watchConsumer } from "../../src/stage/watch-consumer.ts";
@@ -21,6 +23,12 @@ import { LogLines } from "../support/log/log-lines.ts";
 /** Longer than a signal may be late. */
 const TIMEOUT = { timeout: 30_000, interval: 200 };
 const CLOCK = { nowMs: () => Date.now() };
+
+/** Listeners that pile up, as Node notices them. */
+const piled: string[] = [];
+process.on("warning", ({ name, message }) => {
+  if (name === "MaxListenersExceededWarning") piled.push(message);
+});
 
 let proxy: BrokerProxy;
 let broker: PrivateKafka;
@@ -149,6 +157,7 @@ test("a broker that dies: no lag is shown, and none of 0; it is said in the gaug
   const back = lines.lines.find(({ msg }) => msg === "kafka.broker.reachable");
   expect(back?.fields).toMatchObject({ broker: proxy.address });
   await kafka.close();
+  expect(piled).toEqual([]);
 }, 180_000);
 
 test("a broker that answers nothing is away, although it takes connections", async () => {
@@ -166,3 +175,33 @@ test("a broker that answers nothing is away, although it takes connections", asy
   expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
   await kafka.close();
 }, 120_000);
+
+/** How many requests kafkajs waits for on the connection. */
+function inFlight({ connectionPool }: Broker): () => number {
+  const [connection] = connectionPool.pool as unknown as readonly {
+    readonly requestQueue: { readonly inflight: { readonly size: number } };
+  }[];
+  return () => connection?.requestQueue.inflight.size ?? 0;
+}
+
+test("connections to a silent broker are given up whole, however often: no request waits for ever", async () => {
+  const client = new Clients(connectionTo(proxy.address), new LogLines().log).create(0);
+  const brokers = new Brokers(client);
+  const { brokers: known } = await brokers.metadata([]);
+  const node = known[0]?.nodeId ?? -1;
+  proxy.hold("everything");
+  for (let times = 0; times < 12; times += 1) {
+    const sent = inFlight(await brokers.leader(node));
+    const ofOne = expect(brokers.metadataFrom(node, [])).rejects.toThrow();
+    const ofAny = expect(brokers.metadata([])).rejects.toThrow();
+    await expect.poll(sent).toBe(1);
+    brokers.drop(node);
+    brokers.nextSeed();
+    await Promise.all([ofOne, ofAny]);
+  }
+  proxy.release();
+  expect(piled).toEqual([]);
+  expect((await brokers.metadata([])).brokers).toHaveLength(1);
+  brokers.close();
+  client.destroy();
+});

@@ -1,6 +1,6 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
-import { type Broker, type BrokerPool, request } from "../kafkajs/internals.ts";
+import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
 import type { Client } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
@@ -55,7 +55,7 @@ export class Brokers {
 
   /** `metadata` asks another one of the configured addresses from now on. */
   nextSeed(): void {
-    this.#pool.createSeedBroker().catch(() => undefined);
+    nextSeed(this.#pool).catch(() => undefined);
   }
 
   /** A producer id for idempotence. */
@@ -103,15 +103,15 @@ export class Brokers {
     return request(broker, "Produce", batches);
   }
 
-  /** After a failure: the next request gets a new connection. */
+  /** After a failure: other requests to it fail as well, and the next one gets a new connection. */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
-    broker?.disconnect().catch(() => undefined);
+    if (broker !== undefined) cutOff(broker);
   }
 
   close(): void {
-    for (const nodeId of this.#brokers.keys()) this.drop(nodeId);
+    for (const nodeId of this.#brokers.keys()) this.#leave(nodeId);
     this.#pool.disconnect().catch(() => undefined);
   }
 
@@ -119,7 +119,14 @@ export class Brokers {
     const known = this.#addresses.get(nodeId);
     if (known !== undefined && known.host === host && known.port === port) return;
     this.#addresses.set(nodeId, { host, port });
-    this.drop(nodeId);
+    this.#leave(nodeId);
+  }
+
+  /** Requests under way are still answered. */
+  #leave(nodeId: number): void {
+    const broker = this.#brokers.get(nodeId);
+    this.#brokers.delete(nodeId);
+    broker?.disconnect().catch(() => undefined);
   }
 
   async #any<Result>(ask: (broker: Broker) => Promise<Result>): Promise<Result> {
@@ -127,7 +134,7 @@ export class Brokers {
     try {
       return await ask(this.#pool.seedBroker);
     } catch (error) {
-      await this.#pool.createSeedBroker();
+      await nextSeed(this.#pool);
       throw error;
     }
   }

@@ -168,6 +168,8 @@ class Sockets {
     socket.on("close", () => {
       clearTimeout(silent);
       this.#open.delete(socket);
+      // kafkajs closes one again and again, and Node would listen each time for it to be connected.
+      socket.unref = () => socket;
     });
     // kafkajs attaches its listeners after this returns, so the error must not come before.
     if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));

@@ -9,8 +9,10 @@
  *   an answer, known to be away                   info   kafka.broker.reachable, with the duration
  *   a connection is made, known to be away        the same, unless connections were made all the
  *   because none was                              time: a frozen broker takes them
- *   something fails, no broker is unreachable     warn, the same text once a minute
- *   something fails, and a broker is              debug
+ *   something fails, and a broker is away         debug
+ *   something fails, no broker is known to be     waits for 10 s, by which an outage is known
+ *     ... and one is away, or was within 10 s     debug
+ *     ... and none                                warn, the same text once a minute
  *   kafkajs logs an error                         warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below      debug  kafka.client
  */
@@ -20,6 +22,8 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Exactly, FieldsOf, LineAt } from "../../telemetry/log-lines/log-lines.ts";
 
 const REPEAT_AFTER_MS = 60_000;
+/** `cluster-watch.ts` looks every 5 s, and waits for 4 s. */
+const KNOWN_AFTER_MS = 10_000;
 const TEXTS_MAX = 200;
 /** Numbers change from line to line: correlation ids, durations, ports. */
 const NUMBERS = /\d+/g;
@@ -42,6 +46,15 @@ interface Absence {
   readonly isSilent: boolean;
 }
 
+type After = (ms: number, then: () => void) => void;
+
+/** Nothing waits for it: who ends meanwhile has said why. */
+const afterUnref: After = (ms, then) => void setTimeout(then, ms).unref();
+
+function keyOf(text: string): string {
+  return text.replaceAll(NUMBERS, "#");
+}
+
 /** A line that the driver logs. */
 export interface DriverLogLine {
   readonly namespace: string;
@@ -51,13 +64,19 @@ export interface DriverLogLine {
 
 export class OutageLog {
   readonly #log: Log;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, "nowMs">;
   readonly #away = new Map<string, Absence>();
   readonly #saidAtMs = new Map<string, number>();
+  /** Troubles that wait, by their text. */
+  readonly #waiting = new Set<string>();
+  readonly #after: After;
+  /** When a broker was last found away, or to be back. */
+  #awayAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(log: Log, clock: Clock) {
+  constructor(log: Log, clock: Pick<Clock, "nowMs">, after: After = afterUnref) {
     this.#log = log;
     this.#clock = clock;
+    this.#after = after;
   }
 
   connectionFailed(broker: string, error: Error): void {
@@ -77,7 +96,8 @@ export class OutageLog {
     const away = this.#away.get(broker);
     if (away === undefined) return;
     this.#away.delete(broker);
-    const unreachableForMs = this.#clock.nowMs() - away.sinceMs;
+    this.#awayAtMs = this.#clock.nowMs();
+    const unreachableForMs = this.#awayAtMs - away.sinceMs;
     this.#log.info({ broker, unreachableForMs }, "kafka.broker.reachable");
   }
 
@@ -106,7 +126,7 @@ export class OutageLog {
     msg: Name,
   ): void {
     const nowMs = this.#clock.nowMs();
-    const key = text.replaceAll(NUMBERS, "#");
+    const key = keyOf(text);
     const saidAtMs = this.#saidAtMs.get(key);
     if (saidAtMs !== undefined && nowMs - saidAtMs < REPEAT_AFTER_MS) return;
     if (this.#saidAtMs.size >= TEXTS_MAX) this.#saidAtMs.clear();
@@ -114,14 +134,25 @@ export class OutageLog {
     this.#log.warn<Name, Fields>(fields, msg);
   }
 
-  /** Trouble that may come from an outage. A known outage has been reported: then it is a debug line. */
+  /** Trouble that may come from an outage, which has its own line. Then this one is a debug line. */
   trouble<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,
     msg: Name,
   ): void {
-    if (this.#away.size > 0) this.#log.debug<Name, Fields>(fields, msg);
-    else this.warnOnce<Name, Fields>(text, fields, msg);
+    const debug = () => this.#log.debug<Name, Fields>(fields, msg);
+    const key = keyOf(text);
+    if (this.#away.size > 0 || this.#waiting.has(key) || this.#waiting.size >= TEXTS_MAX) {
+      debug();
+      return;
+    }
+    const sinceMs = this.#clock.nowMs();
+    this.#waiting.add(key);
+    this.#after(KNOWN_AFTER_MS, () => {
+      this.#waiting.delete(key);
+      if (this.#away.size > 0 || this.#awayAtMs >= sinceMs - KNOWN_AFTER_MS) debug();
+      else this.warnOnce<Name, Fields>(text, fields, msg);
+    });
   }
 
   /** Takes the lines that kafkajs logs. */

@@ -13,7 +13,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { createLog, type Log } from "../../telemetry/log.ts";
-import type { BrokerPool } from "../kafkajs/internals.ts";
+import { type BrokerPool, nextSeed } from "../kafkajs/internals.ts";
 import type { KafkaConnection } from "../port.ts";
 import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";
 import { type Client, Clients } from "./connection.ts";
@@ -106,7 +106,7 @@ class Tries {
     try {
       return await Promise.race([answered(), late]);
     } catch (error) {
-      if (reached.step === "request") await this.#pool.createSeedBroker().catch(() => undefined);
+      if (reached.step === "request") await nextSeed(this.#pool).catch(() => undefined);
       return { error, cause: connectCause(error, reached.step, this.#connection) };
     } finally {
       ended.abort();

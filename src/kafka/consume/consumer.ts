@@ -121,12 +121,12 @@ export class KafkaConsumer implements Consumer {
   async #wait(error: Error, isOutage: boolean): Promise<void> {
     const { groupId } = this.#options;
     const delayMs = Math.min(DELAY_MAX_MS, DELAY_FIRST_MS * 2 ** (this.#failures - 1));
-    const spreadMs = delayMs * (0.5 + Math.random() / 2);
-    const nextAt = new Date(Date.now() + spreadMs).toISOString();
-    const fields = { group: groupId, error: error.message, nextAt };
+    const since = new Date().toISOString();
+    const fields = { group: groupId, error: error.message, since };
     // An outage meets all consumers alike: one line is enough.
     const text = isOutage ? "restarting" : `restarting ${groupId} ${error.message}`;
     this.#world.outages.trouble(text, fields, "kafka.consumer.restarting");
+    const spreadMs = delayMs * (0.5 + Math.random() / 2);
     await sleep(spreadMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 

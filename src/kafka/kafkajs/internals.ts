@@ -6,6 +6,8 @@
  * it forgets which partitions went well.
  */
 
+import type { Socket } from "node:net";
+
 import type { Kafka } from "kafkajs";
 
 import { loadInternal } from "./kafkajs.ts";
@@ -36,8 +38,16 @@ interface Definition {
   readonly protocol: (choice: { readonly version: number }) => (options: object) => Protocol;
 }
 
+interface Connection {
+  readonly socket?: Socket;
+  /** While a log-in waits for an answer. */
+  readonly authHandlers: { onError(): void } | null;
+  rejectRequests(error: Error): void;
+}
+
 export interface Broker {
   readonly connectionPool: {
+    readonly pool: readonly Connection[];
     send(protocol: Protocol): Promise<unknown>;
   };
   isConnected(): boolean;
@@ -98,6 +108,32 @@ export const Decoder = loadInternal("src/protocol/decoder.js") as new (payload: 
 /** Connections to a cluster, without kafkajs' list of target topics (one bad topic spoils it). */
 export function brokerPool(options: ClusterOptions): BrokerPool {
   return new ClusterClass(options).brokerPool;
+}
+
+const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
+  readonly KafkaJSConnectionClosedError: new (message: string) => Error;
+};
+
+/**
+ * Gives up the connections to a broker that does not answer; requests on them fail at once. kafkajs'
+ * own `disconnect` waits for the answers, and nothing limits that wait: its check for requests that
+ * take too long ends with the connection.
+ */
+export function cutOff(broker: Broker): void {
+  for (const connection of broker.connectionPool.pool) {
+    connection.authHandlers?.onError();
+    connection.rejectRequests(new KafkaJSConnectionClosedError("Given up: no answer"));
+    connection.socket?.destroy();
+  }
+  broker.disconnect().catch(() => undefined);
+}
+
+/** Has the pool ask the next address of its list from now on. The broker from before is cut off. */
+export async function nextSeed(pool: BrokerPool): Promise<void> {
+  // There is none before the first connection.
+  const before = pool.seedBroker as Broker | undefined;
+  if (before !== undefined) cutOff(before);
+  await pool.createSeedBroker();
 }
 
 /** Sends a request and gives the response as decoded, error codes and all. */

@@ -38,9 +38,9 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer has failed and joins its group again. While a broker is away: only at level debug.",
+      "A consumer has failed, and joined its group again or still tries. If a broker is away: only at level debug.",
     action: "Nothing, if it stays with one line. Otherwise read the error.",
-    fields: ["group", "error", "nextAt"],
+    fields: ["group", "error", "since"],
   },
   "kafka.commit.failed": {
     levels: ["debug"],
@@ -78,7 +78,7 @@ export const KAFKA_LINES = {
   "kafka.produce.failing": {
     levels: ["debug", "warn"],
     meaning:
-      "Writes fail for a while. They are repeated until they succeed. While a broker is away: only at level debug.",
+      "Writes failed and are repeated until they succeed. If a broker is away: only at level debug.",
     action: "Read the error. The records wait, and partitions that they come from with them.",
     fields: ["error"],
     optional: ["topic", "brokerId"],

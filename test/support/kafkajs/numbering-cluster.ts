@@ -125,7 +125,10 @@ export class NumberingCluster {
         request: { apiKey, options },
         response: { decode: () => Promise.resolve() },
       }),
-      connectionPool: { send: ({ request }) => this.#answer(nodeId, request as Request) },
+      connectionPool: {
+        pool: [],
+        send: ({ request }) => this.#answer(nodeId, request as Request),
+      },
     };
   }
 

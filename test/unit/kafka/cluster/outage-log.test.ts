@@ -6,15 +6,26 @@ import { LogLines } from "../../../support/log/log-lines.ts";
 let nowMs = 0;
 let lines = new LogLines();
 let outages = make();
+let waiting: { readonly atMs: number; readonly then: () => void }[] = [];
 
 function make(): OutageLog {
-  return new OutageLog(lines.log, { nowMs: () => nowMs, sleep: () => Promise.resolve() });
+  return new OutageLog(lines.log, { nowMs: () => nowMs }, (ms, then) => {
+    waiting.push({ atMs: nowMs + ms, then });
+  });
+}
+
+function pass(ms: number): void {
+  nowMs += ms;
+  const due = waiting.filter(({ atMs }) => atMs <= nowMs);
+  waiting = waiting.filter(({ atMs }) => atMs > nowMs);
+  for (const { then } of due) then();
 }
 
 beforeEach(() => {
   nowMs = 1_000;
   lines = new LogLines();
   outages = make();
+  waiting = [];
 });
 
 const refused = new Error("connect ECONNREFUSED");
@@ -82,25 +93,61 @@ describe("a broker that stays away", () => {
 });
 
 const FAILED = { error: "it failed" };
+const FAILING = "kafka.produce.failing";
+
+function trouble(text: string): void {
+  outages.trouble(text, FAILED, FAILING);
+}
 
 describe("trouble", () => {
-  test("is said once a minute, whatever its numbers", () => {
-    for (let times = 0; times < 100; times += 1)
-      outages.trouble(`failed ${times}`, FAILED, "kafka.produce.failing");
-    expect(lines.seen).toEqual(["kafka.produce.failing"]);
-    nowMs += 60_000;
-    outages.trouble("failed 7", FAILED, "kafka.produce.failing");
-    outages.trouble("failed otherwise", FAILED, "kafka.produce.failing");
-    expect(lines.seen).toEqual(Array(3).fill("kafka.produce.failing"));
+  test("waits until an outage would be known, and is said once a minute, whatever its numbers", () => {
+    for (let times = 0; times < 100; times += 1) trouble(`failed ${times}`);
+    expect(lines.seen).toEqual([]);
+    expect(waiting).toHaveLength(1);
+    pass(10_000);
+    expect(lines.seen).toEqual([FAILING]);
+    trouble("failed 7");
+    pass(10_000);
+    expect(lines.seen).toEqual([FAILING]);
+    pass(60_000);
+    trouble("failed 7");
+    trouble("failed otherwise");
+    pass(10_000);
+    expect(lines.seen).toEqual([FAILING, FAILING, FAILING]);
   });
 
   test("is silent while a broker is known to be unreachable", () => {
     outages.connectionFailed("a:1", refused);
-    outages.trouble("failed", FAILED, "kafka.produce.failing");
-    expect(lines.seen).toEqual(["kafka.broker.unreachable"]);
+    trouble("failed");
+    expect([lines.seen, waiting]).toEqual([["kafka.broker.unreachable"], []]);
+  });
+
+  test("is silent when a broker turns out to be unreachable, although it is back by then", () => {
+    trouble("failed");
+    outages.connectionFailed("a:1", refused);
+    pass(5_000);
     outages.connected("a:1");
-    outages.trouble("failed", FAILED, "kafka.produce.failing");
-    expect(lines.seen.at(-1)).toBe("kafka.produce.failing");
+    pass(5_000);
+    expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
+    expect(lines.lines.at(-1)).toEqual({ level: "debug", msg: FAILING, fields: FAILED });
+  });
+
+  test("is silent shortly after a broker has come back, and said later", () => {
+    outages.connectionFailed("a:1", refused);
+    outages.connected("a:1");
+    pass(10_000);
+    trouble("of the outage");
+    pass(10_000);
+    expect(lines.seen).not.toContain(FAILING);
+    trouble("of something else");
+    pass(10_000);
+    expect(lines.seen.at(-1)).toBe(FAILING);
+  });
+
+  test("waits for at most 200 texts", () => {
+    for (let at = 0; at < 500; at += 1) trouble(`failed ${"x".repeat(at)}`);
+    expect(waiting).toHaveLength(200);
+    expect(lines.lines).toHaveLength(300);
   });
 });
 
