@@ -1,0 +1,70 @@
+// Each command, option, metric and npm script that a page names is there.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+
+import { METRICS } from "../../../src/telemetry/metrics.ts";
+import { allCommands, commandLines, unknownIn } from "../../support/project/command-lines.ts";
+import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
+
+/** The changelog and decisions tell of what was; names may be gone since. */
+const PAGES = projectTexts().filter(
+  ({ path }) => path.endsWith(".md") && path !== "CHANGELOG.md" && !path.includes("decisions/"),
+);
+const METRIC_NAMES = new Set<string>(Object.values(METRICS).map(({ name }) => name));
+
+let commands: Awaited<ReturnType<typeof allCommands>> = [];
+beforeAll(async () => {
+  commands = await allCommands();
+});
+
+/** A name that ends in `_` stands for all that begin so. */
+function unknownMetrics(page: string): readonly string[] {
+  return [...page.matchAll(/\bswitchyard_[a-z_]+/g)]
+    .map(([name]) => name.replace(/_(?:bucket|sum|count)$/, ""))
+    .filter((name) => !METRIC_NAMES.has(name))
+    .filter((name) => !name.endsWith("_") || ![...METRIC_NAMES].some((m) => m.startsWith(name)));
+}
+
+test("each command and option on a page is one of the program", () => {
+  const lines = PAGES.flatMap(({ path, text }) => commandLines(text).map((line) => [path, line]));
+  expect(lines.length).toBeGreaterThan(60);
+  const wrong = lines.flatMap(([path, line = ""]) => {
+    const unknown = unknownIn(line, commands);
+    return unknown === null ? [] : [`${path}: ${unknown}`];
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("each metric on a page is one of the table", () => {
+  const named = PAGES.flatMap(({ text }) => [...text.matchAll(/\bswitchyard_[a-z_]+/g)]);
+  expect(named.length).toBeGreaterThan(100);
+  const wrong = PAGES.flatMap(({ path, text }) => unknownMetrics(text).map((m) => `${path}: ${m}`));
+  expect(wrong).toEqual([]);
+});
+
+test("each npm script on a page is one of package.json", () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const named = PAGES.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bnpm run (?:-s )?([a-z][a-z:-]*)/g)].map(([, name]) => [path, name]),
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter(([, name = ""]) => !(name in scripts))).toEqual([]);
+});
+
+test.each([
+  ["`switchyard statis`", "statis"],
+  ["```\nswitchyard status --admn x\n```", "--admn"],
+  ["```sh\nnpm run -s switchyard -- dead-letters lst\n```", "lst"],
+  ["`switchyard dead-letters list --dry-run`", "--dry-run"],
+])("in %j, %s is found", (page, unknown) => {
+  const found = commandLines(page).map((line) => unknownIn(line, commands));
+  expect(found).toEqual([expect.stringMatching(new RegExp(`^${unknown} of`))]);
+});
+
+test("a metric that is nowhere is found, and a histogram's parts are not", () => {
+  expect(unknownMetrics("`switchyard_gone_total`, switchyard_delivery_latency_seconds_bucket")).toEqual([
+    "switchyard_gone_total",
+  ]);
+});
