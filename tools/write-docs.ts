@@ -10,6 +10,7 @@ import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
 import { renderOperations, renderSecurity } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
+import { renderSizing } from "./docs/sizing.ts";
 import { renderTopics } from "./docs/topics.ts";
 
 export interface Page {
@@ -25,6 +26,7 @@ export const PAGES: readonly Page[] = [
   { path: "docs/topics.md", render: renderTopics },
   { path: "docs/schemas.md", render: renderSchemas },
   { path: "docs/operations.md", render: renderOperations },
+  { path: "docs/sizing.md", render: renderSizing },
   { path: "SECURITY.md", render: renderSecurity },
   { path: "deploy/prometheus/rules.yaml", render: renderRules },
 ];

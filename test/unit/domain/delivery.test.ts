@@ -75,6 +75,11 @@ test("an empty count is no whole number, an empty time is missing", () => {
   });
 });
 
+test("a header of a later version is ignored, and left out of what is written next", () => {
+  expect(read("switchyard-later", "x")).toEqual({ kind: "delivery", delivery: deliveryOf({}) });
+  expect(foreignHeaders({ headers: [["switchyard-later", Buffer.from("x")]] })).toEqual([]);
+});
+
 test.each([
   ["switchyard-attempt", true],
   ["Switchyard-Attempt", true],

@@ -64,7 +64,7 @@ test.each([
 });
 
 test("a metric that is nowhere is found, and a histogram's parts are not", () => {
-  expect(unknownMetrics("`switchyard_gone_total`, switchyard_delivery_latency_seconds_bucket")).toEqual([
-    "switchyard_gone_total",
-  ]);
+  expect(
+    unknownMetrics("`switchyard_gone_total`, switchyard_delivery_latency_seconds_bucket"),
+  ).toEqual(["switchyard_gone_total"]);
 });

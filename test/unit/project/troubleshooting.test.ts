@@ -41,7 +41,7 @@ test.each([
   "`kafka.sasl.user`",
   "`tls-unknown`",
   "`unknown-place`",
-  '`"decision":"taken"`',
+  '`"decision":"snatched"`',
 ])("%s is found", (page) => {
   expect(nowhere(page)).toHaveLength(1);
 });

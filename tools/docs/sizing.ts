@@ -1,0 +1,202 @@
+/** `docs/sizing.md`: figures of `bench/RESULTS.md`, so that they change with each measurement. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+type Row = Readonly<Record<string, string>>;
+
+interface Measured {
+  /** The day of the measurement. */
+  readonly date: string;
+  readonly machine: string;
+  readonly rows: readonly Row[];
+  readonly text: string;
+}
+
+const RESULTS = readFileSync(join(import.meta.dirname, "../../bench/RESULTS.md"), "utf8");
+
+/** A part of the page of results, with its first table. */
+export function measured(name: string, results: string = RESULTS): Measured {
+  const [, text] = `${results}\n## `.split(`\n## ${name}\n`);
+  assert(text !== undefined, `bench/RESULTS.md has no part ${name}`);
+  const part = text.split("\n## ", 1)[0] ?? "";
+  const lines = part.split("\n");
+  const first = lines.findIndex((line) => line.startsWith("| "));
+  const [names = [], , ...cells] = lines.slice(first, lines.indexOf("", first)).map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  const rows = cells.map((row) =>
+    Object.fromEntries(names.map((column, index) => [column, row[index] ?? ""])),
+  );
+  const [, date = "", machine = ""] =
+    /, (\d{4}-\d\d-\d\d)\. ([^;]*?), load average/.exec(part) ?? [];
+  assert(date !== "" && rows.length > 0, `bench/RESULTS.md: ${name} has no date or no table`);
+  return { date, machine, rows, text: part };
+}
+
+/** The cell of the only row that has all of `where`. */
+export function cell({ rows }: Measured, where: Row, column: string): string {
+  const found = rows.filter((row) =>
+    Object.entries(where).every(([name, value]) => row[name] === value),
+  );
+  const value = found[0]?.[column];
+  assert(found.length === 1 && value !== undefined, `${column} of ${JSON.stringify(where)}`);
+  return value;
+}
+
+const count = (text: string | number) => Number(text).toLocaleString("en-US");
+
+/** Two digits are as much as a plan can use. */
+function perCore(cpuMsPerThousand: string): string {
+  return count(Number((1e6 / Number(cpuMsPerThousand)).toPrecision(2)));
+}
+
+function stageRows(): readonly string[] {
+  const row = (what: string, cpu: string, second: string, mb: string) =>
+    `| ${what} | ${cpu} | ${perCore(cpu)} | ${count(second)} | ${mb} |`;
+  const route = measured("route");
+  const deliver = measured("deliver");
+  const all = measured("deliver-all");
+  const ingest = measured("ingest");
+  const ours = { contestant: "Switchyard route" };
+  const routed = (calls: string, column: string) =>
+    cell(route, { ...ours, "calls go to": calls }, column);
+  const level = { contestant: "Switchyard, log level info" };
+  const many = { ...level, destinations: "10", receiver: "20 ms" };
+  const taken = { contestant: "Switchyard ingest", "calls a batch": "20" };
+  return [
+    row(
+      "`route`, each call to two destinations on average",
+      routed("(b) two on average", "CPU ms / 1,000 calls"),
+      routed("(b) two on average", "calls / s"),
+      routed("(b) two on average", "peak MB"),
+    ),
+    row(
+      "`route`, each call to five",
+      routed("(a) all five", "CPU ms / 1,000 calls"),
+      routed("(a) all five", "calls / s"),
+      routed("(a) all five", "peak MB"),
+    ),
+    row(
+      "`deliver`, one destination that answers at once",
+      cell(deliver, level, "CPU ms / 1,000"),
+      cell(deliver, level, "requests / s"),
+      cell(deliver, level, "peak MB"),
+    ),
+    row(
+      "`deliver`, ten destinations that take 20 ms",
+      cell(all, many, "CPU ms / 1,000"),
+      cell(all, many, "requests / s"),
+      cell(all, many, "peak MB"),
+    ),
+    row(
+      "`ingest`, batches of 20 calls",
+      cell(ingest, taken, "CPU ms / 1,000"),
+      cell(ingest, taken, "calls / s"),
+      cell(ingest, taken, "peak MB"),
+    ),
+  ];
+}
+
+function memoryRows(): readonly string[] {
+  const idle = measured("idle");
+  const backlog = measured("deliver-memory");
+  const audience = measured("audience-10m");
+  const idleAt = (destinations: string, column: string) =>
+    cell(idle, { "idle destinations": destinations }, column);
+  const most = Math.max(...backlog.rows.map((row) => Number(row["most MB"])));
+  const mostOfAudience = Math.max(...audience.rows.map((row) => Number(row["peak MB"])));
+  return [
+    `| 10 destinations, idle | ${idleAt("10", "MB")} | ${idleAt("10", "% of a core")} % of a core |`,
+    `| 1,000 destinations, idle | ${idleAt("1000", "MB")} | ${idleAt("1000", "% of a core")} % of a core |`,
+    `| 100 destinations, one with a backlog of 10 million records | ${most} | |`,
+    `| an audience of 10 million members | ${mostOfAudience} | |`,
+  ];
+}
+
+function speedOfOne(): { readonly concurrency: number; readonly second: string } {
+  const where = { destinations: "1", receiver: "200 ms", contestant: "Switchyard, log level info" };
+  return { concurrency: 64, second: cell(measured("deliver-all"), where, "requests / s") };
+}
+
+function onDisk(): string {
+  const text = measured("audience-10m").text;
+  const found = /beyond the id: ([\d.]+) on local disk, ([\d.]+) in the changelog/.exec(text);
+  assert(found !== null, "bench/RESULTS.md: audience-10m says no bytes per member");
+  return `${found[1]} bytes on local disk and ${found[2]} bytes in the changelog`;
+}
+
+export function renderSizing(): string {
+  const { date, machine } = measured("route");
+  const latency = (column: string) =>
+    cell(measured("latency"), { "stages in": "three processes" }, column);
+  const late = (column: string) => cell(measured("delay"), { tier: "all" }, column);
+  const sync = (name: string) =>
+    count(cell(measured("audience-10m"), { sync: name }, "members / s"));
+  const one = speedOfOne();
+  return `# Sizing
+
+All figures are those of [bench/RESULTS.md](../bench/RESULTS.md), which says how each was measured. This page is generated from it by \`npm run docs\`, and a test compares
+the two. They were measured on ${date} with ${machine}, with Kafka on the same machine. Your
+cores, your Kafka and your receivers are others: \`npm run bench all\` measures yours.
+
+## CPU
+
+| Stage | CPU ms per 1,000 | A second and core | Measured a second | Most MB |
+|---|---|---|---|---|
+${stageRows().join("\n")}
+
+- A process uses one core for its own code, and some of another for compression and garbage collection. Give it two.
+- Add up the stages: a call that comes over HTTP and goes to two destinations is taken once, routed once and delivered twice.
+- Plan for half of the measured rate. A backlog after an outage then shrinks as fast as calls come in.
+- Stages can run apart: \`switchyard run --stages deliver,delay\`. Start more processes of the stage that is busy.
+
+## Latency
+
+From the append to \`calls\` until the webhook is at the receiver, with an idle pipeline in three processes: median ${latency("median ms")} ms, p99 ${latency("p99 ms")} ms. A delivery that waits for its next attempt is back
+${late("median ms late")} ms after it is due (median), ${late("p99 ms late")} ms at p99.
+
+## One destination
+
+A destination gets at most \`concurrency\` requests at a time from each process. So a receiver that takes 200 ms gets at most ${one.concurrency} / 0.2 s = ${one.concurrency / 0.2} requests a second at the default
+of ${one.concurrency}; measured are ${one.second}. To get more, raise \`concurrency\`, or start more processes, up to the partitions of its topic.
+
+| Receiver takes | \`concurrency\` for 1,000 requests a second |
+|---|---|
+| 20 ms | 20 |
+| 200 ms | 200 |
+| 1 s | 1,000 |
+
+## Memory
+
+| Process with | MB | CPU |
+|---|---|---|
+${memoryRows().join("\n")}
+
+Memory does not grow with a backlog. It grows with the number of destinations. Give a process 512 MB, and 1 GB with 1,000 destinations or
+\`ingest.bytesInHand\` above its default.
+
+## Audiences
+
+| Sync of 10 million members | Members a second |
+|---|---|
+| first | ${sync("first")} |
+| unchanged | ${sync("unchanged")} |
+| 1 % in, 1 % out | ${sync("1 % in, 1 % out")} |
+
+A member takes its id and ${onDisk()}.
+
+## Kafka
+
+| Of | Choose |
+|---|---|
+| partitions | As many as the processes that you will ever start with one stage; the default is 6. More later puts calls of one user out of order for a while. |
+| disk | Bytes a second of calls, times one and the destinations that a call goes to on average, times the retention of 7 days, times the replication factor. 1 MB/s of calls to two destinations with three replicas is 1 x 3 x 604,800 x 3 MB = 5.4 TB. Compression by your producers makes the first copy smaller. |
+| replicas | 3, with \`min.insync.replicas=2\`. |
+| requests | A consumer for each destination in each process. With many destinations, few processes with more cores are better than many. |
+`;
+}
