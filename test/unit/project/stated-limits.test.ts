@@ -1,0 +1,82 @@
+// Numbers that pages state in sentences and tables written by hand are those of the code.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import { CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES } from "../../../src/client/encode.ts";
+import { BATCH_MAX_BYTES } from "../../../src/client/batch.ts";
+import { readOptions } from "../../../src/client/options.ts";
+import { parseConfig } from "../../../src/config/parse.ts";
+import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
+import { OTHER_MAX_BYTES } from "../../../src/http/bound-answer.ts";
+import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/ingest/read-body.ts";
+import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/take.ts";
+import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
+import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
+import { ANSWER_MAX_BYTES, EXCHANGE_LIMIT_MS } from "../../../src/registry/exchange.ts";
+import { ROOT } from "../../support/project/tracked-texts.ts";
+import { cell, measured } from "../../../tools/docs/sizing.ts";
+
+const page = (name: string) =>
+  readFileSync(join(ROOT, "docs", name), "utf8").replace(/\s*\n(?!\n|[|#-])/g, " ");
+
+const parsed = parseConfig({ kafka: { brokers: "b:1" } }, {}, () => {
+  throw new Error("the defaults name no file");
+});
+if (parsed.kind !== "config") throw new Error(JSON.stringify(parsed.problems));
+const { delivery } = parsed.config;
+const client = readOptions("k", {}, { endpoint: undefined, debug: undefined });
+
+const KIB = 1_024;
+const count = (value: number) => value.toLocaleString("en-US");
+const wait = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`);
+const waits = delivery.delaysMs.map(wait);
+
+test.each([
+  ["webhooks.md", `Answer within ${delivery.timeoutMs / 1_000} seconds.`],
+  ["webhooks.md", `are ${waits.slice(0, -1).join(", ")}, then ${waits.at(-1)} each.`],
+  ["webhooks.md", "Four hours after the first attempt"],
+  ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of your answer's body are read`],
+  ["webhooks.md", `and ${OTHER_MAX_BYTES / KIB} KiB of its headers`],
+  ["delivery.md", `| wait | ${waits.join(" | ")} |`],
+  ["delivery.md", `| the body | ${RESPONSE_BODY_MAX_BYTES / KIB} KiB |`],
+  ["delivery.md", `where there is much of it | ${OTHER_MAX_BYTES / KIB} KiB |`],
+  ["ingest.md", `| a body, packed and unpacked | ${BODY_MAX_BYTES / KIB / KIB} MiB,`],
+  ["ingest.md", `| a gzipped body, unpacked | ${ONE_GO_BYTES / KIB} KiB,`],
+  ["ingest.md", `| a call | ${CALL_MAX_BYTES / KIB} KB as sent |`],
+  ["ingest.md", `| the members beside \`batch\` | ${ENVELOPE_MAX_BYTES / KIB} KB |`],
+  ["ingest.md", `| calls in a body | ${count(CALLS_MAX)} |`],
+  ["ingest.md", `no acknowledgement within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
+  ["client.md", `| \`flushAt\`, also \`size\` | ${client.flushAt} |`],
+  ["client.md", `| \`flushAfter\` | ${count(client.flushAfterMs)} ms |`],
+  ["client.md", `else \`${client.url.replace("/v1/batch", "")}\` |`],
+  ["client.md", `| \`disable\` | \`${client.disable}\` |`],
+  ["client.md", `| \`attemptsMax\` | ${client.attemptsMax} |`],
+  ["client.md", `| \`requestTimeoutMs\` | ${count(client.requestTimeoutMs)} |`],
+  ["client.md", `| \`queueCallsMax\` | ${count(client.queue.callsMax)} |`],
+  ["client.md", `| \`queueBytesMax\` | ${client.queue.maxBytes / KIB / KIB} MiB |`],
+  ["client.md", `| one call | ${CLIENT_CALL_MAX_BYTES / KIB} KB,`],
+  ["client.md", `| one request | ${BATCH_MAX_BYTES / KIB} KB with its envelope`],
+  ["registry.md", `| one answer | ${ANSWER_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`],
+  ["registry.md", `${REFERENCES_MAX}, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB with it |`],
+])("docs/%s says: %s", (name, sentence) => {
+  expect(page(name)).toContain(sentence);
+});
+
+test("the window is the four hours that pages speak of", () => {
+  expect(delivery.windowMs).toBe(4 * 3_600_000);
+});
+
+test.each(["first", "unchanged", "1 % in, 1 % out"])(
+  "docs/audiences.md has the measurement of ten million members: %s",
+  (sync) => {
+    const part = measured("audience-10m");
+    const of = (column: string) => cell(part, { sync }, column);
+    const whole = (column: string) => Math.round(Number(of(column)));
+    const name = sync === "unchanged" ? "the same again" : sync;
+    expect(page("audiences.md")).toContain(
+      `| ${name} | ${whole("s")} | ${of("CPU ms / 1,000")} | ${of("peak MB")} | ${whole("loop delay p99 ms")} ms |`,
+    );
+  },
+);
