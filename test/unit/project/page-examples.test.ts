@@ -15,7 +15,11 @@ const REST = {
   kafka: { brokers: "kafka-1:9092" },
   sources: [{ id: "web", writeKey: "k", destinations: [] }],
   defaultSource: "web",
-  destinations: ["crm-hook", "engagement", "warehouse"].map((id) => ({ id, type: "topic", name: id })),
+  destinations: ["crm-hook", "engagement", "warehouse"].map((id) => ({
+    id,
+    type: "topic",
+    name: id,
+  })),
 };
 
 function blocksOf(language: string): readonly (readonly [path: string, block: FencedBlock])[] {
@@ -32,13 +36,18 @@ function problemsOf(yaml: string): readonly string[] | null {
   if (typeof example !== "object" || example === null) return null;
   if (!Object.keys(example).some((key) => key in SETTINGS.fields)) return null;
   const whole = { ...REST, ...example, kafka: { ...REST.kafka, ...(parse(yaml).kafka ?? {}) } };
-  const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = ""]) => [name, `value-${name}`]);
+  const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = ""]) => [
+    name,
+    `value-${name}`,
+  ]);
   const parsed = parseConfig(whole, Object.fromEntries(names), () => ({
     kind: "bytes",
     bytes: Buffer.from("content-of-a-file"),
   }));
   if (parsed.kind === "config") return [];
-  return parsed.problems.map(({ path, found, expected }) => `${path.join(".")}: ${found}, ${expected}`);
+  return parsed.problems.map(
+    ({ path, found, expected }) => `${path.join(".")}: ${found}, ${expected}`,
+  );
 }
 
 test("each example of a configuration can be used", () => {

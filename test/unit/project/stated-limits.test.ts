@@ -3,9 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
-import { CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES } from "../../../src/client/encode.ts";
 import { BATCH_MAX_BYTES } from "../../../src/client/batch.ts";
+import { CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES } from "../../../src/client/encode.ts";
 import { readOptions } from "../../../src/client/options.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
@@ -15,8 +14,8 @@ import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/take.t
 import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
 import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
 import { ANSWER_MAX_BYTES, EXCHANGE_LIMIT_MS } from "../../../src/registry/exchange.ts";
-import { ROOT } from "../../support/project/tracked-texts.ts";
 import { cell, measured } from "../../../tools/docs/sizing.ts";
+import { ROOT } from "../../support/project/tracked-texts.ts";
 
 const page = (name: string) =>
   readFileSync(join(ROOT, "docs", name), "utf8").replace(/\s*\n(?!\n|[|#-])/g, " ");
@@ -58,7 +57,10 @@ test.each([
   ["client.md", `| \`queueBytesMax\` | ${client.queue.maxBytes / KIB / KIB} MiB |`],
   ["client.md", `| one call | ${CLIENT_CALL_MAX_BYTES / KIB} KB,`],
   ["client.md", `| one request | ${BATCH_MAX_BYTES / KIB} KB with its envelope`],
-  ["registry.md", `| one answer | ${ANSWER_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`],
+  [
+    "registry.md",
+    `| one answer | ${ANSWER_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
+  ],
   ["registry.md", `${REFERENCES_MAX}, ${TEXT_MAX_CHARACTERS / KIB / KIB} MiB with it |`],
 ])("docs/%s says: %s", (name, sentence) => {
   expect(page(name)).toContain(sentence);
