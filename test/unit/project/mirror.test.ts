@@ -15,6 +15,7 @@ const MIRRORS = ["unit", "property"];
 /** What test/unit holds besides: folders that mirror another one, and tests of the whole project. */
 const BESIDE: Readonly<Record<string, string | null>> = {
   chaos: "test/chaos",
+  drill: "test/drill",
   project: null,
   support: "test/support",
   tools: "tools",
@@ -53,7 +54,7 @@ const SRC = foldersBelow("src").filter((folder) => folder !== "src");
 const FOLDERS = new Set([
   ...SRC,
   "src",
-  ...["test/chaos", "test/support", "tools"].flatMap(foldersBelow),
+  ...["test/chaos", "test/drill", "test/support", "tools"].flatMap(foldersBelow),
 ]);
 
 test.each(MIRRORS)("every test in test/%s lies where its subject does", (mirror) => {

@@ -1,0 +1,132 @@
+/**
+ * Troubles of one destination.
+ *
+ *   trouble       its endpoint, or its settings            what is true then
+ *   down          nobody listens                           nothing is accepted, its breaker opens
+ *   silent        takes requests, never answers            the same
+ *   self-signed   a certificate that nobody has signed     the same, and no request arrives
+ *   refuses       answers 400                              each call is a dead letter, no breaker opens
+ *   slow          accepts after a second, two at a time    its lag grows, and nothing fails
+ *   retry-after   429, come again in 40 s                  its line is held by that
+ *   disabled      `enabled: false`                         it gets no new calls, ever
+ *   paused        `paused: true`                           its calls wait in order
+ *   topic-gone    its topic is deleted                     its calls go around it
+ */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { counted } from "./comparison.ts";
+import { type Expected, type Failures, FINE } from "./destination-signals.ts";
+import { type Look, metric } from "./look.ts";
+import type { Product } from "./product.ts";
+import { ACCEPTS, type Manner } from "./receiver.ts";
+import { TOPIC_GONE } from "./topic-gone.ts";
+import type { DestinationTrouble } from "./trouble.ts";
+
+const FAILING: Omit<Expected, "failures"> = {
+  accepts: false,
+  breaker: "not closed",
+  held: "breaker",
+  isNamed: true,
+  hasTopic: true,
+};
+const SLOW_MS = 1_000;
+
+export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
+  endpoint("down", "its port is closed", { kind: "down" }, failing("refused", "warn")),
+  endpoint("silent", "it never answers", { kind: "silent" }, failing("timeout", "error")),
+  {
+    ...endpoint(
+      "self-signed",
+      "its certificate is not signed by anybody",
+      { kind: "self-signed" },
+      failing("tls-self-signed", "error"),
+    ),
+    need: { isTls: true },
+  },
+  endpoint(
+    "refuses",
+    "it answers 400",
+    { kind: "status", status: 400 },
+    {
+      ...FINE,
+      accepts: false,
+      failures: { outcome: "4xx", status: 400, level: "warn" },
+    },
+  ),
+  {
+    ...endpoint(
+      "slow",
+      "it accepts after a second, two at a time",
+      { kind: "status", status: 200, afterMs: SLOW_MS },
+      FINE,
+    ),
+    need: { settings: { concurrency: 2 } },
+  },
+  {
+    ...endpoint(
+      "retry-after",
+      "it asks to come again in 40 s",
+      { kind: "status", status: 429, headers: { "Retry-After": "40" } },
+      {
+        ...FINE,
+        accepts: false,
+        held: "retry-after",
+        failures: { outcome: "429", status: 429, level: "warn" },
+      },
+    ),
+    // One at a time: many that come again together would open the breaker.
+    need: { settings: { concurrency: 1 } },
+  },
+  {
+    ...settings("disabled", "it is disabled", { enabled: false }),
+    expected: { ...FINE, accepts: false, held: "disabled" },
+    also: leftOut,
+  },
+  {
+    ...settings("paused", "it is paused", { paused: true }),
+    expected: { ...FINE, accepts: false, held: "paused" },
+  },
+  TOPIC_GONE,
+];
+
+function failing(outcome: string, level: Failures["level"]): Expected {
+  return { ...FAILING, failures: { outcome, status: null, level } };
+}
+
+function endpoint(
+  name: string,
+  summary: string,
+  manner: Manner,
+  expected: Expected,
+): DestinationTrouble {
+  return {
+    kind: "destination",
+    name,
+    summary,
+    expected,
+    make: (product, id) => product.receiver(id).behave(manner),
+    mend: (product, id) => product.receiver(id).behave(ACCEPTS),
+  };
+}
+
+function settings(name: string, summary: string, changed: Readonly<Record<string, unknown>>) {
+  return {
+    kind: "destination" as const,
+    name,
+    summary,
+    make: (product: Product, id: DestinationId) => Promise.resolve(product.configure(id, changed)),
+    mend: (product: Product, id: DestinationId) => Promise.resolve(product.configure(id, {})),
+  };
+}
+
+/** Calls that a disabled destination never gets are counted: all of them since it was disabled. */
+function leftOut(look: Look, id: DestinationId, madeAtMs: number) {
+  const said = metric(look, METRICS.callsLeftOut, { destination: id, reason: "disabled" });
+  const { traffic } = look.truth;
+  const since = (ms: number) => traffic.acknowledged(ms) - traffic.acknowledged(madeAtMs);
+  // The file is read within two seconds.
+  const applied = traffic.acknowledged(madeAtMs + 5_000) - traffic.acknowledged(madeAtMs);
+  const from = Math.max(0, since(look.fromMs - 3_000) - applied);
+  return [counted("metrics: calls left out", said, { from, to: since(look.toMs) })];
+}

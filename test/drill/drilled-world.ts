@@ -1,0 +1,130 @@
+/** A product with its traffic and its truth, that is looked at until its signals have settled. */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import type { Comparison } from "./comparison.ts";
+import { destinationSignals, FINE } from "./destination-signals.ts";
+import { Judge, type Row } from "./judge.ts";
+import { KafkaTruth } from "./kafka-truth.ts";
+import { type Look, takeLook } from "./look.ts";
+import { DELAYS_MS, type DestinationNeed, IDLE, Product, WELL } from "./product.ts";
+import { startTraffic, type Traffic } from "./traffic.ts";
+import type { DrillOptions } from "./trouble.ts";
+
+/** Commits that follow what was said are part of the truth. */
+const LOOK_SPACING_MS = 1_500;
+
+export interface Said {
+  readonly trouble: string;
+  readonly about: string;
+  readonly comparisons: readonly Comparison[];
+  /** Not even for a moment may it be false. */
+  readonly isAlways: boolean;
+}
+
+export class DrilledWorld implements AsyncDisposable {
+  readonly product: Product;
+  readonly #traffic: Traffic;
+  readonly #kafka: KafkaTruth;
+  readonly #options: DrillOptions;
+
+  private constructor(product: Product, kafka: KafkaTruth, options: DrillOptions) {
+    this.product = product;
+    this.#kafka = kafka;
+    this.#options = options;
+    this.#traffic = startTraffic(product);
+  }
+
+  static async start(
+    destinations: readonly DestinationNeed[],
+    options: DrillOptions,
+  ): Promise<DrilledWorld> {
+    const { brokers } = options;
+    const product = await Product.start({ brokers, destinations });
+    const kafka = new KafkaTruth(brokers, product.topics.prefix);
+    try {
+      await kafka.follow(followed(product));
+      return new DrilledWorld(product, kafka, options);
+    } catch (error) {
+      await kafka[Symbol.asyncDispose]();
+      await product[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  look(): Promise<Look> {
+    return takeLook(this.product, this.#traffic, this.#kafka);
+  }
+
+  /**
+   * Looks until all that is said is true, and stays so for a while, or until the time is over.
+   * Returns its rows.
+   *
+   * @param leastMs it looks for at least so long.
+   */
+  async settle(
+    phase: string,
+    limitMs: number,
+    saidOf: (look: Look) => readonly Said[],
+    leastMs = 0,
+  ): Promise<readonly Row[]> {
+    const startedAtMs = Date.now();
+    const judges = new Map<string, { readonly said: Said; readonly judge: Judge }>();
+    const tookMs = () => Date.now() - startedAtMs;
+    const lastMs = leastMs + limitMs * this.#options.patience;
+    const { settledLooks } = this.#options;
+    let settled = 0;
+    while ((settled < settledLooks || tookMs() < leastMs) && tookMs() < lastMs) {
+      const look = await this.look();
+      for (const said of saidOf(look)) {
+        const key = `${said.trouble} ${said.about}`;
+        const found = judges.get(key) ?? { said, judge: new Judge(startedAtMs) };
+        judges.set(key, found);
+        found.judge.take(said.comparisons, look.toMs);
+      }
+      const wrong = [...judges.values()].flatMap(({ said, judge }) =>
+        judge.wrong.map(({ signal, ...each }) => ({ ...each, signal: `${said.about}: ${signal}` })),
+      );
+      settled = wrong.length === 0 ? settled + 1 : 0;
+      this.#tell(phase, startedAtMs, wrong);
+      await timer(LOOK_SPACING_MS);
+    }
+    return [...judges.values()].flatMap(({ said, judge }) =>
+      judge.rows({ trouble: said.trouble, about: said.about, phase }, said.isAlways),
+    );
+  }
+
+  #tell(phase: string, startedAtMs: number, wrong: readonly Comparison[]): void {
+    const seconds = Math.round((Date.now() - startedAtMs) / 1_000);
+    const [first] = wrong;
+    const most = first && `, such as ${first.signal}: ${first.said}, is ${first.truth}`;
+    this.#options.say(`${phase} for ${seconds} s: ${wrong.length} not true${most ?? ""}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#traffic[Symbol.asyncDispose]();
+    await this.#kafka[Symbol.asyncDispose]();
+    await this.product[Symbol.asyncDispose]();
+  }
+}
+
+/** What has to be said of destinations that have no trouble, whatever others have. */
+export function fineOf(
+  look: Look,
+  about: { readonly trouble: string; readonly isAlways: boolean },
+  ids: readonly DestinationId[] = BYSTANDERS,
+): readonly Said[] {
+  return ids.map((id) => ({
+    ...about,
+    about: id,
+    comparisons: destinationSignals(look, id, FINE),
+  }));
+}
+
+/** Whose records are asked for. */
+function followed({ topics }: Product): readonly string[] {
+  return [...DELAYS_MS.map(topics.delays), topics.deadLetters];
+}
+
+const BYSTANDERS: readonly DestinationId[] = [WELL, IDLE];

@@ -1,0 +1,141 @@
+/** The only broker of a cluster is killed, and comes back. */
+
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { answers } from "../../tools/kafka/probe.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts";
+import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
+import type { Row } from "./judge.ts";
+import { type Look, metric } from "./look.ts";
+import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+
+const NAME = "kafka-away";
+const FINE_LIMIT_MS = 30_000;
+const AWAY_LIMIT_MS = 45_000;
+/** Longer than from one line of the log to the next. */
+const AWAY_LEAST_MS = 80_000;
+const BACK_LIMIT_MS = 60_000;
+/** A gauge may be wrong for so long. */
+const NOTICED_MS = 15_000;
+const LOGGED_EVERY_MS = 60_000;
+const CONSUMERS_MAX = 100;
+const STAGES_WITH_LAG = ["route", "deliver", "delay", "audience", "deletion"];
+const STAGES = [...STAGES_WITH_LAG, "ingest"];
+
+export const KAFKA_AWAY: LoneTrouble = {
+  kind: "alone",
+  name: NAME,
+  summary: "the only broker is killed, and comes back after a minute",
+  run: drillKafkaAway,
+};
+
+/** @param leastMs the outage takes at least so long. */
+export async function drillKafkaAway(
+  options: DrillOptions,
+  leastMs = AWAY_LEAST_MS,
+): Promise<readonly Row[]> {
+  await using kafka = await startKafka({ private: true, log: options.say });
+  await using world = await DrilledWorld.start([], { ...options, brokers: kafka.brokers });
+  const { product } = world;
+  const before = await world.settle("before", FINE_LIMIT_MS, (look) => [
+    ...fine(look),
+    said(isBack(look, kafka)),
+  ]);
+  await options.hooks?.onFine?.(product);
+  options.say("the broker is killed");
+  const awayAtMs = Date.now();
+  await kafka.kill();
+  if (await answers(kafka.brokers[0] ?? "")) throw new Error("the killed broker answers");
+  const during = await world.settle(
+    "in trouble",
+    AWAY_LIMIT_MS,
+    (look) => [said(whileAway(look, kafka, awayAtMs))],
+    leastMs,
+  );
+  await options.hooks?.onTrouble?.(product, [NAME]);
+  options.say("the broker is started again");
+  await kafka.restart();
+  const backAtMs = Date.now();
+  const after = await world.settle("mended", BACK_LIMIT_MS, (look) => [
+    ...fine(look),
+    said([...isBack(look, kafka), toldBack(look, { awayAtMs, backAtMs })]),
+  ]);
+  await options.hooks?.onMended?.(product, [NAME]);
+  return [...before, ...during, ...after];
+}
+
+const fine = (look: Look) => fineOf(look, { trouble: NAME, isAlways: false });
+
+function said(comparisons: readonly Comparison[]): Said {
+  return { trouble: NAME, about: NAME, comparisons, isAlways: false };
+}
+
+function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly Comparison[] {
+  return [
+    counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(1)),
+    counted("metrics: away since", metric(look, METRICS.kafkaAwaySince, { broker }), exactly(0)),
+    counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(0)),
+  ];
+}
+
+function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly Comparison[] {
+  const [broker = ""] = kafka.brokers;
+  const since = metric(look, METRICS.kafkaAwaySince, { broker }) ?? 0;
+  const lags = look.metrics.filter(({ name }) => name === METRICS.lag.name);
+  const parts = STAGES.filter((stage) =>
+    (look.ready?.parts[stage] ?? []).some((trouble) => trouble.includes(broker)),
+  );
+  const told = look.lines.filter(({ msg, atMs }) => isAwayLine(msg) && atMs >= awayAtMs);
+  const lastAgoMs = look.toMs - (told.at(-1)?.atMs ?? 0);
+  return [
+    counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(0)),
+    dated("metrics: away since", since === 0 ? null : since * 1_000, {
+      from: awayAtMs - NOTICED_MS,
+      to: awayAtMs + NOTICED_MS,
+    }),
+    worded("metrics: lags", lags.length === 0 ? ABSENT : `${lags.length} of them`, [ABSENT]),
+    counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), {
+      from: STAGES_WITH_LAG.length,
+      to: CONSUMERS_MAX,
+    }),
+    worded("readyz: its status", `${look.ready?.status ?? ABSENT}`, ["200"]),
+    worded("readyz: stages that name the broker", parts.join(" "), [STAGES.join(" ")]),
+    worded("status: exit status", `${look.status.status}`, ["1"]),
+    {
+      signal: "status: names the setting",
+      said: look.status.err.includes("kafka.brokers") ? "kafka.brokers" : look.status.err,
+      truth: "kafka.brokers",
+      ok: look.status.err.includes("kafka.brokers"),
+    },
+    {
+      signal: "log: last line about it",
+      said: told.length === 0 ? ABSENT : `${Math.round(lastAgoMs / 1_000)} s ago`,
+      truth: "at most 60 s ago",
+      ok: told.length > 0 && lastAgoMs <= LOGGED_EVERY_MS + NOTICED_MS,
+    },
+  ];
+}
+
+function toldBack(
+  { lines }: Look,
+  { awayAtMs, backAtMs }: { readonly awayAtMs: number; readonly backAtMs: number },
+): Comparison {
+  const line = lines.findLast(({ msg }) => msg === "kafka.broker.reachable");
+  const tookMs = Number(line?.unreachableForMs ?? Number.NaN);
+  const truthMs = backAtMs - awayAtMs;
+  const isNear = tookMs >= truthMs - NOTICED_MS && tookMs <= truthMs + 2 * NOTICED_MS;
+  return {
+    signal: "log: how long it was away",
+    said: line === undefined ? ABSENT : `${Math.round(tookMs / 1_000)} s`,
+    truth: `${Math.round(truthMs / 1_000)} s`,
+    ok: line !== undefined && isNear,
+  };
+}
+
+function isAwayLine(msg: string): boolean {
+  return msg === "kafka.broker.unreachable";
+}
+
+function exactly(value: number) {
+  return { from: value, to: value };
+}

@@ -1,0 +1,100 @@
+/** One look at everything that an operator sees, and at the truth beside it. */
+
+import { parseMetrics, type Sample } from "../../src/cli/metrics-text.ts";
+import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
+import type { LoggedLine, Product } from "./product.ts";
+import type { CommandEnd } from "./run-command.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface Look {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly metrics: readonly Sample[];
+  readonly ready: Readiness | null;
+  readonly status: SaidStatus;
+  /** Of the log, since the program started. */
+  readonly lines: readonly LoggedLine[];
+  readonly truth: Truth;
+}
+
+export interface Readiness {
+  readonly status: number;
+  readonly troubles: readonly string[];
+  /** Those of a stage or another part. */
+  readonly parts: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface SaidStatus extends CommandEnd {
+  /** Null: it printed none. */
+  readonly report: StatusReport | null;
+}
+
+export interface Truth {
+  readonly product: Product;
+  readonly traffic: Traffic;
+  /** Of Kafka, the oldest first; the last one was taken after everything was said. */
+  readonly samples: readonly KafkaSample[];
+  readonly records: readonly SeenRecord[];
+}
+
+const STATUS = ["status", "--json", "--wait", "3s", "--over", "1s", "--admin"];
+
+/** @param kafka is asked before and after; where it does not answer, the truth ends there. */
+export async function takeLook(
+  product: Product,
+  traffic: Traffic,
+  kafka: KafkaTruth,
+): Promise<Look> {
+  const fromMs = Date.now();
+  await kafka.sample().catch(() => null);
+  const [metrics, ready] = await Promise.all([readMetrics(product), readReady(product)]);
+  const status = await readStatus(product);
+  await kafka.sample().catch(() => null);
+  return {
+    fromMs,
+    toMs: Date.now(),
+    metrics,
+    ready,
+    status,
+    lines: product.lines,
+    truth: { product, traffic, samples: kafka.history, records: kafka.records },
+  };
+}
+
+async function readMetrics({ admin }: Product): Promise<readonly Sample[]> {
+  const response = await fetch(`http://${admin}/metrics`).catch(() => null);
+  return response === null ? [] : parseMetrics(await response.text());
+}
+
+async function readReady({ admin }: Product): Promise<Readiness | null> {
+  const response = await fetch(`http://${admin}/readyz`).catch(() => null);
+  if (response === null) return null;
+  const { stages } = (await response.json()) as {
+    readonly stages: Readonly<Record<string, { readonly troubles: readonly string[] }>>;
+  };
+  const parts = Object.fromEntries(
+    Object.entries(stages).map(([name, { troubles }]) => [name, troubles]),
+  );
+  return { status: response.status, parts, troubles: Object.values(parts).flat() };
+}
+
+async function readStatus(product: Product): Promise<SaidStatus> {
+  const end = await product.command([...STATUS, product.admin]);
+  const isReport = end.out.trimStart().startsWith("{");
+  return { ...end, report: isReport ? (JSON.parse(end.out) as StatusReport) : null };
+}
+
+/** The sum of a metric's values with these labels; null: there is none. */
+export function metric(
+  { metrics }: Pick<Look, "metrics">,
+  { name }: { readonly name: string },
+  having: Readonly<Record<string, string>> = {},
+): number | null {
+  const wanted = Object.entries(having);
+  const found = metrics.filter(
+    (sample) =>
+      sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
+  );
+  return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0);
+}

@@ -1,0 +1,127 @@
+/**
+ * Troubles of the program itself.
+ *
+ *   trouble          what is true then
+ *   bad-config       the file on disk cannot be used, and an earlier one runs: nothing else changes
+ *   stopped          nobody delivers, and what is written waits
+ */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, dated, worded } from "./comparison.ts";
+import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
+import type { Row } from "./judge.ts";
+import { lagRange, samplesOf } from "./kafka-ranges.ts";
+import { type Look, metric } from "./look.ts";
+import { IDLE, type Product, WELL } from "./product.ts";
+import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+
+const LIMIT_MS = 30_000;
+const NOTICED_MS = 10_000;
+
+export const BAD_CONFIG = lone(
+  "bad-config",
+  "the configuration file becomes one that cannot be used",
+  {
+    make: (product) => Promise.resolve(product.writeConfig("kafka: { brokers: 17 }\n")),
+    said: (look, madeAtMs) => [
+      ...fineOf(look, { trouble: "bad-config", isAlways: true }),
+      own("bad-config", [...configSignals(look, madeAtMs)]),
+    ],
+    mend: (product) => Promise.resolve(product.writeConfig(null)),
+    mended: (look) => [
+      own("bad-config", [
+        counted("metrics: invalid since", metric(look, METRICS.configInvalidSince), exactly(0)),
+        worded("readyz: the configuration", configTrouble(look), ["silent"]),
+      ]),
+    ],
+  },
+);
+
+export const STOPPED = lone("stopped", "the only process is stopped", {
+  make: async (product) => void (await product.stopProgram()),
+  said: (look) => [
+    own("stopped", [...[WELL, IDLE].map((id) => statusLag(look, id)), unreached(look)]),
+  ],
+  mend: (product) => product.startProgram(),
+  mended: () => [],
+});
+
+interface Lone {
+  readonly make: (product: Product) => Promise<void>;
+  readonly said: (look: Look, madeAtMs: number) => readonly Said[];
+  readonly mend: (product: Product) => Promise<void>;
+  /** Beside what is said of destinations. */
+  readonly mended: (look: Look) => readonly Said[];
+}
+
+function lone(name: string, summary: string, { make, said, mend, mended }: Lone): LoneTrouble {
+  const run = async (options: DrillOptions): Promise<readonly Row[]> => {
+    await using world = await DrilledWorld.start([], options);
+    const { product } = world;
+    const fine = (look: Look) => fineOf(look, { trouble: name, isAlways: false });
+    const before = await world.settle("before", LIMIT_MS, fine);
+    await options.hooks?.onFine?.(product);
+    options.say("made");
+    const madeAtMs = Date.now();
+    await make(product);
+    const during = await world.settle("in trouble", LIMIT_MS, (look) => said(look, madeAtMs));
+    await options.hooks?.onTrouble?.(product, [name]);
+    options.say("mended");
+    await mend(product);
+    const after = await world.settle("mended", LIMIT_MS, (look) => [
+      ...fine(look),
+      ...mended(look),
+    ]);
+    await options.hooks?.onMended?.(product, [name]);
+    return [...before, ...during, ...after];
+  };
+  return { kind: "alone", name, summary, run };
+}
+
+function own(name: string, comparisons: readonly Comparison[]): Said {
+  return { trouble: name, about: name, comparisons, isAlways: false };
+}
+
+function configSignals(look: Look, madeAtMs: number): readonly Comparison[] {
+  const since = metric(look, METRICS.configInvalidSince) ?? 0;
+  const report = look.status.report?.processes[0]?.configInvalidSince ?? null;
+  const noticed = { from: madeAtMs - 1_000, to: madeAtMs + NOTICED_MS };
+  const line = look.lines.findLast(({ msg }) => msg === "config.invalid");
+  return [
+    dated("metrics: invalid since", since === 0 ? null : since * 1_000, noticed),
+    dated("status: refuses the file since", report === null ? null : Date.parse(report), noticed),
+    counted(
+      "metrics: files that could not be used",
+      metric(look, METRICS.configReloads, { outcome: "invalid" }),
+      exactly(1),
+    ),
+    worded("readyz: the configuration", configTrouble(look), ["names it"]),
+    worded("readyz: its status", `${look.ready?.status}`, ["200"]),
+    worded("log: config.invalid", line === undefined ? "absent" : "there", ["there"]),
+  ];
+}
+
+function configTrouble({ ready }: Look): string {
+  return (ready?.parts.configuration ?? []).length > 0 ? "names it" : "silent";
+}
+
+function statusLag(look: Look, id: DestinationId): Comparison {
+  const { samples, product } = look.truth;
+  const now = samplesOf(samples, { from: look.fromMs, to: look.toMs });
+  const topics = [product.topics.deliveries(id), product.topics.returns(id)];
+  const truth = lagRange({ ends: now, commits: now }, product.groups.deliver(id), topics);
+  const row = look.status.report?.stages.find(({ destination }) => destination === id);
+  return counted(`status: LAG of ${id}`, row?.lag ?? null, truth);
+}
+
+function unreached({ status }: Look): Comparison {
+  const error = status.report?.processes[0]?.error ?? null;
+  return worded("status: the process", error === null ? "is reached" : "cannot be reached", [
+    "cannot be reached",
+  ]);
+}
+
+function exactly(value: number) {
+  return { from: value, to: value };
+}

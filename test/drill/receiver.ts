@@ -1,0 +1,114 @@
+/**
+ * The endpoint of one destination: it accepts, or behaves as badly as it is told to, and keeps a
+ * ledger of what it answered.
+ *
+ *   manner                       does
+ *   status                       answers so, with headers, after a while
+ *   silent                       takes the request and never answers
+ *   down                         nobody listens on its port
+ *   self-signed                  shows a certificate that nobody has signed (only with TLS)
+ */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { setTimeout as timer } from "node:timers/promises";
+
+import { type Certificate, issue } from "../support/build/certificates.ts";
+
+export type Manner =
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly afterMs?: number;
+    }
+  | { readonly kind: "silent" }
+  | { readonly kind: "down" }
+  | { readonly kind: "self-signed" };
+
+export const ACCEPTS: Manner = { kind: "status", status: 200 };
+
+export interface Answered {
+  readonly atMs: number;
+  /** Null: the request came, and was never answered. */
+  readonly status: number | null;
+}
+
+export class Receiver implements AsyncDisposable {
+  readonly #server: Server | TlsServer;
+  readonly #certificate: Certificate | null;
+  readonly #answers: Answered[] = [];
+  #port = 0;
+  #manner: Manner = ACCEPTS;
+
+  /** @param ca signs its certificate; null: it speaks plain HTTP. */
+  constructor(ca: Certificate | null) {
+    const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+      request.resume().once("end", () => void this.#answer(response));
+    };
+    this.#certificate =
+      ca === null ? null : issue({ name: "receiver", hosts: ["127.0.0.1"], by: ca });
+    this.#server =
+      this.#certificate === null
+        ? createServer(onRequest)
+        : createTlsServer({ cert: this.#certificate.cert, key: this.#certificate.key }, onRequest);
+    // Handshakes that fail are what some troubles are about.
+    this.#server.on("tlsClientError", () => undefined);
+  }
+
+  async start(): Promise<void> {
+    this.#server.listen(this.#port, "127.0.0.1");
+    await once(this.#server, "listening");
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `${this.#certificate === null ? "http" : "https"}://127.0.0.1:${this.#port}/hook`;
+  }
+
+  /** What it answered, the oldest first. */
+  get answers(): readonly Answered[] {
+    return this.#answers;
+  }
+
+  async behave(manner: Manner): Promise<void> {
+    const before = this.#manner;
+    this.#manner = manner;
+    if ("setSecureContext" in this.#server && this.#certificate !== null) {
+      const isBad = manner.kind === "self-signed";
+      const { cert, key } = isBad
+        ? issue({ name: "receiver", hosts: ["127.0.0.1"] })
+        : this.#certificate;
+      this.#server.setSecureContext({ cert, key });
+    }
+    if (manner.kind === "down") await this.#close();
+    else if (before.kind === "down") await this.start();
+    // What is open would go on as before: requests without an answer, and agreed certificates.
+    else this.#server.closeAllConnections();
+  }
+
+  async #answer(response: ServerResponse): Promise<void> {
+    const manner = this.#manner;
+    if (manner.kind !== "status") {
+      this.#answers.push({ atMs: Date.now(), status: null });
+      return;
+    }
+    await timer(manner.afterMs ?? 0);
+    this.#answers.push({ atMs: Date.now(), status: manner.status });
+    response.writeHead(manner.status, manner.headers).end();
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+  }
+}

@@ -1,0 +1,70 @@
+/** Troubles of destinations, all at a time in one program: each has to be told of the right one. */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { destinationSignals } from "./destination-signals.ts";
+import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
+import type { Row } from "./judge.ts";
+import type { Look } from "./look.ts";
+import type { DestinationTrouble, DrillOptions } from "./trouble.ts";
+
+const FINE_LIMIT_MS = 30_000;
+const TROUBLE_LIMIT_MS = 45_000;
+/** The pause of a breaker doubles, and the last tier is 30 s. */
+const MENDED_LIMIT_MS = 90_000;
+
+export async function drillSideBySide(
+  troubles: readonly DestinationTrouble[],
+  options: DrillOptions,
+): Promise<readonly Row[]> {
+  const names = troubles.map(({ name }) => name);
+  const ids = names as readonly string[] as readonly DestinationId[];
+  const needs = troubles.map(({ need, name }) => ({ ...need, id: name as DestinationId }));
+  await using world = await DrilledWorld.start(needs, options);
+  const { product } = world;
+  const well = (look: Look, isAlways: boolean) =>
+    fineOf(look, { trouble: names.join("+"), isAlways });
+  const own = (look: Look) =>
+    ids.flatMap((id) => fineOf(look, { trouble: id, isAlways: false }, [id]));
+
+  const before = await world.settle("before", FINE_LIMIT_MS, (look) => [
+    ...well(look, false),
+    ...own(look),
+  ]);
+  await options.hooks?.onFine?.(product);
+
+  const madeAtMs = new Map<string, number>();
+  for (const { make, name } of troubles) {
+    options.say(`${name}: made`);
+    await make(product, name as DestinationId);
+    madeAtMs.set(name, Date.now());
+  }
+  const during = await world.settle("in trouble", TROUBLE_LIMIT_MS, (look) => [
+    ...well(look, true),
+    ...troubles.map((trouble) => inTrouble(look, trouble, madeAtMs.get(trouble.name) ?? 0)),
+  ]);
+  await options.hooks?.onTrouble?.(product, names);
+
+  for (const { mend, name } of troubles) {
+    options.say(`${name}: mended`);
+    await mend(product, name as DestinationId);
+  }
+  const after = await world.settle("mended", MENDED_LIMIT_MS, (look) => [
+    ...well(look, true),
+    ...own(look),
+  ]);
+  await options.hooks?.onMended?.(product, names);
+  return [...before, ...during, ...after];
+}
+
+function inTrouble(
+  look: Look,
+  { name, expected, also }: DestinationTrouble,
+  madeAtMs: number,
+): Said {
+  const id = name as DestinationId;
+  const comparisons = [
+    ...destinationSignals(look, id, expected),
+    ...(also?.(look, id, madeAtMs) ?? []),
+  ];
+  return { trouble: name, about: id, comparisons, isAlways: false };
+}

@@ -1,0 +1,56 @@
+/** The topic of a destination is deleted, and nobody makes it again before somebody is told to. */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, dated, worded } from "./comparison.ts";
+import { FINE } from "./destination-signals.ts";
+import { samplesOf } from "./kafka-ranges.ts";
+import { type Look, metric } from "./look.ts";
+import type { DestinationTrouble } from "./trouble.ts";
+
+/** A topic that takes nothing is one after 2 s. */
+const NOTICED_MS = 15_000;
+const COUNTING_MS = 3_000;
+
+export const TOPIC_GONE: DestinationTrouble = {
+  kind: "destination",
+  name: "topic-gone",
+  summary: "its topic is deleted",
+  make: async ({ kafka, topics }, id) => await kafka.admin.deleteTopics([topics.deliveries(id)]),
+  expected: { ...FINE, accepts: false, isNamed: true, hasTopic: false },
+  also: topicSignals,
+  mend: async (product) => {
+    const { status, err } = await product.command(["topics", "--apply"]);
+    if (status !== 0) throw new Error(`the topic cannot be made again: ${err}`);
+  },
+};
+
+function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly Comparison[] {
+  const { product, samples, records } = look.truth;
+  const topic = product.topics.deliveries(id);
+  const isThere = samples.at(-1)?.ends.has(topic) === true;
+  const blocked = metric(look, METRICS.topicBlockedSince, { topic, destination: id }) ?? 0;
+  const report = look.status.report?.blockedTopics.find((each) => each.topic === topic);
+  const around = metric(look, METRICS.wentAround, { destination: id, stage: "route" });
+  const parked = records.filter(
+    ({ headers }) =>
+      headers.get("switchyard-destination") === id && !headers.has("switchyard-attempt"),
+  );
+  const recent = samplesOf(samples, { from: look.fromMs - COUNTING_MS, to: look.toMs });
+  const since = recent[0]?.fromMs ?? 0;
+  return [
+    worded("the topic", isThere ? "is there" : "is gone", ["is gone"]),
+    dated("metrics: topic blocked since", blocked === 0 ? null : blocked * 1_000, {
+      from: madeAtMs - COUNTING_MS,
+      to: madeAtMs + NOTICED_MS,
+    }),
+    dated("status: takes nothing since", report === undefined ? null : Date.parse(report.since), {
+      from: madeAtMs - COUNTING_MS,
+      to: madeAtMs + NOTICED_MS,
+    }),
+    counted("metrics: went around", around, {
+      from: parked.filter(({ seenAtMs }) => seenAtMs <= since).length,
+      to: parked.length,
+    }),
+  ];
+}

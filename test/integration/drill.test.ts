@@ -1,0 +1,44 @@
+// The drill of `npm run drill`, cut down: three troubles of destinations, side by side in one
+// program, on the tests' Kafka. What is said of them is compared with the truth.
+
+import { expect, test } from "vitest";
+
+import { drill } from "../drill/drill.ts";
+import { TROUBLES } from "../drill/troubles.ts";
+
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+/** Signals have their time on a machine that does nothing else. */
+const PATIENCE = 5;
+
+test("what is said of a destination that is down, refuses or is disabled is true, before, meanwhile and after", async () => {
+  const names = ["down", "refuses", "disabled"];
+  const troubles = TROUBLES.filter(({ name }) => names.includes(name));
+  expect(troubles).toHaveLength(names.length);
+  const rows = await drill(troubles, {
+    brokers,
+    patience: PATIENCE,
+    settledLooks: 2,
+    say: () => undefined,
+    hooks: {
+      onFine: ({ admin }) => hear("fine", admin),
+      onTrouble: ({ admin }, there) => hear(`trouble ${there.join(" ")}`, admin),
+      onMended: ({ admin }, there) => hear(`mended ${there.join(" ")}`, admin),
+    },
+  });
+  expect(rows.filter(({ ok }) => !ok)).toEqual([]);
+  for (const name of [...names, "well", "idle"]) {
+    for (const phase of ["before", "in trouble", "mended"]) {
+      const found = rows.filter((row) => row.about === name && row.phase === phase);
+      expect(found.length, `${name}, ${phase}`).toBeGreaterThan(5);
+    }
+  }
+  expect(heard).toEqual(["fine", `trouble ${names.join(" ")}`, `mended ${names.join(" ")}`]);
+}, 900_000);
+
+const heard: string[] = [];
+
+/** The program runs when a hook is called. */
+async function hear(what: string, admin: string): Promise<void> {
+  expect((await fetch(`http://${admin}/readyz`)).status).toBe(200);
+  heard.push(what);
+}
