@@ -23,6 +23,8 @@ export interface Expected {
   readonly failures: Failures | null;
   /** Its topic exists. */
   readonly hasTopic: boolean;
+  /** Lines of the log that warn of something else than its attempts. */
+  readonly warnings: "none" | "some";
 }
 
 /** How its requests fail. */
@@ -42,10 +44,13 @@ export const FINE: Expected = {
   isNamed: false,
   failures: null,
   hasTopic: true,
+  warnings: "none",
 };
 
 /** An answer that was sent a moment ago may not be counted yet. */
 const COUNTING_MS = 3_000;
+/** What goes on is told again after so long at most. */
+const WARNED_EVERY_MS = 60_000;
 /** What a lag may be old. */
 const LAG_AGE_MS = 15_000;
 const BREAKER = ["closed", "not closed", "not closed", "not closed"];
@@ -80,8 +85,12 @@ function ledgerSignals(
   return [accepted, status === null ? isSome : counted(signal, said, answers(look, id, status))];
 }
 
+/** To the process that runs now: its counters began at 0. */
 function answers({ fromMs, toMs, truth }: Look, id: DestinationId, status: number): Range {
-  const all = truth.product.receiver(id).answers.filter((each) => each.status === status);
+  const { product } = truth;
+  const all = product
+    .receiver(id)
+    .answers.filter((each) => each.status === status && each.atMs >= product.startedAtMs);
   const until = (ms: number) => all.filter(({ atMs }) => atMs <= ms).length;
   return { from: until(fromMs - COUNTING_MS), to: until(toMs) };
 }
@@ -148,13 +157,19 @@ function stateSignals(
 }
 
 /** Of the last attempt, while it fails. Else nothing that warns, for as long as a look takes. */
-function logSignal(look: Look, id: DestinationId, { failures }: Expected): Comparison {
+function logSignal(
+  look: Look,
+  id: DestinationId,
+  { failures, warnings: expected }: Expected,
+): Comparison {
   const own = look.lines.filter(({ destination }) => destination === id);
+  const warnedMs = expected === "some" ? WARNED_EVERY_MS : 0;
   if (failures === null) {
     const warnings = own.filter(
-      ({ atMs, level }) => atMs >= look.fromMs && (level === "warn" || level === "error"),
+      ({ atMs, level }) =>
+        atMs >= look.fromMs - warnedMs && (level === "warn" || level === "error"),
     );
-    return counted("log: warnings", warnings.length, { from: 0, to: 0 });
+    return worded("log: warnings", warnings.length > 0 ? "some" : "none", [expected]);
   }
   const { outcome, status, level } = failures;
   const last = own.findLast(({ msg }) => msg === "delivery.attempted");

@@ -23,12 +23,12 @@ import { ACCEPTS, type Manner } from "./receiver.ts";
 import { TOPIC_GONE } from "./topic-gone.ts";
 import type { DestinationTrouble } from "./trouble.ts";
 
-const FAILING: Omit<Expected, "failures"> = {
+const FAILING: Expected = {
+  ...FINE,
   accepts: false,
   breaker: "not closed",
   held: "breaker",
   isNamed: true,
-  hasTopic: true,
 };
 const SLOW_MS = 1_000;
 

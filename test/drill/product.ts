@@ -69,6 +69,7 @@ export class Product implements AsyncDisposable {
   readonly #adminPort: number;
   readonly #lines: LoggedLine[] = [];
   #program: Program | null = null;
+  #startedAtMs = 0;
 
   private constructor(
     { brokers, destinations }: ProductOptions,
@@ -152,7 +153,13 @@ export class Product implements AsyncDisposable {
     return runCommand([...args, "--config", this.#usableFile]);
   }
 
+  /** When the process that runs now was started. */
+  get startedAtMs(): number {
+    return this.#startedAtMs;
+  }
+
   async startProgram(): Promise<void> {
+    this.#startedAtMs = Date.now();
     const onLog = (line: LogLine) => this.#lines.push({ ...line, atMs: Date.now() });
     this.#program = startProgram(this.configFile, onLog, { env: { SWITCHYARD_KAFKA_BROKERS: "" } });
     await this.#program.ready;

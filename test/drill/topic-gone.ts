@@ -17,7 +17,7 @@ export const TOPIC_GONE: DestinationTrouble = {
   name: "topic-gone",
   summary: "its topic is deleted",
   make: async ({ kafka, topics }, id) => await kafka.admin.deleteTopics([topics.deliveries(id)]),
-  expected: { ...FINE, accepts: false, isNamed: true, hasTopic: false },
+  expected: { ...FINE, accepts: false, isNamed: true, hasTopic: false, warnings: "some" },
   also: topicSignals,
   mend: async (product) => {
     const { status, err } = await product.command(["topics", "--apply"]);

@@ -26,7 +26,7 @@ export class ProduceTopic {
   readonly block = new Block();
   /** A timer looks at its blocks. */
   isWatched = false;
-  /** A record was added since the topics were last looked through. */
+  /** A record was added, or given back at once, since the topics were last looked through. */
   wasUsed = true;
   /** How often they were looked through since. */
   idleRounds = 0;
@@ -65,6 +65,7 @@ export class ProduceTopic {
 
   /** The block of the place that the record would wait in, when it would wait in vain. */
   blockFor(record: OutgoingRecord, nowMs: number): Block | null {
+    this.wasUsed = true;
     const blocks = [this.block, ...this.lanes.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import type { OutageLog } from "../../../../src/kafka/cluster/outage-log.ts";
+import { BLOCK_AFTER_MS } from "../../../../src/kafka/produce/block.ts";
 import { ProduceTopics } from "../../../../src/kafka/produce/topics.ts";
 
 const ROUND_MS = 20_000;
@@ -82,5 +83,23 @@ test("one that is missing and not written is forgotten at the next look, and ask
   const before = asked.length;
   await round();
   expect(asked).toHaveLength(before);
+  topics.close();
+});
+
+test("one that is missing stays as long as records for it are given back, and so does the time since", async () => {
+  const { topics, round, names, missing } = world();
+  const gone = topics.get("gone");
+  await round();
+  missing.add("gone");
+  await round();
+  const { sinceMs } = gone.block;
+  const blockedMs = (sinceMs ?? 0) + BLOCK_AFTER_MS;
+  for (let count = 0; count < 5; count += 1) {
+    expect(gone.blockFor(recordTo("gone"), blockedMs)?.sinceMs).toBe(sinceMs);
+    await round();
+    expect(names()).toEqual(["gone"]);
+  }
+  await round();
+  expect(names()).toEqual([]);
   topics.close();
 });
