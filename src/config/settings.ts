@@ -85,7 +85,7 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are always by destination.",
+      "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are by destination in any case; of waiting deliveries only the 50 destinations with the most, unless it is `full`.",
     ),
   }),
   log: section("Log lines on standard output.", {

@@ -24,21 +24,29 @@
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
+import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 
 const CLOCKS_DIFFER_MS = 60_000;
 
 /** A record of a delay topic, read once when it is taken. */
-export type Waiting =
+export type Waiting = {
+  readonly record: IncomingRecord;
+  /** By the record's time; not later than it was read. */
+  readonly parkedAtMs: number;
+} & (
   | {
       readonly kind: "waiting";
-      readonly record: IncomingRecord;
       readonly dueAtMs: number;
+      readonly destination: DestinationId;
+      /** Null: it was never attempted, and has no window. */
+      readonly firstAttemptAtMs: number | null;
       /** The first of them that exists. */
       readonly topics: readonly [string, ...string[]];
     }
-  | { readonly kind: "invalid"; readonly record: IncomingRecord; readonly error: string };
+  | { readonly kind: "invalid"; readonly error: string }
+);
 
 export type DestinationTopics = Pick<TopicNames, "deliveries" | "returns">;
 
@@ -67,18 +75,27 @@ export function readWaiting(
   delayMs: number,
   nowMs: number,
 ): Waiting {
+  const { timestampMs } = record;
+  const parkedAtMs = timestampMs > 0 ? Math.min(timestampMs, nowMs) : nowMs;
+  const invalid = (error: string): Waiting => ({ kind: "invalid", record, parkedAtMs, error });
   const parsed = readDelivery(record);
-  if (parsed.kind === "invalid") return { kind: "invalid", record, error: parsed.error };
-  const { dueAtMs, destination, attempt, endpoint } = parsed.delivery;
-  if (dueAtMs === null) {
-    return { kind: "invalid", record, error: `the header ${DELIVERY_HEADER.dueAt} is missing` };
-  }
+  if (parsed.kind === "invalid") return invalid(parsed.error);
+  const { dueAtMs, destination, firstAttemptAtMs, attempt, endpoint } = parsed.delivery;
+  if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
   const passes = attempt > 0 || endpoint !== null;
   const places = passes ? ([topics.returns(destination), line] as const) : ([line] as const);
-  const parkedMs = record.timestampMs > 0 ? record.timestampMs + CLOCKS_DIFFER_MS : nowMs;
-  const latestMs = Math.min(parkedMs, nowMs) + delayMs;
-  return { kind: "waiting", record, dueAtMs: Math.min(dueAtMs, latestMs), topics: places };
+  const writtenMs = timestampMs > 0 ? timestampMs + CLOCKS_DIFFER_MS : nowMs;
+  const latestMs = Math.min(writtenMs, nowMs) + delayMs;
+  return {
+    kind: "waiting",
+    record,
+    parkedAtMs,
+    dueAtMs: Math.min(dueAtMs, latestMs),
+    destination,
+    firstAttemptAtMs,
+    topics: places,
+  };
 }
 
 export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdict {

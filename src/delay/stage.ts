@@ -12,23 +12,20 @@
  *   5  the consumer commits, now and then       nothing is repeated
  *
  * A drain waits for the sends under way; the other records stay in their topic.
+ *
+ * Beside that, all that waits is counted (`counting.ts`). Nothing else depends on it.
  */
 
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { untilTickMs } from "../domain/tick.ts";
-import { type GroupNames, type TopicNames, tierDelayMs } from "../domain/topics.ts";
-import type {
-  AssignedPartition,
-  ConsumeOptions,
-  Consumer,
-  PartitionHandler,
-} from "../kafka/port.ts";
+import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
+import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
+import { Bag, type Bagged } from "../runtime/bag.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { UnderWay } from "../runtime/under-way.ts";
-import { lagOf } from "../stage/consumer-signals.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter } from "../stage/letter-writer.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
@@ -36,13 +33,15 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { destinationOf } from "../telemetry/count-letters.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
+import { type Counted, startCounting } from "./counting.ts";
 import { readWaiting, type Waiting } from "./due.ts";
+import { Labels } from "./labels.ts";
 import { outgoingOf } from "./outgoing.ts";
+import { OwnedCounts } from "./owned-counts.ts";
 import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
 import { createTopicList } from "./places.ts";
 
-export interface DelayConfig {
-  readonly topics: TopicNames;
+export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
   /** Names of tiers whose topics exist: those configured and retired ones still to be drained. */
   readonly tiers: readonly string[];
@@ -65,40 +64,28 @@ const LOG_LINES_PER_SECOND = 10;
 /** Starts a consumer per tier. Topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
   const lookUp = createLookUp(deps);
-  const { troubles } = lookUp;
+  const labels = new Labels(config.destinations);
+  const counts = new OwnedCounts(labels);
   const running = startConsuming(deps, {
     name: "delay",
     deadLetterTopic: config.topics.deadLetters,
     letterHeadersOf: ({ headers }) => headers,
-    consume: (fail) => config.tiers.map((tier) => consumeTier(tier, deps, config, lookUp, fail)),
-    troubles,
+    consume: (fail) =>
+      config.tiers.map((tier) => consumeTier(tier, deps, config, { lookUp, counts, fail })),
+    troubles: () => [...lookUp.troubles(), ...counting.troubles()],
+    update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
     outlivesTopics: true,
-    close: async () => stopWatching(),
+    close: () => counting.stop(),
   });
-  const stopWatching = watchWaiting(deps, config.tiers, running.consumers);
+  const counting = startCounting(deps, config, { labels, counts }, running.consumers);
   return Promise.resolve(running);
-}
-
-function watchWaiting(
-  { metrics, clock }: StageDeps,
-  names: readonly string[],
-  consumers: readonly Consumer[],
-) {
-  const gauges = names.map((tier) => metrics.waiting.bind({ tier }));
-  return metrics.onScrape(() => {
-    consumers.forEach((consumer, index) => {
-      const lag = consumer.vitals().isAssigned ? lagOf(consumer.progress(), clock.nowMs()) : null;
-      gauges[index]?.set(lag ?? Number.NaN);
-    });
-  });
 }
 
 function consumeTier(
   tier: string,
   deps: StageDeps,
   config: DelayConfig,
-  lookUp: LookUp,
-  fail: Fail,
+  shared: Pick<Work, "lookUp" | "counts" | "fail">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
@@ -115,22 +102,29 @@ function consumeTier(
     drainLimitMs,
     onAssigned: (partition) =>
       waitOn(partition, {
+        ...shared,
+        tier,
         clock: deps.clock,
         read: (record) => readWaiting(record, topics, delayMs, deps.clock.nowMs()),
-        lookUp,
         write,
-        fail,
       }),
   };
 }
 
 interface Work {
+  readonly tier: string;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
   readonly lookUp: LookUp;
+  readonly counts: OwnedCounts;
   /** Resolves when all are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
   readonly fail: Fail;
+}
+
+/** Records that are being written back. */
+interface Sending extends Bagged {
+  readonly waiting: readonly Waiting[];
 }
 
 /** The loop of one partition: wait for its head, send all that is due, and again. */
@@ -139,12 +133,23 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   const queue: Waiting[] = [];
   const draining = new AbortController();
   const sends = new UnderWay();
+  const sending = new Bag<Sending>();
+  const count = work.counts.begin({
+    tier: work.tier,
+    topic: partition.topic,
+    partition: partition.partition,
+    inHand: () => [...sending.all().flatMap(({ waiting }) => waiting), ...queue],
+    isOver: () => draining.signal.aborted,
+  });
 
   const send = (due: readonly Due[]) => {
+    const own = { place: -1, waiting: due.map(({ waiting }) => waiting) };
+    sending.add(own);
     const sent = work
       .write(due)
       .then(() => {
         for (const { waiting } of due) partition.finish(waiting.record.offset);
+        sending.delete(own);
       })
       .catch(work.fail);
     sends.add(sent);
@@ -166,7 +171,9 @@ function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
   );
   return {
     take: (records) => {
-      for (const record of records) queue.push(work.read(record));
+      const taken = records.map(work.read);
+      queue.push(...taken);
+      count.took(taken);
       returning.wake();
     },
     drain: async () => {

@@ -15,3 +15,10 @@ export type SourceId = Brand<string, "SourceId">;
 export type MessageId = Brand<string, "MessageId">;
 /** The first 16 hex digits of the SHA-256 of an endpoint's URL. */
 export type EndpointKey = Brand<string, "EndpointKey">;
+
+const DESTINATION_ID = /^[a-z0-9-]{1,64}$/;
+
+/** Whether a text from outside can be one: nothing else becomes a label of a metric. */
+export function isDestinationId(text: string): text is DestinationId {
+  return DESTINATION_ID.test(text);
+}

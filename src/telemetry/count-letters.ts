@@ -3,14 +3,13 @@
 import { callNames } from "../domain/call-names.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
+import { isDestinationId } from "../domain/ids.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Metrics } from "./instruments.ts";
 import { lineLimit } from "./line-limit.ts";
 import type { Log } from "./log.ts";
 
 const LINES_PER_SECOND = 10;
-/** Of a destination: nothing else becomes a label. */
-const ID = /^[a-z0-9-]{1,64}$/;
 
 export interface CountLettersDeps {
   readonly metrics: Metrics;
@@ -41,5 +40,5 @@ export function countLetters(deps: CountLettersDeps): (letters: readonly DeadLet
 export function destinationOf({ headers }: OutgoingRecord): string {
   const value = headers.findLast(([name]) => name === DELIVERY_HEADER.destination)?.[1];
   const text = value?.toString() ?? "";
-  return ID.test(text) ? text : "";
+  return isDestinationId(text) ? text : "";
 }

@@ -10,6 +10,7 @@ import { CLUSTER_METRICS } from "./cluster-metrics.ts";
 import { DESTINATION_METRICS } from "./destination-metrics.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
+import { WAITING_METRICS } from "./waiting-metrics.ts";
 
 export interface MetricSpec {
   readonly name: string;
@@ -135,6 +136,7 @@ export const METRICS = {
     labels: ["tier"],
     help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while it is not known.",
   },
+  ...WAITING_METRICS,
   delayLateness: {
     name: "switchyard_delay_lateness_seconds",
     type: "histogram",
@@ -182,7 +184,8 @@ export const METRICS = {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a damaged batch halts the consumer; /readyz names its offset. Alert on any.",
+    help: "1 while a damaged batch halts the consumer; /readyz names its offset. Alert on any. Zeros are only shown with metrics.destinations: full.",
+    isSparse: true,
   },
   haltedOffset: {
     name: "switchyard_consumer_halted_offset",

@@ -121,7 +121,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       metrics: createMetrics(),
       onFatal: raise,
     },
-    { ...common, tiers: delaysMs.map(tierName) },
+    { ...common, tiers: delaysMs.map(tierName), destinations: [], shownMax: 1, windowMs },
   );
   await delay.joined;
   const producer = kafka.producer();

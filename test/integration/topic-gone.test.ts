@@ -116,7 +116,9 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   const deps = { kafka, producer, clock, log, metrics, around, keeper, onFatal };
   const groups = groupNames(prefix);
   const common = { topics, groups, maxBytes: 32_000_000, drainLimitMs: 10_000 };
-  const delay = await startDelay(deps, { ...common, tiers: DELAYS_MS.map(tierName) });
+  const counted = { destinations: [], shownMax: 1, windowMs: 60_000 };
+  const tiers = DELAYS_MS.map(tierName);
+  const delay = await startDelay(deps, { ...common, ...counted, tiers });
   const route = await startRoute(deps, {
     ...common,
     sources: [aSource("web", [A, B])],

@@ -62,6 +62,12 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
       destinations: all,
       ...POLICY,
     },
-    delay: { ...shared, tiers: DELAYS_MS.map(tierName) },
+    delay: {
+      ...shared,
+      tiers: DELAYS_MS.map(tierName),
+      destinations: all.map(({ id }) => id),
+      shownMax: all.length,
+      windowMs: POLICY.windowMs,
+    },
   };
 }

@@ -85,6 +85,18 @@ export const QUERIES: readonly Subject[] = [
         "sum by (destination, tier) (switchyard_deliveries_waiting) > 0",
       ],
       [
+        "When is the next of them due?",
+        "min by (destination) (switchyard_deliveries_next_due_timestamp_seconds) - time()",
+      ],
+      [
+        "Since when does one wait?",
+        "time() - min by (destination) (switchyard_deliveries_oldest_waiting_timestamp_seconds)",
+      ],
+      [
+        "Is it not known what waits?",
+        "sum by (instance, tier) (switchyard_deliveries_waiting_unknown_partitions) > 0",
+      ],
+      [
         "Do delay topics keep time?",
         "histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_lateness_seconds_bucket[5m])))",
       ],

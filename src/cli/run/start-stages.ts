@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import { startAudience } from "../../audience/stage.ts";
 import type { Config } from "../../config/config.ts";
+import { WAITING_SHOWN_MAX } from "../../delay/shown.ts";
 import { startDelay } from "../../delay/stage.ts";
 import { startDeletion } from "../../deletion/stage.ts";
 import { createHttp } from "../../deliver/http.ts";
@@ -93,7 +94,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
   delay: async ({ deps, config, common }) => {
     const tiers = await tiersToDrain(config, deps.kafka);
-    return startDelay(deps, { ...common, tiers, maxBytes: DELAY_MAX_BYTES });
+    const destinations = config.destinations.map(({ id }) => id);
+    const isFull = config.metrics.destinations === "full";
+    const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
+    const { windowMs } = config.delivery;
+    const own = { tiers, destinations, shownMax, windowMs, maxBytes: DELAY_MAX_BYTES };
+    return startDelay(deps, { ...common, ...own });
   },
 };
 

@@ -19,6 +19,8 @@ const groups = groupNames("sw.");
 export const destination = "d1" as DestinationId;
 export const TIER_MS = 1_000;
 
+const HOUR_MS = 3_600_000;
+
 interface Parked {
   readonly delivery?: Partial<Delivery>;
   readonly value?: Buffer;
@@ -58,6 +60,9 @@ export async function delaying(
       tiers: ["1s"],
       maxBytes: 1_000_000,
       drainLimitMs: 1_000,
+      destinations: [destination],
+      shownMax: Number.POSITIVE_INFINITY,
+      windowMs: 4 * HOUR_MS,
     },
   );
   const park = (messageId: string, { delivery, value, headers = [] }: Parked = {}) => {

@@ -108,6 +108,26 @@ test.each([
   expect(read).toMatchObject({ kind: "waiting", dueAtMs: expected });
 });
 
+test.each([
+  ["its time in Kafka", NOW_MS - 5_000, NOW_MS - 5_000],
+  ["the time at which it was read, when its own is later", NOW_MS + 90_000, NOW_MS],
+  ["the same, when it has none", 0, NOW_MS],
+])("a record was parked at %s", (_name, timestampMs, parkedAtMs) => {
+  const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs: NOW_MS }))), timestampMs };
+  const names = topicNames("sw.");
+  expect(readWaiting(record, names, DELAY_MS, NOW_MS)).toMatchObject({ parkedAtMs });
+  const bare = { ...record, headers: [] };
+  expect(readWaiting(bare, names, DELAY_MS, NOW_MS)).toMatchObject({ kind: "invalid", parkedAtMs });
+});
+
+test("a record tells its destination and when it was first attempted, if it was", () => {
+  expect(waiting({ firstAttemptAtMs: 77 })).toMatchObject({
+    destination: "crm",
+    firstAttemptAtMs: 77,
+  });
+  expect(waiting({})).toMatchObject({ firstAttemptAtMs: null });
+});
+
 test("all that is due is taken, up to the first that is not, and no more than asked for", () => {
   const queue = [
     waiting({}),

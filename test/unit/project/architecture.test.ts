@@ -61,6 +61,7 @@ const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
   "deliver/running-destination.ts",
+  ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
   "dead-letter/replay.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];

@@ -1,18 +1,45 @@
 // The size of what is shown with 1,000 destinations, and whose histograms are.
 
 import { describe, expect, test } from "vitest";
-
+import { Labels } from "../../../src/delay/labels.ts";
+import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
+import { reportWaiting } from "../../../src/delay/report.ts";
+import { WAITING_SHOWN_MAX } from "../../../src/delay/shown.ts";
 import { Condition } from "../../../src/deliver/condition.ts";
 import { createReport } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
 import { Busiest } from "../../../src/telemetry/busiest.ts";
-import { createMetrics, type DestinationDetail } from "../../../src/telemetry/instruments.ts";
+import {
+  createMetrics,
+  type DestinationDetail,
+  type Metrics,
+} from "../../../src/telemetry/instruments.ts";
+import { waitingOf } from "../../support/build/waiting-of.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
 const HOLD = { because: "breaker", sinceMs: 5_000, untilMs: null } as const;
+const TIERS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
 const VITALS = { isAssigned: true, fetchedAtMs: 9_000, heardAtMs: 9_000, commitFailures: 0 };
+
+/** Of each destination one delivery waits in each tier. */
+function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): void {
+  const labels = new Labels(ids);
+  const counts = new OwnedCounts(labels);
+  const inHand = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
+  const tiers = TIERS.map((tier) => {
+    const place = { topic: `switchyard.delays.${tier}`, partition: 0 };
+    counts.begin({ ...place, tier, inHand, isOver: () => false });
+    const seen = { ...place, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null };
+    const progress = () => [{ ...seen, endAtMs: CLOCK.nowMs() }];
+    return { tier, consumer: { progress, vitals: () => VITALS } };
+  });
+  for (const nowMs of [0, 5_000]) {
+    for (const { tier, consumer } of tiers) counts.look(tier, consumer.progress(), nowMs);
+  }
+  reportWaiting(metrics, CLOCK, { labels, counts, tiers, windowMs: 14_400_000, shownMax });
+}
 
 /** As deliver and route bind them for each destination that has been attempted. */
 async function scraped(detail: DestinationDetail, count = 1_000) {
@@ -34,6 +61,8 @@ async function scraped(detail: DestinationDetail, count = 1_000) {
     metrics.attemptDuration.bind({ destination: id }).observe(0.02);
     metrics.deliveryLatency.bind({ destination: id }).observe(0.1);
   }
+  const ids = Array.from({ length: count }, (_, number) => `destination-${number}`);
+  allWait(metrics, ids, detail === "full" ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX);
   const text = await metrics.text();
   return { text, series: text.split("\n").filter((line) => /^[^#]/.test(line)).length };
 }
@@ -47,6 +76,10 @@ describe("with 1,000 destinations", () => {
     const duration = "switchyard_delivery_attempt_duration_seconds_count";
     expect(text).toContain(`${duration}{destination=""} 1000\n`);
     expect(text).toContain('switchyard_delivery_requests_total{destination="destination-7",');
+    expect(text.match(/^switchyard_deliveries_waiting{.*"10s"} 1$/gm)).toHaveLength(
+      WAITING_SHOWN_MAX,
+    );
+    expect(text).toContain('switchyard_deliveries_waiting{destination="",tier="10s"} 950\n');
     expect(text.match(/^switchyard_line_held{.*$/gm)).toEqual([
       'switchyard_line_held{destination="destination-7",because="breaker"} 1',
     ]);
@@ -61,6 +94,7 @@ describe("with 1,000 destinations", () => {
     const full = await scraped("full");
     expect(count(full.text)).toBe(1_000);
     expect(full.series).toBeGreaterThan(40_000);
+    expect(full.text.match(/^switchyard_deliveries_waiting{/gm)).toHaveLength(7_000);
     const top = await scraped("top");
     expect(count(top.text)).toBe(25);
     expect(top.text).toContain('duration_seconds_count{destination="destination-999"} 1\n');

@@ -1,0 +1,53 @@
+/** Counts what waits in the partitions owned here, and shows it, beside the work of the stage. */
+
+import type { DestinationId } from "../domain/ids.ts";
+import { type TopicNames, tierDelayMs } from "../domain/topics.ts";
+import type { Consumer } from "../kafka/port.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
+import { readWaiting } from "./due.ts";
+import type { Labels } from "./labels.ts";
+import type { OwnedCounts } from "./owned-counts.ts";
+import { look, reportWaiting } from "./report.ts";
+import { startScan } from "./scan.ts";
+
+export interface Counted {
+  readonly topics: TopicNames;
+  readonly tiers: readonly string[];
+  /** Those that are told by name. */
+  readonly destinations: readonly DestinationId[];
+  /** Most destinations that are told by name at a time; the rest together. */
+  readonly shownMax: number;
+  /** From a delivery's first attempt. */
+  readonly windowMs: number;
+}
+
+export interface Counting {
+  readonly troubles: () => readonly string[];
+  readonly stop: () => Promise<void>;
+}
+
+/** @param consumers one for each tier. */
+export function startCounting(
+  { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
+  { tiers, topics, windowMs, shownMax }: Counted,
+  { labels, counts }: { readonly labels: Labels; readonly counts: OwnedCounts },
+  consumers: readonly Pick<Consumer, "progress" | "vitals">[],
+): Counting {
+  const ofTiers = consumers.map((consumer, index) => ({ tier: tiers[index] ?? "", consumer }));
+  const watched = { labels, counts, tiers: ofTiers, windowMs, shownMax };
+  const reporting = reportWaiting(metrics, clock, watched);
+  const scan = startScan({
+    kafka,
+    clock,
+    partitions: () => counts.all(),
+    read: (tier, record) => readWaiting(record, topics, tierDelayMs(tier) ?? 0, clock.nowMs()),
+    look: () => look(watched, clock.nowMs()),
+  });
+  return {
+    troubles: scan.troubles,
+    stop: async () => {
+      await scan[Symbol.asyncDispose]();
+      reporting[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/** The delay stage's gauges, set before each scrape: what waits in the partitions owned here. */
+
+import type { Consumer } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { lagOf } from "../stage/consumer-signals.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Labels } from "./labels.ts";
+import type { OwnedCounts } from "./owned-counts.ts";
+import { NOTHING_SHOWN, type Shown, shownOf } from "./shown.ts";
+import type { Tally } from "./tally.ts";
+
+export interface TierConsumer {
+  readonly tier: string;
+  readonly consumer: Pick<Consumer, "progress" | "vitals">;
+}
+
+export interface WatchedCounts {
+  readonly counts: OwnedCounts;
+  readonly labels: Labels;
+  readonly tiers: readonly TierConsumer[];
+  /** From the first attempt. */
+  readonly windowMs: number;
+  /** Destinations that are shown by name; the rest together. */
+  readonly shownMax: number;
+}
+
+/** Tells the counts how far the consumers are. */
+export function look({ counts, tiers }: WatchedCounts, nowMs: number): void {
+  for (const { tier, consumer } of tiers) {
+    const known = consumer.progress().filter((each) => lagOf([each], nowMs) !== null);
+    counts.look(tier, known, nowMs);
+  }
+}
+
+/** Disposing it forgets the gauges. */
+export function reportWaiting(
+  metrics: Metrics,
+  clock: Pick<Clock, "nowMs">,
+  watched: WatchedCounts,
+): Disposable {
+  const { tiers, counts, labels, shownMax } = watched;
+  const records = tiers.map(({ tier }) => metrics.waiting.bind({ tier }));
+  const unknown = tiers.map(({ tier }) => metrics.waitingUnknown.bind({ tier }));
+  const show = showing(metrics, watched);
+  const stop = metrics.onScrape(() => {
+    const nowMs = clock.nowMs();
+    look(watched, nowMs);
+    const found = tiers.map(({ tier, consumer }, index) => {
+      const { isAssigned } = consumer.vitals();
+      const lag = isAssigned ? lagOf(consumer.progress(), nowMs) : null;
+      records[index]?.set(lag ?? Number.NaN);
+      const ofTier = counts.ofTier(tier, isAssigned);
+      unknown[index]?.set(ofTier.unknown);
+      return ofTier;
+    });
+    const shown = shownOf(found, shownMax);
+    labels.keep(shown.waiting);
+    show(shown, new Set(found.filter((each) => each.unknown === 0).map(({ tier }) => tier)));
+  });
+  return {
+    [Symbol.dispose]: () => {
+      stop();
+      show(NOTHING_SHOWN, new Set());
+      for (const { tier } of tiers) {
+        metrics.waiting.remove({ tier });
+        metrics.waitingUnknown.remove({ tier });
+      }
+    },
+  };
+}
+
+/** Shows what it is given in place of what it was given before. */
+function showing(metrics: Metrics, { labels, windowMs }: WatchedCounts) {
+  const { deliveriesWaiting, oldestWaiting, nextDue, firstWindowEnd } = metrics;
+  const timed = [
+    [oldestWaiting, ({ parkedAtMs }: Tally) => parkedAtMs],
+    [nextDue, ({ dueAtMs }: Tally) => dueAtMs],
+    [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + windowMs],
+  ] as const;
+  let before = NOTHING_SHOWN;
+  return (shown: Shown, knownTiers: ReadonlySet<string>) => {
+    const counted = new Map<string, Shown["counts"][number]>();
+    for (const each of shown.counts) counted.set(`${each.tier}/${each.destination}`, each);
+    const zeros = before.counts.flatMap(({ destination, tier }) => {
+      if (counted.has(`${tier}/${destination}`)) return [];
+      // One that waits can have become a part of the rest.
+      const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
+      const isZero = knownTiers.has(tier) && labels.isConfigured(destination) && !isAmongRest;
+      if (!isZero) deliveriesWaiting.remove({ destination, tier });
+      return isZero ? [{ destination, tier, count: 0 }] : [];
+    });
+    const counts = [...shown.counts, ...zeros];
+    for (const { destination, tier, count } of counts) {
+      deliveriesWaiting.bind({ destination, tier }).set(count);
+    }
+    for (const [gauge, timeOf] of timed) {
+      for (const destination of before.totals.keys()) {
+        if (!shown.totals.has(destination)) gauge.remove({ destination });
+      }
+      for (const [destination, tally] of shown.totals) {
+        const atMs = timeOf(tally);
+        if (Number.isFinite(atMs)) gauge.bind({ destination }).set(atMs / 1_000);
+        else gauge.remove({ destination });
+      }
+    }
+    before = { ...shown, counts };
+  };
+}

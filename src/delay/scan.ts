@@ -1,0 +1,128 @@
+/**
+ * Reads ahead, in the partitions owned here, what waits behind the records in hand, to count it. It
+ * reads without a group and keeps no record. Deliveries go first: it reads one step at a time over
+ * all partitions, and rests at least as long as it has read.
+ *
+ *   a step of a partition                              then
+ *   gives records, or comes to the end                 they are counted, and the next partition is on
+ *   fails: damaged batch, topic gone, Kafka away       not before 10 s the same again
+ *   gives nothing for 10 s: an open transaction        the same
+ */
+
+import type { IncomingRecord } from "../domain/record.ts";
+import type { Kafka } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Waiting } from "./due.ts";
+import type { OwnedCount } from "./owned-counts.ts";
+import { LOOK_EVERY_MS, type Range } from "./partition-count.ts";
+
+const STEP_BYTES = 512 * 1_024;
+const REST_MIN_MS = 50;
+const STEP_LIMIT_MS = 10_000;
+const TRY_AGAIN_MS = 10_000;
+
+export interface Scan {
+  readonly kafka: Pick<Kafka, "read">;
+  readonly clock: Clock;
+  readonly partitions: () => readonly OwnedCount[];
+  readonly read: (tier: string, record: IncomingRecord) => Waiting;
+  /** Tells the counts how far the consumers are. */
+  readonly look: () => void;
+}
+
+export interface RunningScan extends AsyncDisposable {
+  /** A sentence for each partition that could not be read lately. */
+  readonly troubles: () => readonly string[];
+}
+
+interface Failure {
+  readonly error: string;
+  readonly atMs: number;
+}
+
+/** Begins at once. */
+export function startScan(scan: Scan): RunningScan {
+  const { clock } = scan;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const failures = new WeakMap<OwnedCount["count"], Failure>();
+
+  const isReadable = ({ count }: OwnedCount) => {
+    const failure = failures.get(count);
+    const waits = failure !== undefined && Math.abs(clock.nowMs() - failure.atMs) < TRY_AGAIN_MS;
+    return count.ahead !== null && !waits;
+  };
+  const live = async () => {
+    for (;;) {
+      await clock.sleep(LOOK_EVERY_MS, signal);
+      scan.look();
+      for (let all = readable(); all.length > 0; all = readable()) {
+        for (const owned of all) await step(owned);
+      }
+    }
+  };
+  const readable = () => scan.partitions().filter(isReadable);
+  const step = async (owned: OwnedCount) => {
+    const { count } = owned;
+    const range = count.ahead;
+    if (range === null || owned.isOver()) return;
+    const beganAtMs = clock.nowMs();
+    try {
+      await readStep(scan, owned, range, signal);
+      failures.delete(count);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.set(count, { error: asError(error).message, atMs: clock.nowMs() });
+    }
+    await clock.sleep(Math.max(REST_MIN_MS, clock.nowMs() - beganAtMs), signal);
+    scan.look();
+  };
+  const ended = live().catch((thrown: unknown) => {
+    if (!signal.aborted) throw thrown;
+  });
+  return {
+    troubles: () =>
+      scan.partitions().flatMap(({ topic, partition, count }) => {
+        const failure = failures.get(count);
+        if (failure === undefined) return [];
+        return [`what waits in partition ${partition} of ${topic} is not known: ${failure.error}`];
+      }),
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+/** @throws Error when nothing could be read. */
+async function readStep(
+  { kafka, clock, read }: Scan,
+  { tier, topic, partition, count }: OwnedCount,
+  { from, to }: Range,
+  stopping: AbortSignal,
+): Promise<void> {
+  const late = new AbortController();
+  const done = new AbortController();
+  clock.sleep(STEP_LIMIT_MS, AbortSignal.any([stopping, done.signal])).then(
+    () => late.abort(),
+    () => undefined,
+  );
+  const signal = AbortSignal.any([stopping, late.signal]);
+  try {
+    const place = { topic, partition, from, to };
+    for await (const records of kafka.read({ ...place, maxBytes: STEP_BYTES, signal })) {
+      const behind = (records.at(-1)?.offset ?? from - 1) + 1;
+      count.read(
+        records.map((record) => read(tier, record)),
+        behind,
+      );
+      return;
+    }
+    stopping.throwIfAborted();
+    if (late.signal.aborted) throw new Error(`no answer within ${STEP_LIMIT_MS / 1_000} s`);
+    count.read([], to);
+  } finally {
+    done.abort();
+  }
+}

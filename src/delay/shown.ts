@@ -1,0 +1,68 @@
+/**
+ * Decides what gauges show of the deliveries that wait in delay topics.
+ *
+ *   of a tier                                        shown
+ *   all partitions owned here are known              the count of each destination
+ *   one is not                                       no count, and how many are not known
+ *   the consumer has no partitions yet               no count, and one that is not known
+ *
+ *   of a destination                                 shown
+ *   its times                                        the earliest of all tiers, as far as known
+ *   more destinations wait than are to be shown      those with the most; the rest together
+ */
+
+import { REST } from "./labels.ts";
+import { addTo, type Tallies, type Tally } from "./tally.ts";
+
+/** Destinations that are named unless all are to be: the metrics stay small with 1,000 of them. */
+export const WAITING_SHOWN_MAX = 50;
+
+export interface TierCount {
+  readonly tier: string;
+  /** Partitions. */
+  readonly unknown: number;
+  readonly tallies: Tallies;
+}
+
+export interface Shown {
+  readonly counts: readonly {
+    readonly destination: string;
+    readonly tier: string;
+    readonly count: number;
+  }[];
+  /** By destination, over all tiers. */
+  readonly totals: ReadonlyMap<string, Tally>;
+  /** All destinations that wait, those among the rest, too. */
+  readonly waiting: ReadonlySet<string>;
+}
+
+export const NOTHING_SHOWN: Shown = { counts: [], totals: new Map(), waiting: new Set() };
+
+export function shownOf(tiers: readonly TierCount[], destinationsMax: number): Shown {
+  const all: Tallies = new Map();
+  for (const { tallies } of tiers) sumInto(all, tallies, (label) => label);
+  const named = new Set(
+    [...all.keys()]
+      .sort((one, other) => countOf(all, other) - countOf(all, one) || (one < other ? -1 : 1))
+      .slice(0, destinationsMax),
+  );
+  const labelOf = (label: string) => (named.has(label) ? label : REST);
+  const totals: Tallies = new Map();
+  sumInto(totals, all, labelOf);
+  const counts = tiers
+    .filter(({ unknown }) => unknown === 0)
+    .flatMap(({ tier, tallies }) => {
+      const merged: Tallies = new Map();
+      sumInto(merged, tallies, labelOf);
+      return [...merged].map(([destination, { count }]) => ({ destination, tier, count }));
+    });
+  return { counts, totals, waiting: new Set(all.keys()) };
+}
+
+function countOf(tallies: Tallies, label: string): number {
+  return tallies.get(label)?.count ?? 0;
+}
+
+function sumInto(into: Tallies, tallies: Tallies, labelOf: (label: string) => string): void {
+  for (const [label, tally] of tallies) addTo(into, labelOf(label), tally, tally.count);
+}

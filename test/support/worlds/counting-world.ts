@@ -1,0 +1,113 @@
+/** Delay stages with little room in hand, so that most of what waits is read ahead to be counted. */
+
+import { type DelayConfig, startDelay } from "../../../src/delay/stage.ts";
+import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
+import type { Kafka } from "../../../src/kafka/port.ts";
+import type { StageDeps } from "../../../src/stage/stage-deps.ts";
+import { deliveryOf } from "../build/webhook-destination.ts";
+import { clockDriver } from "../clock/clock-driver.ts";
+import { ManualClock } from "../clock/manual-clock.ts";
+import { createPrng } from "../clock/prng.ts";
+import { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
+import { closing, stageProcess } from "./stage-process.ts";
+
+export const topics = topicNames("sw.");
+export const groups = groupNames("sw.");
+export const CRM = "crm" as DestinationId;
+export const BILLING = "billing" as DestinationId;
+export const TIERS = ["10m", "60m"] as const;
+export const WINDOW_MS = 4 * 3_600_000;
+/** Longer than looks and reading ahead take. */
+export const COUNTED_MS = 60_000;
+
+export type Tier = (typeof TIERS)[number];
+
+interface Start {
+  readonly config?: Partial<DelayConfig>;
+  /** In place of the port's own methods. */
+  readonly kafka?: Partial<Kafka>;
+  readonly deps?: Partial<StageDeps>;
+}
+
+export class CountingWorld {
+  readonly clock = new ManualClock();
+  readonly cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7) });
+  #parked = 0;
+
+  constructor(partitions = 2) {
+    for (const tier of TIERS) this.cluster.createTopic(topicOf(tier), partitions);
+    for (const id of [CRM, BILLING]) {
+      this.cluster.createTopic(topics.deliveries(id), 1);
+      this.cluster.createTopic(topics.returns(id), 1);
+    }
+    this.cluster.createTopic(topics.deadLetters, 1);
+  }
+
+  async start({ config, kafka: instead, deps: more }: Start = {}) {
+    const { deps, metrics, producer, kafka, failures } = stageProcess(this.cluster, this.clock);
+    const stage = await startDelay(
+      { ...deps, ...more, kafka: { ...deps.kafka, ...instead } },
+      {
+        topics,
+        groups,
+        tiers: TIERS,
+        maxBytes: 4_000,
+        drainLimitMs: 1_000,
+        destinations: [CRM, BILLING],
+        shownMax: Number.POSITIVE_INFINITY,
+        windowMs: WINDOW_MS,
+        ...config,
+      },
+    );
+    const text = () => metrics.text();
+    return {
+      kafka,
+      failures,
+      stage,
+      text,
+      waiting: () => valuesOf(text(), "switchyard_deliveries_waiting"),
+      unknown: () => valuesOf(text(), "switchyard_deliveries_waiting_unknown_partitions"),
+      time: async (of: string, destination: string) => {
+        const values = await valuesOf(text(), `switchyard_deliveries_${of}_timestamp_seconds`);
+        return (values[destination] ?? Number.NaN) * 1_000;
+      },
+      stop: () => closing(stage, producer, clockDriver(this.clock)),
+    };
+  }
+
+  /** As deliver would, now. */
+  park(destination: string, tier: Tier, count = 1, delivery: Partial<Delivery> = {}): void {
+    const nowMs = this.clock.nowMs();
+    for (let number = 0; number < count; number += 1) {
+      this.#parked += 1;
+      const parked = deliveryOf({
+        destination: destination as DestinationId,
+        attempt: 1,
+        firstAttemptAtMs: nowMs - 1_000,
+        dueAtMs: nowMs + (tierDelayMs(tier) ?? 0),
+        ...delivery,
+      });
+      const key = Buffer.from(`user-${this.#parked}`);
+      const headers = deliveryHeaders(parked);
+      this.cluster.append({ topic: topicOf(tier), key, value: Buffer.from("{}"), headers });
+    }
+  }
+}
+
+export function topicOf(tier: Tier): string {
+  return topics.delays(tierDelayMs(tier) ?? 0);
+}
+
+/** By the values of the labels, with a slash between. */
+async function valuesOf(text: Promise<string>, name: string): Promise<Record<string, number>> {
+  const values: Record<string, number> = {};
+  for (const line of (await text).split("\n")) {
+    const found = new RegExp(`^${name}\\{(.*)\\} (.*)$`).exec(line);
+    if (found === null) continue;
+    const labels = [...(found[1] ?? "").matchAll(/="([^"]*)"/g)].map(([, value]) => value);
+    values[labels.join("/")] = Number(found[2]);
+  }
+  return values;
+}

@@ -1,0 +1,296 @@
+// The gauges of what waits in delay topics, by a stage that has only little of it in hand.
+
+import { describe, expect, test } from "vitest";
+
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import { listsOf } from "../../support/build/lists.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import {
+  BILLING,
+  COUNTED_MS,
+  CountingWorld,
+  CRM,
+  topicOf,
+  topics,
+  WINDOW_MS,
+} from "../../support/worlds/counting-world.ts";
+
+const MINUTE_MS = 60_000;
+const KNOWN = { "10m": 0, "60m": 0 };
+const ALL = { "crm/10m": 300, "billing/10m": 40, "crm/60m": 20 };
+
+/** Of two destinations, in two tiers; most of it is not in hand. */
+function parkAll(world: CountingWorld): void {
+  world.park(CRM, "10m", 300);
+  world.park(BILLING, "10m", 40);
+  world.park(CRM, "60m", 20);
+}
+
+test("deliveries that wait are told by destination and tier, each read ahead at most once", async () => {
+  const world = new CountingWorld();
+  parkAll(world);
+  const read: string[] = [];
+  const process = await world.start({
+    kafka: {
+      async *read(range) {
+        for await (const records of process.kafka.read(range)) {
+          read.push(
+            ...records.map(({ topic, partition, offset }) => `${topic} ${partition} ${offset}`),
+          );
+          yield records;
+        }
+      },
+    },
+  });
+  await world.clock.advance(COUNTED_MS);
+  expect(await process.waiting()).toEqual(ALL);
+  expect(await process.unknown()).toEqual(KNOWN);
+  expect(read.length).toBeGreaterThan(200);
+  expect(new Set(read).size).toBe(read.length);
+  expect(process.failures).toEqual([]);
+});
+
+test("of deliveries that are all in hand nothing is read ahead", async () => {
+  const world = new CountingWorld();
+  parkAll(world);
+  const read = () => {
+    throw new Error("nothing is to be read");
+  };
+  const { waiting, stage } = await world.start({
+    config: { maxBytes: 1_000_000 },
+    kafka: { read },
+  });
+  await world.clock.advance(COUNTED_MS);
+  expect(await waiting()).toEqual(ALL);
+  expect(stage.troubles()).toEqual([]);
+});
+
+test("their times are those of the oldest, the next and the first window", async () => {
+  const world = new CountingWorld();
+  const beganAtMs = world.clock.nowMs();
+  world.park(CRM, "60m", 200);
+  await world.clock.advance(MINUTE_MS);
+  world.park(CRM, "10m", 200, { firstAttemptAtMs: beganAtMs - 9 * MINUTE_MS });
+  world.park(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
+  const { time } = await world.start();
+  await world.clock.advance(COUNTED_MS);
+  expect(await time("oldest_waiting", CRM)).toBe(beganAtMs);
+  expect(await time("next_due", CRM)).toBe(beganAtMs + 11 * MINUTE_MS);
+  expect(await time("first_window_end", CRM)).toBe(beganAtMs - 9 * MINUTE_MS + WINDOW_MS);
+  expect(await time("oldest_waiting", BILLING)).toBe(beganAtMs + MINUTE_MS);
+  // Never attempted: it has no window.
+  expect(await time("first_window_end", BILLING)).toBeNaN();
+});
+
+test("what has gone back waits no more", async () => {
+  const world = new CountingWorld();
+  parkAll(world);
+  world.park("gone", "10m", 3);
+  const { waiting, time } = await world.start();
+  await world.clock.advance(COUNTED_MS);
+  expect(await waiting()).toEqual({ ...ALL, "gone/10m": 3 });
+  await world.clock.advance(11 * MINUTE_MS);
+  expect(world.cluster.records(topics.returns(CRM))).toHaveLength(300);
+  // Zero for those that are configured; a name that nobody knows is forgotten.
+  expect(await waiting()).toEqual({ "crm/10m": 0, "billing/10m": 0, "crm/60m": 20 });
+  expect(await time("next_due", BILLING)).toBeNaN();
+  expect(await time("next_due", CRM)).toBeGreaterThan(world.clock.nowMs());
+});
+
+test("records that come while others wait are counted, too", async () => {
+  const world = new CountingWorld();
+  parkAll(world);
+  const { waiting } = await world.start();
+  await world.clock.advance(COUNTED_MS);
+  world.park(BILLING, "10m", 70);
+  await world.clock.advance(COUNTED_MS);
+  expect(await waiting()).toEqual({ ...ALL, "billing/10m": 110 });
+});
+
+describe("processes", () => {
+  test("one that stops shows nothing more; the next one counts the same", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    const first = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    await first.stop();
+    expect(await first.text()).not.toMatch(/^switchyard_deliveries_(waiting|next|oldest|first)/m);
+    const second = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    expect(await second.waiting()).toEqual(ALL);
+  });
+
+  test("two count each partition once", async () => {
+    const world = new CountingWorld(4);
+    parkAll(world);
+    const first = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    const second = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    const [one, other] = [await first.waiting(), await second.waiting()];
+    for (const [labels, count] of Object.entries(ALL)) {
+      expect((one[labels] ?? 0) + (other[labels] ?? 0)).toBe(count);
+    }
+    expect(one["crm/10m"]).toBeGreaterThan(0);
+    expect(other["crm/10m"]).toBeGreaterThan(0);
+    second.kafka.kill();
+    await world.clock.advance(2 * COUNTED_MS);
+    expect(await first.waiting()).toEqual(ALL);
+  });
+});
+
+describe("what is not known is not told", () => {
+  test("before the partitions were looked at, and with each of them counted", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    const { waiting, unknown, time } = await world.start();
+    // The group has not answered yet.
+    expect(await unknown()).toEqual({ "10m": 1, "60m": 1 });
+    await world.clock.advance(1_000);
+    expect(await unknown()).toEqual({ "10m": 2, "60m": 2 });
+    expect(await waiting()).toEqual({});
+    // The times of those in hand are true already.
+    expect(await time("next_due", CRM)).toBe(world.clock.nowMs() - 1_000 + 10 * MINUTE_MS);
+  });
+
+  test("while Kafka is away; it is never 0", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    const { waiting, unknown } = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    world.cluster.goDown();
+    const seen: unknown[] = [];
+    for (let second = 0; second < 60; second += 1) {
+      await world.clock.advance(1_000);
+      seen.push(...Object.entries(await waiting()).map(([labels, count]) => `${labels} ${count}`));
+    }
+    expect(new Set(seen)).toEqual(
+      new Set(Object.entries(ALL).map(([labels, count]) => `${labels} ${count}`)),
+    );
+    expect(await waiting()).toEqual({});
+    expect((await unknown())["10m"]).toBeGreaterThan(0);
+    world.cluster.comeUp();
+    await world.clock.advance(2 * COUNTED_MS);
+    expect(await waiting()).toEqual(ALL);
+    expect(await unknown()).toEqual(KNOWN);
+  });
+
+  test("while a partition cannot be read ahead: /readyz says why, and the other tier is told", async () => {
+    const world = new CountingWorld(1);
+    parkAll(world);
+    let isBroken = true;
+    const process = await world.start({
+      kafka: {
+        read: (range) => {
+          if (isBroken && range.topic === topicOf("10m")) throw new Error("the batch is damaged");
+          return process.kafka.read(range);
+        },
+      },
+    });
+    await world.clock.advance(COUNTED_MS);
+    expect(await process.waiting()).toEqual({ "crm/60m": 20 });
+    expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
+    expect(process.stage.troubles()).toEqual([
+      "what waits in partition 0 of sw.delays.10m is not known: the batch is damaged",
+    ]);
+    isBroken = false;
+    await world.clock.advance(COUNTED_MS);
+    expect(await process.waiting()).toEqual(ALL);
+    expect(process.stage.troubles()).toEqual([]);
+  });
+
+  test("while an open transaction hides records: another partition is not kept waiting", async () => {
+    const world = new CountingWorld(2);
+    parkAll(world);
+    const process = await world.start({
+      kafka: {
+        read: (range) => {
+          if (range.topic !== topicOf("10m") || range.partition !== 0) {
+            return process.kafka.read(range);
+          }
+          return (async function* () {
+            await world.clock.sleep(10_000_000, range.signal).catch(() => undefined);
+          })();
+        },
+      },
+    });
+    await world.clock.advance(COUNTED_MS);
+    expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
+    expect(process.stage.troubles()).toEqual([
+      "what waits in partition 0 of sw.delays.10m is not known: no answer within 10 s",
+    ]);
+  });
+});
+
+describe("names", () => {
+  test("a flood of names that are not configured is told as the rest, and the others by name", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    for (let number = 0; number < 500; number += 1) world.park(`flood-${number}`, "10m");
+    world.park('x"} 1', "10m");
+    const { waiting } = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    const counts = await waiting();
+    expect(counts).toMatchObject({ ...ALL, "/10m": 401 });
+    expect(Object.keys(counts)).toHaveLength(104);
+  });
+
+  test("those with the most are named where not all are to be", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    const { waiting } = await world.start({ config: { shownMax: 1 } });
+    await world.clock.advance(COUNTED_MS);
+    expect(await waiting()).toEqual({ "crm/10m": 300, "/10m": 40, "crm/60m": 20 });
+  });
+
+  test("those that are not named any more are not said to have nothing, and keep their labels", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    for (let number = 0; number < 99; number += 1) world.park(`other-${number}`, "60m");
+    const { waiting } = await world.start({ config: { shownMax: 1 } });
+    await world.clock.advance(COUNTED_MS);
+    expect(await waiting()).toMatchObject({ "crm/10m": 300 });
+    world.park(BILLING, "60m", 400);
+    for (let number = 0; number < 50; number += 1) world.park(`later-${number}`, "60m");
+    await world.clock.advance(COUNTED_MS);
+    expect(await waiting()).toEqual({
+      "billing/10m": 40,
+      "/10m": 300,
+      "billing/60m": 400,
+      "/60m": 20 + 99 + 50,
+    });
+  });
+
+  test("a destination that is taken out of the configuration is told until nothing of it waits", async () => {
+    const world = new CountingWorld();
+    parkAll(world);
+    const { stage, waiting } = await world.start();
+    await world.clock.advance(COUNTED_MS);
+    stage.update?.(listsOf({ destinations: [webhookDestination({ id: CRM })] }));
+    expect(await waiting()).toEqual(ALL);
+    await world.clock.advance(11 * MINUTE_MS);
+    expect(await waiting()).toEqual({ "crm/10m": 0, "crm/60m": 20 });
+  });
+});
+
+test("a topic that is deleted is not known until it is there again, empty", async () => {
+  const world = new CountingWorld();
+  parkAll(world);
+  const untilThere = async () => {
+    world.cluster.createTopic(topicOf("10m"), 2);
+    return true;
+  };
+  const keeper = {
+    untilThere,
+    missing: () => undefined,
+    isMade: () => true,
+    update: () => undefined,
+  };
+  const { kafka, waiting } = await world.start({ deps: { keeper } });
+  await world.clock.advance(COUNTED_MS);
+  await Promise.all([kafka.admin.deleteTopics([topicOf("10m")]), world.clock.advance(COUNTED_MS)]);
+  expect(await waiting()).toEqual({ "crm/60m": 20 });
+  world.park("later" as DestinationId, "10m", 2);
+  await world.clock.advance(COUNTED_MS);
+  expect(await waiting()).toEqual({ "crm/60m": 20, "later/10m": 2 });
+});
