@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-
+import { renderDashboard } from "./dashboard/render.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderRules } from "./docs/deploy.ts";
 import { renderLogs } from "./docs/logs.ts";
@@ -29,6 +29,8 @@ export const PAGES: readonly Page[] = [
   { path: "docs/sizing.md", render: renderSizing },
   { path: "SECURITY.md", render: renderSecurity },
   { path: "deploy/prometheus/rules.yaml", render: renderRules },
+  { path: "deploy/helm/switchyard/files/dashboard.json", render: renderDashboard },
+  { path: "deploy/grafana/dashboard.json", render: renderDashboard },
 ];
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -1,4 +1,5 @@
-// The rules' own tests (deploy/prometheus/tests), by Prometheus' tool.
+// The rules' own tests (deploy/prometheus/tests), by Prometheus' tool; and whether it can read the
+// queries of the dashboard and of docs/metrics.md.
 
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,6 +8,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
+import { ROWS } from "../../tools/dashboard/render.ts";
+import { QUERIES } from "../../tools/docs/metric-queries.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
 
 const execute = promisify(execFile);
@@ -52,6 +55,29 @@ test.skipIf(folder === null)(`a rule that no longer fires is found${title}`, asy
     const { status, said } = await promtool("test", "rules", join(copy, "tests/kafka.yaml"));
     expect(status).toBe(1);
     expect(said).toContain("alertname: SwitchyardKafkaUnreachable");
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+});
+
+test.skipIf(folder === null)(`every query of pages and panels can be read${title}`, async () => {
+  const panels = ROWS.flatMap(({ panels: own }) =>
+    own.flatMap((panel) => (panel.look === "text" ? [] : panel.queries.map(({ expr }) => expr))),
+  );
+  const pages = QUERIES.flatMap(({ queries }) => queries.map(([, query]) => query));
+  const rules = [...panels, ...pages].map((query, at) => ({
+    record: `query:${at}`,
+    expr: query.replaceAll(/\$__\w+/g, "5m"),
+  }));
+  expect(rules.length).toBeGreaterThan(60);
+  const copy = mkdtempSync(join(tmpdir(), "switchyard-queries-"));
+  try {
+    const file = join(copy, "rules.yaml");
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "queries", rules }] }));
+    expect(await promtool("check", "rules", file)).toMatchObject({ status: 0 });
+    const broken = [{ record: "query:0", expr: "sum by (destination" }];
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "queries", rules: broken }] }));
+    expect(await promtool("check", "rules", file)).toMatchObject({ status: 1 });
   } finally {
     rmSync(copy, { recursive: true });
   }

@@ -13,13 +13,19 @@ import { REGISTRY_PATH, REGISTRY_PORT } from "../../../tools/kafka/registry-sett
 
 interface Service {
   readonly image?: string;
+  readonly entrypoint?: readonly string[];
+  readonly healthcheck?: { readonly test?: unknown; readonly disable?: boolean };
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly environment?: Readonly<Record<string, string>>;
   readonly build?: { readonly context: string; readonly dockerfile: string };
   readonly volumes?: readonly string[];
 }
 
 const ROOT = join(import.meta.dirname, "../../..");
 const DOCKERFILE = read("deploy/Dockerfile");
-const services: Readonly<Record<string, Service>> = parse(read("docker-compose.yml")).services;
+const services: Readonly<Record<string, Service>> = parse(read("docker-compose.yml"), {
+  merge: true,
+}).services;
 const manifest = JSON.parse(read("package.json"));
 
 function read(path: string): string {
@@ -37,9 +43,13 @@ function namedPaths(service: Service): string[] {
   return [...mounts.map((mount) => mount.slice(0, mount.indexOf(":"))), ...build];
 }
 
-test("the compose file runs Kafka, a registry, Switchyard and Prometheus from pinned images", () => {
-  expect(Object.keys(services)).toEqual(["kafka", "registry", "switchyard", "prometheus"]);
-  const images = Object.values(services).flatMap(({ image }) => image ?? []);
+test("the compose file runs the demonstration and what surrounds it, from pinned images", () => {
+  expect(Object.keys(services)).toEqual([
+    ...["kafka", "registry", "receiver", "switchyard", "calls", "prometheus", "grafana"],
+  ]);
+  const foreign = Object.values(services).filter(({ build }) => build === undefined);
+  const images = foreign.flatMap(({ image }) => image ?? []);
+  expect(images).toHaveLength(4);
   expect(images.filter((image) => !isPinned(image))).toEqual([]);
   expect(["a/b:latest", "a/b", "a/b:1"].filter(isPinned)).toEqual([]);
 });
@@ -47,7 +57,8 @@ test("the compose file runs Kafka, a registry, Switchyard and Prometheus from pi
 test("the image and the command start Node with the flags that benches measure with", () => {
   const quoted = NODE_FLAGS.map((flag) => JSON.stringify(flag));
   const list = quoted.join(", ");
-  expect(DOCKERFILE).toContain(`ENTRYPOINT ["node", ${list}, "src/main.ts"]\n`);
+  const heap = JSON.stringify("--max-old-space-size-percentage=65");
+  expect(DOCKERFILE).toContain(`ENTRYPOINT ["node", ${heap}, ${list}, "src/main.ts"]\n`);
   expect(read("bin/switchyard.js")).toMatch(
     new RegExp(`^#!/usr/bin/env -S node ${NODE_FLAGS.join(" ")}\n`),
   );
@@ -66,7 +77,8 @@ test("the files that it names exist", () => {
 });
 
 test("the configuration that it mounts is valid, and reaches the compose file's Kafka", () => {
-  const loaded = loadConfig({ file: join(ROOT, "deploy/compose/switchyard.yaml"), env: {} });
+  const env = services.switchyard?.environment ?? {};
+  const loaded = loadConfig({ file: join(ROOT, "deploy/compose/switchyard.yaml"), env });
   expect(loaded).toMatchObject({
     kind: "config",
     config: {
@@ -76,6 +88,40 @@ test("the configuration that it mounts is valid, and reaches the compose file's 
     },
   });
   expect(read("docker-compose.yml")).toContain("CONTAINERS://kafka:29092");
+});
+
+test("a service that others wait for has a health check, and all of them exist", () => {
+  const awaited = Object.values(services).flatMap(({ depends_on: before }) =>
+    Object.entries(before ?? {}),
+  );
+  expect(awaited.length).toBeGreaterThan(4);
+  for (const [name, { condition }] of awaited) {
+    expect(condition).toBe("service_healthy");
+    expect(services[name]?.healthcheck?.test, name).toBeDefined();
+  }
+});
+
+test("the receiver has the destinations' secret, and an address that webhooks may go to", () => {
+  const { environment } = services.receiver ?? {};
+  expect(environment?.RECEIVER_SECRET).toBe(services.switchyard?.environment?.RECEIVER_SECRET);
+  const [, subnet = ""] = /subnet: ([\d./]+)/.exec(read("docker-compose.yml")) ?? [];
+  expect(read("deploy/compose/switchyard.yaml")).toContain(`allowNetworks: [${subnet}]`);
+});
+
+test("Grafana finds its data source and the dashboard where they are mounted", () => {
+  const provisioning = "deploy/grafana/provisioning";
+  const [source] = parse(read(`${provisioning}/datasources/prometheus.yaml`)).datasources;
+  expect(source.url).toBe("http://prometheus:9090");
+  const [provider] = parse(read(`${provisioning}/dashboards/switchyard.yaml`)).providers;
+  const mounted = services.grafana?.volumes?.map((volume) => volume.split(":")[1]);
+  expect(mounted).toContain(`${provider.options.path}/switchyard.json`);
+});
+
+test("each platform of the image has its prebuilt packages in the lock file", () => {
+  const { packages } = JSON.parse(read("package-lock.json"));
+  const natives = ["@node-rs/crc32", "@napi-rs/snappy", "@antoniomuso/lz4-napi"];
+  const wanted = natives.flatMap((name) => [`${name}-linux-x64-gnu`, `${name}-linux-arm64-gnu`]);
+  expect(wanted.filter((name) => packages[`node_modules/${name}`] === undefined)).toEqual([]);
 });
 
 test("Prometheus asks the admin port that Switchyard exposes", () => {
@@ -88,8 +134,10 @@ test("the image has this project's Node, no root, no development dependencies", 
   const stages = DOCKERFILE.split(/^(?=FROM )/m).slice(1);
   const bases = stages.map((stage) => /^FROM (\S+)/.exec(stage)?.[1]);
   const expected = `node:${manifest.devDependencies.node}-slim`;
-  expect(bases).toEqual([expected, expected]);
-  expect(stages.at(-1)).toMatch(/^USER node$/m);
+  expect(bases).toEqual([`${expected}$\{BASE_DIGEST}`, "base", "base"]);
+  expect(DOCKERFILE).toContain(`image.base.name="docker.io/library/${expected}"`);
+  expect(stages.at(-1)).toMatch(/^USER 1000:1000$/m);
+  expect(stages.at(-1)).toMatch(/^STOPSIGNAL SIGTERM$/m);
   expect(DOCKERFILE).toContain("npm ci --omit=dev --ignore-scripts");
 });
 

@@ -1,0 +1,244 @@
+/** The dashboard's rows about calls and deliveries: first what a person wants to know first. */
+
+import { counted, of, quantile, type Row, rate } from "./panel.ts";
+
+const ENDED = 'outcome=~"accepted|expired|rejected"';
+const ACCEPTED = 'outcome="accepted"';
+const BREAKER = { 0: "closed", 1: "ramping", 2: "open", 3: "probing" };
+
+export const DELIVERY_ROWS: readonly Row[] = [
+  {
+    title: "Do calls arrive?",
+    height: 7,
+    panels: [
+      {
+        title: "Delivered share",
+        description:
+          "Of the deliveries that ended, those that an endpoint accepted. The others are dead letters.",
+        look: "stat",
+        width: 4,
+        unit: "percentunit",
+        limits: [0.999, 0.99],
+        queries: [
+          {
+            expr: `sum(${rate("attempts", ACCEPTED)}) / sum(${rate("attempts", ENDED)})`,
+            legend: "",
+          },
+        ],
+      },
+      {
+        title: "p99 from receipt",
+        description: "From the receipt of a call to its acceptance, retries included.",
+        look: "stat",
+        width: 4,
+        unit: "s",
+        limits: [10, 300],
+        queries: [{ expr: quantile(0.99, "deliveryLatency"), legend: "" }],
+      },
+      {
+        title: "Accepted a second",
+        description: "Attempts that an endpoint accepted.",
+        look: "stat",
+        width: 4,
+        unit: "reqps",
+        queries: [{ expr: `sum(${rate("attempts", ACCEPTED)})`, legend: "" }],
+      },
+      {
+        title: "Delivered share by destination",
+        description: "Of the deliveries that ended, those that an endpoint accepted.",
+        look: "timeseries",
+        width: 6,
+        unit: "percentunit",
+        queries: [
+          {
+            expr: `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
+            legend: "{{destination}}",
+          },
+        ],
+      },
+      {
+        title: "Time from receipt by destination",
+        description:
+          "p99. With metrics.destinations other than full, all or some destinations are one line.",
+        look: "timeseries",
+        width: 6,
+        unit: "s",
+        queries: [
+          { expr: quantile(0.99, "deliveryLatency", ["destination"]), legend: "{{destination}}" },
+        ],
+      },
+    ],
+  },
+  {
+    title: "Which destinations fail?",
+    height: 8,
+    panels: [
+      {
+        title: "Nothing accepted for",
+        description:
+          "Destinations of which every attempt has failed, and for how long. Empty is good.",
+        look: "bargauge",
+        width: 6,
+        unit: "s",
+        limits: [300, 1_800],
+        queries: [
+          {
+            expr: `time() - min by (destination) (${of("destinationFailingSince")} > 0)`,
+            legend: "{{destination}}",
+          },
+        ],
+      },
+      {
+        title: "Requests that fail, by cause",
+        description:
+          "A status, or the reason why there was no response. Most of these attempts are made again.",
+        look: "timeseries",
+        width: 9,
+        unit: "reqps",
+        queries: [
+          {
+            expr: `sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`,
+            legend: "{{destination}} {{outcome}}",
+          },
+        ],
+      },
+      {
+        title: "Time of an attempt",
+        description: "p99 of the receivers' answers, up to the time limit of an attempt.",
+        look: "timeseries",
+        width: 9,
+        unit: "s",
+        queries: [
+          { expr: quantile(0.99, "attemptDuration", ["destination"]), legend: "{{destination}}" },
+        ],
+      },
+    ],
+  },
+  {
+    title: "What waits?",
+    height: 8,
+    panels: [
+      {
+        title: "Age of the oldest record",
+        description:
+          "How long the oldest record has waited for its stage. Of delay it is the delay itself.",
+        look: "timeseries",
+        width: 8,
+        unit: "s",
+        queries: [
+          {
+            expr: `max by (stage, destination) (${of("oldestUnfinished")})`,
+            legend: "{{stage}} {{destination}}",
+          },
+        ],
+      },
+      {
+        title: "Records that wait for a stage",
+        description: "Lag, at most 15 s old. A gap: it is not known, such as while Kafka is away.",
+        look: "timeseries",
+        width: 8,
+        unit: "short",
+        queries: [
+          {
+            expr: `sum by (stage, destination) (${of("lag")})`,
+            legend: "{{stage}} {{destination}}",
+          },
+        ],
+      },
+      {
+        title: "Share of retention used",
+        description: "At 100 % Kafka deletes the oldest record unread.",
+        look: "timeseries",
+        width: 8,
+        unit: "percentunit",
+        limits: [0.5, 0.75],
+        queries: [
+          {
+            expr: `max by (stage, destination) (${of("oldestUnfinished")}) / max by (stage, destination) (${of("topicRetention")})`,
+            legend: "{{stage}} {{destination}}",
+          },
+        ],
+      },
+    ],
+  },
+  {
+    title: "Breakers and held lines",
+    height: 8,
+    panels: [
+      {
+        title: "Breakers",
+        description: "Of each endpoint. While it is open or probing, the endpoint is left alone.",
+        look: "state-timeline",
+        width: 14,
+        unit: "none",
+        names: BREAKER,
+        queries: [
+          {
+            expr: `max by (destination, endpoint_name, endpoint) (${of("breakerState")})`,
+            legend: "{{destination}} {{endpoint_name}}",
+          },
+        ],
+      },
+      {
+        title: "Held lines",
+        description: "Nothing is taken from the line of a destination, and why.",
+        look: "state-timeline",
+        width: 10,
+        unit: "none",
+        names: { 0: "goes", 1: "held" },
+        queries: [
+          {
+            expr: `max by (destination, because) (${of("lineHeld")}) == 1`,
+            legend: "{{destination}}: {{because}}",
+          },
+        ],
+      },
+    ],
+  },
+  {
+    title: "Dead letters",
+    height: 8,
+    panels: [
+      {
+        title: "Dead letters a second",
+        description: "Records that were given up, by reason.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [
+          {
+            expr: `sum by (stage, reason) (${rate("deadLetters")})`,
+            legend: "{{stage}} {{reason}}",
+          },
+        ],
+      },
+      {
+        title: "Dead letters in this time",
+        description: "By destination and reason. An empty destination: the record was no delivery.",
+        look: "table",
+        width: 8,
+        unit: "short",
+        queries: [
+          {
+            expr: `sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`,
+            legend: "",
+          },
+        ],
+      },
+      {
+        title: "Sending them again",
+        description:
+          "Commands for one destination: choose it above. Dead letters are kept for 14 days.",
+        look: "text",
+        width: 8,
+        markdown: [
+          "Repair the cause first. See why:",
+          "```\nswitchyard dead-letters list --destination $destination --since 1h\n```",
+          "See where they would go, then leave out `--dry-run`:",
+          "```\nswitchyard dead-letters replay --destination $destination --since 1h --dry-run\n```",
+          "Dead letters of route, deletion and audience have no destination: leave the option out.",
+        ].join("\n\n"),
+      },
+    ],
+  },
+];

@@ -1,0 +1,207 @@
+/** The dashboard's rows about ingest, audiences, Kafka and the processes. */
+
+import { of, ofProcess, quantile, type Row, rate } from "./panel.ts";
+
+export const PROCESS_ROWS: readonly Row[] = [
+  {
+    title: "Ingest",
+    height: 7,
+    panels: [
+      {
+        title: "Requests by answer",
+        description:
+          "Codes of docs/ingest.md. kafka-unavailable and overloaded are ours, the others are the callers'.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [{ expr: `sum by (code) (${rate("ingestRequests")})`, legend: "{{code}}" }],
+      },
+      {
+        title: "Calls by source",
+        description: "Calls taken over HTTP and acknowledged by the brokers.",
+        look: "timeseries",
+        width: 6,
+        unit: "reqps",
+        queries: [{ expr: `sum by (source) (${rate("ingestCalls")})`, legend: "{{source}}" }],
+      },
+      {
+        title: "Time to answer",
+        description: "From the head of a request until its answer.",
+        look: "timeseries",
+        width: 5,
+        unit: "s",
+        queries: [
+          { expr: quantile(0.5, "ingestDuration"), legend: "p50" },
+          { expr: quantile(0.99, "ingestDuration"), legend: "p99" },
+        ],
+      },
+      {
+        title: "Bytes in hand",
+        description:
+          "Bodies being read, and records that are not acknowledged. At ingest.bytesInHand requests are refused.",
+        look: "timeseries",
+        width: 5,
+        unit: "bytes",
+        queries: [
+          { expr: `max by (instance) (${of("ingestBytesInHand")})`, legend: "{{instance}}" },
+        ],
+      },
+    ],
+  },
+  {
+    title: "Audiences",
+    height: 7,
+    panels: [
+      {
+        title: "Syncs a second",
+        description: "By their beginning and end.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [{ expr: `sum by (outcome) (${rate("audienceSyncs")})`, legend: "{{outcome}}" }],
+      },
+      {
+        title: "Users told a second",
+        description: "Users told that they entered or left an audience, and computed traits.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [{ expr: `sum by (change) (${rate("audienceChanges")})`, legend: "{{change}}" }],
+      },
+      {
+        title: "Members",
+        description: "Of all audiences.",
+        look: "stat",
+        width: 4,
+        unit: "short",
+        queries: [{ expr: `sum(${of("audienceMembers")})`, legend: "" }],
+      },
+      {
+        title: "Held syncs",
+        description: "Syncs that wait for a release. They would remove too many members.",
+        look: "stat",
+        width: 4,
+        unit: "short",
+        limits: [1, 10],
+        queries: [{ expr: `sum(${of("audienceHeldSyncs")})`, legend: "" }],
+      },
+    ],
+  },
+  {
+    title: "Kafka and the registry",
+    height: 7,
+    panels: [
+      {
+        title: "Brokers",
+        description: "Away: a process gets no answer of the broker.",
+        look: "state-timeline",
+        width: 8,
+        unit: "none",
+        names: { 0: "away", 1: "answers" },
+        queries: [{ expr: `min by (broker) (${of("kafkaConnected")})`, legend: "{{broker}}" }],
+      },
+      {
+        title: "Time to write",
+        description: "Until all in-sync replicas have acknowledged.",
+        look: "timeseries",
+        width: 8,
+        unit: "s",
+        queries: [
+          { expr: quantile(0.5, "produceDuration"), legend: "p50" },
+          { expr: quantile(0.99, "produceDuration"), legend: "p99" },
+        ],
+      },
+      {
+        title: "Writes that are repeated",
+        description: "Batches that were not acknowledged, by Kafka's name of the error.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [{ expr: `sum by (error) (${rate("produceErrors")})`, legend: "{{error}}" }],
+      },
+      {
+        title: "Rebalances a second",
+        description:
+          "Times that consumers were given an assignment. A restart makes one for each consumer.",
+        look: "timeseries",
+        width: 8,
+        unit: "reqps",
+        queries: [{ expr: `sum by (stage) (${rate("rebalances")})`, legend: "{{stage}}" }],
+      },
+      {
+        title: "Topics that take nothing, for",
+        description: "Deliveries go around such a topic. Empty is good.",
+        look: "bargauge",
+        width: 8,
+        unit: "s",
+        limits: [60, 300],
+        queries: [
+          { expr: `time() - min by (topic) (${of("topicBlockedSince")} > 0)`, legend: "{{topic}}" },
+        ],
+      },
+      {
+        title: "Schemas that are waited for",
+        description: "Partitions wait for them. The registry is away if it lasts.",
+        look: "timeseries",
+        width: 8,
+        unit: "short",
+        queries: [{ expr: `sum by (instance) (${of("registryWaiting")})`, legend: "{{instance}}" }],
+      },
+    ],
+  },
+  {
+    title: "Processes",
+    height: 7,
+    panels: [
+      {
+        title: "CPU",
+        description: "Cores in use.",
+        look: "timeseries",
+        width: 6,
+        unit: "short",
+        queries: [
+          {
+            expr: `rate(${ofProcess("process_cpu_seconds_total")}[$__rate_interval])`,
+            legend: "{{instance}}",
+          },
+        ],
+      },
+      {
+        title: "Event loop delay",
+        description: "p99. Time limits and heartbeats are late by as much.",
+        look: "timeseries",
+        width: 6,
+        unit: "s",
+        limits: [0.1, 0.5],
+        queries: [
+          {
+            expr: `max by (instance) (${of("eventLoopDelay", 'quantile="0.99"')})`,
+            legend: "{{instance}}",
+          },
+        ],
+      },
+      {
+        title: "Memory",
+        description: "Resident memory, and the limit of the container.",
+        look: "timeseries",
+        width: 6,
+        unit: "bytes",
+        queries: [
+          { expr: ofProcess("process_resident_memory_bytes"), legend: "{{instance}}" },
+          { expr: `${of("memoryLimit")} > 0`, legend: "{{instance}} limit" },
+        ],
+      },
+      {
+        title: "Versions and configurations",
+        description: "How many processes run each configuration, by its hash, and each version.",
+        look: "timeseries",
+        width: 6,
+        unit: "short",
+        queries: [
+          { expr: `count by (hash) (${of("configInfo")})`, legend: "configuration {{hash}}" },
+          { expr: `count by (version) (${of("buildInfo")})`, legend: "version {{version}}" },
+        ],
+      },
+    ],
+  },
+];
