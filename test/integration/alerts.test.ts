@@ -1,0 +1,186 @@
+// The alerts, by a real Prometheus that scrapes the real program: none while all is well, and each of
+// many for its cause.
+
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { findPrometheus } from "../../tools/prometheus/find.ts";
+import {
+  type ProgramWorld,
+  programWorld,
+  type RunningProgram,
+} from "../support/servers/program.ts";
+import { impatientRules, type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+
+/** Far more than an alert may be late: it is waited for, not measured. */
+const PATIENCE = { timeout: 120_000, interval: 500 };
+const found = await findPrometheus(new AbortController().signal, () => undefined);
+const title = found.kind === "none" ? ` (left out: ${found.why})` : "";
+
+let broker: PrivateKafka;
+let world: ProgramWorld;
+let program: RunningProgram;
+let kafka: Kafka;
+let admin = 0;
+let ingest = 0;
+const status = { well: 200, refusing: 400, failing: 503 };
+const receiver = createServer((request, response) => {
+  request.resume().on("end", () => {
+    const path = (request.url ?? "").slice(1) as keyof typeof status;
+    response.writeHead(status[path]).end();
+  });
+});
+
+beforeAll(async () => {
+  if (found.kind === "none") return;
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const { port } = receiver.address() as AddressInfo;
+  broker = await startKafka({ private: true });
+  admin = await freePort();
+  ingest = await freePort();
+  const url = (path: string) => `"http://127.0.0.1:${port}/${path}"`;
+  world = programWorld(`
+kafka: { brokers: ["${broker.brokers[0]}"], partitions: 1, createTopics: false }
+registry: { url: "http://127.0.0.1:9/" }
+sources:
+  - { id: web, writeKey: k, destinations: [well, refusing, failing] }
+  - { id: old, writeKey: of-off, destinations: [off] }
+defaultSource: web
+destinations:
+  - { id: well, type: webhook, endpoints: [{ url: ${url("well")} }] }
+  - { id: refusing, type: webhook, name: Refusing, endpoints: [{ url: ${url("refusing")} }] }
+  - { id: failing, type: webhook, name: Failing, endpoints: [{ url: ${url("failing")} }] }
+  - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: ${url("well")} }] }
+audienceDefaults: { source: web, heldShare: 0.1, integrations: { All: false } }
+audience: { stateDir: state }
+delivery: { timeout: 1s, window: 12s, delays: [1s, 2s], allowNetworks: [127.0.0.0/8] }
+ingest: { host: 127.0.0.1, port: ${ingest}, handover: 100ms }
+admin: { host: 127.0.0.1, port: ${admin} }
+`);
+  const made = await world.command(["topics", "--apply"]);
+  expect(made.err).toBe("");
+  program = world.start();
+  await program.logged("ready");
+  const connection = { brokers: broker.brokers, clientId: "alerts", tls: null, sasl: null };
+  const log = createLog("error", process.stderr);
+  kafka = createKafka(
+    { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 },
+    log,
+  );
+});
+afterAll(async () => {
+  await kafka?.close();
+  await world?.[Symbol.asyncDispose]();
+  await broker?.stop();
+  receiver.close();
+});
+
+function post(integrations: Readonly<Record<string, boolean>>, writeKey = "k"): Promise<number> {
+  return fetch(`http://127.0.0.1:${ingest}/v1/track`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, "content-type": "application/json" },
+    body: JSON.stringify({ userId: "u1", event: "Order Completed", integrations }),
+  }).then(({ status: answered }) => answered);
+}
+
+const only = (name: string) => ({ All: false, [name]: true });
+
+async function send(topic: string, value: Buffer): Promise<void> {
+  const producer = kafka.producer();
+  await producer.send([{ topic, key: Buffer.from("vip"), value, headers: [] }]);
+  await producer.close(5_000);
+}
+
+function sync(syncId: string, userIds: readonly string[]): Promise<void> {
+  const value = { type: "snapshot", audienceId: "vip", audienceName: "VIP", syncId, userIds };
+  return send("switchyard.audience-syncs", Buffer.from(JSON.stringify(value)));
+}
+
+async function fires(prometheus: Prometheus, ...names: readonly string[]): Promise<void> {
+  await expect.poll(prometheus.firing, PATIENCE).toEqual(expect.arrayContaining([...names]));
+}
+
+function start(hasShortTimes: boolean): Promise<Prometheus> {
+  if (found.kind === "none") throw new Error(found.why);
+  return startPrometheus(found.folder, [`127.0.0.1:${admin}`], hasShortTimes);
+}
+
+test("impatient rules wait for nothing, and keep limits that are no times", () => {
+  const rules = readFileSync("deploy/prometheus/rules.yaml", "utf8");
+  expect(impatientRules(rules, false).match(/for: \w+/g)).toContain("for: 0s");
+  expect(impatientRules(rules, false)).not.toMatch(/for: (?!0s)\w+$/m);
+  expect(impatientRules(rules, true)).not.toMatch(/> (?:300|1800|3600)$/m);
+  expect(impatientRules(rules, true)).toContain("> 0.9");
+});
+
+test.skipIf(found.kind === "none")(
+  `nothing fires while all is well and calls flow${title}`,
+  async () => {
+    await using prometheus = await start(false);
+    // Before the first scrape there is no process to be seen.
+    await expect.poll(prometheus.firing, PATIENCE).toEqual(["SwitchyardAbsent"]);
+    await expect.poll(prometheus.firing, PATIENCE).toEqual([]);
+    for (let round = 0; round < 20; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => post(only("Webhooks"))));
+      expect(new Set(answers)).toEqual(new Set([200]));
+      expect(await prometheus.firing()).toEqual([]);
+      const now = Date.now();
+      await expect.poll(prometheus.evaluatedAtMs, PATIENCE).toBeGreaterThan(now);
+    }
+  },
+);
+
+test.skipIf(found.kind === "none")(
+  `each trouble makes its alert fire${title}`,
+  async () => {
+    await using prometheus = await start(true);
+    await post(only("Refusing"));
+    await fires(prometheus, "SwitchyardDeadLetters");
+    await post(only("Off"), "of-off");
+    await fires(prometheus, "SwitchyardCallsLeftOut");
+    await Promise.all(Array.from({ length: 60 }, () => post(only("Failing"))));
+    await fires(prometheus, "SwitchyardDestinationFailing", "SwitchyardLineHeld");
+    await fires(prometheus, "SwitchyardDeliveriesExpired");
+    await sync("monday", ["a", "b"]);
+    await sync("tuesday", []);
+    await fires(prometheus, "SwitchyardAudienceSyncHeld");
+
+    const good = readFileSync(world.file, "utf8");
+    writeFileSync(world.file, good.replace("window: 12s", "window: never"));
+    await fires(prometheus, "SwitchyardConfigRefused");
+    const added = "  - { id: added, type: topic, name: Added }\naudienceDefaults:";
+    writeFileSync(world.file, good.replace("audienceDefaults:", added));
+    await fires(prometheus, "SwitchyardDestinationsWaiting");
+
+    await kafka.admin.deleteTopics(["switchyard.deliveries.well"]);
+    await post(only("Webhooks"));
+    await fires(prometheus, "SwitchyardTopicTakesNothing");
+    // A schema of which nobody has heard: route waits for the registry.
+    await send("switchyard.calls", Buffer.from([0, 0, 0, 0, 7, 2]));
+    await fires(prometheus, "SwitchyardRegistryUnreachable");
+
+    await kafka.close();
+    await broker.kill();
+    await fires(prometheus, "SwitchyardKafkaUnreachable");
+    // The first refusal makes the counter appear, the others make it rise.
+    const refused = async () => {
+      expect(await post(only("Webhooks"))).toBe(503);
+      return await prometheus.firing();
+    };
+    await expect
+      .poll(refused, PATIENCE)
+      .toEqual(expect.arrayContaining(["SwitchyardIngestBurnsFast"]));
+    await program.kill();
+    await fires(prometheus, "SwitchyardTargetDown", "SwitchyardAbsent");
+  },
+  900_000,
+);
