@@ -159,6 +159,40 @@ export const DELIVERY_ROWS: readonly Row[] = [
           },
         ],
       },
+      {
+        title: "Deliveries that wait, by tier",
+        description: "In delay topics, for their next attempt.",
+        look: "timeseries",
+        width: 8,
+        unit: "short",
+        queries: [{ expr: `sum by (tier) (${of("deliveriesWaiting")})`, legend: "{{tier}}" }],
+      },
+      {
+        title: "Deliveries that wait, by destination",
+        description: "In delay topics, for their next attempt.",
+        look: "timeseries",
+        width: 8,
+        unit: "short",
+        queries: [
+          {
+            expr: `sum by (destination) (${of("deliveriesWaiting")}) > 0`,
+            legend: "{{destination}}",
+          },
+        ],
+      },
+      {
+        title: "Time until the first one is given up",
+        description: "Until the window of a waiting delivery ends. It is a dead letter then.",
+        look: "timeseries",
+        width: 8,
+        unit: "s",
+        queries: [
+          {
+            expr: `min by (destination) (${of("firstWindowEnd")} > 0) - time()`,
+            legend: "{{destination}}",
+          },
+        ],
+      },
     ],
   },
   {
