@@ -28,8 +28,15 @@ const run = promisify(execFile);
 /** Where they are, or why they cannot be had. */
 export type Packages = { readonly folder: string } | { readonly reason: string };
 
-/** The folder has them below `node_modules`. */
-export async function nodePackages(signal: AbortSignal): Promise<Packages> {
+let nodeOnce: Promise<Packages> | null = null;
+
+/** The folder has them below `node_modules`. Asked for once: without a network each try is long. */
+export function nodePackages(signal: AbortSignal): Promise<Packages> {
+  nodeOnce ??= installForNode(signal);
+  return nodeOnce;
+}
+
+async function installForNode(signal: AbortSignal): Promise<Packages> {
   const manifest = JSON.stringify({ private: true, dependencies: NODE_PACKAGES });
   return await had("frameworks for Node", hashOf(manifest), signal, async (target) => {
     writeFileSync(join(target, "package.json"), manifest);
