@@ -195,8 +195,8 @@ A member takes its id and ${onDisk()}.
 | Of | Choose |
 |---|---|
 | partitions | As many as the processes that you will ever start with one stage; the default is 6. More later puts calls of one user out of order for a while. |
-| disk | Bytes a second of calls, times one and the destinations that a call goes to on average, times the retention of 7 days, times the replication factor. 1 MB/s of calls to two destinations with three replicas is 1 x 3 x 604,800 x 3 MB = 5.4 TB. Compression by your producers makes the first copy smaller. |
+| disk | Bytes a second of calls x (1 + destinations of a call) x the retention of 7 days x the replication factor. 1 MB/s of calls to two destinations with three replicas is 1 x 3 x 604,800 x 3 MB = 5.4 TB. Compression by your producers makes the first copy smaller. |
 | replicas | 3, with \`min.insync.replicas=2\`. |
-| requests | A consumer for each destination in each process. With many destinations, few processes with more cores are better than many. |
+| requests | A consumer for each destination in each process. So with many destinations start few processes. |
 `;
 }
