@@ -12,6 +12,8 @@ const ROOT = join(import.meta.dirname, "../..");
 
 /** Of these there is nothing to show while all is well, or the demonstration does no such thing. */
 const OF_TROUBLE = [
+  // Shown from the first look on that found some waiting; the demonstration's last ones have arrived.
+  "switchyard_deliveries_waiting",
   "switchyard_deliveries_first_window_end_timestamp_seconds",
   "switchyard_ingest_calls_total",
   "switchyard_ingest_requests_total",
