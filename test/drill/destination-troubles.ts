@@ -16,7 +16,7 @@
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { counted } from "./comparison.ts";
-import { type Expected, type Failures, FINE } from "./destination-signals.ts";
+import { type Expected, type Failures, FINE } from "./expected.ts";
 import { type Look, metric } from "./look.ts";
 import type { Product } from "./product.ts";
 import { ACCEPTS, type Manner } from "./receiver.ts";
@@ -25,10 +25,11 @@ import type { DestinationTrouble } from "./trouble.ts";
 
 const FAILING: Expected = {
   ...FINE,
-  accepts: false,
-  breaker: "not closed",
+  breaker: "left alone",
   held: "breaker",
+  isFailing: true,
   isNamed: true,
+  state: "held",
 };
 const SLOW_MS = 1_000;
 
@@ -50,7 +51,8 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
     { kind: "status", status: 400 },
     {
       ...FINE,
-      accepts: false,
+      isFailing: true,
+      state: "failing",
       failures: { outcome: "4xx", status: 400, level: "warn" },
     },
   ),
@@ -70,8 +72,9 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
       { kind: "status", status: 429, headers: { "Retry-After": "40" } },
       {
         ...FINE,
-        accepts: false,
         held: "retry-after",
+        isFailing: true,
+        state: "held",
         failures: { outcome: "429", status: 429, level: "warn" },
       },
     ),
@@ -80,12 +83,12 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
   },
   {
     ...settings("disabled", "it is disabled", { enabled: false }),
-    expected: { ...FINE, accepts: false, held: "disabled" },
+    expected: { ...FINE, held: "disabled", state: "held" },
     also: leftOut,
   },
   {
     ...settings("paused", "it is paused", { paused: true }),
-    expected: { ...FINE, accepts: false, held: "paused" },
+    expected: { ...FINE, held: "paused", state: "held" },
   },
   TOPIC_GONE,
 ];

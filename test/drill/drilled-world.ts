@@ -4,7 +4,8 @@ import { setTimeout as timer } from "node:timers/promises";
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Comparison } from "./comparison.ts";
-import { destinationSignals, FINE } from "./destination-signals.ts";
+import { destinationSignals } from "./destination-signals.ts";
+import { type Expected, FINE } from "./expected.ts";
 import { Judge, type Row } from "./judge.ts";
 import { KafkaTruth } from "./kafka-truth.ts";
 import { type Look, takeLook } from "./look.ts";
@@ -118,9 +119,11 @@ export function fineOf(
   return ids.map((id) => ({
     ...about,
     about: id,
-    comparisons: destinationSignals(look, id, FINE),
+    comparisons: destinationSignals(look, id, id === IDLE ? UNTRIED : FINE),
   }));
 }
+
+const UNTRIED: Expected = { ...FINE, state: "untried" };
 
 /** Whose records are asked for. */
 function followed({ topics }: Product): readonly string[] {

@@ -44,14 +44,20 @@ export function lagRange(
   return { from, to };
 }
 
-/** Records of a topic that a group has not committed, and that fit. */
-export function waitingRange(
+export interface WaitingRecords {
+  /** Those that were there all the time. */
+  readonly always: readonly SeenRecord[];
+  /** Those that were there at some moment. */
+  readonly ever: readonly SeenRecord[];
+}
+
+/** Records of a topic that a group has not committed, and that fit. Null: nobody knows. */
+export function waitingRecords(
   samples: readonly KafkaSample[],
   records: readonly SeenRecord[],
-  place: { readonly group: string; readonly topic: string },
+  { group, topic }: { readonly group: string; readonly topic: string },
   fits: (record: SeenRecord) => boolean,
-): Range | null {
-  const { group, topic } = place;
+): WaitingRecords | null {
   const own = records.filter((record) => record.topic === topic && fits(record));
   const isAfter = (record: SeenRecord, sample: KafkaSample) =>
     record.offset >= (sample.committed.get(group)?.get(topic)?.[record.partition] ?? 0);
@@ -59,8 +65,13 @@ export function waitingRange(
     record.offset < (sample.ends.get(topic)?.[record.partition] ?? 0);
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined) return null;
-  // At least those that were there all the time, at most those that were there at some moment.
-  const always = own.filter((record) => isThere(record, first) && isAfter(record, last));
-  const ever = own.filter((record) => isThere(record, last) && isAfter(record, first));
-  return { from: always.length, to: ever.length };
+  return {
+    always: own.filter((record) => isThere(record, first) && isAfter(record, last)),
+    ever: own.filter((record) => isThere(record, last) && isAfter(record, first)),
+  };
+}
+
+/** How many they are. */
+export function waitingRange(found: WaitingRecords | null): Range | null {
+  return found && { from: found.always.length, to: found.ever.length };
 }

@@ -14,6 +14,7 @@ import {
   stringDeserializers,
 } from "@platformatic/kafka";
 
+import type { DestinationId } from "../../src/domain/ids.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 
 /** Offsets by partition. */
@@ -35,6 +36,11 @@ export interface SeenRecord {
   readonly writtenAtMs: number;
   readonly seenAtMs: number;
   readonly headers: ReadonlyMap<string, string>;
+}
+
+/** Whether the record is a delivery for it. */
+export function isOf({ headers }: Pick<SeenRecord, "headers">, id: DestinationId): boolean {
+  return headers.get("switchyard-destination") === id;
 }
 
 type Stream = MessagesStream<Buffer, Buffer, string, string>;
@@ -155,7 +161,8 @@ export class KafkaTruth implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#reader !== null) {
       const { consumer, stream } = this.#reader;
-      const closed = once(stream, "close");
+      // An outage may have ended it before.
+      const closed = stream.closed ? null : once(stream, "close");
       await consumer.close(true);
       await closed;
     }

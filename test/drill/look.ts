@@ -1,7 +1,7 @@
 /** One look at everything that an operator sees, and at the truth beside it. */
 
 import { parseMetrics, type Sample } from "../../src/cli/metrics-text.ts";
-import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { DestinationId } from "../../src/domain/ids.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
 import type { LoggedLine, Product } from "./product.ts";
 import type { CommandEnd } from "./run-command.ts";
@@ -12,6 +12,8 @@ export interface Look {
   readonly toMs: number;
   readonly metrics: readonly Sample[];
   readonly ready: Readiness | null;
+  /** `GET /status`; null: it does not answer. */
+  readonly process: ProcessJson | null;
   readonly status: SaidStatus;
   /** Of the log, since the program started. */
   readonly lines: readonly LoggedLine[];
@@ -27,7 +29,35 @@ export interface Readiness {
 
 export interface SaidStatus extends CommandEnd {
   /** Null: it printed none. */
-  readonly report: StatusReport | null;
+  readonly report: StatusJson | null;
+}
+
+/** The part of `status --json` that is compared, as a script of somebody else reads it. */
+interface StatusJson {
+  readonly stages: readonly StatusRow[];
+  readonly destinations?: readonly StatusRow[];
+  readonly blockedTopics: readonly { readonly topic: string; readonly since: string }[];
+  readonly processes: readonly {
+    readonly error: string | null;
+    readonly configInvalidSince: string | null;
+  }[];
+}
+
+/** The part of `GET /status` that is compared. */
+interface ProcessJson {
+  readonly destinations: readonly {
+    readonly id: string;
+    readonly state: string;
+    readonly partitions: number;
+  }[];
+}
+
+interface StatusRow {
+  readonly destination?: string | null;
+  readonly lag?: number | null;
+  readonly waiting?: number | null;
+  readonly state?: string | null;
+  readonly deadLettersLastDay?: number | null;
 }
 
 export interface Truth {
@@ -48,7 +78,11 @@ export async function takeLook(
 ): Promise<Look> {
   const fromMs = Date.now();
   await kafka.sample().catch(() => null);
-  const [metrics, ready] = await Promise.all([readMetrics(product), readReady(product)]);
+  const [metrics, ready, process] = await Promise.all([
+    readMetrics(product),
+    readReady(product),
+    readProcess(product),
+  ]);
   const status = await readStatus(product);
   await kafka.sample().catch(() => null);
   return {
@@ -56,6 +90,7 @@ export async function takeLook(
     toMs: Date.now(),
     metrics,
     ready,
+    process,
     status,
     lines: product.lines,
     truth: { product, traffic, samples: kafka.history, records: kafka.records },
@@ -79,10 +114,24 @@ async function readReady({ admin }: Product): Promise<Readiness | null> {
   return { status: response.status, parts, troubles: Object.values(parts).flat() };
 }
 
+async function readProcess({ admin }: Product): Promise<ProcessJson | null> {
+  const response = await fetch(`http://${admin}/status`).catch(() => null);
+  return response === null ? null : ((await response.json()) as ProcessJson);
+}
+
 async function readStatus(product: Product): Promise<SaidStatus> {
   const end = await product.command([...STATUS, product.admin]);
   const isReport = end.out.trimStart().startsWith("{");
-  return { ...end, report: isReport ? (JSON.parse(end.out) as StatusReport) : null };
+  return { ...end, report: isReport ? (JSON.parse(end.out) as StatusJson) : null };
+}
+
+/** Of `switchyard status`; it has one for each destination. */
+export function statusRow({ status }: Look, id: DestinationId) {
+  const { stages = [], destinations = stages } = status.report ?? {};
+  const row = destinations.find(({ destination }) => destination === id);
+  if (row === undefined) return null;
+  const { lag, waiting = lag ?? null, state, deadLettersLastDay = null } = row;
+  return { waiting, state, deadLettersLastDay };
 }
 
 /** The sum of a metric's values with these labels; null: there is none. */

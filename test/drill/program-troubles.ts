@@ -9,10 +9,10 @@
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, worded } from "./comparison.ts";
+import { trueLag } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
-import { lagRange, samplesOf } from "./kafka-ranges.ts";
-import { type Look, metric } from "./look.ts";
+import { type Look, metric, statusRow } from "./look.ts";
 import { IDLE, type Product, WELL } from "./product.ts";
 import type { DrillOptions, LoneTrouble } from "./trouble.ts";
 
@@ -109,12 +109,11 @@ function configTrouble({ ready }: Look): string {
 }
 
 function statusLag(look: Look, id: DestinationId): Comparison {
-  const { samples, product } = look.truth;
-  const now = samplesOf(samples, { from: look.fromMs, to: look.toMs });
-  const topics = [product.topics.deliveries(id), product.topics.returns(id)];
-  const truth = lagRange({ ends: now, commits: now }, product.groups.deliver(id), topics);
-  const row = look.status.report?.stages.find(({ destination }) => destination === id);
-  return counted(`status: LAG of ${id}`, row?.lag ?? null, truth);
+  return counted(
+    `status: what waits for ${id}`,
+    statusRow(look, id)?.waiting ?? null,
+    trueLag(look, id),
+  );
 }
 
 function unreached({ status }: Look): Comparison {

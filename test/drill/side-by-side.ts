@@ -63,7 +63,7 @@ function inTrouble(
 ): Said {
   const id = name as DestinationId;
   const comparisons = [
-    ...destinationSignals(look, id, expected),
+    ...destinationSignals(look, id, expected, madeAtMs),
     ...(also?.(look, id, madeAtMs) ?? []),
   ];
   return { trouble: name, about: id, comparisons, isAlways: false };

@@ -3,21 +3,20 @@
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, worded } from "./comparison.ts";
-import { FINE } from "./destination-signals.ts";
+import { FINE, NOT_KNOWN } from "./expected.ts";
 import { samplesOf } from "./kafka-ranges.ts";
+import { isOf } from "./kafka-truth.ts";
 import { type Look, metric } from "./look.ts";
+import { DELAYS_MS } from "./product.ts";
+import { COUNTING_MS, NOTICED_MS } from "./state-signals.ts";
 import type { DestinationTrouble } from "./trouble.ts";
-
-/** A topic that takes nothing is one after 2 s. */
-const NOTICED_MS = 15_000;
-const COUNTING_MS = 3_000;
 
 export const TOPIC_GONE: DestinationTrouble = {
   kind: "destination",
   name: "topic-gone",
   summary: "its topic is deleted",
   make: async ({ kafka, topics }, id) => await kafka.admin.deleteTopics([topics.deliveries(id)]),
-  expected: { ...FINE, accepts: false, isNamed: true, hasTopic: false, warnings: "some" },
+  expected: { ...FINE, isNamed: true, state: NOT_KNOWN, hasTopic: false, warnings: "some" },
   also: topicSignals,
   mend: async (product) => {
     const { status, err } = await product.command(["topics", "--apply"]);
@@ -32,10 +31,8 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
   const blocked = metric(look, METRICS.topicBlockedSince, { topic, destination: id }) ?? 0;
   const report = look.status.report?.blockedTopics.find((each) => each.topic === topic);
   const around = metric(look, METRICS.wentAround, { destination: id, stage: "route" });
-  const parked = records.filter(
-    ({ headers }) =>
-      headers.get("switchyard-destination") === id && !headers.has("switchyard-attempt"),
-  );
+  const tiers = DELAYS_MS.map(product.topics.delays);
+  const parked = records.filter((record) => isOf(record, id) && tiers.includes(record.topic));
   const recent = samplesOf(samples, { from: look.fromMs - COUNTING_MS, to: look.toMs });
   const since = recent[0]?.fromMs ?? 0;
   return [

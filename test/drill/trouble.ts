@@ -2,7 +2,7 @@
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Comparison } from "./comparison.ts";
-import type { Expected } from "./destination-signals.ts";
+import type { Expected } from "./expected.ts";
 import type { Row } from "./judge.ts";
 import type { Look } from "./look.ts";
 import type { DestinationNeed, Product } from "./product.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { lagRange, samplesOf, waitingRange } from "../../drill/kafka-ranges.ts";
+import { lagRange, samplesOf, waitingRange, waitingRecords } from "../../drill/kafka-ranges.ts";
 import type { KafkaSample, SeenRecord } from "../../drill/kafka-truth.ts";
 
 const TOPIC = "t";
@@ -54,10 +54,14 @@ test("what waits was there all the time at least, and at some moment at most", (
   const records = [record(0, 0), record(0, 1), record(0, 2), record(1, 0)];
   const samples = [sample(0, [2, 1], [0, 0]), sample(100, [3, 1], [1, 0])];
   const place = { group: GROUP, topic: TOPIC };
-  expect(waitingRange(samples, records, place, () => true)).toEqual({ from: 2, to: 4 });
-  expect(waitingRange(samples, records, place, ({ partition }) => partition === 1)).toEqual({
+  expect(waitingRange(waitingRecords(samples, records, place, () => true))).toEqual({
+    from: 2,
+    to: 4,
+  });
+  const inOne = waitingRecords(samples, records, place, ({ partition }) => partition === 1);
+  expect(waitingRange(inOne)).toEqual({
     from: 1,
     to: 1,
   });
-  expect(waitingRange([], records, place, () => true)).toBeNull();
+  expect(waitingRange(waitingRecords([], records, place, () => true))).toBeNull();
 });

@@ -1,0 +1,70 @@
+/** Deliveries of a destination that wait in the delay topics: how many, since when, and until when. */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { tierName } from "../../src/domain/topics.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, dated } from "./comparison.ts";
+import { samplesOf, type WaitingRecords, waitingRange, waitingRecords } from "./kafka-ranges.ts";
+import { isOf, type SeenRecord } from "./kafka-truth.ts";
+import { type Look, metric } from "./look.ts";
+import { DELAYS_MS } from "./product.ts";
+
+/** What is said may be old. */
+const AGE_MS = 15_000;
+
+export function waitingSignals(look: Look, id: DestinationId): readonly Comparison[] {
+  const { samples, records, product } = look.truth;
+  const recent = samplesOf(samples, { from: look.fromMs - AGE_MS, to: look.toMs });
+  const tiers = DELAYS_MS.map((delayMs) => {
+    const tier = tierName(delayMs);
+    const place = { group: product.groups.delay(tier), topic: product.topics.delays(delayMs) };
+    return { tier, found: waitingRecords(recent, records, place, (record) => isOf(record, id)) };
+  });
+  const all = tiers.flatMap(({ found }) => found ?? []);
+  const said = (which: { readonly name: string }) => {
+    const seconds = metric(look, which, { destination: id });
+    return seconds === null ? null : seconds * 1_000;
+  };
+  return [
+    ...tiers.map(({ tier, found }) => {
+      const labels = { destination: id, tier };
+      // Zeros are left out, and a tier that is not known is counted below.
+      const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
+      return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));
+    }),
+    counted("metrics: tiers not known", metric(look, METRICS.waitingUnknown), { from: 0, to: 0 }),
+    earliest("metrics: next due", said(METRICS.nextDue), all, dueAtMs),
+    earliest(
+      "metrics: oldest waiting",
+      said(METRICS.oldestWaiting),
+      all,
+      (each) => each.writtenAtMs,
+    ),
+  ];
+}
+
+/** It may have come or gone while it was asked for: then nothing that is said can be wrong. */
+function earliest(
+  signal: string,
+  saidMs: number | null,
+  tiers: readonly WaitingRecords[],
+  timeOf: (record: SeenRecord) => number,
+): Comparison {
+  const least = (of: (found: WaitingRecords) => readonly SeenRecord[]) =>
+    Math.min(...tiers.flatMap((found) => of(found).map(timeOf)));
+  const [ever, always] = [least((found) => found.ever), least((found) => found.always)];
+  if (ever === Number.POSITIVE_INFINITY) return dated(signal, saidMs, null);
+  if (always === Number.POSITIVE_INFINITY && saidMs === null) {
+    return { signal, said: "none", truth: "maybe none", ok: true };
+  }
+  const to = Math.min(always, latest(tiers, timeOf));
+  return dated(signal, saidMs, { from: ever, to });
+}
+
+function latest(tiers: readonly WaitingRecords[], timeOf: (record: SeenRecord) => number): number {
+  return Math.max(...tiers.flatMap(({ ever }) => ever.map(timeOf)));
+}
+
+function dueAtMs({ headers }: SeenRecord): number {
+  return Number(headers.get("switchyard-due-at"));
+}
