@@ -67,6 +67,7 @@ export interface RunningIngest extends RunningStage {
 export async function startIngest(deps: IngestDeps, config: IngestConfig): Promise<RunningIngest> {
   const times = config.times ?? SERVER_TIMES;
   let sources = knownSources(config.sources, null);
+  let hadKeys = hasKeys(config.sources);
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
   // The stages that are started already have theirs open.
@@ -94,8 +95,9 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
       return [`the brokers have not acknowledged a write for ${Math.round(waitMs / 1_000)} s`];
     },
     update: (settings) => {
+      if (hadKeys) warnWithoutKeys(deps.log, settings.sources);
+      hadKeys = hasKeys(settings.sources);
       sources = knownSources(settings.sources, sources);
-      warnWithoutKeys(deps.log, settings.sources);
       if (settings.ingestTls !== null) server.renew(settings.ingestTls);
     },
     [Symbol.asyncDispose]: async () => {
@@ -106,8 +108,12 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   };
 }
 
+function hasKeys(sources: readonly Source[]): boolean {
+  return sources.some(({ writeKeys }) => writeKeys.length > 0);
+}
+
 function warnWithoutKeys(log: Log, sources: readonly Source[]): void {
-  if (sources.some(({ writeKeys }) => writeKeys.length > 0)) return;
+  if (hasKeys(sources)) return;
   const fix = "give a source a writeKey, or leave out the stage ingest";
   log.warn({ stage: "ingest", fix }, "ingest.no-write-keys");
 }

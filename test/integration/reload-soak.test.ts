@@ -7,11 +7,12 @@ import { setTimeout as timer } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
-import { programWorld } from "../support/servers/program.ts";
-import { webhookServer } from "../support/servers/webhook-server.ts";
+import { programWorld, type RunningProgram } from "../support/servers/program.ts";
+import { type TakenWebhook, webhookServer } from "../support/servers/webhook-server.ts";
 
 const COUNT = Number(process.env.SWITCHYARD_RELOADS ?? 30);
 const TIMEOUT_MS = 120_000 + COUNT * 8_000;
@@ -33,7 +34,11 @@ interface World {
   readonly expected: ReadonlyMap<string, ReadonlySet<string>>;
   sent(id: string): readonly string[];
   figures(): Promise<Figures>;
-  /** The end of the program's log, from level warn on. */
+  /** Deliveries that came again without a reason; see `repeatedIn`. */
+  repeated(): readonly string[];
+  /** The same, with a reason. */
+  explained(): readonly string[];
+  /** The end of the program's log, from level warn on, without failed attempts. */
   log(): string;
   /** Resolves when no calls come any more. */
   quiet(): Promise<void>;
@@ -58,11 +63,12 @@ function yaml(prefix: string, port: number, hooks: number, ids: readonly string[
   return `
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 1 }
 defaultSource: web
-sources: [{ id: web, destinations: [${[BASE, ...ids].join(", ")}] }]
+sources: [{ id: web, writeKey: web-0123456789, destinations: [${[BASE, ...ids].join(", ")}] }]
 destinations:
 ${destinations.join("\n")}
 delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
 admin: { host: 127.0.0.1, port: ${port}, reload: true }
+ingest: { host: 127.0.0.1, port: 0 }
 log: { level: warn }
 `;
 }
@@ -80,16 +86,53 @@ function figuresOf(text: string): Figures {
   };
 }
 
+/**
+ * Deliveries that came more than once, with the times of both. At-least-once repeats for two reasons,
+ * and the program's log names the deliveries, or the group, of each:
+ *
+ *   an attempt had failed      its answer came after the deadline of 5 s, as on a loaded machine
+ *   the group's last commit    the broker did not answer in time, or took the member for dead; the
+ *   was given up               next consumer of the group repeats what was finished after the one before
+ */
+function repeatedIn(
+  id: string,
+  taken: readonly TakenWebhook[],
+  lines: RunningProgram["lines"],
+  isExplained: boolean,
+): readonly string[] {
+  const own = lines.filter(({ destination }) => destination === id);
+  const failed = new Set(
+    own.filter(({ msg }) => msg === "delivery.attempted").map(({ messageId }) => messageId),
+  );
+  const isGivenUp = lines.some(
+    ({ msg, group }) => msg === "kafka.commit.given-up" && `${group}`.endsWith(`.${id}`),
+  );
+  const firstAtMs = new Map<string, number>();
+  return taken.flatMap(({ headers, atMs }) => {
+    const messageId = `${headers["x-switchyard-message-id"]}`;
+    const first = firstAtMs.get(messageId);
+    if (first === undefined) firstAtMs.set(messageId, atMs);
+    if (first === undefined || (failed.has(messageId) || isGivenUp) !== isExplained) return [];
+    return [
+      `${id}: ${messageId} at ${new Date(first).toISOString()}, again ${atMs - first} ms later`,
+    ];
+  });
+}
+
+function connect(): Kafka {
+  const connection = { brokers, clientId: "reload-soak", tls: null, sasl: null };
+  return createKafka(
+    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
+    createLog("error", { write: () => undefined }),
+  );
+}
+
 async function start(): Promise<World> {
   const prefix = uniquePrefix("reloads");
   const port = await freePort();
   const hooks = await webhookServer();
   const program = programWorld(yaml(prefix, port, hooks.port, []));
-  const connection = { brokers, clientId: "reload-soak", tls: null, sasl: null };
-  const kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = connect();
   const producer = kafka.producer();
   const expected = new Map<string, Set<string>>([BASE, ...all].map((id) => [id, new Set()]));
   let [named, published, isPublishing]: [readonly string[], number, boolean] = [[], 0, true];
@@ -112,8 +155,9 @@ async function start(): Promise<World> {
   };
   const idsAt = (id: string) =>
     hooks.at(`/${id}`).map(({ headers }) => `${headers["x-switchyard-message-id"]}`);
-  const isRouted = (count: number) => hooks.at(`/${BASE}`).length >= count;
   const { ended, lines } = program.start();
+  const repeated = (isExplained: boolean) =>
+    [...expected.keys()].flatMap((id) => repeatedIn(id, hooks.at(`/${id}`), lines, isExplained));
   await expect
     .poll(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status, SOON)
     .toBe(200);
@@ -136,8 +180,11 @@ async function start(): Promise<World> {
     name: async (ids) => {
       named = ids;
       const before = published;
-      // All of them went to the first one, too.
-      while (!isRouted(before)) await timer(5);
+      // All of them went to the first one, too. Some may come late, and some twice.
+      for (let routed = new Set<string>(); routed.size < before; ) {
+        await timer(5);
+        routed = new Set(idsAt(BASE).filter((id) => Number(id.slice(1)) < before));
+      }
     },
     configure: async (ids) => {
       writeFileSync(`${program.file}.tmp`, yaml(prefix, port, hooks.port, ids));
@@ -149,7 +196,12 @@ async function start(): Promise<World> {
     figures: async () => {
       return figuresOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
     },
-    log: () => JSON.stringify(lines.slice(-40), undefined, 1),
+    repeated: () => repeated(false),
+    explained: () => repeated(true),
+    log: () => {
+      const others = lines.filter(({ msg }) => msg !== "delivery.attempted");
+      return JSON.stringify(others.slice(-40), undefined, 1);
+    },
     quiet: async () => {
       isPublishing = false;
       await publishing;
@@ -195,11 +247,12 @@ test(
         return [...ids].filter((each) => !sent.has(each)).map((each) => `${id}: ${each}`);
       });
     await expect.poll(missing, SOON).toEqual([]);
-    const twice = [...world.expected.keys()].flatMap((id) => {
-      const sent = world.sent(id);
-      return sent.length === new Set(sent).size ? [] : [id];
-    });
-    expect(twice, world.log()).toEqual([]);
+    expect(world.repeated(), world.log()).toEqual([]);
+    const explained = world.explained();
+    if (explained.length > 0)
+      process.stdout.write(
+        `${explained.length} repeated, as they may:\n${explained.slice(0, 10).join("\n")}\n`,
+      );
     const [first, last] = [before, after].map(({ heapBytes }) => Math.round(heapBytes / 1e6));
     process.stdout.write(
       `${2 * COUNT} reloads in ${Math.round(tookMs / 1_000)} s, ${world.published()} calls, ` +

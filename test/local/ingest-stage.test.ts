@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
+import type { Source } from "../../src/domain/destination.ts";
+import type { LiveSettings } from "../../src/domain/live-settings.ts";
 import { aSource, headerTexts } from "../support/build/calls.ts";
 import { issue } from "../support/build/certificates.ts";
 import { listsOf } from "../support/build/lists.ts";
@@ -328,9 +330,17 @@ test("health, preflight and what is not there", async () => {
   });
 });
 
-test("without a single write key it says so", async () => {
+test("without a single write key it says so, and again only after there was one", async () => {
   world = await ingestWorld({ sources: [] });
-  expect(world.lines.map(({ msg }) => msg)).toContain("ingest.no-write-keys");
+  const said = () => world.lines.filter(({ msg }) => msg === "ingest.no-write-keys").length;
+  expect(said()).toBe(1);
+  const settings = (sources: readonly Source[]) =>
+    ({ sources, ingestTls: null }) as unknown as LiveSettings;
+  world.stage.update?.(settings([]));
+  expect(said()).toBe(1);
+  world.stage.update?.(settings([aSource("web", [], { writeKeys: ["k"] })]));
+  world.stage.update?.(settings([]));
+  expect(said()).toBe(2);
   expect((await world.post("/v1/track", call(1))).status).toBe(401);
 });
 

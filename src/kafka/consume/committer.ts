@@ -8,8 +8,13 @@
  *   broker (`offset.metadata.max.bytes`)   with nothing: a restart repeats records that finished out
  *                                      of order
  *   of anything else                   try again with the next commit
+ *
+ * The last commit before partitions are given up is made again while it fails and the time lasts, but
+ * not for the coordinator's word that this is no member: that stays.
  */
 
+import { asError } from "../../runtime/as-error.ts";
+import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
@@ -17,6 +22,14 @@ import { withoutRanges } from "./finished-ranges.ts";
 import type { Commit, OwnedPartition } from "./owned-partition.ts";
 
 const INTERVAL_MS = 1_000;
+/** Between tries of the last commit. */
+const AGAIN_MS = 250;
+/** The coordinator's answers to a member that it has given up. */
+const NOT_A_MEMBER: ReadonlySet<string> = new Set([
+  "UNKNOWN_MEMBER_ID",
+  "ILLEGAL_GENERATION",
+  "FENCED_INSTANCE_ID",
+]);
 /** Finished records that are not left waiting for the interval. */
 const PROGRESS_MAX = 20_000;
 
@@ -35,6 +48,8 @@ export class Committer {
   #finished = 0;
   #last: Promise<void> = Promise.resolve();
   #metadata: "whole" | "topic" | "none" = "whole";
+  /** Of the last commit; null: it was made, or there was nothing to commit. */
+  #error: Error | null = null;
 
   constructor(groupId: string, log: Log, onFailed: () => void = () => undefined) {
     this.#groupId = groupId;
@@ -67,6 +82,23 @@ export class Committer {
     return this.#last;
   }
 
+  /**
+   * Commits what can be committed within this time. Never rejects.
+   *
+   * @returns why something is left; null: nothing is.
+   */
+  async commitLast(limitMs: number): Promise<Error | null> {
+    const untilMs = performance.now() + limitMs;
+    for (;;) {
+      await atMost(untilMs - performance.now(), this.commit());
+      if (this.#changes().length === 0) return null;
+      const isInTime = untilMs - performance.now() > AGAIN_MS;
+      if (this.#error !== null && (isNoMember(this.#error) || !isInTime)) return this.#error;
+      if (!isInTime) return new Error(`a commit took over ${limitMs / 1_000} s`);
+      await new Signal().wait(AGAIN_MS);
+    }
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -77,10 +109,8 @@ export class Committer {
     const member = this.#member;
     if (member === null) return;
     this.#finished = 0;
-    const changes = this.#partitions.flatMap((owned): Change[] => {
-      const commit = owned.toCommit();
-      return commit === null ? [] : [{ owned, commit }];
-    });
+    this.#error = null;
+    const changes = this.#changes();
     if (changes.length === 0) return;
     try {
       await member.commit(changes.map((change) => toCommit(change, this.#metadata)));
@@ -88,6 +118,13 @@ export class Committer {
     } catch (error) {
       await this.#failed(error);
     }
+  }
+
+  #changes(): readonly Change[] {
+    return this.#partitions.flatMap((owned): Change[] => {
+      const commit = owned.toCommit();
+      return commit === null ? [] : [{ owned, commit }];
+    });
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -101,11 +138,16 @@ export class Committer {
       await this.#commitChanges();
       return;
     }
+    this.#error = asError(error);
     this.#onFailed();
-    this.#log.debug({ group, error: (error as Error).message }, "kafka.commit.failed");
+    this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
     // Partitions that are still owned are tried again. After a rebalance there are none to commit.
     this.#timer ??= setTimeout(() => void this.commit(), INTERVAL_MS);
   }
+}
+
+export function isNoMember(error: unknown): boolean {
+  return [...errorTypes(error)].some((type) => NOT_A_MEMBER.has(type));
 }
 
 function toCommit({ owned, commit }: Change, kept: "whole" | "topic" | "none"): OffsetToCommit {

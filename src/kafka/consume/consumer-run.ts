@@ -64,6 +64,7 @@ export class ConsumerRun {
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
+  readonly #onUncommitted: (error: Error) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
   /** Fired when something that a fetch loop waits for may have come. */
@@ -77,7 +78,7 @@ export class ConsumerRun {
   #epoch = 0;
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
-  #givingUp: Promise<void> | null = null;
+  #givingUp: Promise<Error | null> | null = null;
   /** By node: how many answers in a row said that a topic is unknown. `JOIN` counts attempts to join. */
   readonly #unknownTopic = new Map<string, number>();
 
@@ -88,6 +89,9 @@ export class ConsumerRun {
     this.#end = ended.resolve;
     this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#onJoined = onJoined;
+    // After anything but a stop the next run of this process knows what is finished.
+    this.#onUncommitted = ({ message: error }) =>
+      log.warn({ group: consume.groupId, error }, "kafka.commit.given-up");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
@@ -133,7 +137,8 @@ export class ConsumerRun {
       await this.#wake.wait(leftMs);
       leftMs = untilMs - performance.now();
     }
-    await this.#giveUp();
+    const uncommitted = await this.#giveUp();
+    if (uncommitted !== null) this.#onUncommitted(uncommitted);
     await this.#close(null);
   }
 
@@ -256,7 +261,7 @@ export class ConsumerRun {
   }
 
   /** Drains, commits, fences. Joins the one under way. */
-  #giveUp(): Promise<void> {
+  #giveUp(): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
     this.#wake.fire();
     this.#givingUp ??= this.#ownership.giveUp().finally(() => {

@@ -5,12 +5,11 @@
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import { BackPressure, type Room } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
-import { Committer } from "./committer.ts";
+import { Committer, isNoMember } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchMaxBytes } from "./consumer-times.ts";
 import { topicIdIn } from "./finished-ranges.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
@@ -20,12 +19,6 @@ import type { SessionLease } from "./session-lease.ts";
 const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
-/** The coordinator's answers to a member that it has given up. */
-const NOT_A_MEMBER: ReadonlySet<string> = new Set([
-  "UNKNOWN_MEMBER_ID",
-  "ILLEGAL_GENERATION",
-  "FENCED_INSTANCE_ID",
-]);
 const ASK_AGAIN_MS = 250;
 /** Of `maxBytes`, for passing topics. */
 const PASSING_SHARE = 4;
@@ -165,20 +158,24 @@ export class Ownership {
     this.#backPressure.handOver();
   }
 
-  /** Drains, commits, fences. */
-  async giveUp(): Promise<void> {
-    if (this.#owned.length === 0) return;
+  /**
+   * Drains, commits, fences.
+   *
+   * @returns why something that is finished could not be committed; null: all of it is.
+   */
+  async giveUp(): Promise<Error | null> {
+    if (this.#owned.length === 0) return null;
     // The coordinator keeps a member that is slow to join only as long as it hears from it.
     const heartbeat = setInterval(() => {
       this.#member?.heartbeat(0).catch(() => undefined);
     }, this.#options.times.heartbeatMs);
     try {
       await this.drain();
-      await atMost(COMMIT_LIMIT_MS, this.#committer.commit());
+      return await this.#committer.commitLast(COMMIT_LIMIT_MS);
     } finally {
       clearInterval(heartbeat);
+      this.fence();
     }
-    this.fence();
   }
 
   /** Hands over no more records, and lets handlers finish those that they have begun. */
@@ -245,7 +242,7 @@ export class Ownership {
     for (let isLost = false; !isLost && !owned.isFenced; ) {
       if (lease.isCertain()) return true;
       await this.#member?.heartbeat(0).catch((error: unknown) => {
-        isLost = [...errorTypes(error)].some((type) => NOT_A_MEMBER.has(type));
+        isLost = isNoMember(error);
       });
       if (!isLost && !lease.isCertain()) await wake.wait(ASK_AGAIN_MS);
     }

@@ -48,6 +48,13 @@ export const KAFKA_LINES = {
     action: "Alert on `switchyard_consumer_commit_failures_total`.",
     fields: ["group", "error"],
   },
+  "kafka.commit.given-up": {
+    levels: ["warn"],
+    meaning:
+      "A consumer stops and could not commit all that is finished. Its next owner repeats what was finished since the last commit.",
+    action: "Nothing, if it is rare. Otherwise read the error.",
+    fields: ["group", "error"],
+  },
   "kafka.commit.metadata-refused": {
     levels: ["warn"],
     meaning: "The brokers take no long metadata with a commit. A restart repeats more records.",

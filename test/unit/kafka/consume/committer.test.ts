@@ -119,3 +119,37 @@ test("a failed commit is made again although nothing more is finished", async ()
   expect(commits).toHaveLength(2);
   committer.stop();
 });
+
+test("the last commit is made again while it fails, until it is made", async () => {
+  vi.useFakeTimers();
+  failures = [failure("REQUEST_TIMED_OUT"), failure("NOT_COORDINATOR_FOR_GROUP")];
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+  const last = committer.commitLast(5_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await last).toBeNull();
+  expect(commits).toHaveLength(3);
+  committer.stop();
+});
+
+test.each([
+  ["its time is over", "REQUEST_TIMED_OUT", 1_000, 4],
+  ["this is no member any more", "UNKNOWN_MEMBER_ID", 1_000, 1],
+])("the last commit is given up when %s", async (_what, type, limitMs, times) => {
+  vi.useFakeTimers();
+  failures = Array.from({ length: 10 }, () => failure(type));
+  committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+  const last = committer.commitLast(limitMs).finally(() => committer.stop());
+  await vi.advanceTimersByTimeAsync(limitMs + 1_000);
+  expect(await last).toMatchObject({ type });
+  expect(commits).toHaveLength(times);
+});
+
+test("a last commit that is not answered is waited for no longer than its time", async () => {
+  vi.useFakeTimers();
+  const silent = { commit: () => new Promise(() => undefined) } as unknown as Member;
+  committer.own(silent, [partition("a", 0, { offset: 3, metadata: "" })]);
+  const last = committer.commitLast(5_000);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await last).toMatchObject({ message: "a commit took over 5 s" });
+  committer.stop();
+});

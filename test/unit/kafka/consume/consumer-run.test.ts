@@ -37,6 +37,7 @@ function world() {
   });
   const client = { kafka: { consumer } as unknown as Kafka, destroy: () => undefined };
   const taker = new Taker();
+  const lines = new LogLines();
   const run = new ConsumerRun({
     createMembership: (options, events) => new KafkajsMembership(client, options, events),
     sessionTimeoutMs: 10_000,
@@ -54,20 +55,20 @@ function world() {
     memory: newMemory(),
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
-    log: new LogLines().log,
+    log: lines.log,
   });
   void run.start();
-  return { run, taker, started: started.promise };
+  return { run, taker, lines, started: started.promise };
 }
 
 /** Ten records are in hand, and the first five of them finished. */
 async function halfDone() {
-  const { run, taker, started } = world();
+  const { run, taker, lines, started } = world();
   const kafka = await started;
   await kafka.group.joinAndSync();
   await (await kafka.fetch("1")).answered([...Array(10).keys()]);
   for (const taken of taker.taken.slice(0, 5)) taker.finish(taken);
-  return { run, taker, kafka };
+  return { run, taker, lines, kafka };
 }
 
 test("what was finished is committed before kafkajs hears of a damaged batch", async () => {
@@ -86,6 +87,21 @@ test("a coordinator that does not answer holds up no end", async () => {
   await vi.runAllTimersAsync();
   await ended;
   expect(await run.ended).toBe(DAMAGED);
+});
+
+test("a stop that commits what is finished says nothing", async () => {
+  const { run, lines, kafka } = await halfDone();
+  await run.stop();
+  expect(kafka.coordinator.commits).toEqual([5]);
+  expect(lines.seen).toEqual([]);
+});
+
+test("a stop that cannot commit what is finished says so", async () => {
+  const { run, lines, kafka } = await halfDone();
+  const gone = Object.assign(new Error("no member"), { type: "UNKNOWN_MEMBER_ID" });
+  kafka.coordinator.onCommit = () => Promise.reject(gone);
+  await run.stop();
+  expect(lines.seen).toEqual(["kafka.commit.given-up"]);
 });
 
 const UNKNOWN = Object.assign(new Error("no such topic"), { type: "UNKNOWN_TOPIC_OR_PARTITION" });
