@@ -123,7 +123,8 @@ export class IsolationRuns implements AsyncDisposable {
       let fromMs = Number.POSITIVE_INFINITY;
       for (const atMs of appended.values()) fromMs = Math.min(fromMs, atMs + WARM_UP_MS);
       const latencies = (await receiver.journal()).flatMap(([messageId, atMs]) => {
-        const appendedAtMs = appended.get(messageId) ?? Number.NaN;
+        // Of the run before this one there may be some left.
+        const appendedAtMs = appended.get(messageId) ?? 0;
         return appendedAtMs < fromMs ? [] : [atMs - appendedAtMs];
       });
       return { latencies, cpuMsPerThousand: (cpuS * 1e6) / expected };

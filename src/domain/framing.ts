@@ -15,6 +15,8 @@
  *                                              serializers write, since registries begin at 1
  *   byte 0 and an id from 2^31                 undecodable: ids are positive
  *   byte 3, then 0 or 5, and 16 bytes          undecodable: AWS Glue's frame
+ *   anything else but {, with a header in      undecodable: Apicurio's own serializers name the schema
+ *     which Apicurio names its schema          there
  *   anything else                              is not framed
  *
  * Ids are big-endian. JSON begins with none of these bytes.
@@ -24,6 +26,11 @@ import type { SchemaRef } from "./known-schemas.ts";
 import { eachHeader, type RecordHeaders, type TellHeader, type WithHeaders } from "./record.ts";
 
 export const SCHEMA_HEADER = "__value_schema_id";
+const APICURIO_HEADERS: ReadonlySet<string> = new Set([
+  "apicurio.value.globalId",
+  "apicurio.value.contentId",
+]);
+const JSON_OBJECT = 0x7b;
 
 export type Frame =
   | { readonly kind: "none" }
@@ -43,8 +50,15 @@ const GUID_BYTES = 16;
 const GLUE_BYTES = 2 + 16;
 
 export function frameOf(value: Buffer, record: WithHeaders): Frame {
-  const header = schemaHeader(record);
-  return header === null ? frameOfBytes(value) : frameOfHeader(header);
+  const { header, apicurio } = schemaHeaders(record);
+  if (header !== null) return frameOfHeader(header);
+  const frame = frameOfBytes(value);
+  const isOfApicurio = apicurio !== null && frame.kind === "none" && value[0] !== JSON_OBJECT;
+  if (!isOfApicurio) return frame;
+  return refused(
+    "undecodable",
+    `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not read; set them to the Confluent format`,
+  );
 }
 
 /** Headers without the one that names a schema: the value that they go with has none. */
@@ -53,18 +67,21 @@ export function withoutSchema(headers: RecordHeaders): RecordHeaders {
 }
 
 /** Of a repeated header the last one counts. */
-function schemaHeader(record: WithHeaders): Buffer | null {
-  found = null;
+function schemaHeaders(record: WithHeaders) {
+  [found, apicurioFound] = [null, null];
   eachHeader(record, tell);
-  const header = found;
-  found = null;
-  return header;
+  const [header, apicurio] = [found, apicurioFound] as [Buffer | null, string | null];
+  [found, apicurioFound] = [null, null];
+  return { header, apicurio };
 }
 
 let found: Buffer | null = null;
+/** The name of the header. */
+let apicurioFound: string | null = null;
 
 const tell: TellHeader = (name, bytes, start, end) => {
   if (name === SCHEMA_HEADER) found = start < 0 ? null : bytes.subarray(start, end);
+  else if (APICURIO_HEADERS.has(name)) apicurioFound = name;
 };
 
 function frameOfHeader(header: Buffer): Frame {

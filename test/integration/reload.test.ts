@@ -385,3 +385,17 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a change that comes before the stages have started is applied once they have",
+  async () => {
+    const crm = hook("crm");
+    const { file, logged } = launch({ destinations: { crm } });
+    await logged("starting");
+    replace(file, configuration({ destinations: { crm, new: hook("new") } }));
+    expect((await logged("config.applied")).destinations).toEqual({ added: ["new"] });
+    await publish();
+    await expect.poll(() => ids("/new"), SOON).toEqual(["m0"]);
+  },
+  TIMEOUT_MS,
+);

@@ -41,12 +41,33 @@ test.each([
   expect(frame(value, ["__key_schema_id", Buffer.of(9)])).toEqual({ kind: "none" });
 });
 
+test("a header of Apicurio's own stands beside JSON, and beside other ids", () => {
+  const own = ["apicurio.value.globalId", Buffer.of(0, 0, 0, 0, 0, 0, 0, 7)] as const;
+  expect(frame(JSON_VALUE, own)).toEqual({ kind: "none" });
+  expect(frame(JSON_VALUE, own, header(0, 0, 0, 0, 5))).toMatchObject({ ref: 5 });
+  expect(frame(Buffer.of(0, 0, 0, 0, 7, 1), own)).toMatchObject({ ref: 7 });
+});
+
 test.each([
   ["byte 0 and half an id", Buffer.of(0, 0, 0, 7), [], "unknown-schema", "no whole schema id"],
   ["an 8-byte id", Buffer.of(0, 0, 0, 0, 0, 0, 0, 0, 7, 1), [], "undecodable", "8-byte ids"],
   ["an id from 2^31", Buffer.of(0, 0x80, 0, 0, 0), [], "undecodable", "schema id 2147483648"],
   ["Glue's frame", Buffer.concat([Buffer.of(3, 0), GUID_BYTES]), [], "undecodable", "AWS Glue"],
   ["Glue's, packed", Buffer.concat([Buffer.of(3, 5), GUID_BYTES]), [], "undecodable", "AWS Glue"],
+  [
+    "Apicurio's own header with a global id",
+    Buffer.of(2, 4, 9),
+    [["apicurio.value.globalId", Buffer.alloc(8)]],
+    "undecodable",
+    "the header apicurio.value.globalId names its schema",
+  ],
+  [
+    "Apicurio's own header with a content id",
+    Buffer.of(2, 4, 9),
+    [["apicurio.value.contentId", Buffer.alloc(8)]],
+    "undecodable",
+    "the header apicurio.value.contentId names its schema",
+  ],
   ["an empty header", JSON_VALUE, [header()], "undecodable", "has 0 bytes; expected"],
   ["half an id in the header", JSON_VALUE, [header(0, 1)], "undecodable", "has 2 bytes, the first"],
   ["a short GUID", JSON_VALUE, [header(1, 2, 3)], "undecodable", "has 3 bytes, the first is 1"],
