@@ -89,7 +89,6 @@ export class ConsumerRun {
     this.#end = ended.resolve;
     this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#onJoined = onJoined;
-    // After anything but a stop the next run of this process knows what is finished.
     this.#onUncommitted = ({ message: error }) =>
       log.warn({ group: consume.groupId, error }, "kafka.commit.given-up");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
@@ -137,8 +136,8 @@ export class ConsumerRun {
       await this.#wake.wait(leftMs);
       leftMs = untilMs - performance.now();
     }
-    const uncommitted = await this.#giveUp();
-    if (uncommitted !== null) this.#onUncommitted(uncommitted);
+    const error = await this.#giveUp();
+    if (error !== null) this.#onUncommitted(error);
     await this.#close(null);
   }
 
