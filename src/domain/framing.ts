@@ -6,7 +6,10 @@
  *   byte 0 and a 4-byte id                     has that schema, and no frame
  *   byte 1 and a 16-byte GUID                  has that schema, and no frame
  *   any other content                          undecodable
- *   absent, or Kafka's null                    the next table decides
+ *   absent, or Kafka's null, and a header in   undecodable: Apicurio's own serializers name the schema
+ *     which Apicurio names its schema, and     there
+ *     the value does not begin with {
+ *   else                                       the next table decides
  *
  *   the value begins with                      it
  *   byte 0 and a 4-byte id                     has that schema
@@ -15,8 +18,6 @@
  *                                              serializers write, since registries begin at 1
  *   byte 0 and an id from 2^31                 undecodable: ids are positive
  *   byte 3, then 0 or 5, and 16 bytes          undecodable: AWS Glue's frame
- *   anything else but {, with a header in      undecodable: Apicurio's own serializers name the schema
- *     which Apicurio names its schema          there
  *   anything else                              is not framed
  *
  * Ids are big-endian. JSON begins with none of these bytes.
@@ -52,9 +53,8 @@ const GLUE_BYTES = 2 + 16;
 export function frameOf(value: Buffer, record: WithHeaders): Frame {
   const { header, apicurio } = schemaHeaders(record);
   if (header !== null) return frameOfHeader(header);
-  const frame = frameOfBytes(value);
-  const isOfApicurio = apicurio !== null && frame.kind === "none" && value[0] !== JSON_OBJECT;
-  if (!isOfApicurio) return frame;
+  // Such a value has no frame, and may begin with byte 0 all the same.
+  if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
     `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not read; set them to the Confluent format`,

@@ -41,11 +41,11 @@ test.each([
   expect(frame(value, ["__key_schema_id", Buffer.of(9)])).toEqual({ kind: "none" });
 });
 
-test("a header of Apicurio's own stands beside JSON, and beside other ids", () => {
+test("a header of Apicurio's own says nothing of JSON, and more than the first bytes", () => {
   const own = ["apicurio.value.globalId", Buffer.of(0, 0, 0, 0, 0, 0, 0, 7)] as const;
   expect(frame(JSON_VALUE, own)).toEqual({ kind: "none" });
   expect(frame(JSON_VALUE, own, header(0, 0, 0, 0, 5))).toMatchObject({ ref: 5 });
-  expect(frame(Buffer.of(0, 0, 0, 0, 7, 1), own)).toMatchObject({ ref: 7 });
+  expect(frame(Buffer.of(0, 0, 0, 0, 7, 1), own)).toMatchObject({ kind: "refused" });
 });
 
 test.each([
