@@ -17,20 +17,23 @@ export interface BrokerProxy extends AsyncDisposable {
   hold(what: "everything" | "writes"): void;
   /** What was held goes on. */
   release(): void;
+  /** The connections of now stay open, and nothing goes through them any more. New ones work. */
+  silence(): void;
 }
 
 interface Pair {
   readonly client: Socket;
   readonly broker: Socket;
   isProducers: boolean;
+  isSilent: boolean;
 }
 
 export async function startProxy(): Promise<BrokerProxy> {
   const pairs = new Set<Pair>();
   let target = "127.0.0.1:1";
   let held: "nothing" | "everything" | "writes" = "nothing";
-  const isHeld = ({ isProducers }: Pair) =>
-    held === "everything" || (held === "writes" && isProducers);
+  const isHeld = ({ isProducers, isSilent }: Pair) =>
+    isSilent || held === "everything" || (held === "writes" && isProducers);
   const apply = (pair: Pair) => {
     for (const socket of [pair.client, pair.broker]) {
       if (isHeld(pair)) socket.pause();
@@ -40,7 +43,7 @@ export async function startProxy(): Promise<BrokerProxy> {
   const server = createServer((client) => {
     const colon = target.lastIndexOf(":");
     const broker = connect(Number(target.slice(colon + 1)), target.slice(0, colon));
-    const pair: Pair = { client, broker, isProducers: false };
+    const pair: Pair = { client, broker, isProducers: false, isSilent: false };
     pairs.add(pair);
     const hasProduce = produceRequests();
     client.on("data", (bytes: Buffer) => {
@@ -76,6 +79,12 @@ export async function startProxy(): Promise<BrokerProxy> {
     release: () => {
       held = "nothing";
       for (const pair of pairs) apply(pair);
+    },
+    silence: () => {
+      for (const pair of pairs) {
+        pair.isSilent = true;
+        apply(pair);
+      }
     },
     [Symbol.asyncDispose]: async () => {
       cut();

@@ -16,7 +16,7 @@ import { watchConsumer } from "../../src/stage/watch-consumer.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { type BrokerProxy, startProxy } from "../chaos/proxy.ts";
-import { record } from "../support/contract/bench.ts";
+import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 
@@ -205,3 +205,20 @@ test("connections to a silent broker are given up whole, however often: no reque
   brokers.close();
   client.destroy();
 });
+
+test("connections that stay open and silent are left: reading and writing go on over new ones", async () => {
+  const kafka = connect(new LogLines());
+  const topic = await topicWith(kafka, "silent-for-good", 1);
+  const taker = new Taker({ finishesAtOnce: true });
+  kafka.consume(options(topic, taker, "hold"));
+  await taker.untilTaken(1);
+  const producer = kafka.producer();
+  await producer.send([record(topic, "before")]);
+  await taker.untilTaken(2);
+  proxy.silence();
+  // Nothing that was open answers ever again, as with a broker that was stopped and is cut off.
+  await producer.send([record(topic, "after")]);
+  await expect.poll(() => values(taker.taken).at(-1), { timeout: 120_000 }).toBe("after");
+  await producer.close(5_000);
+  await kafka.close();
+}, 240_000);

@@ -11,6 +11,9 @@
  * A request is pending while the broker has asked for a pause (throttling) or when too many are
  * in flight. Nothing is pending otherwise: it has been sent at once.
  *
+ * A connection with a request that took too long is closed, as Java's client does: a broker answers
+ * in order, so nothing more comes of it. kafkajs would go on asking there, 30 s each time.
+ *
  * While a connection logs in again (`sessions.ts`) its other requests are held, in their order.
  */
 
@@ -30,6 +33,7 @@ interface RequestQueue {
   readonly requestTimeout: number;
   requestTimeoutIntervalId?: NodeJS.Timeout;
   readonly isConnected: () => boolean;
+  onTimedOut: (() => void) | null;
   push(request: PushedRequest): void;
   rejectAll(error: Error): void;
   checkPendingRequests(): void;
@@ -47,6 +51,8 @@ interface PushedRequest {
 
 /** The part of the replacement that `sessions.ts` uses. */
 export interface HoldingQueue {
+  /** Called when a request has taken too long. */
+  onTimedOut: (() => void) | null;
   /** From now on only requests of a log-in are sent. */
   hold(): void;
   /** Sends those that were held, if the connection is still there. */
@@ -83,9 +89,11 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
   this.destroy();
   this.requestTimeoutIntervalId = setInterval(() => {
     const nowMs = Date.now();
-    for (const request of this.inflight.values()) {
-      if (nowMs - request.sentAt > request.requestTimeout) request.timeoutRequest();
-    }
+    const late = this.inflight
+      .values()
+      .filter(({ sentAt, requestTimeout }) => nowMs - sentAt > requestTimeout);
+    for (const request of late) request.timeoutRequest();
+    if (late.length > 0) this.onTimedOut?.();
     if (!this.isConnected()) this.destroy();
   }, timeoutCheckMs(this.requestTimeout));
 }
@@ -143,6 +151,7 @@ export const requestQueue: Replacement = {
       readonly KafkaJSConnectionClosedError: new (message: string) => Error;
     };
     return class extends Original implements HoldingQueue {
+      override onTimedOut: (() => void) | null = null;
       #held: PushedRequest[] | null = null;
 
       hold(): void {

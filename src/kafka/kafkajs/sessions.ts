@@ -15,7 +15,7 @@
  * A broker takes nothing but the log-in while it goes on. Requests that come meanwhile are held
  * until it is done; kafkajs sends those that it was already encoding. A log-in that fails leaves
  * the connection in no state to be used: it is closed, and its requests are made again on another
- * one, with what the credentials are then.
+ * one, with what the credentials are then. So is one with a request that is not answered in time.
  */
 
 import assert from "node:assert/strict";
@@ -58,6 +58,8 @@ export const sessions: Replacement = {
 
       constructor(options: unknown) {
         super(options);
+        this.requestQueue.onTimedOut = () =>
+          this.socket?.destroy(new Error("a request was not answered in time"));
         // Under a symbol of the module, and called only through it.
         const isLogIn = ({ description }: symbol) => description === LOG_IN;
         const symbol = Object.getOwnPropertySymbols(this).find(isLogIn);

@@ -178,3 +178,21 @@ test("held requests fail with their connection", () => {
   expect(closed.reject).toHaveBeenCalledOnce();
   expect(closed.sendRequest).not.toHaveBeenCalled();
 });
+
+test("a request that takes too long is told of once, after it was refused; an answered one never", async () => {
+  const queue = createQueue({ isConnected: () => true });
+  const onTimedOut = vi.fn<() => void>();
+  Object.assign(queue, { onTimedOut });
+  queue.scheduleRequestTimeoutCheck();
+  push(queue, 1);
+  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(onTimedOut).not.toHaveBeenCalled();
+  const { reject } = push(queue, 2);
+  await vi.advanceTimersByTimeAsync(29_000);
+  expect(onTimedOut).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(reject).toHaveBeenCalledOnce();
+  expect(onTimedOut).toHaveBeenCalledOnce();
+  queue.destroy();
+});
