@@ -4,6 +4,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { renderDashboard } from "./dashboard/render.ts";
+import { renderChartSchema } from "./docs/chart-config.ts";
+import { renderChartReadme } from "./docs/chart-values.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderRules } from "./docs/deploy.ts";
 import { renderLogs } from "./docs/logs.ts";
@@ -31,6 +33,8 @@ export const PAGES: readonly Page[] = [
   { path: "deploy/prometheus/rules.yaml", render: renderRules },
   { path: "deploy/helm/switchyard/files/dashboard.json", render: renderDashboard },
   { path: "deploy/grafana/dashboard.json", render: renderDashboard },
+  { path: "deploy/helm/switchyard/README.md", render: renderChartReadme },
+  { path: "deploy/helm/switchyard/values.schema.json", render: renderChartSchema },
 ];
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -15,6 +15,7 @@
 import { Document } from "yaml";
 
 import type { Grant } from "../../domain/rights.ts";
+import { RESOURCE_NAME } from "../resource-name.ts";
 
 export interface StrimziOptions {
   /** Of the `Kafka` resource, as the label `strimzi.io/cluster` has it. */
@@ -27,10 +28,6 @@ export interface RoleGrants {
   readonly principal: string;
   readonly grants: readonly Grant[];
 }
-
-/** As Kubernetes takes names of resources, at most 253 characters. */
-const RESOURCE_NAME =
-  /^(?=.{1,253}$)[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*$/;
 
 /** The resource's name; null: such a principal cannot be one. */
 export function userName(principal: string): string | null {

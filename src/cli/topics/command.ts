@@ -6,9 +6,10 @@
  *   something would, without `--apply`                     1, so that a deployment can check
  *   everything was created and changed, with `--apply`     0
  *   the brokers refuse, or do not answer                   1
+ *   `--output strimzi`: no broker is asked                 0
  */
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import {
@@ -30,6 +31,8 @@ import { differenceRow } from "./rows.ts";
 interface TopicsOptions extends ConfigOption, WaitOption {
   readonly apply?: boolean;
   readonly json?: boolean;
+  readonly output: "table" | "strimzi" | "json";
+  readonly cluster: string;
 }
 
 export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -38,26 +41,45 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .description(
       "Compares the topic plan with the cluster and prints the differences. With --apply it " +
         "creates missing topics and sets what falls short. It never deletes anything, and never " +
-        "changes partition counts.",
+        "changes partition counts. With --output strimzi it prints the plan as KafkaTopic resources, " +
+        "and asks no broker.",
     )
     .addOption(configOption())
     .addOption(waitOption())
     .option("--apply", "create and change what is missing")
-    .option("--json", "print one JSON object")
+    .addOption(
+      new Option("--output <form>", "a table, KafkaTopic resources, or JSON")
+        .choices(["table", "strimzi", "json"])
+        .default("table"),
+    )
+    .option("--json", "the same as --output json")
+    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
     .addHelpText(
       "after",
       "\nExit status: 0 nothing to do or all done; 1 something would be created or changed " +
         "(without --apply), or failed; 2 wrong usage or configuration.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
-        "  switchyard topics --apply --config switchyard.yaml",
+        "  switchyard topics --apply --config switchyard.yaml\n" +
+        "  switchyard topics --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -",
     )
     .action(async (options: TopicsOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
+      const { apply = false, output, cluster } = options;
+      if (output === "strimzi") {
+        if (apply) {
+          shell.err("error: --apply asks the brokers, and --output strimzi prints resources.\n");
+          return exit(2);
+        }
+        const { kafkaTopics } = await import("./strimzi.ts");
+        shell.out(kafkaTopics(configuredPlan(config), cluster));
+        return exit(0);
+      }
+      const json = output === "json" || options.json === true;
       exit(
         await withKafka(config, shell, options, ({ admin }) =>
-          compareTopics(config, admin, options.apply === true, shell, options.json === true),
+          compareTopics(config, admin, apply, shell, json),
         ),
       );
     });

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KafkaUser } from "@kubernetes-models/strimzi-kafka-operator/kafka.strimzi.io/v1/KafkaUser";
 import { expect, onTestFinished, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 
@@ -105,6 +106,17 @@ interface UserResource {
   };
 }
 
+/** By Strimzi's own definition. @throws Error that names the wrong field. */
+function validate(user: UserResource): void {
+  new KafkaUser(user as never).validate();
+}
+
+test("Strimzi's definition refuses a wrong rule", () => {
+  const acls = [{ type: "allow", resource: { type: "topics", name: "a" }, operations: ["Read"] }];
+  const spec = { authorization: { type: "simple", acls } };
+  expect(() => validate({ metadata: { name: "a" }, spec })).toThrow("acls/0/resource/type");
+});
+
 test("for Strimzi a resource for each role, with its rules", async () => {
   const all = await users(["--cluster", "prod"]);
   expect(all.length).toBe(13);
@@ -116,6 +128,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
       spec: { authorization: { type: "simple" } },
     });
     for (const rule of user.spec.authorization.acls) expectRule(rule);
+    validate(user);
   }
   const deliver = all.find(({ metadata }) => metadata.name === "switchyard-deliver");
   const rule = (type: string, name: string, patternType: string, operation: string) => {

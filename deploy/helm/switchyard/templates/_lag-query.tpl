@@ -1,0 +1,28 @@
+{{/*
+Seconds of lag of a component, for KEDA: (dict "root" $ "component" <of switchyard.components>)
+
+    stage                      counts
+    route, deletion, deliver   the age of the oldest record that is not finished
+    deliver, a line is held    0: more replicas deliver no more of it
+    delay                      how late records come back; waiting is its work
+    ingest, audience           nothing: validate.tpl asks for a query
+
+A held line's lag is multiplied by 0, so that there is a number as long as lags are known.
+*/}}
+{{- define "switchyard.lagQuery" -}}
+{{- $matchers := printf `namespace="%s",pod=~"%s-.+"` .root.Release.Namespace .component.name -}}
+{{- with .component.settings.keda.matchers }}{{ $matchers = tpl . $.root }}{{ end -}}
+{{- $stages := list -}}
+{{- range list "route" "deletion" "deliver" }}{{ if has . $.component.stages }}{{ $stages = append $stages . }}{{ end }}{{ end -}}
+{{- if $stages -}}
+{{- $age := printf `max by (stage, destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage=~"%s",%s})` (join "|" $stages) $matchers -}}
+{{- $held := printf `(max by (destination) (switchyard_line_held{%s}) == 1)` $matchers -}}
+{{- if has "deliver" $stages -}}
+max((({{ $age }}) unless on (destination) {{ $held }}) or (0 * ({{ $age }})))
+{{- else -}}
+max({{ $age }})
+{{- end -}}
+{{- else -}}
+(histogram_quantile(0.99, sum by (le) (rate(switchyard_delay_lateness_seconds_bucket{ {{- $matchers -}} }[5m]))) >= 0) or on () vector(0)
+{{- end -}}
+{{- end -}}

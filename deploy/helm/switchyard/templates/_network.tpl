@@ -1,0 +1,85 @@
+{{/* Ports of Kafka and of the registry, as YAML; an empty list: not known; null: not configured. */}}
+{{- define "switchyard.outsidePorts" -}}
+{{- $kafka := .Values.networkPolicy.kafka.ports -}}
+{{- if not $kafka -}}
+{{- $brokers := get (default (dict) .Values.config.kafka) "brokers" -}}
+{{- $kafka = include "switchyard.portsOf" (dict "texts" (ternary (list $brokers) $brokers (kindIs "string" $brokers))) | fromYamlArray -}}
+{{- end -}}
+{{- $registry := .Values.networkPolicy.registry.ports -}}
+{{- if and (not $registry) .Values.config.registry -}}
+{{- $urls := .Values.config.registry.url -}}
+{{- $registry = include "switchyard.portsOf" (dict "texts" (ternary (list $urls) $urls (kindIs "string" $urls))) | fromYamlArray -}}
+{{- else if not $registry -}}
+{{- $registry = false -}}
+{{- end -}}
+{{- dict "kafka" $kafka "registry" $registry | toYaml -}}
+{{- end -}}
+
+{{/* The ports of addresses and URLs, each once: (dict "texts" list). */}}
+{{- define "switchyard.portsOf" -}}
+{{- $ports := list -}}
+{{- range $text := .texts -}}
+{{- range splitList "," $text -}}
+{{- $bare := regexReplaceAll `^https?://([^/]*).*$` (trim .) "${1}" -}}
+{{- $port := regexFind `:[0-9]+$` $bare | trimPrefix ":" -}}
+{{- if $port -}}
+{{- $ports = append $ports (int $port) -}}
+{{- else if hasPrefix "https://" (trim .) -}}
+{{- $ports = append $ports 443 -}}
+{{- else if hasPrefix "http://" (trim .) -}}
+{{- $ports = append $ports 80 -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $ports | uniq | toYaml -}}
+{{- end -}}
+
+{{/* A rule: (dict "to" peers "ports" list "protocols" list). No peers: anywhere. */}}
+{{- define "switchyard.egressRule" -}}
+{{- $protocols := default (list "TCP") .protocols -}}
+- ports:
+    {{- range $port := .ports }}
+    {{- range $protocols }}
+    - { port: {{ $port }}, protocol: {{ . }} }
+    {{- end }}
+    {{- end }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{/* Peers that webhooks may be sent to: what is public, as the product judges addresses, and what is opened. */}}
+{{- define "switchyard.destinationPeers" -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except:
+      - 0.0.0.0/8
+      - 10.0.0.0/8
+      - 100.64.0.0/10
+      - 127.0.0.0/8
+      - 168.63.129.16/32
+      - 169.254.0.0/16
+      - 172.16.0.0/12
+      - 192.0.0.0/24
+      - 192.0.2.0/24
+      - 192.88.99.0/24
+      - 192.168.0.0/16
+      - 198.18.0.0/15
+      - 198.51.100.0/24
+      - 203.0.113.0/24
+      - 224.0.0.0/4
+      - 240.0.0.0/4
+- ipBlock:
+    cidr: 2000::/3
+    except: ["2001:db8::/32", "2002::/16"]
+{{- $networks := get (default (dict) .Values.config.delivery) "allowNetworks" | default (list) -}}
+{{- if kindIs "string" $networks }}{{ $networks = splitList "," $networks }}{{ end }}
+{{- range concat $networks .Values.networkPolicy.destinations.allowNetworks | uniq }}
+{{- $network := trim . }}
+- ipBlock: { cidr: {{ ternary $network (printf "%s/%s" $network (ternary "128" "32" (contains ":" $network))) (contains "/" $network) | quote }} }
+{{- end }}
+{{- with .Values.networkPolicy.destinations.to }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,175 @@
+{{/* The pod of a workload: (dict "root" $root "component" <of switchyard.components>) */}}
+{{- define "switchyard.podTemplate" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+{{- $settings := $component.settings -}}
+{{- $labels := dict "root" $root "component" $component.component -}}
+metadata:
+  labels:
+    {{- include "switchyard.podLabels" (merge (dict "labels" $settings.podLabels) $labels) | nindent 4 }}
+  {{- $annotations := merge (dict) $settings.podAnnotations $root.Values.commonAnnotations }}
+  {{- if not $root.Values.existingConfigMap }}
+  {{- $_ := set $annotations "checksum/config" (include "switchyard.configChecksum" $root) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "switchyard.serviceAccountName" $root }}
+  {{- include "switchyard.podSpecBase" $root | nindent 2 }}
+  terminationGracePeriodSeconds: {{ $root.Values.terminationGracePeriodSeconds }}
+  {{- with $settings.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with $settings.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $settings.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $settings.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- $constraints := list }}
+  {{- range $settings.topologySpreadConstraints }}
+  {{- $own := dict "labelSelector" (dict "matchLabels" (include "switchyard.selectorLabels" $labels | fromYaml)) }}
+  {{- $constraints = append $constraints (merge (dict) . $own) }}
+  {{- end }}
+  {{- with $constraints }}
+  topologySpreadConstraints:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: switchyard
+      args: ["run", "--stages", {{ join "," $component.stages | quote }}]
+      {{- include "switchyard.containerBase" $root | nindent 6 }}
+      ports:
+        {{- if has "ingest" $component.stages }}
+        - { name: ingest, containerPort: {{ $root.Values.containerPorts.ingest }}, protocol: TCP }
+        {{- end }}
+        - { name: admin, containerPort: {{ $root.Values.containerPorts.admin }}, protocol: TCP }
+      env:
+        {{- include "switchyard.env" (dict "root" $root "extraEnv" $settings.extraEnv) | nindent 8 }}
+      {{- with $root.Values.envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- /* Kubernetes has this pause since 1.29, and without a feature gate since 1.30. A shell is not needed. */}}
+      {{- if and (has "ingest" $component.stages) (gt (int $root.Values.preStop.sleepSeconds) 0) (semverCompare ">=1.30.0-0" $root.Capabilities.KubeVersion.Version) }}
+      lifecycle:
+        preStop:
+          sleep: { seconds: {{ $root.Values.preStop.sleepSeconds }} }
+      {{- end }}
+      startupProbe:
+        httpGet: { path: /livez, port: admin }
+        {{- toYaml $root.Values.startupProbe | nindent 8 }}
+      livenessProbe:
+        httpGet: { path: /livez, port: admin }
+        {{- toYaml $root.Values.livenessProbe | nindent 8 }}
+      readinessProbe:
+        httpGet: { path: /readyz, port: admin }
+        {{- toYaml $root.Values.readinessProbe | nindent 8 }}
+      {{- with $settings.resources }}
+      resources:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      volumeMounts:
+        {{- include "switchyard.volumeMounts" $root | nindent 8 }}
+        {{- if has "audience" $component.stages }}
+        - { name: state, mountPath: /app/state }
+        {{- end }}
+  volumes:
+    {{- include "switchyard.volumes" (dict "root" $root "configMap" (include "switchyard.configMapName" $root)) | nindent 4 }}
+    {{- if and (has "audience" $component.stages) (not (include "switchyard.hasStoreVolume" .)) }}
+    - { name: state, emptyDir: { sizeLimit: {{ $root.Values.audienceStore.sizeLimit }} } }
+    {{- end }}
+{{- end -}}
+
+{{/* Not empty: the component's store lies on a volume of its own. */}}
+{{- define "switchyard.hasStoreVolume" -}}
+{{- if and (eq .component.kind "StatefulSet") .root.Values.audienceStore.persistent }}true{{ end -}}
+{{- end -}}
+
+{{/* What every pod has, the momentary ones, too. No environment of other Services: one named like a setting would count as one. */}}
+{{- define "switchyard.podSpecBase" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "switchyard.containerBase" -}}
+image: {{ include "switchyard.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- with .Values.securityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* (dict "root" $ "extraEnv" list). Ports and paths are those of the pod, whatever the configuration says. */}}
+{{- define "switchyard.env" -}}
+- { name: SWITCHYARD_CONFIG, value: /etc/switchyard/switchyard.yaml }
+- { name: SWITCHYARD_INGEST_PORT, value: {{ .root.Values.containerPorts.ingest | quote }} }
+- { name: SWITCHYARD_ADMIN_PORT, value: {{ .root.Values.containerPorts.admin | quote }} }
+- { name: SWITCHYARD_AUDIENCE_STATE_DIR, value: /app/state/audience }
+{{- with .extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Folders, never a subPath: Kubernetes changes no file that is mounted by one. */}}
+{{- define "switchyard.volumeMounts" -}}
+- { name: config, mountPath: /etc/switchyard, readOnly: true }
+- { name: tmp, mountPath: /tmp }
+{{- if .Values.existingSecret }}
+- { name: secret, mountPath: /run/secrets/switchyard, readOnly: true }
+{{- end }}
+{{- range $index, $mount := .Values.secretMounts }}
+- { name: secret-{{ $index }}, mountPath: {{ $mount.mountPath }}, readOnly: true }
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* (dict "root" $ "configMap" name) */}}
+{{- define "switchyard.volumes" -}}
+- name: config
+  configMap: { name: {{ .configMap }} }
+- { name: tmp, emptyDir: { sizeLimit: {{ .root.Values.tmpSizeLimit }} } }
+{{- with .root.Values.existingSecret }}
+- name: secret
+  secret: { secretName: {{ . }}, defaultMode: 0440 }
+{{- end }}
+{{- range $index, $mount := .root.Values.secretMounts }}
+- name: secret-{{ $index }}
+  secret:
+    secretName: {{ $mount.secretName }}
+    defaultMode: 0440
+    {{- with $mount.items }}
+    items:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* With `configReload` that of the settings which need a restart: it changes when pods have to. */}}
+{{- define "switchyard.configChecksum" -}}
+{{- $counted := .Values.config -}}
+{{- if .Values.configReload }}{{ $counted = omit .Values.config "sources" "destinations" "audiences" }}{{ end -}}
+{{- toYaml $counted | sha256sum -}}
+{{- end -}}

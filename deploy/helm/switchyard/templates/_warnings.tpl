@@ -1,0 +1,47 @@
+{{/* What can be meant, and mostly is not; NOTES.txt names it. */}}
+{{- define "switchyard.warnings" -}}
+{{- $warnings := list -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $names := list -}}
+{{- with .Values.existingSecret }}{{ $names = append $names . }}{{ end -}}
+{{- range .Values.secretMounts }}{{ $names = append $names .secretName }}{{ end -}}
+{{- /* Nothing is known of the cluster where the release is only rendered. Helm keeps its own releases in Secrets, so there is a list. */}}
+{{- if and $names .Values.checkSecrets -}}
+{{- if lookup "v1" "Secret" $namespace "" -}}
+{{- range $name := $names | uniq -}}
+{{- if not (lookup "v1" "Secret" $namespace $name) -}}
+{{- $warnings = append $warnings (printf "The Secret %s is not in %s. Pods wait until it is." $name $namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.existingSecret -}}
+{{- $keys := keys (get (default (dict) (lookup "v1" "Secret" $namespace .)) "data" | default (dict)) -}}
+{{- range regexFindAll `\$\{file:/run/secrets/switchyard/[^}]*\}` (toYaml $.Values.config) -1 | uniq -}}
+{{- $key := . | trimPrefix "${file:/run/secrets/switchyard/" | trimSuffix "}" -}}
+{{- if and $keys (not (has $key $keys)) -}}
+{{- $warnings = append $warnings (printf "The Secret %s has no key %s, which config names." $.Values.existingSecret $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $destination := .Values.config.destinations -}}
+{{- if and $destination.sharedSecret (not (contains "${" $destination.sharedSecret)) -}}
+{{- $warnings = append $warnings (printf "The shared secret of %s stands in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $destination.id) -}}
+{{- end -}}
+{{- end -}}
+{{- $sasl := default (dict) (get (default (dict) .Values.config.kafka) "sasl") -}}
+{{- range list "password" "clientSecret" -}}
+{{- $secret := get $sasl . -}}
+{{- if and $secret (not (contains "${" $secret)) -}}
+{{- $warnings = append $warnings (printf "kafka.sasl.%s stands in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." .) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled (or (hasKey $sasl "tokenUrl") (eq (toString $sasl.mechanism) "aws-msk-iam")) (not .Values.networkPolicy.extraEgress) -}}
+{{- $warnings = append $warnings "The log-in to Kafka asks an endpoint that the NetworkPolicy may not open. Add it to networkPolicy.extraEgress." -}}
+{{- end -}}
+{{- if and .Values.prometheusRule.enabled (not (.Files.Get "files/rules.yaml")) }}{{ $warnings = append $warnings "This chart has no alert rules." }}{{ end -}}
+{{- if not (or .Values.existingConfigMap .Values.config.sources) -}}
+{{- $warnings = append $warnings "No source is configured, so ingest takes no calls." -}}
+{{- end -}}
+{{- toYaml $warnings -}}
+{{- end -}}

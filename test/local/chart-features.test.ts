@@ -1,0 +1,212 @@
+// What the chart makes of its values, beside the workloads: rules of the network, scalers, routes,
+// and what runs for a moment.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+
+import { isAllowedAddress, parseNetwork } from "../../src/domain/addresses.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { NO_HELM, only, type Resource, resources } from "../support/chart/helm.ts";
+
+beforeEach((context) => {
+  if (NO_HELM !== null) context.skip(NO_HELM);
+});
+
+describe("the network policy", () => {
+  const blocks = (policy: Resource) => {
+    const rule = policy.spec.egress.find((r: Resource) =>
+      r.to?.some(
+        (to: object) => "ipBlock" in to && "except" in (to as { ipBlock: object }).ipBlock,
+      ),
+    );
+    return (rule?.to ?? []).flatMap(
+      (to: { ipBlock?: { cidr: string; except?: readonly string[] } }) => to.ipBlock ?? [],
+    );
+  };
+
+  test("lets deliver alone out, to what the product itself calls public, and to what is opened", async () => {
+    const all = await resources("network-policy");
+    const policies = all.filter((r) => r.kind === "NetworkPolicy");
+    expect(
+      policies.map((r) => r.metadata.name).filter((name) => name.endsWith("-route")),
+    ).toHaveLength(1);
+    expect(policies.filter((r) => blocks(r).length > 0).map((r) => r.metadata.name)).toEqual([
+      "rel-switchyard-deliver",
+    ]);
+    const [v4, v6, ...opened] = blocks(only(all, "NetworkPolicy", "rel-switchyard-deliver"));
+    expect(opened).toEqual([{ cidr: "10.96.0.0/12" }, { cidr: "10.20.1.7/32" }]);
+    for (const network of [...v4.except, ...v6.except]) {
+      const inside = network.split("/")[0].replace(/0$/, "1").replace(/::$/, "::1");
+      expect([network, isAllowedAddress(inside, [])]).toEqual([network, false]);
+    }
+    const isOpen = (ip: string, { cidr, except }: { cidr: string; except: readonly string[] }) => {
+      const within = (network: string) => isIn(ip, network);
+      return within(cidr) && !except.some(within);
+    };
+    // Each first byte, and the neighbours of each edge.
+    const edges = v4.except.flatMap((network: string) => neighbours(network));
+    for (const ip of [...Array.from({ length: 256 }, (_, byte) => `${byte}.77.3.9`), ...edges]) {
+      expect([ip, isOpen(ip, v4)]).toEqual([ip, isAllowedAddress(ip, [])]);
+    }
+    for (const ip of ["2001:db8::1", "2002:a00:1::1", "fd00::1", "fe80::1", "::1"])
+      expect(isOpen(ip, v6)).toBe(false);
+    for (const ip of ["2606:4700::1111", "2a00:1450::5"]) expect(isOpen(ip, v6)).toBe(true);
+  });
+
+  test("ports of Kafka and of the registry are those of the configuration", async () => {
+    const policy = only(await resources("network-policy"), "NetworkPolicy", "rel-switchyard-route");
+    const ports = policy.spec.egress.map((r: Resource) =>
+      r.ports.map((p: { port: number }) => p.port),
+    );
+    expect(ports).toEqual([[53, 53], [9092, 9094], [8081, 443], [4318]]);
+  });
+
+  test("only those named reach ingest and metrics, and the release itself", async () => {
+    const all = await resources("network-policy");
+    const from = (name: string) => only(all, "NetworkPolicy", name).spec.ingress;
+    expect(from("rel-switchyard-ingest")).toHaveLength(2);
+    expect(from("rel-switchyard-route")).toHaveLength(1);
+    expect(from("rel-switchyard-momentary")).toEqual([]);
+    expect(JSON.stringify(from("rel-switchyard-ingest")[0].from)).toContain('"ingress"');
+  });
+});
+
+/** The addresses before, first, last and after. */
+function neighbours(network: string): readonly string[] {
+  const [address = "", prefix] = network.split("/");
+  const first = address.split(".").reduce((sum, byte) => sum * 256 + Number(byte), 0);
+  const count = 2 ** (32 - Number(prefix));
+  const numbers = [first - 1, first, first + count - 1, first + count];
+  return numbers
+    .filter((number) => number >= 0 && number < 2 ** 32)
+    .map((number) => [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join("."));
+}
+
+function isIn(ip: string, network: string): boolean {
+  const parsed = parseNetwork(network);
+  return (
+    parsed !== null &&
+    bits(ip).startsWith(bits(network.split("/")[0] ?? "").slice(0, parsed.prefixBits)) &&
+    ip.includes(":") === network.includes(":")
+  );
+}
+
+function bits(ip: string): string {
+  return (parseNetwork(ip)?.bytes ?? []).map((byte) => byte.toString(2).padStart(8, "0")).join("");
+}
+
+test("KEDA asks for metrics and labels that there are", async () => {
+  const names = Object.values(METRICS).map(({ name }) => name);
+  const all = [...(await resources("keda")), ...(await resources("keda-together"))];
+  const queries = all
+    .filter((r) => r.kind === "ScaledObject")
+    .map((r) => r.spec.triggers[0].metadata.query);
+  expect(queries).toHaveLength(6);
+  for (const query of queries) {
+    for (const [, name = ""] of query.matchAll(/(switchyard_\w+)\{/g)) {
+      expect(names).toContain(name.replace(/_bucket$/, ""));
+    }
+    expect(query.split("(").length).toBe(query.split(")").length);
+  }
+  const deliver = only(all, "ScaledObject", "rel-switchyard-deliver").spec;
+  expect(deliver).toMatchObject({ minReplicaCount: 2, maxReplicaCount: 24 });
+  expect(deliver.triggers[0]).toMatchObject({
+    metricType: "Value",
+    metadata: { threshold: "20", ignoreNullValues: "false", authModes: "bearer" },
+    authenticationRef: { name: "rel-switchyard-deliver" },
+  });
+});
+
+test("the alerts are those of the plain file, and lead to the runbook's address", async () => {
+  const file = join(import.meta.dirname, "../../deploy/prometheus/rules.yaml");
+  const plain = readFileSync(file, "utf8");
+  const { spec } = only(await resources("monitoring"), "PrometheusRule");
+  const base = "https://git.example.com/switchyard/blob/main/docs/";
+  expect(spec).toEqual(parse(plain.replaceAll("runbook_url: docs/", `runbook_url: ${base}`)));
+  expect(JSON.stringify(spec)).toContain(`"runbook_url":"${base}runbook.md#`);
+  const none = only(
+    await resources("monitoring", "--set", "prometheusRule.runbookBase="),
+    "PrometheusRule",
+  );
+  expect(none.spec).toEqual(parse(plain));
+});
+
+describe("routes", () => {
+  test("an Ingress takes bodies of 10 MiB, on each host", async () => {
+    const { metadata, spec } = only(await resources("ingress"), "Ingress");
+    expect(metadata).toMatchObject({
+      annotations: {
+        "nginx.ingress.kubernetes.io/proxy-body-size": "10m",
+        "cert-manager.io/cluster-issuer": "letsencrypt",
+      },
+    });
+    expect(spec.rules.map((r: Resource) => [r.host, r.http.paths[0].path])).toEqual([
+      ["calls.example.com", "/"],
+      ["t.example.com", "/v1"],
+    ]);
+  });
+
+  test("a Service says whether ingest speaks HTTPS", async () => {
+    const protocol = async (set: string) =>
+      only(await resources(set), "Service", "rel-switchyard").spec.ports[0].appProtocol;
+    expect(await protocol("ingress")).toBe("http");
+    expect(await protocol("http-route")).toBe("https");
+  });
+});
+
+test("resources of one's own are templates, as maps and as texts", async () => {
+  const all = await resources("extra-objects");
+  expect(only(all, "ConfigMap", "rel-extra").data).toEqual({ namespace: "ns" });
+  expect(only(all, "ConfigMap", "calls-text").data.image).toMatch(/switchyard:\d/);
+  const ours = all.filter((r) => !/extra|text/.test(r.metadata.name) && r.kind !== "Pod");
+  for (const { metadata } of ours)
+    expect(metadata).toMatchObject({
+      labels: { team: "data" },
+      annotations: { owner: "data@example.com" },
+    });
+});
+
+test("the topics' Job runs before the release, with the same configuration and secrets", async () => {
+  const all = await resources("topics-job");
+  const { metadata, spec } = only(all, "Job");
+  expect(metadata).toMatchObject({ annotations: { "helm.sh/hook": "pre-install,pre-upgrade" } });
+  const pod = spec.template.spec;
+  expect(pod.containers[0].args).toEqual(["topics", "--apply", "--wait", "5m"]);
+  const own = only(all, "ConfigMap", pod.volumes[0].configMap.name);
+  expect(own.metadata).toMatchObject({
+    annotations: { "helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-weight": "-5" },
+  });
+  expect(own.data).toEqual(only(all, "ConfigMap", "rel-switchyard-config").data);
+  expect(pod.volumes.map((v: { name: string }) => v.name)).toContain("secret");
+});
+
+test("helm test succeeds when every pod is ready, and fails when one is not", async () => {
+  const pod = only(await resources("defaults"), "Pod");
+  expect(pod.spec.containers[0].args).toEqual(["config", "check"]);
+  const [program, ...args] = pod.spec.containers[1].command.slice(0, 4);
+  expect([program, ...args.slice(0, 2)]).toEqual(["node", "--input-type=module", "--eval"]);
+  const urls = pod.spec.containers[1].command.slice(4);
+  expect(urls).toEqual([
+    "http://rel-switchyard-admin:9464/readyz",
+    "http://rel-switchyard:80/v1/health",
+  ]);
+  let status = 200;
+  const server = createServer((_request, response) => response.writeHead(status).end("{}"));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const asked = async () => {
+    const child = spawn(process.execPath, [...args, `http://localhost:${port}/readyz`]);
+    return (await once(child, "close"))[0];
+  };
+  expect(await asked()).toBe(0);
+  status = 503;
+  expect(await asked()).toBe(1);
+  server.close();
+  expect(await asked()).toBe(1);
+});

@@ -1,0 +1,157 @@
+// Values that the chart refuses, each by its name, at install time.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
+
+import { beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+
+import { CHART, HELM_MAJORS, helm, NO_HELM, refusal, rendered } from "../support/chart/helm.ts";
+
+beforeEach((context) => {
+  if (NO_HELM !== null) context.skip(NO_HELM);
+});
+
+/** As `--set-json` takes it, on top of the least values. */
+type Row = readonly [values: string, named: string];
+
+const TYPOS: readonly Row[] = [
+  ["replicaCoun=3", "replicaCoun"],
+  ['image={"repo":"x"}', "repo"],
+  ['config.kafka.brokerz=["a:1"]', "brokerz"],
+  ['config.destinations=[{"id":"a","type":"webhook","sharedSecert":"s"}]', "sharedSecert"],
+  ['config.kafka.sasl={"mechanizm":"plain"}', "mechanizm"],
+  ['stages.rout={"enabled":true}', "rout"],
+  ['stages.deliver={"replicas":3}', "replicas"],
+  ['replicaCount="3"', "replicaCount"],
+  ["replicaCount=-1", "replicaCount"],
+  ["keda.minReplicaCount=0", "minReplicaCount"],
+  ["podDisruptionBudget.maxUnavailable=0", "maxUnavailable"],
+  ["containerPorts.ingest=80", "containerPorts"],
+  ['image.digest="sha256:short"', "digest"],
+];
+
+const CONTRADICTIONS: readonly Row[] = [
+  ['{"autoscaling":{"enabled":true},"keda":{"enabled":true}}', "keda"],
+  ['{"existingConfigMap":"mine"}', "config"],
+  ['{"serviceMonitor":{"enabled":true},"podMonitor":{"enabled":true}}', "podMonitor"],
+];
+
+const REFUSED: readonly Row[] = [
+  ['image.repository=""', "image.repository must be given"],
+  ["config.kafka.brokers=[]", "config.kafka.brokers must be given"],
+  ["containerPorts.admin=8080", "containerPorts.ingest and containerPorts.admin are both 8080"],
+  ["config.admin.port=9999", "config.admin.port is 9999, and containerPorts.admin is 9464"],
+  ['config.ingest.host="127.0.0.1"', "config.ingest.host is 127.0.0.1"],
+  ['config.sources=[{"id":"web","writeKey":"${KEY}"}]', "config names the variable ${KEY}"],
+  [
+    'config.sources=[{"id":"web","writeKey":"${file:/run/secrets/switchyard/web}"}]',
+    "existingSecret is not given: make a Secret with the key web",
+  ],
+  [
+    'config.sources=[{"id":"web","writeKey":"${file:/etc/else/web}"}]',
+    "config names the file ${file:/etc/else/web}, and nothing is mounted there",
+  ],
+  [
+    'extraEnv=[{"name":"SWITCHYARD_ADMIN_PORT","value":"1"}]',
+    "extraEnv sets SWITCHYARD_ADMIN_PORT",
+  ],
+  ["replicaCount=7", "replicaCount is 7, and topics have 6 partitions"],
+  ['autoscaling={"enabled":true,"maxReplicas":9}', "autoscaling.maxReplicas is 9"],
+  ['autoscaling={"enabled":true,"minReplicas":5,"maxReplicas":2}', "below the fewest, 5"],
+  [
+    'keda={"enabled":true,"serverAddress":"http://p","maxReplicaCount":9}',
+    "keda.maxReplicaCount is 9",
+  ],
+  ["keda.enabled=true", "keda.serverAddress must be given"],
+  ['keda={"enabled":true,"serverAddress":"http://p","authModes":"bearer"}', "belong together"],
+  ["terminationGracePeriodSeconds=30", "so at least 40"],
+  ["preStop.sleepSeconds=60", "so at least 95"],
+  [
+    'stages.deliver={"replicaCount":3}',
+    "stages.deliver.replicaCount counts with stages.separate alone",
+  ],
+  [
+    'stages={"separate":true,"deliver":{"replicaCount":7}}',
+    "replicaCount of stages.deliver is 7, and topics have 6 partitions",
+  ],
+  [
+    'stages={"separate":true,"ingest":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
+    "keda.query of stages.ingest must be given",
+  ],
+  [
+    'stages={"separate":true,"audience":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
+    "an open sync keeps its lag",
+  ],
+  [
+    '{"autoscaling":{"enabled":true},"stages":{"separate":true,"route":{"keda":{"enabled":true,"serverAddress":"http://p"}}}}',
+    "autoscaling and keda of stages.route are both enabled",
+  ],
+  ['{"ingress":{"enabled":true}}', "ingress.hosts must be given"],
+  ['{"httpRoute":{"enabled":true}}', "httpRoute.parentRefs must be given"],
+  [
+    '{"stages":{"ingest":{"enabled":false}},"ingress":{"enabled":true,"hosts":[{"host":"a"}]}}',
+    "ingress is enabled, and stages.ingest is not",
+  ],
+  [
+    '{"networkPolicy":{"enabled":true},"config":{"kafka":{"brokers":"${BROKERS}"}},"envFrom":[{"secretRef":{"name":"x"}}]}',
+    "networkPolicy.kafka.ports must be given",
+  ],
+  [
+    '{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com:8443/"}]}]}}',
+    "the destination crm posts to port 8443",
+  ],
+];
+
+function options(values: string): readonly string[] {
+  return values.startsWith("{")
+    ? Object.entries(JSON.parse(values)).flatMap(([key, value]) => [
+        "--set-json",
+        `${key}=${JSON.stringify(value)}`,
+      ])
+    : ["--set-json", values];
+}
+
+describe.each(HELM_MAJORS)("Helm %i", (major) => {
+  test.each([...TYPOS, ...CONTRADICTIONS])("the schema refuses %s", async (values, named) => {
+    const error = await refusal(major, "defaults", ...options(values));
+    expect(error).toContain("values don't meet the specifications of the schema");
+    expect(error).toContain(named);
+  });
+});
+
+test.each(REFUSED)("%s is refused: %s", async (values, sentence) => {
+  const error = await refusal(4, "defaults", ...options(values));
+  expect(error).toContain("these values cannot be used:");
+  expect(error.replaceAll("\n", " ")).toContain(sentence);
+});
+
+test.each(HELM_MAJORS)("all mistakes at once, by Helm %i", async (major) => {
+  const error = await refusal(major, null, "--values", `${CHART}/ci/must-fail.yaml`);
+  expect(error.split("\n").filter((line) => line.startsWith("- "))).toHaveLength(10);
+});
+
+test("Kubernetes before 1.27 is refused", async () => {
+  expect(await refusal(4, "defaults", "--kube-version", "1.26.9")).toContain("incompatible");
+});
+
+test.each([
+  ["a variable with a default", 'config.sources=[{"id":"web","writeKey":"${KEY:-k}"}]'],
+  ["a variable that stands for itself", 'config.sources=[{"id":"web","writeKey":"$${KEY}"}]'],
+  [
+    "brokers in a variable of the container",
+    '{"config":{"kafka":{"brokers":"${BROKERS}"}},"extraEnv":[{"name":"BROKERS","value":"a:1"}]}',
+  ],
+  [
+    "more replicas than partitions, of ingest alone",
+    '{"stages":{"separate":true,"ingest":{"replicaCount":20}}}',
+  ],
+  ["more replicas, with more partitions", '{"replicaCount":20,"partitions":20}'],
+])("%s is not refused", async (_what, values) => {
+  await rendered("defaults", 4, ...options(values));
+});
+
+test("no value is an image or a credential by default", async () => {
+  const { out } = await helm(4, "show", "values", CHART);
+  const values = JSON.stringify(parse(out));
+  expect(values).toContain('"repository":""');
+  expect(values).not.toMatch(/password|secret"?:"[^"]|changeme|example|docker\.io/i);
+});

@@ -1,0 +1,74 @@
+/**
+ * The table of values in the chart's README, from the comments of `values.yaml`.
+ *
+ *   in values.yaml                               in the table
+ *   a comment above a key                        its meaning
+ *   a map, some of whose keys have comments      a row for each of these, `map.key`
+ *   any other value                              its default, as JSON
+ *   a key without a comment                      an error: `npm run docs` fails
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from "yaml";
+
+const CHART = join(import.meta.dirname, "../../deploy/helm/switchyard");
+const BEGIN = "<!-- values: `npm run docs` writes this table -->\n";
+const END = "<!-- end of values -->\n";
+
+export function renderChartReadme(): string {
+  const page = readFileSync(join(CHART, "README.md"), "utf8");
+  const from = page.indexOf(BEGIN);
+  const to = page.indexOf(END);
+  if (from < 0 || to < from) throw new Error("the chart's README has no marks for the table");
+  return page.slice(0, from + BEGIN.length) + valuesTable(readValues()) + page.slice(to);
+}
+
+function readValues(): string {
+  return readFileSync(join(CHART, "values.yaml"), "utf8");
+}
+
+/** @throws Error when a key has no comment. */
+export function valuesTable(text: string): string {
+  const { contents } = parseDocument(text);
+  if (!isMap(contents)) throw new Error("values.yaml is no map");
+  const rows = rowsOf(contents, []);
+  return `| Value | Default | Meaning |\n|---|---|---|\n${rows.join("")}`;
+}
+
+function rowsOf(map: YAMLMap, path: readonly string[]): readonly string[] {
+  return map.items.flatMap((pair, index) => {
+    const key = keyOf(pair);
+    const name = [...path, key].join(".");
+    // The comment above the first key belongs to its map.
+    const own = isScalar(pair.key) ? pair.key.commentBefore : undefined;
+    const comment = own ?? (index === 0 && path.length > 0 ? map.commentBefore : undefined);
+    const meaning = wordsOf(comment, path.length === 0 && index === 0);
+    if (isMap(pair.value) && hasComments(pair.value)) return rowsOf(pair.value, [...path, key]);
+    if (meaning === "") throw new Error(`values.yaml says nothing of ${name}`);
+    const value = JSON.stringify(pair.value).replaceAll("|", "\\|");
+    return [`| \`${name}\` | \`${value}\` | ${meaning.replaceAll("|", "\\|")} |\n`];
+  });
+}
+
+function keyOf({ key }: Pair): string {
+  return String(isScalar(key) ? key.value : key);
+}
+
+function hasComments(map: YAMLMap): boolean {
+  const inside = map.items.some(({ key, value }) => {
+    return (isScalar(key) && key.commentBefore) || (isMap(value) && hasComments(value));
+  });
+  return inside || Boolean(map.commentBefore);
+}
+
+/** The lines of a comment as one; of the file's first, the part after the blank line. */
+function wordsOf(comment: string | null | undefined, isFirst: boolean): string {
+  const parts = (comment ?? "").split(/\n\s*\n/);
+  const text = (isFirst ? parts.at(-1) : comment) ?? "";
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .join(" ")
+    .trim();
+}
