@@ -137,6 +137,12 @@ test("the alerts are those of the plain file, and lead to the runbook's address"
   expect(none.spec).toEqual(parse(plain));
 });
 
+test("the dashboard is that of the plain file", async () => {
+  const file = join(import.meta.dirname, "../../deploy/grafana/dashboard.json");
+  const { data } = only(await resources("monitoring"), "ConfigMap", "rel-switchyard-dashboard");
+  expect(JSON.parse(data["switchyard.json"])).toEqual(JSON.parse(readFileSync(file, "utf8")));
+});
+
 describe("routes", () => {
   test("an Ingress takes bodies of 10 MiB, on each host", async () => {
     const { metadata, spec } = only(await resources("ingress"), "Ingress");
