@@ -53,7 +53,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "status",
-    summary: "show lag, waiting deliveries, rates and dead letters",
+    summary: "show the state of destinations, lag, waiting deliveries and dead letters",
     load: async () => (await import("./status/command.ts")).statusCommand,
   },
   {

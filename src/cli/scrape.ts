@@ -1,4 +1,4 @@
-/** One look at the metrics of a process, at its admin port. */
+/** Questions to a process, at its admin port. */
 
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
@@ -10,15 +10,25 @@ import { METRICS } from "../telemetry/metrics.ts";
 import { parseMetrics, type Sample } from "./metrics-text.ts";
 
 const ANSWER_LIMIT_MS = 3_000;
+
 /** @throws Error `reasonOf` puts into words. */
 export async function scrape(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
+  const { status, body } = await ask(address, "/metrics", signal);
+  if (status !== 200) throw new Error(`it answered ${status}`);
+  return parseMetrics(body);
+}
+
+/** @throws Error `reasonOf` puts into words. */
+export async function ask(
+  address: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   // Not fetch: it refuses some ports, and an admin port may be any.
-  const request = get(`http://${address}/metrics`, { signal: limit, agent: false });
+  const request = get(`http://${address}${path}`, { signal: limit, agent: false });
   const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
-  const body = await text(response);
-  if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`);
-  return parseMetrics(body);
+  return { status: response.statusCode, body: await text(response) };
 }
 
 export function reasonOf(error: Error): string {
@@ -34,8 +44,10 @@ export function hashOf(samples: readonly Sample[]): string | null {
   return info.at(-1)?.labels.hash ?? null;
 }
 
-/** Of an option that may be repeated, such as `--admin`. */
+/** Of an option that may be repeated, or take several with commas, such as `--admin`. */
 export function adminAddress(text: string, earlier: readonly string[] = []): readonly string[] {
-  if (/^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(text)) return [...earlier, text];
-  throw new InvalidArgumentError(`"${text}" is no HOST:PORT, such as host-1:9464.`);
+  const all = text.split(",");
+  const wrong = all.find((each) => !/^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(each));
+  if (wrong === undefined) return [...new Set([...earlier, ...all])];
+  throw new InvalidArgumentError(`"${wrong}" is no HOST:PORT, such as host-1:9464.`);
 }

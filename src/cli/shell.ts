@@ -13,6 +13,12 @@ export type ExitStatus = 0 | 1 | 2;
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
+/** Of a terminal, in characters. */
+export interface Screen {
+  readonly rows: number;
+  readonly columns: number;
+}
+
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream;
@@ -29,6 +35,8 @@ export interface Shell {
   /** For `err`. */
   readonly errColors: Colors;
   readonly errIsTerminal: boolean;
+  /** Of `out`, as it is now; null: it is no terminal. */
+  readonly screen: (() => Screen) | null;
 }
 
 export function processShell(onlyPrints: () => void): Shell {
@@ -45,5 +53,6 @@ export function processShell(onlyPrints: () => void): Shell {
     colors: colorsFor(stdout),
     errColors: colorsFor(stderr),
     errIsTerminal: stderr.isTTY === true,
+    screen: stdout.isTTY === true ? () => ({ rows: stdout.rows, columns: stdout.columns }) : null,
   };
 }

@@ -17,6 +17,7 @@
 
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { packRecord as asBytes } from "./wire/pack-record.ts";
 
@@ -233,66 +234,14 @@ export class TopicGoneError extends Error {
   override readonly name = "TopicGoneError";
 }
 
-export interface TopicSpec {
-  readonly name: string;
-  readonly partitions: number;
-  /** Null: the broker's default. */
-  readonly replicationFactor: number | null;
-  /** Topic configuration that must hold, such as `retention.ms`. */
-  readonly config: Readonly<Record<string, string>>;
-}
-
-export interface TopicState {
-  readonly name: string;
-  readonly partitions: number;
-  readonly replicationFactor: number;
-  /** The values of the asked keys that differ from the broker's default or not, as strings. */
-  readonly config: Readonly<Record<string, string>>;
-}
-
-/** Calls run one at a time, each with a time limit; a failed one throws. */
-export interface Admin {
-  /** Names of all topics that the cluster lets us see. */
-  topics(): Promise<readonly string[]>;
-  /** Those of `names` that exist, with the configuration keys asked for. */
-  describe(names: readonly string[], configKeys: readonly string[]): Promise<readonly TopicState[]>;
-  /** Creates topics; one that exists already is left as it is. Returns when they can be used. */
-  create(topics: readonly TopicSpec[]): Promise<void>;
-  /** Sets only the given keys. */
-  alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void>;
-  deleteTopics(names: readonly string[]): Promise<void>;
-  /** First offset and end of each partition of the topic. */
-  offsets(topic: string): Promise<readonly PartitionOffsets[]>;
-  /**
-   * For each partition the first offset whose record was written at `atMs` or later; the end where
-   * there is none.
-   */
-  offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
-  /** Committed offsets of a group in a topic; partitions without one are left out. */
-  committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
-  /** Commits for a group, which is made where there is none. A group with members is refused. */
-  commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
-  deleteGroup(groupId: string): Promise<void>;
-  /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
-  brokerSetting(key: string): Promise<string | null>;
-}
-
-export interface PartitionOffsets {
-  readonly partition: number;
-  readonly first: number;
-  readonly end: number;
-}
-
-export interface PartitionOffset {
-  readonly partition: number;
-  readonly offset: number;
-}
-
-export interface CommittedOffset extends PartitionOffset {
-  /** At most 4,096 bytes by the brokers' default. */
-  readonly metadata: string;
-}
-
+export type {
+  Admin,
+  CommittedOffset,
+  PartitionOffset,
+  PartitionOffsets,
+  TopicSpec,
+  TopicState,
+} from "./admin-port.ts";
 export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 

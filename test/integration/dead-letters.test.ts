@@ -160,10 +160,11 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const idle = async () => {
     const report = await status(["--admin", admin, "--over", "1s"]);
     expect(report.processes).toMatchObject([{ admin, error: null }]);
-    return report.stages.find(({ destination }) => destination === "hook");
+    return report.destinations.find(({ destination }) => destination === "hook");
   };
   await expect.poll(idle, POLL).toMatchObject({
-    lag: 0,
+    state: "delivering",
+    waiting: 0,
     oldestMs: null,
     donePerMinute: expect.any(Number),
     failedPerMinute: expect.any(Number),

@@ -1,11 +1,14 @@
 // Two looks at the metrics of processes, at real admin ports.
 
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 
 import { createHealth } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
 import { rateOf } from "../../src/cli/status/rates.ts";
-import { scrapeTwice } from "../../src/cli/status/scrape.ts";
+import { scrapeAll } from "../../src/cli/status/scrape.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 
@@ -15,7 +18,7 @@ test("counts what happened in between, and says of others why it cannot", async 
   await using admin = await startAdmin(address, {
     health: createHealth(),
     metrics,
-    status: () => ({}),
+    status: () => ({ version: "1.2.3", stages: [{ name: "route", partitions: {} }] }),
   });
   const gone = `127.0.0.1:${await freePort()}`;
   metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
@@ -28,11 +31,25 @@ test("counts what happened in between, and says of others why it cannot", async 
   });
   const here = `127.0.0.1:${admin.port}`;
   const never = new AbortController().signal;
-  const [one, other] = await scrapeTwice([here, gone], 50, never);
+  const [one, other] = await scrapeAll([here, gone], 50, never);
   expect(other).toEqual({ kind: "unreachable", address: gone, why: "ECONNREFUSED" });
   if (one?.kind !== "process") throw new Error(one?.why);
+  expect(one.status).toMatchObject({ version: "1.2.3", stages: [{ name: "route" }] });
   const { before, after } = one.process;
   const minutes = (after.atMs - before.atMs) / 60_000;
   const rate = rateOf([one.process], "deliver", "crm");
   expect((rate?.donePerMinute ?? 0) * minutes).toBeCloseTo(7);
+});
+
+test("a process of a version that has no status is asked for its metrics all the same", async () => {
+  const server = createServer((request, response) => {
+    const isKnown = request.url === "/metrics";
+    response.writeHead(isKnown ? 200 : 404).end(isKnown ? "a 1\n" : "");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const here = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const [found] = await scrapeAll([here], 10, new AbortController().signal);
+  expect(found).toMatchObject({ kind: "process", status: null });
 });

@@ -3,37 +3,12 @@
  * each destination as it sees it. No secret, no payload; of a URL the scheme, the host and the port.
  */
 
-import type { DestinationStatus } from "../../domain/destination-status.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
 import type { StageName } from "../../domain/stages.ts";
 import type { BrokerState, ClusterView } from "../../kafka/port.ts";
 import type { OwnedPartition, RunningStage } from "../../stage/running-stage.ts";
 import type { RunningConfiguration } from "./reload.ts";
 import type { ReloadCauses } from "./reload-causes.ts";
-
-/** Instants are ISO 8601 texts. */
-export interface ProcessStatus {
-  readonly version: string;
-  readonly node: string;
-  readonly startedAt: string;
-  /** Those that it was started for; `partitions` is empty until it owns some. */
-  readonly stages: readonly {
-    readonly name: StageName;
-    /** By topic. */
-    readonly partitions: Readonly<Record<string, readonly number[]>>;
-  }[];
-  readonly configuration: {
-    readonly hash: string;
-    /** Null: the stages have not started. */
-    readonly appliedAt: string | null;
-  };
-  /** Kafka brokers that do not answer. */
-  readonly brokersAway: readonly {
-    readonly broker: string;
-    readonly since: string;
-    readonly error: string;
-  }[];
-  readonly destinations: readonly DestinationStatus[];
-}
 
 export interface ProcessFacts {
   readonly version: string;

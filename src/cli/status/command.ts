@@ -1,95 +1,100 @@
-/** `switchyard status`: how far each stage and destination is. */
+/** `switchyard status`: the state of each destination, and how far each stage is. */
 
 import { Command, InvalidArgumentError } from "commander";
-
-import type { Config } from "../../config/config.ts";
-import { durationText, parseDuration } from "../../config/duration.ts";
-import type { Kafka } from "../../kafka/port.ts";
+import { nearest } from "../../config/collections.ts";
+import { parseDuration } from "../../config/duration.ts";
+import { visibleCell } from "../../domain/visible.ts";
+import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { startProgress } from "../progress.ts";
 import { adminAddress } from "../scrape.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { statusReport } from "./report.ts";
-import { scrapeTwice } from "./scrape.ts";
-import { kafkaStatus } from "./status.ts";
-import { statusText } from "./text.ts";
+import type { ShowOptions, UseKafka } from "./show.ts";
 
 interface StatusFlags extends ConfigOption, WaitOption {
   readonly admin?: readonly string[];
   readonly over?: number;
   readonly json?: boolean;
+  readonly failing?: boolean;
+  readonly destination?: string;
+  readonly watch?: boolean;
 }
 
-const OVER_DEFAULT_MS = 5_000;
+const OVER_DEFAULT_MS = 1_000;
 
 export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("status")
-    .summary("show lag, waiting deliveries, rates and dead letters")
+    .summary("show the state of destinations, lag, waiting deliveries and dead letters")
     .description(
-      "Shows for each stage and destination what waits and for how long, what waits in the delay " +
-        "topics, and what was given up, as Kafka has it. Rates and breakers come from the admin " +
-        "ports of the processes.",
+      "Shows for each destination whether it delivers, fails or is held, what waits and for how " +
+        "long, and when the next attempt is due; those in trouble first. What waits and what was " +
+        "given up is read from Kafka. States, outcomes and rates come from the admin ports of the " +
+        "processes.",
     )
     .addOption(configOption())
     .addOption(waitOption())
-    .option("--admin <host:port>", "admin port of a process; may be repeated", adminAddress)
-    .option("--over <duration>", "time over which rates are measured (default: 5s)", over)
+    .option(
+      "--admin <host:port>",
+      "admin port of a process; may be repeated, or take several with commas",
+      adminAddress,
+    )
+    .option("--failing", "only destinations that fail, or are held by breakers or Retry-After")
+    .option("--destination <id>", "only this destination")
+    .option("--over <duration>", "time over which rates are measured (default: 1s)", over)
+    .option("--watch", "a page that is drawn anew every 2 s, on a terminal")
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nLAG counts records that are not committed. OLDEST is how long ago the oldest of them was\n" +
-        "written there. DONE and FAILED are calls for route, attempts for deliver, returned records\n" +
-        "for delay.\n\nExamples:\n  switchyard status --config switchyard.yaml\n" +
-        "  switchyard status --admin host-1:9464 --admin host-2:9464 --json",
+      "\nWAITING counts records of a destination that are not finished. OLDEST is how long ago the\n" +
+        "oldest of them was written. IN TIERS counts deliveries that wait for another attempt. DONE\n" +
+        "and FAILED are calls for route, attempts for destinations, returned records for delay.\n\n" +
+        "Exit status: 0; 1 where Kafka or a process that was named does not answer; 2 wrong usage.\n\n" +
+        "Examples:\n  switchyard status --config switchyard.yaml\n" +
+        "  switchyard status --admin host-1:9464,host-2:9464 --failing --watch\n" +
+        "  switchyard status --admin host-1:9464 --destination crm-hook --json",
     )
-    .action(async (flags: StatusFlags) => {
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
-      exit(
-        await withKafka(loaded.config, shell, flags, (kafka, signal) =>
-          showStatus(
-            kafka,
-            {
-              config: loaded.config,
-              admins: flags.admin ?? [],
-              overMs: flags.over ?? OVER_DEFAULT_MS,
-              json: flags.json === true,
-              signal,
-            },
-            shell,
-          ),
-        ),
-      );
-    });
+    .action(async (flags: StatusFlags) => exit(await status(flags, shell)));
 }
 
-export interface ShowOptions {
-  readonly config: Config;
-  readonly admins: readonly string[];
-  readonly overMs: number;
-  readonly json: boolean;
-  readonly signal: AbortSignal;
+async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
+  const { watch = false, json = false, failing = false, destination = null } = flags;
+  const { screen } = shell;
+  if (watch && (json || screen === null)) {
+    const why = json ? "--watch and --json exclude each other" : "standard output is no terminal";
+    shell.err(`--watch: ${why}. Without --watch the status is printed once.\n`);
+    return 2;
+  }
+  const loaded = await loadOrExplain(flags, shell);
+  if (loaded === null) return 2;
+  const { config, hash } = loaded;
+  if (destination !== null && !isKnown(config.destinations, destination, shell)) return 2;
+  const admins = flags.admin ?? [];
+  const overMs = flags.over ?? OVER_DEFAULT_MS;
+  const options: ShowOptions = { config, hash, admins, overMs, json, failing, destination };
+  using shutdown = shutdownSignal();
+  if (watch && screen !== null) {
+    const { watchStatus } = await import("./watch.ts");
+    // Words of the connection would stand in the middle of the page.
+    const quiet = { ...shell, err: () => undefined };
+    const inSilence: UseKafka = (work) => withKafka(config, quiet, flags, work);
+    return await watchStatus(inSilence, options, { ...shell, screen }, shutdown.signal);
+  }
+  const { showStatus } = await import("./show.ts");
+  const useKafka: UseKafka = (work) => withKafka(config, shell, flags, work);
+  return await showStatus(useKafka, options, shell, shutdown.signal);
 }
 
-export async function showStatus(
-  kafka: Kafka,
-  { config, admins, overMs, json, signal }: ShowOptions,
+function isKnown(
+  destinations: readonly { readonly id: string }[],
+  wanted: string,
   shell: Shell,
-): Promise<ExitStatus> {
-  using progress = startProgress(shell, () =>
-    admins.length === 0 ? "Reading" : `Measuring over ${durationText(overMs)} (--over)`,
-  );
-  const nowMs = Date.now();
-  const [status, scraped] = await Promise.all([
-    kafkaStatus({ kafka, config, nowMs, signal }),
-    scrapeTwice(admins, overMs, signal),
-  ]);
-  progress.end();
-  if (signal.aborted) return 1;
-  const report = statusReport(status, scraped, nowMs);
-  shell.out(json ? `${JSON.stringify(report, undefined, 2)}\n` : statusText(report, shell.colors));
-  return 0;
+): boolean {
+  const ids = destinations.map(({ id }) => id);
+  if (ids.includes(wanted)) return true;
+  const similar = nearest(wanted, ids);
+  const meant = similar === null ? "" : ` Did you mean ${similar}?`;
+  shell.err(`--destination: no destination ${visibleCell(wanted)} is configured.${meant}\n`);
+  return false;
 }
 
 function over(text: string): number {

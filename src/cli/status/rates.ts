@@ -13,6 +13,13 @@
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 
+/** Of the stage delay. */
+const WAITING = {
+  count: "switchyard_deliveries_waiting",
+  nextDue: "switchyard_deliveries_next_due_timestamp_seconds",
+  unknown: "switchyard_deliveries_waiting_unknown_partitions",
+} as const;
+
 /** All that is read here; a process with many destinations has many more. */
 export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.lag.name,
@@ -20,10 +27,13 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.recordsIn.name,
   METRICS.recordsOut.name,
   METRICS.recordsRefused.name,
-  METRICS.breakerState.name,
+  METRICS.oldestUnfinished.name,
+  WAITING.count,
+  WAITING.nextDue,
+  WAITING.unknown,
   METRICS.topicBlockedSince.name,
   METRICS.wentAround.name,
-  METRICS.consumerHalted.name,
+  METRICS.haltedOffset.name,
   METRICS.kafkaAwaySince.name,
   METRICS.configInfo.name,
   METRICS.configInvalidSince.name,
@@ -52,72 +62,107 @@ type Counts = (labels: Sample["labels"]) => boolean;
 
 const MINUTE_MS = 60_000;
 
+/** By metric, then by destination: with a thousand of them a search for each would take seconds. */
+type Index = ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
+const indexes = new WeakMap<Look, Index>();
+
+/** Those of a metric and a destination; an empty one stands for samples without. */
+function samplesOf(look: Look, metric: string, destination: string): readonly Sample[] {
+  let index = indexes.get(look);
+  if (index === undefined) {
+    const byName = Map.groupBy(look.samples, ({ name }) => name);
+    const byDestination = ([name, of]: [string, Sample[]]) =>
+      [name, Map.groupBy(of, ({ labels }) => labels.destination ?? "")] as const;
+    index = new Map([...byName].map(byDestination));
+    indexes.set(look, index);
+  }
+  return index.get(metric)?.get(destination) ?? [];
+}
+
+function nowOf(
+  processes: readonly Process[],
+  metric: string,
+  destination: string,
+): readonly Sample[] {
+  return processes.flatMap(({ after }) => samplesOf(after, metric, destination));
+}
+
 /** Null: no process that was reached runs the stage. */
 export function rateOf(
   processes: readonly Process[],
   stage: string,
   destination: string | null,
 ): Rate | null {
-  const runs: Counts = (labels) =>
-    labels.stage === stage && labels.destination === (destination ?? "");
+  const ofStage: Counts = (labels) => labels.stage === stage;
   const running = processes.filter(({ after }) =>
-    after.samples.some(({ name, labels }) => name === METRICS.lag.name && runs(labels)),
+    samplesOf(after, METRICS.lag.name, destination ?? "").some(({ labels }) => ofStage(labels)),
   );
   if (running.length === 0) return null;
   const perMinute = (name: string, counts: Counts) =>
-    running.reduce((sum, process) => sum + increase(process, name, counts), 0);
+    running.reduce((sum, each) => sum + increase(each, name, destination ?? "", counts), 0);
   if (stage === "deliver") {
-    const ofDestination = (labels: Sample["labels"]) => labels.destination === destination;
     const { name } = METRICS.attempts;
     return {
-      donePerMinute: perMinute(name, (at) => ofDestination(at) && at.outcome === "accepted"),
-      failedPerMinute: perMinute(name, (at) => ofDestination(at) && at.outcome !== "accepted"),
+      donePerMinute: perMinute(name, ({ outcome }) => outcome === "accepted"),
+      failedPerMinute: perMinute(name, ({ outcome }) => outcome !== "accepted"),
     };
   }
   const done = stage === "delay" ? METRICS.recordsOut : METRICS.recordsIn;
   return {
-    donePerMinute: perMinute(done.name, (labels) => labels.stage === stage),
-    failedPerMinute: perMinute(METRICS.recordsRefused.name, (labels) => labels.stage === stage),
+    donePerMinute: perMinute(done.name, ofStage),
+    failedPerMinute: perMinute(METRICS.recordsRefused.name, ofStage),
   };
 }
 
-function increase({ before, after }: Process, name: string, counts: Counts): number {
+function increase(
+  { before, after }: Process,
+  name: string,
+  destination: string,
+  counts: Counts,
+): number {
   const inBetweenMs = after.atMs - before.atMs;
   if (inBetweenMs <= 0) return 0;
+  const earlier = samplesOf(before, name, destination);
   let sum = 0;
-  for (const sample of after.samples) {
-    if (sample.name !== name || !counts(sample.labels)) continue;
-    const key = JSON.stringify(sample.labels);
-    const earlier = before.samples.find(
-      (other) => other.name === name && JSON.stringify(other.labels) === key,
-    );
-    const from = earlier === undefined || earlier.value > sample.value ? 0 : earlier.value;
-    sum += sample.value - from;
+  for (const { labels, value } of samplesOf(after, name, destination)) {
+    if (!counts(labels)) continue;
+    const key = JSON.stringify(labels);
+    const was = earlier.find((other) => JSON.stringify(other.labels) === key)?.value ?? 0;
+    sum += value - (was > value ? 0 : was);
   }
   return (sum * MINUTE_MS) / inBetweenMs;
 }
 
-export interface Breakers {
-  readonly endpoints: number;
-  readonly open: number;
-  readonly halfOpen: number;
+/**
+ * Deliveries of a destination that wait in delay topics, by tier. Null: no process that was reached
+ * counts them, or one of them does not know all.
+ */
+export function tiersOf(
+  processes: readonly Process[],
+  destination: string,
+): Readonly<Record<string, number>> | null {
+  const unknown = nowOf(processes, WAITING.unknown, "");
+  if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
+  const found: Record<string, number> = {};
+  for (const { labels, value } of nowOf(processes, WAITING.count, destination)) {
+    const { tier = "" } = labels;
+    if (value > 0) found[tier] = (found[tier] ?? 0) + value;
+  }
+  return found;
 }
 
-/** The worst state of each endpoint over all processes; null where nothing is known. */
-export function breakersOf(processes: readonly Process[], destination: string): Breakers | null {
-  const states = new Map<string, number>();
-  for (const { name, labels, value } of processes.flatMap(({ after }) => after.samples)) {
-    if (name !== METRICS.breakerState.name || labels.destination !== destination) continue;
-    const endpoint = labels.endpoint ?? "";
-    states.set(endpoint, Math.max(states.get(endpoint) ?? 0, value));
-  }
-  if (states.size === 0) return null;
-  const counted = [...states.values()];
-  return {
-    endpoints: states.size,
-    open: counted.filter((state) => state >= 2).length,
-    halfOpen: counted.filter((state) => state === 1).length,
-  };
+/** When the next delivery that waits in a delay topic is due; null: none is known to wait. */
+export function nextDueOf(processes: readonly Process[], destination: string): number | null {
+  const due = nowOf(processes, WAITING.nextDue, destination).filter(({ value }) => value > 0);
+  return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
+}
+
+/** The age of the oldest record of its line that is not finished, in milliseconds. */
+export function oldestOf(processes: readonly Process[], destination: string): number | null {
+  const ages = nowOf(processes, METRICS.oldestUnfinished.name, destination)
+    .filter(({ labels, value }) => labels.stage === "deliver" && value > 0)
+    .map(({ value }) => value);
+  return ages.length === 0 ? null : Math.max(...ages) * 1_000;
 }
 
 /** A damaged batch at which a stage halts. */
@@ -139,9 +184,8 @@ export function haltsOf(
   seen: readonly HaltReport[],
 ): readonly HaltReport[] {
   const found = new Map<string, HaltReport>();
-  for (const { name, labels, value } of processes.flatMap(({ after }) => after.samples)) {
-    const isOf = labels.stage === stage && labels.destination === (destination ?? "");
-    if (name !== METRICS.haltedOffset.name || !isOf) continue;
+  for (const { labels, value } of nowOf(processes, METRICS.haltedOffset.name, destination ?? "")) {
+    if (labels.stage !== stage) continue;
     const { topic = "", partition = "" } = labels;
     found.set(`${topic}/${partition}`, { topic, partition: Number(partition), offset: value });
   }

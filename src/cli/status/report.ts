@@ -1,26 +1,39 @@
 /** Puts together what Kafka and the processes say: the object that `status --json` prints. */
 
+import type { Config } from "../../config/config.ts";
+import type { Destination } from "../../domain/destination.ts";
+import type { BrokerAway, ProcessStatus } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 import { hashOf } from "../scrape.ts";
+import { byTrouble, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
 import {
   type BlockedTopicReport,
-  type Breakers,
   blockedTopics,
-  breakersOf,
   brokersAway,
   type HaltReport,
   haltsOf,
+  nextDueOf,
+  oldestOf,
+  type Process,
   rateOf,
+  tiersOf,
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
-import type { KafkaStatus } from "./status.ts";
+import type { DestinationWaiting, KafkaStatus } from "./status.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** Null means: not known. Ages and times to come are milliseconds. */
 export interface StatusReport {
   readonly at: string;
+  /** Null: it was asked. Else why it was not: nothing below is from Kafka then. */
+  readonly kafkaError: string | null;
+  /** Of the file, in 12 hex digits. */
+  readonly configHash: string;
+  /** Those that all destinations share. */
   readonly stages: readonly StageReport[];
+  /** Those in trouble first. */
+  readonly destinations: readonly DestinationReport[];
   readonly tiers: readonly TierReport[];
   readonly deadLetters: {
     readonly retained: number;
@@ -35,13 +48,19 @@ export interface StatusReport {
 export interface ProcessReport extends RunningConfig {
   readonly admin: string;
   readonly error: string | null;
+  readonly version: string | null;
+  readonly startedAt: string | null;
+  /** With the partitions that it owns, by topic. Null: not known. */
+  readonly stages: ProcessStatus["stages"] | null;
   /** Kafka brokers that do not answer it, and since when. */
-  readonly brokersAway: readonly { readonly broker: string; readonly since: string }[];
+  readonly brokersAway: readonly Omit<BrokerAway, "error">[];
 }
 
 export interface RunningConfig {
   /** The configuration that it runs, in 12 hex digits; null: not known. */
   readonly configHash: string | null;
+  /** Since when it runs that; null: not known. */
+  readonly configAppliedAt: string | null;
   /** Since when it refuses the file on disk, as in ISO 8601; null: it does not. */
   readonly configInvalidSince: string | null;
   /** Settings of the file that count after a restart. */
@@ -52,13 +71,10 @@ export interface RunningConfig {
 
 export interface StageReport {
   readonly stage: string;
-  readonly destination: string | null;
   readonly lag: number | null;
   readonly oldestMs: number | null;
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
-  readonly deadLettersLastDay: number | null;
-  readonly breakers: Breakers | null;
   /** The damaged batches at which it stands, as Kafka and the processes that were reached know. */
   readonly halts: readonly HaltReport[];
   readonly note: string | null;
@@ -73,30 +89,35 @@ export interface TierReport {
   readonly retired: boolean;
 }
 
-export function statusReport(
-  { stages, tiers, letters }: KafkaStatus,
-  scraped: readonly Scraped[],
-  nowMs: number,
-): StatusReport {
-  const processes = scraped.flatMap((found) => (found.kind === "process" ? found.process : []));
+/** All that was found. */
+export interface Found {
+  readonly config: Pick<Config, "destinations">;
+  readonly hash: string;
+  /** Null: it did not answer. */
+  readonly kafka: KafkaStatus | null;
+  readonly kafkaError: string | null;
+  readonly scraped: readonly Scraped[];
+  readonly nowMs: number;
+}
+
+export function statusReport(found: Found): StatusReport {
+  const { kafka, kafkaError, scraped, hash, nowMs } = found;
+  const processes = scraped.flatMap((each) => (each.kind === "process" ? each.process : []));
+  const letters = kafka?.letters ?? null;
   return {
     at: new Date(nowMs).toISOString(),
-    stages: stages.map(({ stage, destination, waiting, note }) => {
-      const rate = rateOf(processes, stage, destination);
-      return {
-        stage,
-        destination,
-        lag: waiting?.records ?? null,
-        oldestMs: oldestMs(waiting, nowMs),
-        donePerMinute: rounded(rate?.donePerMinute),
-        failedPerMinute: rounded(rate?.failedPerMinute),
-        deadLettersLastDay: lettersFor(letters, destination),
-        breakers: destination === null ? null : breakersOf(processes, destination),
-        halts: haltsOf(processes, stage, destination, waiting?.damaged ?? []),
-        note,
-      };
-    }),
-    tiers: tiers.map(({ tier, waiting, isRetired }) => {
+    kafkaError,
+    configHash: hash,
+    stages: (kafka?.stages ?? []).map(({ stage, waiting, note }) => ({
+      stage,
+      lag: waiting?.records ?? null,
+      oldestMs: oldestMs(waiting, nowMs),
+      ...ratesOf(processes, stage, null),
+      halts: haltsOf(processes, stage, null, waiting?.damaged ?? []),
+      note,
+    })),
+    destinations: byTrouble(destinationsOf(found, processes)),
+    tiers: (kafka?.tiers ?? []).map(({ tier, waiting, isRetired }) => {
       const dueAtMs = waiting?.dueAtMs ?? null;
       return {
         tier,
@@ -112,16 +133,84 @@ export function statusReport(
       byReason: letters.counts && Object.fromEntries(letters.counts.byReason),
     },
     blockedTopics: blockedTopics(processes),
-    processes: scraped.map((found) => ({
-      admin: found.address,
-      error: found.kind === "process" ? null : found.why,
-      brokersAway: found.kind === "process" ? brokersAway(found.process) : [],
-      ...runningConfig(found.kind === "process" ? found.process.after.samples : []),
-    })),
+    processes: scraped.map(processReport),
   };
 }
 
-function runningConfig(samples: readonly Sample[]): RunningConfig {
+function destinationsOf(
+  { config, kafka, scraped, nowMs }: Found,
+  processes: readonly Process[],
+): readonly DestinationReport[] {
+  const configured = new Map(config.destinations.map((each) => [each.id as string, each]));
+  const told = Map.groupBy(
+    scraped.flatMap((each) => (each.kind === "process" ? (each.status?.destinations ?? []) : [])),
+    ({ id }) => id as string,
+  );
+  const rows = kafka?.destinations ?? [...configured.keys()].map(unknown);
+  return rows.map((row): DestinationReport => {
+    const { destination: id, line, returns } = row;
+    const destination = configured.get(id) ?? null;
+    const state = stateOf(destination, told.get(id) ?? []);
+    const waiting = line === null ? null : line.records + (returns?.records ?? 0);
+    const byTier = tiersOf(processes, id);
+    const damaged = [...(line?.damaged ?? []), ...(returns?.damaged ?? [])];
+    return {
+      destination: id,
+      ...state,
+      ...ratesOf(processes, "deliver", id),
+      waiting: destination?.kind === "topic" ? null : waiting,
+      dueAgain: returns?.records ?? null,
+      waitingInTiers: byTier && Object.values(byTier).reduce((sum, count) => sum + count, 0),
+      byTier,
+      oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
+      nextAttemptAt: nextAttemptAt(state, waiting, nextDueOf(processes, id), nowMs),
+      deadLettersLastDay: kafka?.letters?.counts
+        ? (kafka.letters.counts.byDestination.get(id) ?? 0)
+        : null,
+      halts: haltsOf(processes, "deliver", id, damaged),
+      note: noteOf(row, destination, kafka !== null),
+    };
+  });
+}
+
+function unknown(destination: string): DestinationWaiting {
+  return { destination, topic: "", line: null, returns: null, isRemoved: false };
+}
+
+function noteOf(
+  { line, topic, isRemoved }: DestinationWaiting,
+  destination: Destination | null,
+  isAsked: boolean,
+): string | null {
+  if (isRemoved) return "not configured: what is left stays until the id comes back";
+  if (destination?.kind === "topic") return "type topic: whoever reads it knows";
+  if (line === null && isAsked) return `the topic ${topic} does not exist`;
+  if (destination?.enabled === false) {
+    return "disabled: new calls are not written to it, and its line is held";
+  }
+  return destination?.paused === true ? "paused: new calls wait in its line, which is held" : null;
+}
+
+function processReport(found: Scraped): ProcessReport {
+  if (found.kind === "unreachable") {
+    const { address: admin, why: error } = found;
+    const unknown = { version: null, startedAt: null, stages: null, brokersAway: [] };
+    return { admin, error, ...unknown, ...runningConfig([]), configAppliedAt: null };
+  }
+  const { address: admin, process, status } = found;
+  return {
+    admin,
+    error: null,
+    version: status?.version ?? null,
+    startedAt: status?.startedAt ?? null,
+    stages: status?.stages ?? null,
+    brokersAway: brokersAway(process),
+    ...runningConfig(process.after.samples),
+    configAppliedAt: status?.configuration.appliedAt ?? null,
+  };
+}
+
+function runningConfig(samples: readonly Sample[]): Omit<RunningConfig, "configAppliedAt"> {
   const value = (metric: string) => samples.find(({ name }) => name === metric)?.value ?? 0;
   const invalidSinceS = value(METRICS.configInvalidSince.name);
   return {
@@ -132,14 +221,17 @@ function runningConfig(samples: readonly Sample[]): RunningConfig {
   };
 }
 
+function ratesOf(processes: readonly Process[], stage: string, destination: string | null) {
+  const rate = rateOf(processes, stage, destination);
+  return {
+    donePerMinute: rounded(rate?.donePerMinute),
+    failedPerMinute: rounded(rate?.failedPerMinute),
+  };
+}
+
 function oldestMs(waiting: Waiting | null, nowMs: number): number | null {
   if (waiting === null || waiting.oldestAtMs === null) return null;
   return Math.max(0, nowMs - waiting.oldestAtMs);
-}
-
-function lettersFor(letters: KafkaStatus["letters"], destination: string | null): number | null {
-  if (destination === null || letters === null || letters.counts === null) return null;
-  return letters.counts.byDestination.get(destination) ?? 0;
 }
 
 /** To a tenth. */

@@ -1,30 +1,44 @@
-/** Looks twice at the metrics of each process. */
+/** Asks each process for its status and, for rates, twice for its metrics. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { reasonOf, scrape } from "../scrape.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
+import { parseMetrics } from "../metrics-text.ts";
+import { ask, reasonOf } from "../scrape.ts";
 import { type Look, METRICS_USED, type Process } from "./rates.ts";
+import { readStatus } from "./read-status.ts";
 
 export type Scraped =
-  | { readonly kind: "process"; readonly address: string; readonly process: Process }
+  | {
+      readonly kind: "process";
+      readonly address: string;
+      readonly process: Process;
+      /** Null: an earlier version, which has none. */
+      readonly status: ProcessStatus | null;
+    }
   | { readonly kind: "unreachable"; readonly address: string; readonly why: string };
 
 /**
  * @param addresses `host:port` of admin ports
  * @param overMs the time from the first look to the second
+ * @param earlier first looks that were taken already, by address
  */
-export function scrapeTwice(
+export function scrapeAll(
   addresses: readonly string[],
   overMs: number,
   signal: AbortSignal,
+  earlier: ReadonlyMap<string, Look> = new Map(),
 ): Promise<readonly Scraped[]> {
   return Promise.all(
     addresses.map(async (address): Promise<Scraped> => {
       try {
-        const before = await look(address, signal);
-        await sleep(overMs, undefined, { signal });
-        const after = await look(address, signal);
-        return { kind: "process", address, process: { before, after } };
+        let before = earlier.get(address);
+        if (before === undefined) {
+          before = await look(address, signal);
+          await sleep(overMs, undefined, { signal });
+        }
+        const [after, status] = await Promise.all([look(address, signal), told(address, signal)]);
+        return { kind: "process", address, process: { before, after }, status };
       } catch (error) {
         return { kind: "unreachable", address, why: reasonOf(error as Error) };
       }
@@ -33,7 +47,13 @@ export function scrapeTwice(
 }
 
 async function look(address: string, signal: AbortSignal): Promise<Look> {
-  const all = await scrape(address, signal);
-  const samples = all.filter(({ name }) => METRICS_USED.has(name));
+  const { status, body } = await ask(address, "/metrics", signal);
+  if (status !== 200) throw new Error(`it answered ${status}`);
+  const samples = parseMetrics(body).filter(({ name }) => METRICS_USED.has(name));
   return { atMs: performance.now(), samples };
+}
+
+async function told(address: string, signal: AbortSignal): Promise<ProcessStatus | null> {
+  const { status, body } = await ask(address, "/status", signal);
+  return status === 200 ? readStatus(body) : null;
 }

@@ -6,15 +6,8 @@
 import type { Config } from "../../config/config.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
 import { letterRanges, readLetters } from "../../dead-letter/read-letters.ts";
-import { stillness } from "../../deliver/prepare.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import {
-  STAGE_NAMES,
-  STAGES,
-  type StageInput,
-  type StageName,
-  type StageRow,
-} from "../../domain/stages.ts";
+import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import {
   type GroupNames,
   groupNames,
@@ -24,15 +17,26 @@ import {
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../connection.ts";
-import { earliest, type Waiting, waitingIn } from "./waiting.ts";
+import { earliest, type Reading, type Waiting, waitingIn } from "./waiting.ts";
 
+/** A stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
-  /** Null for stages that all destinations share. */
-  readonly destination: string | null;
   /** Null where it cannot be told; `note` says why. */
   readonly waiting: Waiting | null;
   readonly note: string | null;
+}
+
+/** A destination of the configuration, or one that was removed with records left. */
+export interface DestinationWaiting {
+  readonly destination: string;
+  /** Of its line. */
+  readonly topic: string;
+  /** Deliveries that were not attempted yet. Null: its topic does not exist. */
+  readonly line: Waiting | null;
+  /** Deliveries that were attempted and are due again. */
+  readonly returns: Waiting | null;
+  readonly isRemoved: boolean;
 }
 
 export interface TierStatus {
@@ -47,7 +51,7 @@ export interface LettersStatus {
   readonly retained: number;
   /** Of the last 24 hours. */
   readonly lastDay: number;
-  /** Of the last day; null where there are too many to be read. */
+  /** Of the last day; null where there are too many to be read in time. */
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
@@ -56,6 +60,7 @@ export interface LettersStatus {
 
 export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
+  readonly destinations: readonly DestinationWaiting[];
   readonly tiers: readonly TierStatus[];
   /** Null: there is no such topic yet. */
   readonly letters: LettersStatus | null;
@@ -64,114 +69,116 @@ export interface KafkaStatus {
 const DAY_MS = 86_400_000;
 /** Reading more would take longer than anybody waits for a status. */
 const COUNTED_LETTERS_MAX = 200_000;
+const LETTERS_LIMIT_MS = 1_500;
 
 export interface StatusOptions {
   readonly kafka: Kafka;
   readonly config: Config;
   readonly nowMs: number;
   readonly signal: AbortSignal;
+  /** Only this one; null: all. */
+  readonly destination?: string | null;
 }
 
 export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> {
-  const { kafka, config } = options;
+  const { kafka, config, signal } = options;
   const topics = configuredTopics(config);
-  const existing = new Set(await kafka.admin.topics());
-  const look = async (groupId: string, topic: string): Promise<Waiting | null> =>
-    existing.has(topic) ? waitingIn(kafka, groupId, topic, options.signal) : null;
   const groups = groupNames(config.kafka.topicPrefix);
-  const tiers: TierStatus[] = [];
-  for (const { tier, isRetired } of tiersOf(config, topics, existing)) {
-    const waiting = await look(groups.delay(tier), `${topics.prefix}delays.${tier}`);
-    tiers.push({ tier, waiting, isRetired });
-  }
-  const found = { config, topics, groups, existing, look, tiers };
-  const stages: StageStatus[] = [];
-  for (const name of STAGE_NAMES) {
-    const { input }: StageRow = STAGES[name];
-    if (input === null) continue;
-    stages.push(...(await rowsOf(name, input, found)));
-  }
+  const existing = new Set(await kafka.admin.topics());
+  const places = { topics, groups, existing };
+  const tiers = tiersOf(config, places);
+  const stages = stagesOf(places);
+  const destinations = destinationsOf(options, places);
+  const readings = [
+    ...tiers.map(({ reading }) => reading),
+    ...stages.map(({ reading }) => reading),
+    ...destinations.flatMap(({ line, returns }) => [line, returns]),
+  ];
   const hasLetters = existing.has(topics.deadLetters);
-  return { stages, tiers, letters: hasLetters ? await letters(options, topics) : null };
+  const [found, counted] = await Promise.all([
+    waitingIn(
+      kafka,
+      readings.filter(({ topic }) => existing.has(topic)),
+      signal,
+    ),
+    hasLetters ? letters(options, topics) : null,
+  ]);
+  const waiting = ({ topic }: Reading) => found.get(topic) ?? null;
+  const waitingTiers = tiers.map(({ tier, isRetired, reading }) => {
+    return { tier, isRetired, waiting: waiting(reading) };
+  });
+  return {
+    stages: [
+      ...stages.map(({ stage, reading }) => stageStatus(stage, waiting(reading), reading.topic)),
+      {
+        stage: "delay",
+        waiting: sumOf(waitingTiers.flatMap((tier) => tier.waiting ?? [])),
+        note: null,
+      },
+    ],
+    destinations: destinations
+      .map(({ line, returns, ...each }) => {
+        const { topic } = line;
+        return { ...each, topic, line: waiting(line), returns: waiting(returns) };
+      })
+      .filter((each) => !each.isRemoved || recordsOf(each) > 0),
+    tiers: waitingTiers,
+    letters: counted,
+  };
 }
 
-/** The facts from which the rows of stages are made. */
-interface Found {
-  readonly config: Config;
+function recordsOf({ line, returns }: DestinationWaiting): number {
+  return (line?.records ?? 0) + (returns?.records ?? 0);
+}
+
+/** The names of topics and groups, and the topics that exist. */
+interface Places {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   readonly existing: ReadonlySet<string>;
-  readonly look: (groupId: string, topic: string) => Promise<Waiting | null>;
-  readonly tiers: readonly TierStatus[];
 }
 
-async function rowsOf(
-  name: StageName,
-  input: StageInput,
-  found: Found,
-): Promise<readonly StageStatus[]> {
-  const { topics, groups, look, tiers } = found;
-  switch (input.per) {
-    case "stage": {
-      const topic = topics[input.topic];
-      return [stage(name, null, await look(groups[input.group], topic), topic)];
-    }
-    case "destination":
-      return [...(await ofDestinations(name, found)), ...(await removed(name, found))];
-    case "tier": {
-      const waiting = sumOf(tiers.flatMap((tier) => tier.waiting ?? []));
-      return [{ stage: name, destination: null, waiting, note: null }];
-    }
-  }
+/** Those with one topic that all destinations share. */
+function stagesOf({ topics, groups }: Places) {
+  return STAGE_NAMES.flatMap((stage) => {
+    const { input }: StageRow = STAGES[stage];
+    if (input?.per !== "stage") return [];
+    return [{ stage, reading: { groupId: groups[input.group], topic: topics[input.topic] } }];
+  });
 }
 
-async function ofDestinations(
-  name: StageName,
-  { config, topics, groups, look }: Found,
-): Promise<readonly StageStatus[]> {
-  const rows: StageStatus[] = [];
-  for (const destination of config.destinations) {
-    const { id } = destination;
-    const topic = topics.deliveries(id);
-    if (destination.kind === "topic") {
-      const note = "type topic: whoever reads it knows";
-      rows.push({ stage: "-", destination: id, waiting: null, note });
-      continue;
-    }
-    const line = await look(groups.deliver(id), topic);
-    const returns = await look(groups.deliver(id), topics.returns(id));
-    const due = returns?.records ?? 0;
-    const row = stage(name, id, withDue(line, returns), topic);
-    const again = due === 0 ? row.note : `${due} of them were attempted and are due again`;
-    const still = stillness(destination);
-    rows.push({ ...row, note: still === null ? again : `${still}: its line is held` });
-  }
-  return rows;
-}
-
-/** @param returns what waits on the topic of returns. */
-function withDue(line: Waiting | null, returns: Waiting | null): Waiting | null {
-  if (line === null || returns === null) return line;
-  const damaged = [...line.damaged, ...returns.damaged];
-  return { ...line, records: line.records + returns.records, damaged };
-}
-
-function stage(
-  name: string,
-  destination: string | null,
-  waiting: Waiting | null,
-  topic: string,
-): StageStatus {
+function stageStatus(stage: string, waiting: Waiting | null, topic: string): StageStatus {
   const note = waiting === null ? `the topic ${topic} does not exist` : null;
-  return { stage: name, destination, waiting, note };
+  return { stage, waiting, note };
+}
+
+/** Those of the configuration, then those whose topics are still there. */
+function destinationsOf(
+  { config, destination }: StatusOptions,
+  { topics, groups, existing }: Places,
+) {
+  const start = topics.deliveries("" as DestinationId);
+  const configured = config.destinations.map(({ id }) => id);
+  const removed = [...existing]
+    .filter((name) => name.startsWith(start))
+    .map((name) => name.slice(start.length) as DestinationId)
+    .filter((id) => !configured.includes(id))
+    .sort();
+  return [...configured, ...removed]
+    .filter((id) => destination === undefined || destination === null || id === destination)
+    .map((id) => {
+      const groupId = groups.deliver(id);
+      return {
+        destination: id,
+        isRemoved: !configured.includes(id),
+        line: { groupId, topic: topics.deliveries(id) },
+        returns: { groupId, topic: topics.returns(id) },
+      };
+    });
 }
 
 /** Configured tiers in their order, each once, then those whose topics are still there. */
-function tiersOf(
-  config: Config,
-  topics: TopicNames,
-  existing: ReadonlySet<string>,
-): readonly { readonly tier: string; readonly isRetired: boolean }[] {
+function tiersOf(config: Config, { topics, groups, existing }: Places) {
   const configured = [...new Set(config.delivery.delaysMs.map(tierName))];
   const start = `${topics.prefix}delays.`;
   const retired = [...existing]
@@ -179,30 +186,11 @@ function tiersOf(
     .map((name) => name.slice(start.length))
     .filter((tier) => tierDelayMs(tier) !== null && !configured.includes(tier))
     .sort((one, other) => (tierDelayMs(one) ?? 0) - (tierDelayMs(other) ?? 0));
-  return [
-    ...configured.map((tier) => ({ tier, isRetired: false })),
-    ...retired.map((tier) => ({ tier, isRetired: true })),
-  ];
-}
-
-/** Destinations that were removed from the configuration and whose topics still hold records. */
-async function removed(
-  name: StageName,
-  { config, topics, groups, existing, look }: Found,
-): Promise<readonly StageStatus[]> {
-  const start = topics.deliveries("" as DestinationId);
-  const found: StageStatus[] = [];
-  for (const topic of [...existing].filter((name) => name.startsWith(start)).sort()) {
-    const id = topic.slice(start.length) as DestinationId;
-    if (config.destinations.some((destination) => destination.id === id)) continue;
-    const line = await look(groups.deliver(id), topic);
-    const due = await look(groups.deliver(id), topics.returns(id));
-    const waiting = withDue(line, due);
-    if (waiting === null || waiting.records === 0) continue;
-    const note = "not configured: what is left stays until the id comes back";
-    found.push({ stage: name, destination: id, waiting, note });
-  }
-  return found;
+  return [...configured, ...retired].map((tier) => ({
+    tier,
+    isRetired: !configured.includes(tier),
+    reading: { groupId: groups.delay(tier), topic: `${start}${tier}` },
+  }));
 }
 
 function sumOf(all: readonly Waiting[]): Waiting {
@@ -227,12 +215,14 @@ async function letters(options: StatusOptions, topics: TopicNames): Promise<Lett
   const byReason = new Map<string, number>();
   const byDestination = new Map<string, number>();
   let lastDay = 0;
-  const source = { kafka, topics, signal };
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LETTERS_LIMIT_MS)]);
+  const source = { kafka, topics, signal: limited };
   for await (const letter of readLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
     lastDay += 1;
     add(byReason, letter.reason);
     if (letter.destination !== null) add(byDestination, letter.destination);
   }
+  if (limited.aborted) return { retained, lastDay: size(recent), counts: null };
   return { retained, lastDay, counts: { byReason, byDestination } };
 }
 

@@ -14,6 +14,7 @@ import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
 import { errorTypes } from "./kafka-error.ts";
+import { committedOf, offsetsOf } from "./many-offsets.ts";
 import { fetchMetadata, isUsable } from "./topic-metadata.ts";
 
 const TOPIC = 2;
@@ -98,6 +99,16 @@ export class KafkaAdmin implements Admin {
         .filter(({ offset }) => offset >= 0)
         .sort((one, other) => one.partition - other.partition);
     });
+  }
+
+  offsetsOf(topics: readonly string[]): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
+    return this.#session.call("offsetsOf", ({ brokers }) => offsetsOf(brokers, topics));
+  }
+
+  committedOf(
+    groups: ReadonlyMap<string, readonly string[]>,
+  ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
+    return this.#session.call("committedOf", ({ brokers }) => committedOf(brokers, groups));
   }
 
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {

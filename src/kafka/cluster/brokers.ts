@@ -29,6 +29,8 @@ export class Brokers {
   readonly #pool: BrokerPool;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
+  /** Those that ask for a broker side by side share one connection. */
+  readonly #connecting = new Map<number, Promise<Broker>>();
 
   constructor(client: Client) {
     this.#pool = client.brokerPool();
@@ -83,6 +85,16 @@ export class Brokers {
   async leader(nodeId: number): Promise<Broker> {
     const known = this.#brokers.get(nodeId);
     if (known?.isConnected()) return known;
+    let connecting = this.#connecting.get(nodeId);
+    if (connecting === undefined) {
+      connecting = this.#connect(nodeId).finally(() => this.#connecting.delete(nodeId));
+      this.#connecting.set(nodeId, connecting);
+    }
+    return await connecting;
+  }
+
+  async #connect(nodeId: number): Promise<Broker> {
+    const known = this.#brokers.get(nodeId);
     const address = this.#addresses.get(nodeId);
     if (address === undefined) throw new Error(`broker ${nodeId} is not known`);
     const broker =

@@ -146,6 +146,7 @@ export async function request<Decoded>(
     | "ListOffsets"
     | "Metadata"
     | "OffsetCommit"
+    | "OffsetFetch"
     | "Produce",
   options: object,
 ): Promise<Decoded> {

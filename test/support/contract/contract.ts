@@ -9,6 +9,7 @@ import { testAdmin } from "./admin.ts";
 import { Bench, type KafkaUnderTest } from "./bench.ts";
 import { testConsumer } from "./consumer.ts";
 import { testHold } from "./hold.ts";
+import { testManyOffsets } from "./many-offsets.ts";
 import { testProducer } from "./producer.ts";
 import { testRead } from "./read.ts";
 import { testRebalance } from "./rebalance.ts";
@@ -23,5 +24,6 @@ export function testKafkaContract(start: () => KafkaUnderTest): void {
   testRebalance(bench);
   testProducer(bench);
   testAdmin(bench);
+  testManyOffsets(bench);
   testRead(bench);
 }

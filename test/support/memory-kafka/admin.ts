@@ -69,23 +69,44 @@ export class MemoryAdmin implements Admin {
   }
 
   offsets(topic: string): Promise<readonly PartitionOffsets[]> {
-    return this.#ask(() =>
-      this.#find(topic).partitions.map(({ records, end }, partition) => ({
-        partition,
-        first: records[0]?.offset ?? end,
-        end,
-      })),
-    );
+    return this.#ask(() => this.#offsets(topic));
   }
 
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
-    return this.#ask(() =>
-      this.#broker
-        .group(groupId)
-        .committedIn(topic)
-        .map(({ partition, offset, metadata }) => ({ partition, offset, metadata }))
-        .sort((one, other) => one.partition - other.partition),
-    );
+    return this.#ask(() => this.#committed(groupId, topic));
+  }
+
+  offsetsOf(topics: readonly string[]): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
+    return this.#ask(() => {
+      const existing = topics.filter((name) => this.#broker.topics.find(name) !== undefined);
+      return new Map(existing.map((name) => [name, this.#offsets(name)]));
+    });
+  }
+
+  committedOf(
+    groups: ReadonlyMap<string, readonly string[]>,
+  ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
+    return this.#ask(() => {
+      const of = (groupId: string, topics: readonly string[]) =>
+        new Map(topics.map((topic) => [topic, this.#committed(groupId, topic)]));
+      return new Map([...groups].map(([groupId, topics]) => [groupId, of(groupId, topics)]));
+    });
+  }
+
+  #committed(groupId: string, topic: string): readonly CommittedOffset[] {
+    return this.#broker
+      .group(groupId)
+      .committedIn(topic)
+      .map(({ partition, offset, metadata }) => ({ partition, offset, metadata }))
+      .sort((one, other) => one.partition - other.partition);
+  }
+
+  #offsets(topic: string): readonly PartitionOffsets[] {
+    return this.#find(topic).partitions.map(({ records, end }, partition) => ({
+      partition,
+      first: records[0]?.offset ?? end,
+      end,
+    }));
   }
 
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {

@@ -35,6 +35,7 @@ export function fakeShell(
     colors,
     errColors: colors,
     errIsTerminal: false,
+    screen: null,
     output: () => output,
     errors: () => errors,
   };

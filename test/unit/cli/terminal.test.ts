@@ -10,11 +10,14 @@ import { runProgram } from "../../../src/cli/program.ts";
 import { publish } from "../../../src/cli/publish/publish.ts";
 import { statusText } from "../../../src/cli/status/text.ts";
 import { table } from "../../../src/cli/table.ts";
+import type { EndpointKey } from "../../../src/domain/ids.ts";
 import { SMALL } from "../../support/build/config-source.ts";
+import { destinationReport, processReport } from "../../support/build/status-report.ts";
 import { type FakeShell, fakeShell } from "../../support/worlds/fake-shell.ts";
 
 /** Clears the screen by C0 and by C1, deletes, turns the reading order, returns, rings. */
 const EVIL = "x\u001b[2J\u009b2J\u007f\u202e\u2066\r\u0007";
+const AT = "2026-03-01T09:30:15Z";
 const STEERING = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-terminal-"));
@@ -88,20 +91,21 @@ test("tables, audiences and the status", () => {
   };
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, held: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 } };
-  const STANDING = {
-    brokersAway: [],
-    configInvalidSince: null,
-    settingsToRestart: 0,
-    destinationsWaiting: 0,
-  };
-  const processes = [{ admin: "a:1", error: EVIL, configHash: EVIL, ...STANDING }];
+  const last = { at: AT, outcome: "retry", cause: EVIL, endpoint: EVIL } as const;
+  const away = { failingSince: null, awayUntil: null, breaker: null, last };
+  const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...away };
+  const destination = { destination: EVIL, note: EVIL, last, endpoints: [endpoint] };
+  const evil = { error: EVIL, configHash: EVIL, version: EVIL };
   const report = {
-    at: "2026-03-01T09:30:15Z",
+    at: AT,
+    kafkaError: EVIL,
+    configHash: "0011aabbccdd",
     stages: [],
+    destinations: [destinationReport(destination)],
     tiers: [],
     deadLetters,
     blockedTopics: [],
-    processes,
+    processes: [processReport(evil)],
   };
   shell.out(statusText(report, shell.colors));
   expect(printedBy(shell)).toContain("x\\u001b[2J\\u009b2J");

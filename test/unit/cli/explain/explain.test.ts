@@ -57,6 +57,7 @@ async function explain(lines: string, args: readonly string[] = []) {
     errColors: colors,
     onlyPrints: () => undefined,
     errIsTerminal: false,
+    screen: null,
   };
   const command = explainCommand(shell, (given) => {
     status = given;

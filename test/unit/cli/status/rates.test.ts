@@ -1,14 +1,17 @@
-// Rates and breakers, from two looks at the metrics of processes.
+// Rates and deliveries that wait, from two looks at the metrics of processes.
 
 import { expect, test } from "vitest";
 
 import { parseMetrics } from "../../../../src/cli/metrics-text.ts";
 import {
   blockedTopics,
-  breakersOf,
   haltsOf,
+  METRICS_USED,
+  nextDueOf,
+  oldestOf,
   type Process,
   rateOf,
+  tiersOf,
 } from "../../../../src/cli/status/rates.ts";
 
 test("reads Prometheus' text format", () => {
@@ -88,13 +91,41 @@ test("a topic takes nothing since the first process says so, and all of them cou
   ]);
 });
 
-test("a breaker is as bad as the worst process says", () => {
-  const state = (endpoint: string, value: number) =>
-    `switchyard_breaker_state{destination="crm",endpoint="${endpoint}"} ${value}\n`;
-  const one = process("", state("a", 0) + state("b", 1) + state("c", 0));
-  const other = process("", state("a", 2) + state("b", 0));
-  expect(breakersOf([one, other], "crm")).toEqual({ endpoints: 3, open: 1, halfOpen: 1 });
-  expect(breakersOf([one], "else")).toBe(null);
+const waits = (tier: string, count: number, destination = "crm") =>
+  `switchyard_deliveries_waiting{destination="${destination}",tier="${tier}"} ${count}\n`;
+const unknown = (count: number) =>
+  `switchyard_deliveries_waiting_unknown_partitions{tier="10s"} ${count}\n`;
+
+test("deliveries that wait are counted by tier over all processes", () => {
+  const one = process("", waits("10s", 4) + waits("2m", 1) + unknown(0));
+  const other = process("", waits("10s", 3) + waits("10s", 9, "else") + unknown(0));
+  expect(tiersOf([one, other], "crm")).toEqual({ "10s": 7, "2m": 1 });
+  expect(tiersOf([one], "none")).toEqual({});
+});
+
+test("they are not known while a process still counts, or none runs delay", () => {
+  const one = process("", waits("10s", 4) + unknown(0));
+  expect(tiersOf([one, process("", unknown(2))], "crm")).toBe(null);
+  expect(tiersOf([process("", runs("deliver", "crm"))], "crm")).toBe(null);
+});
+
+test("the next one due is the earliest, the oldest record the oldest of all processes", () => {
+  const due = (atS: number) =>
+    `switchyard_deliveries_next_due_timestamp_seconds{destination="crm"} ${atS}\n`;
+  const age = (seconds: number) =>
+    `switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver",destination="crm"} ${seconds}\n`;
+  const both = [process("", due(70) + age(5)), process("", due(60.5) + age(9))];
+  expect(nextDueOf(both, "crm")).toBe(60_500);
+  expect(oldestOf(both, "crm")).toBe(9_000);
+  expect(nextDueOf(both, "else")).toBe(null);
+  expect(oldestOf([process("", age(0))], "crm")).toBe(null);
+});
+
+test("everything that is read of a process is kept of its answer", () => {
+  const texts = [waits("10s", 1), unknown(0), runs("route", ""), attempts("accepted", 1)];
+  const names = texts.flatMap((text) => parseMetrics(text)).map(({ name }) => name);
+  names.push("switchyard_consumer_halted_offset");
+  expect(names.filter((name) => !METRICS_USED.has(name))).toEqual([]);
 });
 
 test.each([

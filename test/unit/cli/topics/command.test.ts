@@ -42,6 +42,8 @@ function cluster(...existing: readonly TopicState[]): Cluster {
     deleteTopics: unused,
     offsets: unused,
     committed: unused,
+    offsetsOf: unused,
+    committedOf: unused,
     deleteGroup: unused,
     offsetsAt: unused,
     commit: unused,

@@ -1,0 +1,200 @@
+/**
+ * Puts together what Kafka, the configuration and the processes say of each destination.
+ *
+ *   the processes that own its partitions say    the destination is
+ *   at least one, that its line is held          held
+ *   ... that it fails                            failing
+ *   ... that it delivers                         delivering
+ *   all, that nothing was attempted              untried
+ *   no process was reached, or none owns any     paused or disabled by the file, else not known
+ *
+ * Times are the earliest of those that say it, and outcomes the latest. Those in trouble come first.
+ */
+
+import { stillness } from "../../deliver/prepare.ts";
+import type { Destination } from "../../domain/destination.ts";
+import {
+  BREAKER_STATES,
+  type BreakerState,
+  DESTINATION_STATES,
+  type DestinationStateName,
+  type DestinationStatus,
+  type EndpointStatus,
+  type HeldBy,
+  type LastOutcome,
+} from "../../domain/destination-status.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { HaltReport } from "./rates.ts";
+
+/** Null means: not known. Instants are ISO 8601 texts. */
+export interface StateReport {
+  readonly state: DestinationStateName | null;
+  readonly failingSince: string | null;
+  readonly held: {
+    readonly because: HeldBy;
+    /** Null: only the file says so. */
+    readonly since: string | null;
+    /** When an attempt finds out; null: somebody has to end it. */
+    readonly until: string | null;
+  } | null;
+  /** Those that own partitions of it. */
+  readonly processes: { readonly owning: number; readonly held: number; readonly failing: number };
+  readonly lastAcceptedAt: string | null;
+  readonly last: (LastOutcome & { readonly endpoint: string }) | null;
+  readonly endpoints: readonly EndpointReport[];
+}
+
+export interface EndpointReport extends Omit<EndpointStatus, "breaker"> {
+  readonly breaker: BreakerState | null;
+}
+
+export interface DestinationReport extends StateReport {
+  readonly destination: string;
+  /** Records in its line, and deliveries that are due again. */
+  readonly waiting: number | null;
+  /** Those of them that were attempted and are due again. */
+  readonly dueAgain: number | null;
+  /** Deliveries that wait in delay topics for their next attempt. */
+  readonly waitingInTiers: number | null;
+  readonly byTier: Readonly<Record<string, number>> | null;
+  /** Age of the oldest of `waiting`. */
+  readonly oldestMs: number | null;
+  readonly nextAttemptAt: string | null;
+  readonly donePerMinute: number | null;
+  readonly failedPerMinute: number | null;
+  readonly deadLettersLastDay: number | null;
+  /** The damaged batches at which it stands. */
+  readonly halts: readonly HaltReport[];
+  readonly note: string | null;
+}
+
+/** @param told by each process that was reached, and knows the destination. */
+export function stateOf(
+  destination: Destination | null,
+  told: readonly DestinationStatus[],
+): StateReport {
+  const owners = told.filter(({ partitions }) => partitions > 0);
+  const holders = owners.flatMap(({ held }) => held ?? []);
+  const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
+  const byFile = destination?.kind === "webhook" ? stillness(destination) : null;
+  const held = firstOf(holders) ?? (byFile && { because: byFile, since: null, until: null });
+  const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
+  return {
+    state: held === null ? (known ?? null) : "held",
+    failingSince: fails.toSorted()[0] ?? null,
+    held,
+    processes: { owning: owners.length, held: holders.length, failing: fails.length },
+    lastAcceptedAt:
+      told
+        .flatMap((each) => each.lastAcceptedAt ?? [])
+        .toSorted()
+        .at(-1) ?? null,
+    last: latest(told.flatMap(({ last }) => last ?? [])),
+    endpoints: endpointsOf(destination, owners),
+  };
+}
+
+type Held = NonNullable<DestinationStatus["held"]>;
+
+/** The one that began first, until the first of them is over. */
+function firstOf(holders: readonly Held[]): StateReport["held"] {
+  const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
+  if (first === undefined) return null;
+  const until = holders.flatMap((each) => each.until ?? []).toSorted()[0] ?? null;
+  return { ...first, until: first.until === null ? null : until };
+}
+
+function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
+  return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
+}
+
+/** Those of the file, then others that a process has. */
+function endpointsOf(
+  destination: Destination | null,
+  owners: readonly DestinationStatus[],
+): readonly EndpointReport[] {
+  const told = Map.groupBy(
+    owners.flatMap(({ endpoints }) => endpoints),
+    ({ key }) => key,
+  );
+  const file = destination?.kind === "webhook" ? destination : null;
+  const names = file === null ? new Map<string, string>() : endpointNames(file);
+  const untold = (file?.endpoints ?? []).map(({ key, url }): EndpointReport => {
+    const known = { name: names.get(key) ?? key, key, origin: new URL(url).origin };
+    return { ...known, breaker: null, failingSince: null, awayUntil: null, last: null };
+  });
+  const others = [...told.values()]
+    .flatMap(([first]) => first ?? [])
+    .filter(({ key }) => !names.has(key));
+  return [...untold, ...others].map((each) => {
+    const all = told.get(each.key) ?? [];
+    const breaker = BREAKER_STATES.findLast((state) => all.some((one) => one.breaker === state));
+    return {
+      ...each,
+      breaker: breaker ?? null,
+      failingSince: all.flatMap(({ failingSince }) => failingSince ?? []).toSorted()[0] ?? null,
+      awayUntil:
+        all
+          .flatMap(({ awayUntil }) => awayUntil ?? [])
+          .toSorted()
+          .at(-1) ?? null,
+      last: latest(all.flatMap(({ last }) => last ?? [])),
+    };
+  });
+}
+
+/** When the next attempt is to be expected; null: nothing waits, or nobody knows. */
+export function nextAttemptAt(
+  { held }: Pick<StateReport, "held">,
+  waiting: number | null,
+  nextDueAtMs: number | null,
+  nowMs: number,
+): string | null {
+  if (held?.because === "paused" || held?.because === "disabled") return null;
+  const hasLine = (waiting ?? 0) > 0;
+  const lineAtMs = held?.until === null || held === null ? nowMs : Date.parse(held.until);
+  const times = [...(hasLine ? [lineAtMs] : []), ...(nextDueAtMs === null ? [] : [nextDueAtMs])];
+  return times.length === 0 ? null : new Date(Math.max(nowMs, Math.min(...times))).toISOString();
+}
+
+/**
+ * How much trouble there is, the most first.
+ *
+ *   0  halted at a damaged batch
+ *   1  fails, or its line is held by a breaker or Retry-After
+ *   2  an endpoint of it fails, while others accept
+ *   3  paused
+ *   4  disabled
+ *   5  not known, and records wait
+ *   6  none
+ */
+export function troubleOf(report: DestinationReport): number {
+  const { halts, failingSince, held, endpoints, state, waiting } = report;
+  if (halts.length > 0) return 0;
+  if (held?.because === "paused") return 3;
+  if (held?.because === "disabled") return 4;
+  if (failingSince !== null || held !== null) return 1;
+  const isFailing = endpoints.some(({ breaker, failingSince: since }) => {
+    return since !== null || breaker === "open" || breaker === "probing";
+  });
+  if (isFailing) return 2;
+  return state === null && (waiting ?? 0) > 0 ? 5 : 6;
+}
+
+/** Those that `--failing` shows. */
+export function isFailing(report: DestinationReport): boolean {
+  return troubleOf(report) <= 2;
+}
+
+export function byTrouble(reports: readonly DestinationReport[]): readonly DestinationReport[] {
+  const ranked = reports.map((report) => ({ report, trouble: troubleOf(report) }));
+  return ranked
+    .sort((one, other) => {
+      return (
+        one.trouble - other.trouble ||
+        (other.report.waiting ?? 0) - (one.report.waiting ?? 0) ||
+        (one.report.destination < other.report.destination ? -1 : 1)
+      );
+    })
+    .map(({ report }) => report);
+}

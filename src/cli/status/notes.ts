@@ -1,0 +1,116 @@
+/** The lines below the tables: troubles first, then why something is not known. */
+
+import { skipCommand } from "../../domain/damaged-batch.ts";
+import { counted } from "../count.ts";
+import { instantText } from "../instant.ts";
+import { countText } from "./columns.ts";
+import type { BlockedTopicReport, HaltReport } from "./rates.ts";
+import type { ProcessReport, StatusReport } from "./report.ts";
+
+export function notesOf(report: StatusReport): readonly string[] {
+  const { stages, destinations, tiers, deadLetters, processes, kafkaError } = report;
+  const isAsked = kafkaError === null;
+  return [
+    ...(isAsked ? [] : [`Kafka is away: ${kafkaError}`]),
+    ...stages.flatMap(({ stage, halts }) => halts.map((halt) => haltText(stage, halt))),
+    ...destinations.flatMap(({ destination, halts }) =>
+      halts.map((halt) => haltText(destination, halt)),
+    ),
+    ...hashNotes(report),
+    ...processes.flatMap(brokerNotes),
+    ...processes.flatMap(configurationNotes),
+    ...report.blockedTopics.map(blockedText),
+    ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
+    ...destinations.flatMap(({ destination, note }) =>
+      note === null ? [] : `${destination}: ${note}.`,
+    ),
+    ...tiers
+      .filter(({ waiting }) => waiting === null)
+      .map(({ tier }) => `delay ${tier}: its topic does not exist.`),
+    ...(isAsked && deadLetters === null ? ["Dead letters: their topic does not exist."] : []),
+    ...(deadLetters?.byReason === null
+      ? ["Dead letters: too many to count by reason; see switchyard dead-letters list --since 1h."]
+      : []),
+    ...missingNotes(report),
+  ];
+}
+
+/** Of processes, and why cells are `-`. */
+function missingNotes({ processes, destinations }: StatusReport): readonly string[] {
+  const unreachable = processes.filter(({ error }) => error !== null);
+  const silent = processes.filter(({ error, stages }) => error === null && stages === null);
+  const isCounted = destinations.some(({ waitingInTiers }) => waitingInTiers !== null);
+  return [
+    ...unreachable.map(
+      ({ admin, error }) =>
+        `${admin} cannot be reached (${error}): nothing that it knows is shown.`,
+    ),
+    ...silent.map(({ admin }) => `${admin} is of a version that does not tell its state.`),
+    ...(processes.length === 0
+      ? [
+          "States, outcomes and rates are known to the processes: --admin HOST:PORT for each of them.",
+        ]
+      : []),
+    ...(processes.length > 0 && destinations.length > 0 && !isCounted
+      ? [
+          "IN TIERS is not known: processes that run delay were not named (--admin), or still count.",
+        ]
+      : []),
+  ];
+}
+
+function hashNotes({ configHash, processes }: StatusReport): readonly string[] {
+  const known = processes.filter((each) => each.configHash !== null);
+  const page = "docs/operations.md#different-hashes";
+  const isDifferent = new Set(known.map((each) => each.configHash)).size > 1;
+  const others = known.filter((each) => each.configHash !== configHash);
+  return [
+    ...(isDifferent ? [`The processes run different configurations: ${page}`] : []),
+    ...others.map(
+      ({ admin, configHash: hash }) =>
+        `${admin} runs the configuration ${hash}, the file is ${configHash}: ${page}`,
+    ),
+  ];
+}
+
+function brokerNotes({ admin, brokersAway }: ProcessReport): readonly string[] {
+  return brokersAway.map(({ broker, since }) => {
+    const at = `${instantText(Date.parse(since))} UTC`;
+    return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
+  });
+}
+
+function haltText(what: string, { topic, partition, offset }: HaltReport): string {
+  const where = `${topic}, partition ${partition}, offset ${offset}`;
+  const command = skipCommand({ topic, partition, offset });
+  return `${what}: halted at a damaged batch in ${where}. Bring the batch back, or give it up: ${command}`;
+}
+
+function configurationNotes(process: ProcessReport): readonly string[] {
+  const { admin, configInvalidSince, settingsToRestart, destinationsWaiting } = process;
+  const verb = (count: number) => (count === 1 ? "waits" : "wait");
+  const notes: string[] = [];
+  if (configInvalidSince !== null) {
+    const since = `${instantText(Date.parse(configInvalidSince))} UTC`;
+    notes.push(
+      `${admin} refuses the configuration file since ${since}, and runs an earlier one: /readyz names the problem.`,
+    );
+  }
+  if (settingsToRestart > 0) {
+    const settings = counted(settingsToRestart, "setting");
+    notes.push(`${admin}: ${settings} ${verb(settingsToRestart)} for a restart.`);
+  }
+  if (destinationsWaiting > 0) {
+    const destinations = counted(destinationsWaiting, "destination");
+    const their = destinationsWaiting === 1 ? "its" : "their";
+    notes.push(`${admin}: ${destinations} ${verb(destinationsWaiting)} for ${their} topics.`);
+  }
+  return notes;
+}
+
+function blockedText({ topic, since, wentAround }: BlockedTopicReport): string {
+  const at = `${instantText(Date.parse(since))} UTC`;
+  if (wentAround === null) return `${topic} takes nothing since ${at}: its records wait.`;
+  const went = wentAround === 1 ? "delivery" : "deliveries";
+  return `${topic} takes nothing since ${at}: ${countText(wentAround)} ${went} went around it.`;
+}

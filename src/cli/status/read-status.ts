@@ -1,0 +1,123 @@
+/**
+ * Reads what `GET /status` of a process answered. Another version of the program may have written it:
+ * what is missing, or is something else, counts as not known.
+ */
+
+import {
+  BREAKER_STATES,
+  DESTINATION_STATES,
+  type DestinationStatus,
+  type EndpointStatus,
+  HELD_BY,
+  type LastOutcome,
+} from "../../domain/destination-status.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { BrokerAway, ProcessStatus } from "../../domain/process-status.ts";
+import { STAGE_NAMES } from "../../domain/stages.ts";
+
+const OUTCOMES = ["accepted", "retry", "rejected"] as const;
+
+/** Null: it is no status. */
+export function readStatus(text: string): ProcessStatus | null {
+  const found = fields(parsed(text));
+  const { version, configuration } = found;
+  if (typeof version !== "string") return null;
+  const { hash, appliedAt } = fields(configuration);
+  return {
+    version,
+    node: textOf(found.node) ?? "",
+    startedAt: instant(found.startedAt) ?? "",
+    stages: list(found.stages).flatMap((stage) => {
+      const name = oneOf(STAGE_NAMES, stage.name);
+      return name === null ? [] : [{ name, partitions: partitions(stage.partitions) }];
+    }),
+    configuration: { hash: textOf(hash) ?? "", appliedAt: instant(appliedAt) },
+    brokersAway: list(found.brokersAway).map(
+      ({ broker, since, error }): BrokerAway => ({
+        broker: textOf(broker) ?? "",
+        since: instant(since) ?? "",
+        error: textOf(error) ?? "",
+      }),
+    ),
+    destinations: list(found.destinations).flatMap((each) => destination(each) ?? []),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function destination(found: Fields): DestinationStatus | null {
+  const id = textOf(found.id);
+  const state = oneOf(DESTINATION_STATES, found.state);
+  if (id === null || state === null) return null;
+  const last = lastOutcome(found.last);
+  const { because, since, until } = fields(found.held);
+  const held = oneOf(HELD_BY, because);
+  return {
+    id: id as DestinationId,
+    state,
+    failingSince: instant(found.failingSince),
+    held: held && { because: held, since: instant(since) ?? "", until: instant(until) },
+    lastAcceptedAt: instant(found.lastAcceptedAt),
+    last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },
+    partitions: typeof found.partitions === "number" ? found.partitions : 0,
+    endpoints: list(found.endpoints).flatMap((each) => endpoint(each) ?? []),
+  };
+}
+
+function endpoint(found: Fields): EndpointStatus | null {
+  const [name, key] = [textOf(found.name), textOf(found.key)];
+  if (name === null || key === null) return null;
+  return {
+    name,
+    key: key as EndpointKey,
+    origin: textOf(found.origin) ?? "",
+    breaker: oneOf(BREAKER_STATES, found.breaker) ?? "closed",
+    failingSince: instant(found.failingSince),
+    awayUntil: instant(found.awayUntil),
+    last: lastOutcome(found.last),
+  };
+}
+
+function lastOutcome(value: unknown): LastOutcome | null {
+  const found = fields(value);
+  const [at, outcome] = [instant(found.at), oneOf(OUTCOMES, found.outcome)];
+  if (at === null || outcome === null) return null;
+  return { at, outcome, cause: textOf(found.cause) ?? "" };
+}
+
+function partitions(value: unknown): Readonly<Record<string, readonly number[]>> {
+  const numbers = (all: unknown) =>
+    Array.isArray(all) ? all.filter((each) => typeof each === "number") : [];
+  return Object.fromEntries(
+    Object.entries(fields(value)).map(([topic, all]) => [topic, numbers(all)]),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fields) : [];
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function instant(value: unknown): string | null {
+  const text = textOf(value);
+  return text === null || Number.isNaN(Date.parse(text)) ? null : text;
+}
+
+function oneOf<Name extends string>(names: readonly Name[], value: unknown): Name | null {
+  return names.find((name) => name === value) ?? null;
+}

@@ -1,0 +1,123 @@
+/**
+ * `status --watch`: a page of the terminal that is drawn anew every 2 s, until Ctrl-C. It lies on the
+ * terminal's second screen, so that the first one is as it was when it ends.
+ *
+ *   the page is                       shown is
+ *   longer than the terminal          its first lines, and how many more there are
+ *   wider than the terminal           the beginning of each line
+ */
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { stripVTControlCharacters } from "node:util";
+
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { ExitStatus, Screen, Shell } from "../shell.ts";
+import type { Look } from "./rates.ts";
+import { scrapeAll } from "./scrape.ts";
+import { looksOf, readKafka, reportOf, type ShowOptions, settled, type UseKafka } from "./show.ts";
+import type { KafkaStatus } from "./status.ts";
+import { statusText } from "./text.ts";
+
+const EVERY_MS = 2_000;
+const ANSWER_LIMIT_MS = 5_000;
+/** Between the first two looks, so that the page is there soon. */
+const FIRST_OVER_MS = 500;
+const ESC = "\u001b";
+const ENTER = `${ESC}[?1049h${ESC}[?25l`;
+const LEAVE = `${ESC}[?25h${ESC}[?1049l`;
+const HOME = `${ESC}[H`;
+const REST_OF_LINE = `${ESC}[K`;
+const REST_OF_SCREEN = `${ESC}[J`;
+
+export async function watchStatus(
+  useKafka: UseKafka,
+  options: ShowOptions,
+  shell: Shell & { readonly screen: () => Screen },
+  signal: AbortSignal,
+): Promise<ExitStatus> {
+  const connection = keepConnected(useKafka, signal);
+  let looks: ReadonlyMap<string, Look> = new Map();
+  shell.out(ENTER);
+  try {
+    while (!signal.aborted) {
+      const [scraped, found] = await Promise.all([
+        scrapeAll(options.admins, FIRST_OVER_MS, signal, looks),
+        settled(
+          inTime(
+            connection.read((kafka) => readKafka(kafka, options, signal)),
+            signal,
+          ),
+        ),
+      ]);
+      if (signal.aborted) break;
+      looks = looksOf(scraped);
+      const text = statusText(reportOf(options, scraped, found), shell.colors);
+      shell.out(pageOf(text, shell.screen()));
+      await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    shell.out(LEAVE);
+    await connection.ended;
+  }
+  return 0;
+}
+
+/** Connects, again and again until it succeeds. */
+function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
+  let kafka: Kafka | null = null;
+  let error = new Error("no answer yet");
+  const connect = async () => {
+    while (!signal.aborted) {
+      try {
+        await useKafka(async (connected) => {
+          kafka = connected;
+          await once(signal, "abort");
+        });
+      } catch (thrown) {
+        error = asError(thrown);
+        await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  };
+  return {
+    read: async (ask: (kafka: Kafka) => Promise<KafkaStatus>) => {
+      if (kafka === null) throw error;
+      return await ask(kafka);
+    },
+    ended: connect(),
+  };
+}
+
+/** Kafka may go away while the page is shown. */
+async function inTime<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const ended = new AbortController();
+  const limit = AbortSignal.any([signal, ended.signal]);
+  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: limit }).then(() => {
+    throw new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    ended.abort();
+    late.catch(() => undefined);
+    work.catch(() => undefined);
+  }
+}
+
+/** The control sequences and the lines that draw the page over the one before. */
+export function pageOf(text: string, { rows, columns }: Screen): string {
+  const lines = text.trimEnd().split("\n");
+  const room = Math.max(1, rows - 1);
+  const hidden = lines.length - room;
+  const shown = lines.slice(0, room).map((line) => cut(line, columns));
+  const more = hidden > 0 ? `${hidden} more lines. Ctrl-C ends.` : "Ctrl-C ends.";
+  return `${HOME}${[...shown, cut(more, columns)].join(`${REST_OF_LINE}\n`)}${REST_OF_LINE}${REST_OF_SCREEN}`;
+}
+
+/** Colours are kept where the line fits, and left out where it does not. */
+function cut(line: string, columns: number): string {
+  const plain = stripVTControlCharacters(line);
+  return plain.length <= columns ? line : `${plain.slice(0, Math.max(0, columns - 1))}…`;
+}

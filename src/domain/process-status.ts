@@ -1,0 +1,30 @@
+/** The answer of `GET /status` of the admin port. Instants are ISO 8601 texts. */
+
+import type { DestinationStatus } from "./destination-status.ts";
+import type { StageName } from "./stages.ts";
+
+export interface ProcessStatus {
+  readonly version: string;
+  readonly node: string;
+  readonly startedAt: string;
+  /** Those that it was started for; `partitions` is empty until it owns some. */
+  readonly stages: readonly {
+    readonly name: StageName;
+    /** By topic. */
+    readonly partitions: Readonly<Record<string, readonly number[]>>;
+  }[];
+  readonly configuration: {
+    readonly hash: string;
+    /** Null: the stages have not started. */
+    readonly appliedAt: string | null;
+  };
+  /** Kafka brokers that do not answer. */
+  readonly brokersAway: readonly BrokerAway[];
+  readonly destinations: readonly DestinationStatus[];
+}
+
+export interface BrokerAway {
+  readonly broker: string;
+  readonly since: string;
+  readonly error: string;
+}

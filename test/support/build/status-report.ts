@@ -1,0 +1,47 @@
+/** Parts of a status report of which nothing is known; tests say what they are about. */
+
+import type { DestinationReport } from "../../../src/cli/status/destinations.ts";
+import type { ProcessReport } from "../../../src/cli/status/report.ts";
+
+export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
+  return {
+    destination: "crm",
+    state: null,
+    failingSince: null,
+    held: null,
+    processes: { owning: 0, held: 0, failing: 0 },
+    lastAcceptedAt: null,
+    last: null,
+    endpoints: [],
+    waiting: null,
+    dueAgain: null,
+    waitingInTiers: null,
+    byTier: null,
+    oldestMs: null,
+    nextAttemptAt: null,
+    donePerMinute: null,
+    failedPerMinute: null,
+    deadLettersLastDay: null,
+    halts: [],
+    note: null,
+    ...given,
+  };
+}
+
+/** One that was reached, and runs the file. */
+export function processReport(given: Partial<ProcessReport> = {}): ProcessReport {
+  return {
+    admin: "a:9464",
+    error: null,
+    version: "1.2.3",
+    startedAt: "2026-03-01T08:00:00.000Z",
+    stages: [],
+    brokersAway: [],
+    configHash: "0011aabbccdd",
+    configAppliedAt: "2026-03-01T08:00:00.000Z",
+    configInvalidSince: null,
+    settingsToRestart: 0,
+    destinationsWaiting: 0,
+    ...given,
+  };
+}

@@ -1,0 +1,194 @@
+// What Kafka, the file and the processes say of a destination, put together row by row.
+
+import { expect, test } from "vitest";
+
+import {
+  destinationTable,
+  endpointTable,
+  stateText,
+} from "../../../../src/cli/status/destination-text.ts";
+import {
+  byTrouble,
+  isFailing,
+  nextAttemptAt,
+  stateOf,
+  troubleOf,
+} from "../../../../src/cli/status/destinations.ts";
+import type {
+  DestinationStatus,
+  EndpointStatus,
+} from "../../../../src/domain/destination-status.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { destinationReport } from "../../../support/build/status-report.ts";
+import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { fakeShell } from "../../../support/worlds/fake-shell.ts";
+
+const A = "https://a.test/hook";
+const B = "https://b.test/hook";
+const crm = webhookDestination({ urls: [A, B] });
+const NOW_MS = Date.UTC(2026, 2, 1, 10);
+const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 9, minute)).toISOString();
+
+function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
+  const { key } = endpointOf(url);
+  const known = { name: `crm[1] ${new URL(url).host}`, key, origin: new URL(url).origin };
+  const none = { failingSince: null, awayUntil: null, last: null };
+  return { ...known, breaker: "closed", ...none, ...given };
+}
+
+function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
+  return {
+    id: "crm" as DestinationId,
+    state: "delivering",
+    failingSince: null,
+    held: null,
+    lastAcceptedAt: null,
+    last: null,
+    partitions: 2,
+    endpoints: [],
+    ...given,
+  };
+}
+
+const held = { because: "breaker", since: at(20), until: at(59) } as const;
+
+test.each([
+  ["nobody was asked", [], null],
+  ["nobody owns its partitions", [told({ partitions: 0, state: "failing" })], null],
+  ["all deliver", [told(), told()], "delivering"],
+  ["one has not tried", [told({ state: "untried" }), told()], "delivering"],
+  ["none has tried", [told({ state: "untried" })], "untried"],
+  ["one fails", [told(), told({ state: "failing", failingSince: at(5) })], "failing"],
+  ["one holds its line", [told({ state: "failing" }), told({ state: "held", held })], "held"],
+])("%s", (_case, processes, state) => {
+  expect(stateOf(crm, processes).state).toBe(state);
+});
+
+test("of several processes the earliest time, and how many of them say so", () => {
+  const processes = [
+    told({ state: "failing", failingSince: at(9), lastAcceptedAt: at(8) }),
+    told({ state: "held", held, failingSince: at(5), lastAcceptedAt: at(4) }),
+    told(),
+  ];
+  expect(stateOf(crm, processes)).toMatchObject({
+    state: "held",
+    failingSince: at(5),
+    held,
+    processes: { owning: 3, held: 1, failing: 2 },
+    lastAcceptedAt: at(8),
+  });
+});
+
+test("the last outcome is the latest of all processes", () => {
+  const last = (minute: number, cause: string) =>
+    ({ at: at(minute), outcome: "retry", cause, endpoint: "crm[1] a.test" }) as const;
+  const processes = [told({ last: last(7, "503") }), told({ last: last(9, "timeout") })];
+  expect(stateOf(crm, processes).last).toEqual(last(9, "timeout"));
+});
+
+test("paused or disabled by the file is so without a process", () => {
+  const paused = webhookDestination({ paused: true });
+  expect(stateOf(paused, [])).toMatchObject({
+    state: "held",
+    held: { because: "paused", since: null, until: null },
+  });
+});
+
+test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
+  const C = "https://c.test/";
+  const one = told({ endpoints: [endpoint(A, { breaker: "ramping", failingSince: at(9) })] });
+  const two = told({
+    endpoints: [endpoint(A, { breaker: "open", awayUntil: at(59) }), endpoint(C)],
+  });
+  expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
+    { name: "crm[1] a.test", breaker: "open", failingSince: at(9), awayUntil: at(59) },
+    { name: "crm[2] b.test", breaker: null, last: null },
+    { key: endpointOf(C).key, breaker: "closed" },
+  ]);
+});
+
+const soon = NOW_MS + 5_000;
+const until = new Date(NOW_MS + 30_000).toISOString();
+const byBreaker = { held: { because: "breaker", since: at(1), until } } as const;
+
+test.each([
+  ["nothing waits", { held: null }, 0, null, null],
+  ["a line that goes", { held: null }, 3, soon, NOW_MS],
+  ["one in a tier", { held: null }, 0, soon, soon],
+  ["a line that is held", byBreaker, 3, null, NOW_MS + 30_000],
+  ["a line that is held, and one in a tier", byBreaker, 3, soon, soon],
+  ["a held line with nothing in it", byBreaker, 0, null, null],
+  ["one that is overdue", { held: null }, 0, NOW_MS - 5_000, NOW_MS],
+  ["a pause", { held: { because: "paused", since: at(1), until: null } }, 3, soon, null],
+] as const)("next attempt: %s", (_case, state, waiting, dueMs, expected) => {
+  const next = nextAttemptAt(state, waiting, dueMs, NOW_MS);
+  expect(next).toBe(expected === null ? null : new Date(expected).toISOString());
+});
+
+const TROUBLES = [
+  destinationReport({ destination: "h", halts: [{ topic: "t", partition: 0, offset: 1 }] }),
+  destinationReport({ destination: "b", held, state: "held", waiting: 10 }),
+  destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
+  destinationReport({ destination: "e", endpoints: [{ ...endpoint(A), failingSince: at(1) }] }),
+  destinationReport({ destination: "p", held: { because: "paused", since: at(1), until: null } }),
+  destinationReport({ destination: "d", held: { because: "disabled", since: null, until: null } }),
+  destinationReport({ destination: "u", waiting: 7 }),
+  destinationReport({ destination: "o", state: "delivering", waiting: 9_000 }),
+  destinationReport({ destination: "q", state: "delivering" }),
+];
+
+test("those in trouble come first, of those the longer lines", () => {
+  expect(TROUBLES.map(troubleOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
+  const sorted = byTrouble(TROUBLES.toReversed());
+  expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");
+});
+
+test("--failing leaves out those that somebody paused or disabled, and those without trouble", () => {
+  const shown = TROUBLES.filter(isFailing).map(({ destination }) => destination);
+  expect(shown).toEqual(["h", "b", "f", "e"]);
+});
+
+const none = { owning: 2, held: 0, failing: 0 };
+
+test.each([
+  [{ state: null }, "-"],
+  [{ state: "delivering" }, "delivering"],
+  [
+    { state: "failing", failingSince: at(5), processes: { ...none, failing: 2 } },
+    "failing since 09:05:00",
+  ],
+  [
+    { state: "failing", failingSince: at(5), processes: { ...none, failing: 1 } },
+    "failing since 09:05:00 (1 of 2 processes)",
+  ],
+  [
+    { state: "held", held: { ...held, because: "retry-after" }, processes: { ...none, held: 2 } },
+    "held since 09:20:00 by retry-after",
+  ],
+  [
+    { state: "held", held, failingSince: at(5) },
+    "held since 09:20:00 by breaker, failing since 09:05:00",
+  ],
+  [{ state: "held", held: { because: "disabled", since: null, until: null } }, "held: disabled"],
+  [
+    { state: "failing", failingSince: "2026-02-27T09:05:00.000Z" },
+    "failing since 2026-02-27 09:05:00",
+  ],
+] as const)("state %#", (given, text) => {
+  expect(stateText(destinationReport(given), NOW_MS)).toBe(text);
+});
+
+test("a thousand destinations: endpoints are shown of those that fail alone", () => {
+  const many = Array.from({ length: 1_000 }, (_, number) => {
+    const isBad = number === 7;
+    const endpoints = [
+      endpoint(A, { name: `d-${number}[1] a.test`, breaker: isBad ? "open" : "closed" }),
+    ];
+    return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
+  });
+  const { colors } = fakeShell();
+  expect(destinationTable(byTrouble(many), NOW_MS, colors).split("\n")[1]).toContain("d-7 ");
+  const shown = endpointTable(many, NOW_MS, colors).trimEnd().split("\n");
+  expect(shown).toHaveLength(2);
+  expect(shown[1]).toContain("d-7[1] a.test");
+});

@@ -1,0 +1,28 @@
+// The page of `status --watch`: it fits the terminal, whatever there is to show.
+
+import { stripVTControlCharacters } from "node:util";
+import picocolors from "picocolors";
+import { expect, test } from "vitest";
+
+import { pageOf } from "../../../../src/cli/status/watch.ts";
+
+const lines = (page: string) => stripVTControlCharacters(page).split("\n");
+
+test("a short page is shown whole", () => {
+  expect(lines(pageOf("a\nb\n", { rows: 24, columns: 80 }))).toEqual(["a", "b", "Ctrl-C ends."]);
+});
+
+test("a long page is cut to the rows of the terminal, and says what is left out", () => {
+  const text = Array.from({ length: 100 }, (_, at) => `line ${at}`).join("\n");
+  const shown = lines(pageOf(text, { rows: 10, columns: 80 }));
+  expect(shown).toHaveLength(10);
+  expect(shown.at(-1)).toBe("91 more lines. Ctrl-C ends.");
+});
+
+test("a wide line is cut, without the colours that would then not end", () => {
+  const { red } = picocolors.createColors(true);
+  const [cut] = pageOf(red("x".repeat(50)), { rows: 24, columns: 20 }).split("\n");
+  expect(stripVTControlCharacters(cut ?? "")).toBe(`${"x".repeat(19)}…`);
+  expect(cut).not.toContain("[31m");
+  expect(pageOf(red("short"), { rows: 24, columns: 20 })).toContain("[31m");
+});
