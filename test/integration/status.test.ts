@@ -1,0 +1,226 @@
+// `switchyard status` tells the truth about destinations that fail in every way there is, with the
+// program as people run it, on a real Kafka.
+
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { DestinationReport } from "../../src/cli/status/destinations.ts";
+import type { StatusReport } from "../../src/cli/status/report.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { programWorld } from "../support/servers/program.ts";
+
+const PATIENCE = { timeout: 60_000, interval: 250 };
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const prefix = uniquePrefix("status");
+const admin = `127.0.0.1:${await freePort()}`;
+const gone = `127.0.0.1:${await freePort()}`;
+
+/** Answers by its path: `/503`, `/200`, or `/later`, which asks to be left alone for an hour. */
+const server = createServer((request, response) => {
+  request.resume();
+  const isLater = request.url === "/later";
+  response.writeHead(isLater ? 503 : Number(request.url?.slice(1)), {
+    ...(isLater ? { "retry-after": "3600" } : {}),
+  });
+  response.end();
+});
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+const receiver = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+/** Nothing is tried a second time for ten minutes: it has to be known from what was. */
+const configOf = (at: readonly string[], window = "4h") => `
+kafka: { brokers: [${at.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
+sources: [{ id: web, destinations: [fine, fails, later, dead, pair, off] }]
+defaultSource: web
+destinations:
+  - { id: fine, type: webhook, endpoints: [{ url: "${receiver}/200" }] }
+  - { id: fails, type: webhook, name: Fails, endpoints: [{ url: "${receiver}/503" }] }
+  - { id: later, type: webhook, name: Later, endpoints: [{ url: "${receiver}/later" }] }
+  - { id: dead, type: webhook, name: Dead, endpoints: [{ url: "http://${gone}/" }] }
+  - { id: pair, type: webhook, name: Pair, endpoints: [{ url: "http://${gone}/x" }, { url: "${receiver}/200" }] }
+  - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: "${receiver}/200" }] }
+delivery: { delays: [10m], window: ${window}, allowNetworks: [127.0.0.0/8] }
+admin: { host: 127.0.0.1, port: ${admin.split(":")[1]} }
+`;
+const world = programWorld(configOf(brokers));
+
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  server.closeAllConnections();
+  server.close();
+  const kafka = createKafka(
+    {
+      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
+      recordMaxBytes: () => 1_048_576,
+    },
+    createLog("error", { write: () => undefined }),
+  );
+  const names = await kafka.admin.topics();
+  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await kafka.close();
+});
+
+let published = 0;
+
+async function publish(count: number, integrations: Record<string, boolean>): Promise<void> {
+  const file = join(world.directory, `calls-${published}.json`);
+  const calls = Array.from({ length: count }, () => {
+    published += 1;
+    return JSON.stringify({ type: "track", event: "e", userId: `u-${published}`, integrations });
+  });
+  writeFileSync(file, calls.join("\n"));
+  expect(await world.command(["publish", file])).toMatchObject({ status: 0 });
+}
+
+async function status(args: readonly string[] = []) {
+  const {
+    status: exit,
+    out,
+    err,
+  } = await world.command([...["status", "--json", "--admin", admin, ...args]]);
+  return { exit, err, report: JSON.parse(out) as StatusReport };
+}
+
+async function of(destination: string): Promise<DestinationReport | undefined> {
+  const { report } = await status(["--destination", destination]);
+  return report.destinations[0];
+}
+
+beforeAll(async () => {
+  const program = world.start(["--stages", "route,deliver,delay"]);
+  await program.logged("ready");
+  await publish(1, {});
+}, 60_000);
+
+test("between two attempts a destination that fails says so, with its last outcome", async () => {
+  await expect
+    .poll(() => of("fails"), PATIENCE)
+    .toMatchObject({
+      state: "failing",
+      failingSince: expect.any(String),
+      lastAcceptedAt: null,
+      last: { outcome: "retry", cause: "503", endpoint: `fails[1] ${new URL(receiver).host}` },
+      waiting: 0,
+      held: null,
+    });
+  expect(await of("fine")).toMatchObject({
+    state: "delivering",
+    failingSince: null,
+    last: { outcome: "accepted", cause: "200" },
+  });
+}, 120_000);
+
+test("one that asks for it is held by Retry-After until then", async () => {
+  await expect
+    .poll(() => of("later"), PATIENCE)
+    .toMatchObject({
+      state: "held",
+      held: { because: "retry-after", since: expect.any(String), until: expect.any(String) },
+      failingSince: expect.any(String),
+    });
+}, 120_000);
+
+test("one that is dead is held by its breaker, and stays so through probes", async () => {
+  const isHeld = async () => {
+    await publish(30, { All: false, Dead: true });
+    return (await of("dead"))?.held?.because;
+  };
+  await expect.poll(isHeld, PATIENCE).toBe("breaker");
+  await publish(10, { All: false, Dead: true });
+  await expect.poll(async () => (await of("dead"))?.waiting, PATIENCE).toBeGreaterThan(0);
+  const first = await of("dead");
+  expect(first).toMatchObject({
+    state: "held",
+    last: { cause: "refused" },
+    nextAttemptAt: expect.any(String),
+    endpoints: [{ breaker: expect.stringMatching(/^(open|probing)$/) }],
+  });
+  // The next probe fails, and ends nothing.
+  const isProbed = async () => (await of("dead"))?.last?.at !== first?.last?.at;
+  await expect.poll(isProbed, PATIENCE).toBe(true);
+  expect((await of("dead"))?.held?.since).toBe(first?.held?.since);
+}, 180_000);
+
+test("of two endpoints one accepts: the destination delivers, and the other one shows", async () => {
+  await expect
+    .poll(() => of("pair"), PATIENCE)
+    .toMatchObject({
+      state: "delivering",
+      failingSince: null,
+      last: { outcome: "accepted", cause: "200" },
+      endpoints: [
+        { name: `pair[1] ${gone}`, failingSince: expect.any(String), last: { cause: "refused" } },
+        { name: `pair[2] ${new URL(receiver).host}`, failingSince: null, last: { cause: "200" } },
+      ],
+    });
+}, 120_000);
+
+test("those in trouble come first; a disabled one says what that means; tables say it, too", async () => {
+  const { exit, report } = await status();
+  expect(exit).toBe(0);
+  const ids = report.destinations.map(({ destination }) => destination);
+  expect(ids.slice(-2)).toEqual(["off", "fine"]);
+  const off = report.destinations.find(({ destination }) => destination === "off");
+  expect(off).toMatchObject({
+    state: "held",
+    held: { because: "disabled", since: expect.any(String) },
+    note: expect.stringContaining("new calls are not written to it"),
+  });
+  expect(report.processes).toMatchObject([
+    { admin, error: null, version: expect.any(String), configHash: report.configHash },
+  ]);
+  const stages = report.processes[0]?.stages;
+  expect(stages?.map(({ name }) => name)).toEqual(["route", "deliver", "delay"]);
+  expect(stages?.[0]?.partitions).toEqual({ [`${prefix}calls`]: [0, 1] });
+  const text = await world.command(["status", "--admin", admin, "--failing"]);
+  expect(text.out).toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d$/m);
+  expect(text.out).not.toMatch(/^fine /m);
+  expect(text.out).toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|probing) /m);
+}, 120_000);
+
+test("a process that cannot be reached fails the command, and the rest is shown", async () => {
+  const { exit, report } = await status(["--admin", gone]);
+  expect(exit).toBe(1);
+  expect(report.processes).toMatchObject([
+    { admin, error: null },
+    { admin: gone, error: "ECONNREFUSED" },
+  ]);
+  expect(report.destinations.find(({ destination }) => destination === "fails")?.state).toBe(
+    "failing",
+  );
+}, 60_000);
+
+test("a process that runs another configuration than the file is named", async () => {
+  await using other = programWorld(configOf(brokers, "2h"));
+  const { out } = await other.command(["status", "--admin", admin]);
+  expect(out).toMatch(
+    new RegExp(`^${admin} runs the configuration [0-9a-f]{12}, the file is [0-9a-f]{12}: `, "m"),
+  );
+}, 60_000);
+
+test("with Kafka away it prints what the processes say, and fails", async () => {
+  await using away = programWorld(configOf([gone]));
+  const args = ["status", "--admin", admin, "--wait", "1s"];
+  const { status: exit, out } = await away.command(args);
+  expect(exit).toBe(1);
+  expect(out).toContain("Kafka is away: ");
+  expect(out).toMatch(/^fails +- .* failing since /m);
+  const alone = await away.command(["status", "--wait", "1s"]);
+  expect(alone).toMatchObject({ status: 1, out: "" });
+}, 60_000);
+
+test("an unknown destination is a wrong use, with the name that was meant", async () => {
+  expect(await world.command(["status", "--destination", "fail"])).toEqual({
+    status: 2,
+    out: "",
+    err: "--destination: no destination fail is configured. Did you mean fails?\n",
+  });
+}, 30_000);

@@ -1,0 +1,104 @@
+// `status --watch` on a terminal (of util-linux' script): the page, Ctrl-C, and the terminal after it.
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+
+import { createHealth } from "../../src/admin/health.ts";
+import { startAdmin } from "../../src/admin/server.ts";
+import { Condition } from "../../src/deliver/condition.ts";
+import { statusOf } from "../../src/deliver/status.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { webhookDestination } from "../support/build/webhook-destination.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const PATIENCE = { timeout: 30_000, interval: 100 };
+const folder = mkdtempSync(join(tmpdir(), "switchyard-watch-"));
+const file = join(folder, "switchyard.yaml");
+const children = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+/** Kafka is away, so that the page says that, too. */
+writeFileSync(
+  file,
+  `kafka: { brokers: ["127.0.0.1:${await freePort()}"] }
+sources: [{ id: web, destinations: [crm] }]
+destinations: [{ id: crm, type: webhook, endpoints: [{ url: "https://crm.example.com/hook" }] }]
+`,
+);
+
+/** A process whose only destination has refused a call at 09:00. */
+async function failingProcess(): Promise<string> {
+  const crm = webhookDestination({ urls: ["https://crm.example.com/hook"] });
+  const condition = new Condition(crm, 0);
+  condition.own(0);
+  const result = { kind: "response", status: 410, retryAfter: null, durationMs: 1 } as const;
+  const [endpoint] = crm.endpoints;
+  const results = endpoint ? [{ endpoint: endpoint.key, result }] : [];
+  condition.attempted({ results, endedAtMs: Date.UTC(2026, 2, 1, 9) });
+  const status = () => ({ version: "1.2.3", destinations: [statusOf(condition, null, [])] });
+  const sources = { health: createHealth(), metrics: createMetrics(), status };
+  const admin = await startAdmin({ host: "127.0.0.1", port: 0 }, sources);
+  onTestFinished(() => admin[Symbol.asyncDispose]());
+  return `127.0.0.1:${admin.port}`;
+}
+
+function argsFor(admin: string): readonly string[] {
+  return [MAIN, "status", "--watch", "--config", file, "--admin", admin];
+}
+
+const hasScript = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes(
+  "util-linux",
+);
+
+test.skipIf(!hasScript)(
+  "it draws the page on the second screen, and leaves the first clean",
+  async () => {
+    const command = [process.execPath, ...argsFor(await failingProcess())].map(
+      (each) => `'${each}'`,
+    );
+    const env = { ...process.env, TERM: "xterm", NO_COLOR: "1", COLUMNS: "", LINES: "" };
+    const run = `stty rows 24 cols 300; exec ${command.join(" ")}`;
+    const child = spawn("script", ["-q", "-e", "-f", "-c", run, "/dev/null"], { env });
+    children.add(child);
+    let shown = "";
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      shown += chunk;
+    });
+    const plain = () => stripVTControlCharacters(shown);
+    await expect.poll(plain, PATIENCE).toContain("failing since 2026-03-01 09:00:00");
+    expect(plain()).toContain("crm[1] crm.example.com");
+    await expect.poll(plain, PATIENCE).toContain("Kafka is away: ");
+    expect(shown.indexOf("\u001b[?1049h")).toBeGreaterThanOrEqual(0);
+    // It is drawn anew.
+    const pages = () => shown.split("Ctrl-C ends.").length - 1;
+    const before = pages();
+    await expect.poll(pages, PATIENCE).toBeGreaterThan(before);
+    child.stdin.write("\u0003");
+    const status = await new Promise((resolve) => child.once("close", resolve));
+    expect(status).toBe(0);
+    expect(shown.trimEnd().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
+    // Nothing was written to the first screen.
+    expect(shown.slice(0, shown.indexOf("\u001b[?1049h")).trim()).toBe("");
+  },
+  90_000,
+);
+
+test("without a terminal it is an error that says what to do", async () => {
+  const child = spawn(process.execPath, argsFor("127.0.0.1:1"));
+  children.add(child);
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  expect({ out, status }).toEqual({ out: "", status: 2 });
+  expect(err).toBe(
+    "--watch: standard output is no terminal. Without --watch the status is printed once.\n",
+  );
+}, 30_000);
