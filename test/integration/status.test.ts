@@ -109,8 +109,12 @@ test("between two attempts a destination that fails says so, with its last outco
       lastAcceptedAt: null,
       last: { outcome: "retry", cause: "503", endpoint: `fails[1] ${new URL(receiver).host}` },
       waiting: 0,
+      waitingInTiers: 1,
+      byTier: { "10m": 1 },
       held: null,
     });
+  const next = Date.parse((await of("fails"))?.nextAttemptAt ?? "");
+  expect(next).toBeGreaterThan(Date.now());
   expect(await of("fine")).toMatchObject({
     state: "delivering",
     failingSince: null,

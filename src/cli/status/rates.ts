@@ -13,13 +13,6 @@
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 
-/** Of the stage delay. */
-const WAITING = {
-  count: "switchyard_deliveries_waiting",
-  nextDue: "switchyard_deliveries_next_due_timestamp_seconds",
-  unknown: "switchyard_deliveries_waiting_unknown_partitions",
-} as const;
-
 /** All that is read here; a process with many destinations has many more. */
 export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.lag.name,
@@ -28,9 +21,9 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.recordsOut.name,
   METRICS.recordsRefused.name,
   METRICS.oldestUnfinished.name,
-  WAITING.count,
-  WAITING.nextDue,
-  WAITING.unknown,
+  METRICS.deliveriesWaiting.name,
+  METRICS.nextDue.name,
+  METRICS.waitingUnknown.name,
   METRICS.topicBlockedSince.name,
   METRICS.wentAround.name,
   METRICS.haltedOffset.name,
@@ -141,10 +134,10 @@ export function tiersOf(
   processes: readonly Process[],
   destination: string,
 ): Readonly<Record<string, number>> | null {
-  const unknown = nowOf(processes, WAITING.unknown, "");
+  const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
   const found: Record<string, number> = {};
-  for (const { labels, value } of nowOf(processes, WAITING.count, destination)) {
+  for (const { labels, value } of nowOf(processes, METRICS.deliveriesWaiting.name, destination)) {
     const { tier = "" } = labels;
     if (value > 0) found[tier] = (found[tier] ?? 0) + value;
   }
@@ -153,7 +146,7 @@ export function tiersOf(
 
 /** When the next delivery that waits in a delay topic is due; null: none is known to wait. */
 export function nextDueOf(processes: readonly Process[], destination: string): number | null {
-  const due = nowOf(processes, WAITING.nextDue, destination).filter(({ value }) => value > 0);
+  const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
   return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
 }
 

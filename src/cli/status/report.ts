@@ -21,6 +21,7 @@ import {
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
 import type { DestinationWaiting, KafkaStatus } from "./status.ts";
+import type { InTiers } from "./tiers.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** Null means: not known. Ages and times to come are milliseconds. */
@@ -152,7 +153,8 @@ function destinationsOf(
     const destination = configured.get(id) ?? null;
     const state = stateOf(destination, told.get(id) ?? []);
     const waiting = line === null ? null : line.records + (returns?.records ?? 0);
-    const byTier = tiersOf(processes, id);
+    const inTiers = kafka?.inTiers ? (kafka.inTiers.get(id) ?? NONE) : toldOf(processes, id);
+    const { byTier, nextDueAtMs } = inTiers;
     const damaged = [...(line?.damaged ?? []), ...(returns?.damaged ?? [])];
     return {
       destination: id,
@@ -163,7 +165,7 @@ function destinationsOf(
       waitingInTiers: byTier && Object.values(byTier).reduce((sum, count) => sum + count, 0),
       byTier,
       oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
-      nextAttemptAt: nextAttemptAt(state, waiting, nextDueOf(processes, id), nowMs),
+      nextAttemptAt: nextAttemptAt(state, waiting, nextDueAtMs, nowMs),
       deadLettersLastDay: kafka?.letters?.counts
         ? (kafka.letters.counts.byDestination.get(id) ?? 0)
         : null,
@@ -171,6 +173,13 @@ function destinationsOf(
       note: noteOf(row, destination, kafka !== null),
     };
   });
+}
+
+const NONE: InTiers = { byTier: {}, nextDueAtMs: null };
+
+/** By the processes that run delay. */
+function toldOf(processes: readonly Process[], id: string) {
+  return { byTier: tiersOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
 
 function unknown(destination: string): DestinationWaiting {

@@ -17,6 +17,7 @@ import {
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../connection.ts";
+import { countTiers, type InTiers } from "./tiers.ts";
 import { earliest, type Reading, type Waiting, waitingIn } from "./waiting.ts";
 
 /** A stage that all destinations share. */
@@ -62,6 +63,8 @@ export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
   readonly tiers: readonly TierStatus[];
+  /** By destination; null: they are too many to be counted in time. */
+  readonly inTiers: ReadonlyMap<string, InTiers> | null;
   /** Null: there is no such topic yet. */
   readonly letters: LettersStatus | null;
 }
@@ -95,12 +98,15 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     ...destinations.flatMap(({ line, returns }) => [line, returns]),
   ];
   const hasLetters = existing.has(topics.deadLetters);
-  const [found, counted] = await Promise.all([
+  const there = tiers.filter(({ reading }) => existing.has(reading.topic)).map(({ tier }) => tier);
+  const ids = config.destinations.map(({ id }) => id);
+  const [found, inTiers, counted] = await Promise.all([
     waitingIn(
       kafka,
       readings.filter(({ topic }) => existing.has(topic)),
       signal,
     ),
+    countTiers({ ...options, topics, groups, tiers: there, destinations: ids }),
     hasLetters ? letters(options, topics) : null,
   ]);
   const waiting = ({ topic }: Reading) => found.get(topic) ?? null;
@@ -123,6 +129,7 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
       })
       .filter((each) => !each.isRemoved || recordsOf(each) > 0),
     tiers: waitingTiers,
+    inTiers,
     letters: counted,
   };
 }

@@ -184,6 +184,71 @@ test("--destination reads of that one alone", async () => {
   expect(destinations.map(({ destination }) => destination)).toEqual(["late"]);
 });
 
+test("deliveries that wait are counted in Kafka, by destination and tier, with the next one due", async () => {
+  const { append, clock, show } = world(...ALL, "delays.strange");
+  const waits = (destination: string, dueInMs: number) => ({
+    "switchyard-message-id": "m",
+    "switchyard-source": "web",
+    "switchyard-destination": destination,
+    "switchyard-timestamp": `${clock.nowMs()}`,
+    "switchyard-received-at": `${clock.nowMs()}`,
+    "switchyard-attempt": "1",
+    "switchyard-first-attempt-at": `${clock.nowMs()}`,
+    "switchyard-parked": "1",
+    "switchyard-due-at": `${clock.nowMs() + dueInMs}`,
+    "switchyard-return-topic": `sw.returns.${destination}`,
+  });
+  append("delays.10s", 0, waits("crm", 9_000));
+  append("delays.10s", 1, waits("crm", 8_000));
+  append("delays.30s", 0, waits("crm", 29_000));
+  append("delays.30s", 1, waits("late", 29_000));
+  const { out } = await show({ json: true });
+  const { destinations } = JSON.parse(out) as StatusReport;
+  expect(destinations).toMatchObject([
+    { destination: "late", waitingInTiers: 1, byTier: { "30s": 1 }, nextAttemptAt: null },
+    { destination: "crm", waitingInTiers: 3, byTier: { "10s": 2, "30s": 1 } },
+    { destination: "warehouse", waitingInTiers: 0 },
+  ]);
+  expect(destinations[1]?.nextAttemptAt).toEqual(expect.any(String));
+});
+
+test("a thousand destinations cost as many calls as one", async () => {
+  const names = Array.from({ length: 1_000 }, (_, number) => `d${number}`);
+  const lines = names.map((id) => {
+    return `  - { id: ${id}, type: webhook, name: ${id}, endpoints: [{ url: "https://${id}.example.com/" }] }`;
+  });
+  const many = config(`
+kafka: { brokers: [a:1], topicPrefix: sw. }
+destinations:
+${lines.join("\n")}
+`);
+  const { kafka, cluster, finish } = world(...ALL);
+  for (const id of names) cluster.createTopic(`sw.deliveries.${id}`, 1);
+  let calls = 0;
+  const counting = new Proxy(kafka.admin, {
+    get: (admin, name) => {
+      const found: unknown = Reflect.get(admin, name);
+      if (typeof found !== "function") return found;
+      calls += 1;
+      return (found as () => unknown).bind(admin);
+    },
+  });
+  const world1000 = new Proxy(kafka, {
+    get: (target, name) => {
+      if (name === "admin") return counting;
+      const found: unknown = Reflect.get(target, name);
+      return typeof found === "function" ? (found as () => unknown).bind(target) : found;
+    },
+  });
+  const use: UseKafka = (work) => work(world1000, never);
+  const shell = fakeShell();
+  const shown = showStatus(use, { ...SHOWN, config: many, json: true }, shell, never);
+  expect(await finish(shown)).toBe(0);
+  const { destinations } = JSON.parse(shell.output()) as StatusReport;
+  expect(destinations).toHaveLength(1_000);
+  expect(calls).toBeLessThan(20);
+});
+
 test("--failing shows none that is only disabled", async () => {
   const { show } = world(...ALL);
   const { out } = await show({ json: true, failing: true });
@@ -238,6 +303,7 @@ test("--json prints the same as one object", async () => {
   const key = expect.stringMatching(/^[0-9a-f]{16}$/);
   expect(report.destinations.find(({ destination }) => destination === "crm")).toEqual({
     ...destinationReport({ waiting: 1, dueAgain: null, deadLettersLastDay: 0 }),
+    ...{ waitingInTiers: 0, byTier: {} },
     oldestMs: expect.any(Number),
     nextAttemptAt: expect.any(String),
     endpoints: [
@@ -397,7 +463,13 @@ test("a halted stage is named below the tables", () => {
   ]);
 });
 
-const KAFKA: KafkaStatus = { stages: [], destinations: [], tiers: [], letters: null };
+const KAFKA: KafkaStatus = {
+  stages: [],
+  destinations: [],
+  tiers: [],
+  inTiers: null,
+  letters: null,
+};
 const found = (scraped: readonly Scraped[]) => {
   const kafka = { config: { destinations: [] }, kafka: KAFKA, kafkaError: null };
   return statusReport({ ...kafka, hash: "0011aabbccdd", scraped, nowMs: Date.parse(AT) });
