@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import { type Expected, FINE } from "../../drill/expected.ts";
+import type { Look } from "../../drill/look.ts";
+import { stateSignals } from "../../drill/state-signals.ts";
+
+const DOWN = "down" as DestinationId;
+const MADE_MS = 1_000_000;
+const ACCEPTED_MS = 999_000;
+const DOWN_NOW: Expected = {
+  ...FINE,
+  breaker: "left alone",
+  held: "breaker",
+  isFailing: true,
+  isNamed: true,
+  state: "held",
+  failures: { outcome: "refused", status: null, level: "warn" },
+};
+
+interface Said {
+  readonly breaker: number;
+  readonly heldBy: string | null;
+  readonly heldSince: number;
+  readonly failingSince: number;
+  readonly accepted: number;
+  readonly troubles: readonly string[];
+  readonly state: string;
+  readonly partitions: number;
+  readonly cause: string;
+}
+
+const TRUE_WHILE_DOWN: Said = {
+  breaker: 2,
+  heldBy: "breaker",
+  heldSince: 1_001,
+  failingSince: 1_000,
+  accepted: 999,
+  troubles: ["destination down: endpoint down[1] keeps failing"],
+  state: "held",
+  partitions: 3,
+  cause: "refused",
+};
+const TRUE_WHILE_FINE: Said = {
+  breaker: 0,
+  heldBy: null,
+  heldSince: 0,
+  failingSince: 0,
+  accepted: 999,
+  troubles: ["destination shutdown: endpoint shutdown[1] keeps failing"],
+  state: "delivering",
+  partitions: 3,
+  cause: "",
+};
+
+function look(said: Said): Look {
+  const sample = (name: string, value: number, because?: string) => ({
+    name: `switchyard_${name}`,
+    labels: { destination: DOWN, ...(because === undefined ? {} : { because }) },
+    value,
+  });
+  const metrics = [
+    sample("breaker_state", said.breaker),
+    ...(said.heldBy === null ? [] : [sample("line_held", 1, said.heldBy)]),
+    sample("line_held_since_timestamp_seconds", said.heldSince),
+    sample("destination_failing_since_timestamp_seconds", said.failingSince),
+    sample("destination_last_accepted_timestamp_seconds", said.accepted),
+  ];
+  const attempted = { msg: "delivery.attempted", destination: DOWN, level: "warn" };
+  const lines =
+    said.cause === ""
+      ? []
+      : [{ ...attempted, atMs: MADE_MS + 5_000, requests: [{ cause: said.cause }] }];
+  const receiver = () => ({ answers: [{ atMs: ACCEPTED_MS, status: 200 }] });
+  return {
+    fromMs: MADE_MS + 5_000,
+    toMs: MADE_MS + 8_000,
+    metrics,
+    lines,
+    ready: { status: 200, troubles: said.troubles, parts: {} },
+    process: {
+      destinations: [{ id: DOWN, state: said.state, partitions: said.partitions }],
+    },
+    status: { report: null },
+    truth: { product: { receiver, startedAtMs: 0 } },
+  } as unknown as Look;
+}
+
+function wrong(said: Said, expected: Expected): readonly string[] {
+  const signals = stateSignals(look(said), DOWN, expected, MADE_MS);
+  return signals.filter(({ ok }) => !ok).map(({ signal }) => signal);
+}
+
+test("what is true is found to be true", () => {
+  expect(wrong(TRUE_WHILE_DOWN, DOWN_NOW)).toEqual([]);
+  expect(wrong(TRUE_WHILE_FINE, FINE)).toEqual([]);
+});
+
+test.each<readonly [string, Partial<Said>, readonly string[]]>([
+  ["a breaker that is ramping", { breaker: 1 }, ["metrics: breaker"]],
+  ["a line that goes between two probes", { heldBy: null }, ["metrics: line held"]],
+  ["a time that begins anew with each probe", { heldSince: 1_030 }, ["metrics: held since"]],
+  ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],
+  ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
+  ["another destination's trouble", { troubles: TRUE_WHILE_FINE.troubles }, ["readyz"]],
+  ["another state", { state: "delivering" }, ["/status: state"]],
+  ["a state without partitions", { partitions: 0 }, ["/status: state"]],
+  ["another cause", { cause: "timeout" }, ["log: last attempt"]],
+])("said of a destination that is down, %s is found", (_name, changed, signals) => {
+  expect(wrong({ ...TRUE_WHILE_DOWN, ...changed }, DOWN_NOW)).toEqual(signals);
+});
+
+test("all that is said of a destination that is down is false of one that is fine", () => {
+  expect(wrong(TRUE_WHILE_DOWN, FINE)).toEqual([
+    "metrics: breaker",
+    "metrics: line held",
+    "metrics: held since",
+    "metrics: failing since",
+    "readyz",
+    "/status: state",
+    "log: warnings",
+  ]);
+});
