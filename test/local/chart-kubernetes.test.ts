@@ -81,13 +81,17 @@ test("every resource fits the schemas, and a wrong one does not", {
     for (const since of [27, 30]) {
       for (const resource of await resources(set, "--kube-version", `1.${since}.0`)) {
         if (!OURS.test(resource.apiVersion)) continue;
-        documents.set(JSON.stringify(resource), { since, resource });
+        const text = JSON.stringify(resource);
+        if (!documents.has(text)) documents.set(text, { since, resource });
       }
     }
   }
   const { checked, problems } = await validate([...documents.values()], VERSIONS);
   expect(problems).toEqual([]);
-  expect(checked).toBeGreaterThan(documents.size);
+  // What is the same for all versions was held against each of them.
+  const [oldest] = VERSIONS;
+  expect(oldest).toBe("1.27.0");
+  expect(checked).toBeGreaterThan(documents.size * (VERSIONS.length - 1));
 
   const [first] = documents.values();
   const wrong = { since: 27, resource: { ...first?.resource, unknownField: 1 } };

@@ -81,7 +81,7 @@ Next:
 
   kubectl -n ns rollout status deployment/rel-switchyard
   helm -n ns test rel
-  kubectl -n ns exec deployment/rel-switchyard -- node src/main.ts status --admin localhost:9464
+  kubectl -n ns exec deployment/rel-switchyard -- switchyard status --admin localhost:9464
 `);
 });
 

@@ -42,6 +42,10 @@ test("what runs in a pod lies where the image has it", () => {
   const dockerfile = read("../../Dockerfile");
   expect(dockerfile).toContain("VOLUME /app/state");
   expect(dockerfile).toContain("WORKDIR /app");
+  expect(dockerfile).toContain("/usr/local/bin/switchyard");
+  expect(read("templates/NOTES.txt")).toContain("-- switchyard status");
+  const { runAsUser, runAsGroup } = values.podSecurityContext;
+  expect(dockerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
   expect(read("templates/_pod.tpl")).toContain("mountPath: /app/state");
 });
 
