@@ -103,6 +103,11 @@ const webhookFields = {
   ),
   messageIdHeader: setting(flag(), false, "Adds the header `X-Switchyard-Message-Id`."),
   attemptHeader: setting(flag(), false, "Adds a header with the attempt's number."),
+  traceparent: setting(
+    flag(),
+    false,
+    "Adds the header `traceparent` where the call's trace is known.",
+  ),
   standardWebhooks: setting(
     flag(),
     false,
@@ -137,8 +142,9 @@ function checkWebhook(
   values: Values<typeof webhookFields>,
   place: Place,
 ): WebhookDestination | Invalid {
-  const invalid = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
-  return invalid ?? { kind: "webhook", ...values };
+  const standard = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
+  const traced = values.traceparent ? refuseHeaders(TRACEPARENT, values, place) : null;
+  return standard ?? traced ?? { kind: "webhook", ...values };
 }
 
 function checkStandardWebhooks(
@@ -156,16 +162,36 @@ function checkStandardWebhooks(
     const expected = "base64 after whsec_, since standardWebhooks is true";
     invalid = place.child(name).fail({ found, expected, hint: null });
   }
+  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
+}
+
+interface OwnHeaders {
+  readonly names: RegExp;
+  readonly found: string;
+}
+
+const STANDARD_HEADERS: OwnHeaders = {
+  names: /^webhook-/i,
+  found: "a header of Standard Webhooks, which this destination is sent",
+};
+const TRACEPARENT: OwnHeaders = {
+  names: /^trace(?:parent|state)$/i,
+  found: "a header of traces, which this destination is sent",
+};
+
+/** Static headers must not be those that the destination asks for. */
+function refuseHeaders(
+  { names, found }: OwnHeaders,
+  { endpoints }: Pick<Values<typeof webhookFields>, "endpoints">,
+  place: Place,
+): Invalid | null {
+  let invalid: Invalid | null = null;
   for (const [index, { headers }] of endpoints.entries()) {
     for (const [name] of headers) {
-      if (!name.toLowerCase().startsWith("webhook-")) continue;
-      const found = "a header of Standard Webhooks, which this destination is sent";
+      if (!names.test(name)) continue;
       const header = place.child("endpoints").child(index).child("headers").child(name);
-      invalid = header.fail({
-        found,
-        expected: "a header that may be added",
-        hint: "leave it out",
-      });
+      const expected = "a header that may be added";
+      invalid = header.fail({ found, expected, hint: "leave it out" });
     }
   }
   return invalid;

@@ -16,6 +16,7 @@ import {
   setting,
   variants,
 } from "./setting.ts";
+import { testShare } from "./share.ts";
 
 /** Longest name that Kafka takes for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;
@@ -172,6 +173,5 @@ export const logLevel = oneOf("debug", "info", "warn", "error");
 export const logAttempts = text<number>("all, failures, or a share such as 1%", (given) => {
   if (given === "all") return value(1);
   if (given === "failures") return value(0);
-  const percent = /^(\d{1,2}(?:\.\d{1,3})?|100)%$/.exec(given)?.[1];
-  return percent === undefined ? wrong() : value(Number(percent) / 100);
+  return testShare(given);
 });

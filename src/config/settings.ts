@@ -13,6 +13,7 @@ import { registrySettings } from "./registry-settings.ts";
 import { duration, flag, listOf, oneOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
+import { tracingSettings } from "./tracing-settings.ts";
 
 const HOUR_MS = 3_600_000;
 /** Given with the project: failures are tried again for at most 4 hours. */
@@ -88,6 +89,7 @@ export const SETTINGS = section("", {
       "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are by destination in any case; of waiting deliveries only the 50 destinations with the most, unless it is `full`.",
     ),
   }),
+  tracing: tracingSettings,
   log: section("Log lines on standard output.", {
     level: setting(logLevel, "info", "The least important level that is written."),
     attempts: setting(

@@ -40,6 +40,7 @@ import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
 import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
 import { createTopicList } from "./places.ts";
+import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
@@ -90,7 +91,8 @@ function consumeTier(
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
   if (delayMs === null) throw new Error(`${tier} is no name of a delay tier`);
-  const write = createWriter(tier, deps, topics.deadLetters);
+  const traces = delayTraces(deps.tracing, tier, groups.delay(tier));
+  const write = createWriter(tier, deps, topics.deadLetters, traces);
   return {
     groupId: groups.delay(tier),
     topics: [topics.delays(delayMs)],
@@ -231,7 +233,12 @@ function createLookUp({ kafka, clock, around }: StageDeps): LookUp {
 }
 
 /** Writes records back, or as dead letters, and counts them. */
-function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
+function createWriter(
+  tier: string,
+  deps: StageDeps,
+  deadLetterTopic: string,
+  traces: () => DelayTraces,
+) {
   const { clock, log, metrics } = deps;
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });
@@ -253,9 +260,11 @@ function createWriter(tier: string, deps: StageDeps, deadLetterTopic: string) {
   };
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);
-    const { returned, givenUp } = outgoingOf(due);
+    const traced = traces();
+    const { returned, givenUp } = outgoingOf(due, traced.begin);
     const { refused, letters } = await writer.write(returned, givenUp);
     const nowMs = clock.nowMs();
+    traced.end(nowMs);
     for (const { records, dueAtMs } of returned) {
       if (records.some((record) => refused.has(record))) continue;
       lateness.observe((nowMs - dueAtMs) / 1_000);

@@ -7,6 +7,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
+import type { AttemptTrace } from "./attempt-trace.ts";
 import { type Decision, decide, type EndpointResult } from "./decide.ts";
 import type { OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
@@ -36,6 +37,8 @@ export interface Attempt {
   readonly results: EndpointResult[];
   /** Requests that are not answered. */
   pending: number;
+  /** Null: it has no spans. */
+  readonly trace: AttemptTrace | null;
 }
 
 export function decideAttempt(

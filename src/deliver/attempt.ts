@@ -46,6 +46,25 @@ export type HttpResult =
     }
   | { readonly kind: "no-response"; readonly cause: Cause; readonly durationMs: number };
 
+/**
+ * How far a request has come, in milliseconds from its beginning. An absent step was not reached; the
+ * first four are absent, too, where a connection was there already.
+ */
+export interface Phases {
+  /** A socket is made, and its host looked up if it is a name. */
+  openedMs?: number;
+  lookedUpMs?: number;
+  connectedMs?: number;
+  securedMs?: number;
+  /** The request was written. */
+  sentMs?: number;
+  /** The answer's head is there. */
+  headMs?: number;
+  /** Of the host of a socket that was made: it is a name. */
+  isName?: boolean;
+  isSecure?: boolean;
+}
+
 export interface HttpPort {
   /** The connections of one destination, made on demand. The caller closes them. */
   open(destination: WebhookDestination): EndpointConnections;
@@ -61,8 +80,15 @@ export interface EndpointConnections {
    * Sends a request to one of the destination's endpoints at once, on a connection of its own for
    * that time. `done` is called once, never before `send` has returned, at the latest at the
    * deadline.
+   *
+   * @param phases filled in on the way; absent: nobody wants to know.
    */
-  send(endpoint: Endpoint, request: WebhookRequest, done: (result: HttpResult) => void): void;
+  send(
+    endpoint: Endpoint,
+    request: WebhookRequest,
+    done: (result: HttpResult) => void,
+    phases?: Phases,
+  ): void;
   /**
    * Goes over to other settings of the same destination. Connections that they do not need are closed
    * as soon as nobody uses them.

@@ -229,7 +229,9 @@ export class DestinationWork {
     const leftAlone = ({ key }: Endpoint): EndpointResult => ({ endpoint: key, result: HELD });
     const settings = this.#settings;
     const results = held.map(leftAlone);
-    const attempt: Attempt = { item, settings, delivery, results, pending: 0 };
+    const trace = this.#ports.trace?.(item.record, delivery, settings.destination) ?? null;
+    const attempt: Attempt = { item, settings, delivery, results, pending: 0, trace };
+    const connections = trace ?? this.#ports.connections;
     const shared = sharedRequest(settings.destination, webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
       const ticket = this.#gates.admit(endpoint.key, nowMs, turn);
@@ -238,7 +240,7 @@ export class DestinationWork {
         continue;
       }
       attempt.pending += 1;
-      this.#ports.connections.send(endpoint, requestTo(endpoint, shared), (result) =>
+      connections.send(endpoint, requestTo(endpoint, shared), (result) =>
         this.#answered(attempt, endpoint, ticket, result),
       );
     }
@@ -254,18 +256,20 @@ export class DestinationWork {
       this.#pump();
       return;
     }
-    const { item, delivery, results } = attempt;
+    const { item, delivery, results, trace } = attempt;
     const decision = decideAttempt(attempt, this.#policy, endedAtMs);
     this.#turns.ended(item.owner.turn);
     this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
+    trace?.end(decision, endedAtMs);
     const { outputs } = decision;
     if (outputs.length === 0) {
       this.#waiting.end(item);
       item.owner.finish(item.record.offset);
     } else {
+      const record = trace?.follow(item.record) ?? item.record;
       this.#replace(
         item,
-        outputs.map((output) => replacement(output, item.record, this.#topics, endedAtMs)),
+        outputs.map((output) => replacement(output, record, this.#topics, endedAtMs)),
       );
       item.owner.leave();
     }

@@ -53,9 +53,11 @@ import type {
   EndpointConnections,
   HttpPort,
   HttpResult,
+  Phases,
   WebhookRequest,
 } from "./attempt.ts";
 import { causeOf } from "./cause.ts";
+import { noteOpening } from "./note-opening.ts";
 
 /** Response body that is read; docs/delivery.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
@@ -98,8 +100,8 @@ export function createHttp(
       const optionsOf = socketOptionsFor(() => trusted, contextOf);
       const origins = new Origins(optionsOf(destination));
       return {
-        send: (endpoint, request, done) => {
-          sendOn(origins.targetOf(endpoint), request, deadlines, done);
+        send: (endpoint, request, done, phases) => {
+          sendOn(origins.targetOf(endpoint), request, deadlines, done, phases);
         },
         update: (changed) => origins.update(changed.endpoints, optionsOf(changed)),
         close: () => origins.close(),
@@ -138,12 +140,13 @@ function sendOn(
   request: WebhookRequest,
   deadlines: Deadlines,
   done: (result: HttpResult) => void,
+  phases: Phases | undefined,
 ): void {
   const { method, body } = request;
   const headers: string[] = [];
   for (const [name, value] of request.headers) headers.push(name, value);
   const options = { path, method, headers, body, blocking: false };
-  const exchange = new Exchange(origin, options, deadlines, done);
+  const exchange = new Exchange(origin, options, deadlines, done, phases);
   exchange.start();
   exchange.isSent = true;
 }
@@ -164,13 +167,16 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #isUnwritten = false;
   #isSecond = false;
   #isSettled = false;
+  readonly #phases: Phases | undefined;
 
   constructor(
     origin: Origin,
     options: Dispatcher.DispatchOptions,
     deadlines: Deadlines,
     done: (result: HttpResult) => void,
+    phases: Phases | undefined,
   ) {
+    this.#phases = phases;
     this.#origin = origin;
     this.#options = options;
     this.#kept = takeConnection(origin);
@@ -180,6 +186,9 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   start(): void {
+    if (this.#phases !== undefined) {
+      this.#kept.onOpen = noteOpening(this.#phases, () => this.#durationMs());
+    }
     this.#kept.client.dispatch(this.#options, this);
   }
 
@@ -194,6 +203,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   onRequestSent(): void {
     const { socket } = this.#kept;
     this.#isUnwritten = socket !== null && socket.errored !== null;
+    if (this.#phases !== undefined) this.#phases.sentMs = this.#durationMs();
   }
 
   onResponseStart(
@@ -204,6 +214,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     // An interim one that could not be told before, such as of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
+    if (this.#phases !== undefined) this.#phases.headMs = this.#durationMs();
     const retryAfter = headers["retry-after"];
     if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat()[0] ?? null;
   }
@@ -237,12 +248,16 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   #response(): HttpResult {
-    const durationMs = performance.now() - this.#startedAtMs;
+    const durationMs = this.#durationMs();
     return { kind: "response", status: this.#status, retryAfter: this.#retryAfter, durationMs };
   }
 
   #noResponse(cause: Cause): HttpResult {
-    return { kind: "no-response", cause, durationMs: performance.now() - this.#startedAtMs };
+    return { kind: "no-response", cause, durationMs: this.#durationMs() };
+  }
+
+  #durationMs(): number {
+    return performance.now() - this.#startedAtMs;
   }
 
   /** Only the first one counts: undici's words about a dropped connection are no news. */
@@ -250,6 +265,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadlines.clear(this.#deadline);
+    this.#kept.onOpen = null;
     if (connection === "keep") keepConnection(this.#origin, this.#kept);
     else dropConnection(this.#origin, this.#kept);
     // undici refuses some requests at once, and `send` promises to have returned first.

@@ -12,6 +12,7 @@
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
  *   webhook-signature           ... and a shared secret   by the current secret, then the previous one
  *   static headers              as configured             as configured
+ *   traceparent                 traceparent: true         added as it is sent (`attempt-trace.ts`)
  *
  * Body and signature are the same on every attempt and for every endpoint, as long as the
  * destination's `payload` and secret stay the same.

@@ -35,7 +35,9 @@ import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import { watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { HttpPort } from "./attempt.ts";
+import type { Tracing } from "../tracing/port.ts";
+import type { EndpointConnections, HttpPort } from "./attempt.ts";
+import { traceAttempt } from "./attempt-trace.ts";
 import { Condition } from "./condition.ts";
 import { DestinationWork } from "./destination-work.ts";
 import type { LineHold } from "./endpoint-gates.ts";
@@ -43,6 +45,7 @@ import { gatherWrites } from "./gather-writes.ts";
 import { type Replacement, smaller } from "./replacement.ts";
 import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
+import type { WorkPorts } from "./work-ports.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */
 const PARTITION_RECORDS_MAX = 256;
@@ -57,6 +60,8 @@ export interface DeliverDeps {
   readonly metrics: Metrics;
   /** Shared by the stages of the process; absent: no schema registry is configured. */
   readonly schemas?: Schemas;
+  /** Shared by the stages of the process; absent: traces are off. */
+  readonly tracing?: Tracing;
   /** Makes topics again that are gone; absent: nobody does. */
   readonly keeper?: TopicKeeper;
 }
@@ -122,6 +127,7 @@ export function startDestination(
       sleep(ms).then(then, () => undefined);
     },
     connections,
+    trace: tracesOf(deps, connections, groups.deliver(id)),
     write: (replacements, ended) => gather(replacements.map(packed), ended),
     onStart: report.started,
     onAttempted: (attempted) => {
@@ -217,6 +223,15 @@ function owning({ work, condition, report, clock, returns }: Owning) {
 function holdOf(condition: Condition, work: DestinationWork): LineHold | null {
   const { still } = condition;
   return still === null ? work.hold() : { ...still, untilMs: null };
+}
+
+function tracesOf(
+  { tracing, clock }: DeliverDeps,
+  connections: EndpointConnections,
+  group: string,
+): NonNullable<WorkPorts["trace"]> {
+  const ports = { tracing, connections, nowMs: () => clock.nowMs(), group };
+  return (record, delivery, { traceparent }) => traceAttempt(ports, record, delivery, traceparent);
 }
 
 function troublesOf(

@@ -1,9 +1,12 @@
 /** The ports of the work on a destination, and its own interface. */
 
 import type { Delivery } from "../domain/delivery.ts";
+import type { WebhookDestination } from "../domain/destination.ts";
 import type { BreakerState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import type { EndpointConnections } from "./attempt.ts";
+import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
 import type { Replacement } from "./replacement.ts";
 
@@ -20,6 +23,12 @@ export interface WorkPorts {
   /** Calls back after so many milliseconds, unless the work is over. */
   readonly after: (ms: number, then: () => void) => void;
   readonly connections: EndpointConnections;
+  /** Called as an attempt starts; null, or absent: it is made as it is. */
+  readonly trace?: (
+    record: IncomingRecord,
+    delivery: Delivery,
+    destination: WebhookDestination,
+  ) => AttemptTrace | null;
   /** Calls back when all are acknowledged, or when that cannot happen any more; not at once. */
   readonly write: (
     replacements: readonly Replacement[],

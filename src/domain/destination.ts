@@ -54,6 +54,8 @@ export interface WebhookDestination extends DestinationBase {
   readonly requestsPerSecond: number | null;
   readonly messageIdHeader: boolean;
   readonly attemptHeader: boolean;
+  /** Adds the header `traceparent` where the call's trace is known. */
+  readonly traceparent: boolean;
   readonly standardWebhooks: boolean;
   /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null: none. */
   readonly tls: {

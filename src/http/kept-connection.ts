@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 
 import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-answer.ts";
-import { openSocket, type SocketOptions, type TlsSession } from "./connect.ts";
+import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
 import { watchWire } from "./watch-wire.ts";
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
@@ -17,7 +17,11 @@ export interface KeptConnection {
   readonly client: Client;
   readonly answer: Answer;
   socket: Socket | null;
+  /** Told of a socket that is made for the request under way; null: nobody wants to know. */
+  onOpen: OnOpen | null;
 }
+
+export type OnOpen = (socket: Socket, target: SocketTarget) => void;
 
 export interface Origin {
   readonly url: URL;
@@ -64,9 +68,10 @@ export function makeConnection(origin: Origin): KeptConnection {
       boundAnswer(socket, kept.answer);
       if (isSecure) watchWire(socket, kept.answer);
       kept.socket = socket;
+      kept.onOpen?.(socket, target);
     },
   });
-  const kept: KeptConnection = { client, answer: new Answer(), socket: null };
+  const kept: KeptConnection = { client, answer: new Answer(), socket: null, onOpen: null };
   origin.all.add(kept);
   return kept;
 }

@@ -20,6 +20,7 @@ import { spareDescriptors } from "../runtime/descriptors.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Tracing } from "../tracing/port.ts";
 import { connectionsWithin } from "./connections.ts";
 import { createHandOver } from "./hand-over.ts";
 import { inTurn } from "./in-turn.ts";
@@ -37,6 +38,8 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Shared by the stages of the process; absent: traces are off. */
+  readonly tracing?: Tracing;
 }
 
 export interface IngestConfig extends Omit<ServerSettings, "times" | "connectionLimits"> {
@@ -51,6 +54,8 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   readonly bodyBytesPerSecond: number;
   readonly connections: number;
   readonly connectionsPerAddress: number;
+  /** Whether callers decide which of their traces are kept; absent: no. */
+  readonly followCallers?: boolean;
   /** How long new connections are still answered when the stage has been asked to stop. */
   readonly handoverMs: number;
   /** After that, how long requests under way may take. */
@@ -124,6 +129,7 @@ function createIntake(
   times: ServerTimes,
   sources: Intake["sources"],
 ): Intake {
+  const { tracing } = deps;
   return {
     clock: deps.clock,
     topic: config.topic,
@@ -136,5 +142,7 @@ function createIntake(
     inVain: createInVain(deps.clock),
     handOver: createHandOver(deps.producer, deps.clock),
     report: createReport(deps),
+    traced:
+      tracing === undefined ? null : { tracing, followCallers: config.followCallers ?? false },
   };
 }

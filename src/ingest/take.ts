@@ -24,6 +24,7 @@ import type { Report } from "./report.ts";
 import { placeOf, rudderSettings, segmentSettings } from "./sdk-settings.ts";
 import type { AskedOfStage } from "./server.ts";
 import type { SlowBodies } from "./slow-bodies.ts";
+import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
 import { ONE_GO_BYTES } from "./unpack.ts";
 
 /** Of a body, unpacked; docs/ingest.md#limits. */
@@ -54,6 +55,8 @@ export interface Intake {
   readonly inVain: InVain;
   readonly handOver: HandOver;
   readonly report: Report;
+  /** Null: traces are off. */
+  readonly traced: IngestTracing | null;
 }
 
 /** Never rejects; null: the client is gone. */
@@ -72,11 +75,14 @@ export async function take(
   const hold = intake.bytes.open();
   const { type } = asked;
   const sources = intake.sources();
-  const begun = { intake, sources, request, asked, type, hold, startedAtMs };
+  const trace = intake.traced && traceRequest(intake.traced, request, startedAtMs);
+  const begun = { intake, sources, request, asked, type, hold, startedAtMs, trace };
   const work: Work = { ...begun, isRead: false, isHandedOver: false };
   const answer = await answerOf(work).catch((error: unknown) => intake.report.failed(error));
   if (!work.isHandedOver) hold.release();
-  intake.report.answered(answer, intake.clock.nowMs() - startedAtMs);
+  const endedAtMs = intake.clock.nowMs();
+  intake.report.answered(answer, endedAtMs - startedAtMs);
+  trace?.end(answer, endedAtMs);
   const isInVain = work.isRead && !work.isHandedOver;
   const { socket } = request;
   if (answer !== null && isInVain) await intake.inVain.wait(socket, socket.remoteAddress ?? "");
@@ -118,6 +124,7 @@ interface Work {
   readonly startedAtMs: number;
   /** Some of its body, at least. */
   isRead: boolean;
+  readonly trace: RequestTrace | null;
   /** The records' acknowledgement will give the memory back. */
   isHandedOver: boolean;
 }
@@ -215,14 +222,15 @@ async function readSource(
 
 /** Of a whole body; it takes turns with other work. */
 async function readAll(
-  { intake, sources, type, hold }: Work,
+  { intake, sources, type, hold, trace }: Work,
   bytes: Buffer,
   outline: Outline,
   source: Source,
 ): Promise<CallsRead | "too-large" | "too-much"> {
   const { clock, topic } = intake;
   const receivedAt = new Date(clock.nowMs()).toISOString();
-  const sharedHeaders = sources.byId.get(source.id)?.headers ?? [];
+  const own = sources.byId.get(source.id)?.headers ?? [];
+  const sharedHeaders = trace === null ? own : [...own, ...trace.headers];
   const common = { topic, sharedHeaders, receivedAt, newMessageId: randomUUID };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
   const reader = readCalls(bytes, outline, frame);

@@ -6,8 +6,9 @@
  *   value              the bytes as they came; if the value has a schema, its JSON
  *                      (docs/decisions/0020-route-writes-json.md)
  *   shared headers     the producer's own, without any `switchyard-*`, and without that of a schema
- *                      where the value is its JSON; then message id, source, timestamp and receipt,
- *                      one array for all copies so that it is encoded once
+ *                      where the value is its JSON; those of its trace, if it has one that is kept
+ *                      (docs/traces.md); then message id, source, timestamp and receipt, one array
+ *                      for all copies so that it is encoded once
  *   headers            the destination
  *
  * Destinations with `historical: false` share a second array, in which the timestamp is the time
@@ -21,6 +22,7 @@ import type { Source } from "../domain/destination.ts";
 import { withoutSchema } from "../domain/framing.ts";
 import type { MessageId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Route } from "./routing.ts";
 
 /** The call's own, else `<topic>/<partition>/<offset>`: the same each time the record is read. */
@@ -41,16 +43,18 @@ export interface CallToCopy {
   readonly json: Buffer;
 }
 
+/** @param trace that the copies belong to from here on; null: the record's own, if it has one. */
 export function copies(
   record: IncomingRecord,
   { call, source, times, json: value }: CallToCopy,
   routes: readonly Route[],
+  trace: TraceContext | null = null,
 ): readonly OutgoingRecord[] {
   if (routes.length === 0) return [];
   const key = Buffer.from(callKey(call));
   const messageId = Buffer.from(messageIdOf(call, record));
   const own = foreignHeaders(record);
-  const foreign = record.schema === undefined ? own : withoutSchema(own);
+  const foreign = withTrace(record.schema === undefined ? own : withoutSchema(own), trace);
   const headersWith = (timestampMs: number): RecordHeaders => [
     ...foreign,
     [DELIVERY_HEADER.messageId, messageId],

@@ -18,6 +18,7 @@ import type { Source } from "../domain/destination.ts";
 import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
+import type { TraceContext } from "../domain/trace-context.ts";
 import { copies } from "./copies.ts";
 import { type LeftOut, receivers } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
@@ -81,8 +82,16 @@ export function readCall(
   return { kind: "call", call: parsed.call, source, namedBy, times, json: decoded.bytes };
 }
 
-/** @param nowMs see `readCall`. */
-export function routeRecord(record: IncomingRecord, routing: Routing, nowMs: number): Routed {
+/**
+ * @param nowMs see `readCall`.
+ * @param trace see `copies`.
+ */
+export function routeRecord(
+  record: IncomingRecord,
+  routing: Routing,
+  nowMs: number,
+  trace: TraceContext | null = null,
+): Routed {
   const read = readCall(record, routing.lookup, nowMs);
   if (read.kind === "refused") {
     return { kind: "unusable", record, reason: read.reason, error: read.error };
@@ -90,5 +99,6 @@ export function routeRecord(record: IncomingRecord, routing: Routing, nowMs: num
   const { call, source } = read;
   const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
   const leftOut = routing.leftOut.get(source.id) ?? [];
-  return { kind: "routed", record, source, routes, leftOut, records: copies(record, read, routes) };
+  const records = copies(record, read, routes, trace);
+  return { kind: "routed", record, source, routes, leftOut, records };
 }

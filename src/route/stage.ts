@@ -44,6 +44,7 @@ import { countLetters } from "../telemetry/count-letters.ts";
 import type { LeftOut } from "./route.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
+import { routeTraces } from "./trace.ts";
 
 type RoutedLists = Pick<LiveSettings, "sources" | "defaultSource" | "destinations">;
 
@@ -74,9 +75,14 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     createRouting(sources, defaultSource, destinations, topics);
   let routing = routingOf(config);
   const { write, troubles } = createWriter(deps, topics.deadLetters);
+  const written = (batch: readonly Routed[]) => traces.written(batch, deps.clock.nowMs());
+  const traces = routeTraces(deps.tracing, groups.route);
   const router = () => {
     const byNow = routing;
-    return (record: IncomingRecord) => routeRecord(record, byNow, deps.clock.nowMs());
+    return (record: IncomingRecord) => {
+      const nowMs = deps.clock.nowMs();
+      return traces.route(record, nowMs, (trace) => routeRecord(record, byNow, nowMs, trace));
+    };
   };
   const consume = (fail: Fail) => ({
     groupId: groups.route,
@@ -89,7 +95,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
     drainLimitMs,
     onAssigned: schemasFirst(
       deps.schemas,
-      (assigned) => partitionHandler(assigned, { router, write, fail }),
+      (assigned) => partitionHandler(assigned, { router, write, written, fail }),
       fail,
     ),
   });
@@ -113,6 +119,7 @@ interface Work {
   readonly router: () => (record: IncomingRecord) => Routed;
   /** Resolves when all records of the batch are acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
+  readonly written: (batch: readonly Routed[]) => void;
   readonly fail: Fail;
 }
 
@@ -151,6 +158,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     const written = work
       .write(batch)
       .then(() => {
+        work.written(batch);
         for (const routed of batch) {
           unwrittenJson -= jsonBytesOf(routed);
           assigned.finish(routed.record.offset);

@@ -5,6 +5,7 @@ import type { Schemas } from "../registry/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Tracing } from "../tracing/port.ts";
 import type { GoingAround } from "./going-around.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
@@ -19,6 +20,8 @@ export interface StageDeps {
   readonly around?: GoingAround;
   /** Shared by the stages of the process; absent: no schema registry is configured. */
   readonly schemas?: Schemas;
+  /** Shared by the stages of the process; absent: traces are off. */
+  readonly tracing?: Tracing;
   /** Makes topics again that are gone; absent: a consumer whose topic is gone has failed. */
   readonly keeper?: TopicKeeper;
   /**

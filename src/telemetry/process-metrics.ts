@@ -19,4 +19,10 @@ export const PROCESS_METRICS = {
     labels: ["quantile"],
     help: "Event loop delay since the last scrape.",
   },
+  tracingSpans: {
+    name: "switchyard_tracing_spans_total",
+    type: "counter",
+    labels: ["outcome"],
+    help: "Spans by outcome: posted, or dropped because they could not be posted.",
+  },
 } as const;

@@ -7,7 +7,10 @@ import { expect, test } from "vitest";
 import { COMMANDS } from "../../src/cli/command-table.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const HEAVY = ["kafkajs", "undici", "prom-client", "pino", "avsc", "yaml", "classic-level"];
+const HEAVY = [
+  ...["kafkajs", "undici", "prom-client", "pino", "avsc", "yaml", "classic-level"],
+  "@opentelemetry",
+];
 
 /** Says on standard error which modules are loaded, required ones too. */
 const SPY = `data:text/javascript,${encodeURIComponent(`

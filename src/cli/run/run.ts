@@ -23,6 +23,7 @@ import type { StageName } from "../../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
 import { createKafka, driverInUse } from "../../kafka/kafka.ts";
 import type { Admin, ClusterView } from "../../kafka/port.ts";
+import type { Schemas } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
@@ -32,10 +33,12 @@ import { watchEventLoop } from "../../telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../../telemetry/instruments.ts";
 import { createLog, type Log } from "../../telemetry/log.ts";
 import { watchMemoryLimit } from "../../telemetry/memory-limit.ts";
+import type { Tracing } from "../../tracing/port.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
+import { configuredTracing } from "./configured-tracing.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, reloadCauses } from "./reload-causes.ts";
 import { startStages } from "./start-stages.ts";
@@ -101,11 +104,12 @@ export async function run(
   await using schemas = configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   health.add({ name: "configuration", troubles: reloads.troubles });
+  const tracing = await configuredTracing(config, { log, metrics });
   const fatal = Promise.withResolvers<Error>();
   try {
     if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
-    const deps = schemas === null ? shared : { ...shared, schemas };
+    const deps = { ...shared, ...present({ schemas, tracing }) };
     for await (const stage of startStages(stages, deps, config)) {
       running.push(stage);
       const { name, troubles } = stage;
@@ -141,6 +145,7 @@ export async function run(
       await stopAll(running, log);
       await producer.close(PRODUCER_CLOSE_LIMIT_MS);
       await kafka.close();
+      await tracing?.close();
     });
     log.info({}, "stopped");
   }
@@ -192,6 +197,11 @@ function stopRequested(signal: AbortSignal): Promise<string> {
     if (signal.aborted) resolve(String(signal.reason));
     else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
   });
+}
+
+/** Those of the configuration that are there. */
+function present({ schemas, tracing }: { schemas: Schemas | null; tracing: Tracing | null }) {
+  return { ...(schemas === null ? {} : { schemas }), ...(tracing === null ? {} : { tracing }) };
 }
 
 /** All at once: ingest answers on for a while, and the others need not wait for it. */

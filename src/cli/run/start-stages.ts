@@ -61,7 +61,9 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   ingest: ({ deps, config, common }) => {
     const { sources, ingest } = config;
     const { topics, drainLimitMs } = common;
-    return startIngest(deps, { ...ingest, sources, topic: topics.calls, drainLimitMs });
+    const followCallers = config.tracing?.followCallers ?? false;
+    const own = { ...ingest, sources, followCallers, topic: topics.calls };
+    return startIngest(deps, { ...own, drainLimitMs });
   },
   route: ({ deps, config, common }) => {
     const { sources, defaultSource, destinations } = config;

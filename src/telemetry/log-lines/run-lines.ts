@@ -143,6 +143,12 @@ export const RUN_LINES = {
     fields: ["destinations", "topics", "fix"],
     optional: ["error"],
   },
+  "tracing.dropped": {
+    levels: ["warn"],
+    meaning: "Spans could not be posted and are dropped. Calls are not touched. Once a minute.",
+    action: "Look at `tracing.url`, and whether the collector is there.",
+    fields: ["error", "count"],
+  },
   "config.failed": {
     levels: ["error"],
     meaning: "A changed configuration could not be put to use. The one from before runs on.",

@@ -36,6 +36,7 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     requestsPerSecond: null,
     messageIdHeader: false,
     attemptHeader: false,
+    traceparent: false,
     standardWebhooks: false,
     tls: null,
     ...rest,

@@ -55,19 +55,20 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
 const LIBRARIES = ["dead-letter"];
-const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry"];
+const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry", "tracing"];
 /** `report.ts`: what a stage tells logs and metrics. */
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
+  "deliver/note-opening.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
   "dead-letter/replay.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
-const CORE_TYPES = ["kafka/port.ts"];
-const CORE_FILES = ["stage/one-at-a-time.ts"];
+const CORE_TYPES = ["kafka/port.ts", "tracing/port.ts"];
+const CORE_FILES = ["stage/one-at-a-time.ts", "tracing/kafka-attributes.ts"];
 /** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
 const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:crypto", "node:url"];
 /** Published to npm by themselves, without the rest: only types of `domain` may be used. */
@@ -76,6 +77,10 @@ const PUBLISHED = ["client", "webhooks"];
 const OWNERS: Readonly<Record<string, string>> = {
   "@kafkajs/confluent-schema-registry": "registry",
   "@node-rs/crc32": "kafka/wire",
+  "@opentelemetry/api": "tracing",
+  "@opentelemetry/exporter-trace-otlp-proto": "tracing",
+  "@opentelemetry/resources": "tracing",
+  "@opentelemetry/sdk-trace": "tracing",
   avsc: "registry",
   "classic-level": "store",
   commander: "cli",
@@ -99,7 +104,8 @@ function allowed(file: string): readonly string[] {
   if (folder === "runtime") return ["domain"];
   if (PUBLISHED.includes(folder) || folder === "config") return ["domain"];
   if (folder === "telemetry") return ["domain", "runtime"];
-  if (folder === "stage") return ["domain", "kafka", "registry", "runtime", "telemetry"];
+  if (folder === "tracing") return ["domain"];
+  if (folder === "stage") return ["domain", "kafka", "registry", "runtime", "telemetry", "tracing"];
   if (["http", "kafka", "store"].includes(folder)) return ["domain", "runtime", "telemetry"];
   if (folder === "registry") return ["domain", "http", "runtime", "telemetry"];
   if (folder === "admin") return ["domain", ...ADAPTERS];

@@ -1,0 +1,50 @@
+/**
+ * The span of a delay: from the record's parking until it is back on its destination's topic. It has
+ * a trace of its own, linked to the attempt that failed, and the next attempt is linked to it. Only
+ * where the attempt's trace is kept.
+ */
+
+import type { IncomingRecord } from "../domain/record.ts";
+import { type TraceContext, traceOf } from "../domain/trace-context.ts";
+import { kafkaAttributes } from "../tracing/kafka-attributes.ts";
+import type { Span, Tracing } from "../tracing/port.ts";
+
+/** Those of one send. */
+export interface DelayTraces {
+  /** Begins the span of a record that is written back. */
+  begin(record: IncomingRecord): TraceContext | null;
+  /** All are written. */
+  end(nowMs: number): void;
+}
+
+const OFF: DelayTraces = { begin: () => null, end: () => undefined };
+
+/** @param tracing absent: traces are off. */
+export function delayTraces(
+  tracing: Tracing | undefined,
+  tier: string,
+  group: string,
+): () => DelayTraces {
+  if (tracing === undefined) return () => OFF;
+  return () => {
+    const spans: Span[] = [];
+    return {
+      begin: (record) => {
+        const trace = traceOf(record);
+        if (trace === null || !trace.isSampled) return null;
+        const span = tracing.begin({
+          name: `delay ${tier}`,
+          kind: "consumer",
+          startMs: record.timestampMs,
+          attributes: { ...kafkaAttributes("delay", group, record), "switchyard.tier": tier },
+          links: [trace],
+        });
+        spans.push(span);
+        return span.context;
+      },
+      end: (nowMs) => {
+        for (const span of spans) span.end(nowMs);
+      },
+    };
+  };
+}

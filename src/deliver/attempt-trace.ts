@@ -1,0 +1,184 @@
+/**
+ * The spans of an attempt, and the header `traceparent` of its requests.
+ *
+ *   the record's trace     span of the attempt             traceparent, where the destination asks for it
+ *   is kept                begins a trace, linked to it    names the span of the request
+ *   is not kept            none                            as it came
+ *   is not known           none                            none
+ *
+ * Each attempt has a trace of its own: hours may lie between two of them, and collectors wait for a
+ * trace to end. The record in the delivery's place names the attempt, so that the next is linked to it.
+ *
+ *   span                    from                            to
+ *   deliver <topic>         the first request               the decision
+ *     POST                  handing it to a connection      its result
+ *       dns                 the look-up of the name         its addresses
+ *       connect             the addresses                   the connection
+ *       tls                 the connection                  the handshake
+ *       wait                the request was written         the answer's head
+ *       body                the answer's head               its end
+ *
+ * The first three only where the request made a connection. A phase that the request did not get
+ * through ends with it.
+ */
+
+import type { Delivery } from "../domain/delivery.ts";
+import type { Endpoint } from "../domain/destination.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import {
+  TRACE_HEADER,
+  type TraceContext,
+  traceOf,
+  traceParent,
+  withTrace,
+} from "../domain/trace-context.ts";
+import { kafkaAttributes } from "../tracing/kafka-attributes.ts";
+import type { Attributes, Span, Tracing } from "../tracing/port.ts";
+import type { EndpointConnections, HttpResult, Phases, WebhookRequest } from "./attempt.ts";
+import type { Decision } from "./decide.ts";
+
+/** In place of the destination's connections, for one attempt. */
+export interface AttemptTrace extends Pick<EndpointConnections, "send"> {
+  /** The record that a replacement is made of. */
+  follow(record: IncomingRecord): IncomingRecord;
+  end(decision: Decision, endedAtMs: number): void;
+}
+
+export interface TracePorts {
+  /** Absent: traces are off. */
+  readonly tracing?: Tracing | undefined;
+  readonly connections: EndpointConnections;
+  readonly nowMs: () => number;
+  readonly group: string;
+}
+
+/**
+ * @param isAsked whether the destination gets `traceparent`.
+ * @returns null: the attempt is made as without traces.
+ */
+export function traceAttempt(
+  ports: TracePorts,
+  record: IncomingRecord,
+  delivery: Delivery,
+  isAsked: boolean,
+): AttemptTrace | null {
+  const { tracing, connections } = ports;
+  if (tracing === undefined && !isAsked) return null;
+  const trace = traceOf(record);
+  if (trace === null) return null;
+  if (tracing !== undefined && trace.isSampled) {
+    const span = tracing.begin({
+      name: `deliver ${record.topic}`,
+      kind: "consumer",
+      startMs: ports.nowMs(),
+      attributes: attributesOf(record, delivery, ports.group),
+      links: [trace],
+    });
+    return kept(ports, tracing, span, isAsked);
+  }
+  if (!isAsked) return null;
+  return {
+    send: (endpoint, request, done) => connections.send(endpoint, naming(request, trace), done),
+    follow: (followed) => followed,
+    end: () => undefined,
+  };
+}
+
+function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean): AttemptTrace {
+  const { connections, nowMs } = ports;
+  return {
+    send: (endpoint, request, done) => {
+      const startMs = nowMs();
+      const asking = tracing.begin({
+        name: request.method,
+        kind: "client",
+        startMs,
+        attributes: requestAttributes(endpoint, request),
+        parent: span.context,
+      });
+      const phases: Phases = {};
+      const sent = isAsked ? naming(request, asking.context) : request;
+      const answered = (result: HttpResult) => {
+        for (const { name, fromMs, toMs } of phaseSpans(phases, result.durationMs)) {
+          const parent = asking.context;
+          tracing
+            .begin({ name, kind: "internal", startMs: startMs + fromMs, attributes: {}, parent })
+            .end(startMs + toMs);
+        }
+        endRequest(asking, result, startMs + result.durationMs);
+        done(result);
+      };
+      connections.send(endpoint, sent, answered, phases);
+    },
+    follow: (record) => following(record, span.context),
+    end: ({ name }, endedAtMs) => {
+      span.set({ "switchyard.decision": name });
+      span.end(endedAtMs, name === "accepted" ? null : name);
+    },
+  };
+}
+
+function naming(request: WebhookRequest, trace: TraceContext): WebhookRequest {
+  const named = [TRACE_HEADER.parent, traceParent(trace)] as const;
+  return { ...request, headers: [...request.headers, named] };
+}
+
+function following(record: IncomingRecord, trace: TraceContext): IncomingRecord {
+  const { topic, partition, offset, timestampMs, key, value } = record;
+  const headers = withTrace(record.headers, trace);
+  return { topic, partition, offset, timestampMs, key, value, headers };
+}
+
+function attributesOf(record: IncomingRecord, delivery: Delivery, group: string): Attributes {
+  return {
+    ...kafkaAttributes("deliver", group, record),
+    "messaging.message.id": delivery.messageId,
+    "switchyard.source": delivery.source,
+    "switchyard.destination": delivery.destination,
+    "switchyard.attempt": delivery.attempt + 1,
+  };
+}
+
+/** A URL's path can be a password: only its origin is named. */
+function requestAttributes(endpoint: Endpoint, { method, url }: WebhookRequest): Attributes {
+  const { protocol, hostname, port } = new URL(url);
+  return {
+    "http.request.method": method,
+    "url.scheme": protocol.slice(0, -1),
+    "server.address": hostname,
+    "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+    "switchyard.endpoint": endpoint.key,
+  };
+}
+
+function endRequest(span: Span, result: HttpResult, endMs: number): void {
+  if (result.kind === "no-response") {
+    span.end(endMs, result.cause);
+    return;
+  }
+  const { status } = result;
+  span.set({ "http.response.status_code": status });
+  span.end(endMs, status < 400 ? null : `${status}`);
+}
+
+interface PhaseSpan {
+  readonly name: "dns" | "connect" | "tls" | "wait" | "body";
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** All from the beginning of the request. */
+export function phaseSpans(phases: Phases, durationMs: number): readonly PhaseSpan[] {
+  const { openedMs, lookedUpMs, connectedMs, securedMs, sentMs, headMs } = phases;
+  const isName = phases.isName === true;
+  const steps = [
+    ["dns", isName ? openedMs : undefined, lookedUpMs],
+    ["connect", isName ? lookedUpMs : openedMs, connectedMs],
+    ["tls", phases.isSecure === true ? connectedMs : undefined, securedMs],
+    ["wait", sentMs, headMs],
+    ["body", headMs, durationMs],
+  ] as const;
+  return steps.flatMap(([name, fromMs, toMs]) =>
+    fromMs === undefined ? [] : { name, fromMs, toMs: toMs ?? durationMs },
+  );
+}

@@ -1,0 +1,72 @@
+/**
+ * The trace that a record belongs to, in its headers `traceparent` and `tracestate` (W3C Trace
+ * Context, level 1). Producers may send them along; stages write them while traces are on.
+ *
+ *   traceparent                                     the record
+ *   is missing or unreadable                        belongs to no trace
+ *   `00-<trace id>-<span id>-<flags>`               to that one; it is kept if the flags' last bit is 1
+ *   is of a later version                           the same: its beginning means the same
+ */
+
+import { HeaderFields } from "./header-fields.ts";
+import type { RecordHeader, RecordHeaders, WithHeaders } from "./record.ts";
+
+export interface TraceContext {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits. */
+  readonly spanId: string;
+  /** Whether spans of this trace are kept. */
+  readonly isSampled: boolean;
+  /** `tracestate` as it came; null: none. */
+  readonly state: string | null;
+}
+
+export const TRACE_HEADER = { parent: "traceparent", state: "tracestate" } as const;
+
+const PARENT =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+/** Senders need not pass on more. */
+const STATE_MAX = 512;
+const SAMPLED = 1;
+
+const [PARENT_FIELD, STATE_FIELD] = [0, 1];
+const fields = new HeaderFields([TRACE_HEADER.parent, TRACE_HEADER.state]);
+
+/** @returns null where it is no trace context. */
+export function parseTrace(parent: string, state: string | null): TraceContext | null {
+  const match = PARENT.exec(parent);
+  const [, version, traceId, spanId, flags, rest] = match ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return null;
+  if (version === "00" && rest !== undefined) return null;
+  const isSampled = (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
+  const isPassedOn = state !== null && state !== "" && state.length <= STATE_MAX;
+  return { traceId, spanId, isSampled, state: isPassedOn ? state : null };
+}
+
+export function traceParent({ traceId, spanId, isSampled }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
+}
+
+/** @returns null where the record belongs to no trace. */
+export function traceOf(record: WithHeaders): TraceContext | null {
+  fields.read(record);
+  const parent = fields.text(PARENT_FIELD);
+  return parent === null ? null : parseTrace(parent, fields.text(STATE_FIELD));
+}
+
+export function traceHeaders(trace: TraceContext): readonly RecordHeader[] {
+  const parent = [TRACE_HEADER.parent, Buffer.from(traceParent(trace))] as const;
+  if (trace.state === null) return [parent];
+  return [parent, [TRACE_HEADER.state, Buffer.from(trace.state)]];
+}
+
+/** The headers of a record that belongs to this trace from now on; null: they stay as they are. */
+export function withTrace(headers: RecordHeaders, trace: TraceContext | null): RecordHeaders {
+  if (trace === null) return headers;
+  return [...headers.filter(([name]) => !isTraceHeader(name)), ...traceHeaders(trace)];
+}
+
+function isTraceHeader(name: string): boolean {
+  return name === TRACE_HEADER.parent || name === TRACE_HEADER.state;
+}

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+
+import { printConfig } from "../../../src/config/print.ts";
+import { pathText } from "../../../src/config/problem.ts";
+import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
+
+const URL = "http://c:4318/v1/traces";
+const tracing = (inside: string) => config(`${SMALL}tracing: ${inside}\n`).tracing;
+
+test("left out: no traces", () => {
+  expect(config(SMALL).tracing).toBeNull();
+});
+
+test("a URL is enough", () => {
+  expect(tracing(`{ url: "${URL}" }`)).toEqual({
+    url: URL,
+    headers: [],
+    sample: 0.01,
+    followCallers: false,
+    serviceName: "switchyard",
+  });
+});
+
+test.each([
+  ["0.5%", 0.005],
+  ["100%", 1],
+  ["0%", 0],
+])("sample: %s", (given, share) => {
+  expect(tracing(`{ url: "${URL}", sample: ${given} }`)?.sample).toBe(share);
+});
+
+test.each([
+  ["{ url: nonsense }", "tracing.url"],
+  ["{}", "tracing.url"],
+  [`{ url: "${URL}", sample: 2 }`, "tracing.sample"],
+  [`{ url: "${URL}", sample: "101%" }`, "tracing.sample"],
+  [`{ url: "${URL}", headers: { Host: x } }`, "tracing.headers.Host"],
+])("%s is refused", (inside, path) => {
+  const found = problems(`${SMALL}tracing: ${inside}\n`);
+  expect(found.map((problem) => pathText(problem.path))).toEqual([path]);
+});
+
+test("an API key is not printed", () => {
+  const parsed = parse(`${SMALL}tracing: { url: "${URL}", headers: { K: hidden-1 } }\n`);
+  if (parsed.kind !== "config") throw new Error("it is invalid");
+  const printed = printConfig(parsed.given);
+  expect(JSON.stringify(printed)).not.toContain("hidden-1");
+});
+
+test("a destination that asks for traceparent cannot have one of its own", () => {
+  const destination = (more: string) => `
+kafka: { brokers: [k:9092] }
+sources: [{ id: web, writeKey: k, destinations: [a] }]
+destinations:
+  - id: a
+    type: webhook
+    endpoints: [{ url: "https://a/", headers: { TraceParent: x } }]
+    ${more}
+`;
+  expect(problems(destination("traceparent: true")).map(({ path }) => pathText(path))).toEqual([
+    "destinations[0].endpoints[0].headers.TraceParent",
+  ]);
+  expect(problems(destination("traceparent: false"))).toEqual([]);
+});

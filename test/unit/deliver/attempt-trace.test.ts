@@ -1,0 +1,159 @@
+import { expect, test } from "vitest";
+import type {
+  EndpointConnections,
+  HttpResult,
+  Phases,
+  WebhookRequest,
+} from "../../../src/deliver/attempt.ts";
+import { phaseSpans, traceAttempt } from "../../../src/deliver/attempt-trace.ts";
+import { traceHeaders, traceOf, traceParent } from "../../../src/domain/trace-context.ts";
+import { aRecord } from "../../support/build/calls.ts";
+import { aTrace, type RecordedSpans, recordedSpans } from "../../support/build/recorded-spans.ts";
+import { deliveryOf, endpointOf } from "../../support/build/webhook-destination.ts";
+
+const ENDPOINT = endpointOf("https://crm.example.com/secret/hook");
+const REQUEST: WebhookRequest = {
+  method: "POST",
+  url: ENDPOINT.url,
+  headers: [["X-Own", "1"]],
+  body: Buffer.from("{}"),
+};
+const ACCEPTED: HttpResult = { kind: "response", status: 204, retryAfter: null, durationMs: 30 };
+const REFUSED: HttpResult = { kind: "response", status: 503, retryAfter: null, durationMs: 30 };
+const HUNG: HttpResult = { kind: "no-response", cause: "timeout", durationMs: 5_000 };
+
+function attempt(
+  tracing: RecordedSpans | undefined,
+  trace = aTrace(),
+  isAsked = false,
+  result = ACCEPTED,
+) {
+  const sent: WebhookRequest[] = [];
+  const results: HttpResult[] = [];
+  const connections: EndpointConnections = {
+    send: (_endpoint, request, done, phases: Phases = {}) => {
+      sent.push(request);
+      Object.assign(phases, { sentMs: 1, headMs: 20 });
+      done(result);
+    },
+    update: () => undefined,
+    close: () => Promise.resolve(),
+  };
+  const record = aRecord({}, { topic: "deliveries.crm", headers: traceHeaders(trace) });
+  const ports = { tracing, connections, nowMs: () => 1_000, group: "deliver.crm" };
+  const made = traceAttempt(ports, record, deliveryOf({ attempt: 2 }), isAsked);
+  made?.send(ENDPOINT, REQUEST, (each) => results.push(each));
+  made?.end({ name: result === ACCEPTED ? "accepted" : "parked", outputs: [] }, 1_040);
+  const headers = sent[0]?.headers.slice(1) ?? [];
+  return { made, spans: tracing?.spans ?? [], headers, results, record };
+}
+
+test("an attempt has a trace of its own, linked to the one of its record", () => {
+  const { spans, results } = attempt(recordedSpans());
+  const [deliver, post, ...phases] = spans;
+  expect(deliver).toMatchObject({
+    name: "deliver deliveries.crm",
+    links: [aTrace()],
+    startMs: 1_000,
+    endMs: 1_040,
+    error: null,
+    attributes: {
+      "messaging.message.id": "m-1",
+      "switchyard.destination": "crm",
+      "switchyard.attempt": 3,
+      "switchyard.decision": "accepted",
+    },
+  });
+  expect(deliver?.parent).toBeUndefined();
+  expect(post).toMatchObject({
+    name: "POST",
+    kind: "client",
+    parent: deliver?.context,
+    startMs: 1_000,
+    endMs: 1_030,
+    attributes: {
+      "server.address": "crm.example.com",
+      "server.port": 443,
+      "http.response.status_code": 204,
+      "switchyard.endpoint": ENDPOINT.key,
+    },
+  });
+  expect(phases.map(({ name, parent, startMs, endMs }) => [name, parent, startMs, endMs])).toEqual([
+    ["wait", post?.context, 1_001, 1_020],
+    ["body", post?.context, 1_020, 1_030],
+  ]);
+  expect(results).toEqual([ACCEPTED]);
+  expect(JSON.stringify(spans)).not.toContain("secret");
+});
+
+test.each([
+  ["a refusal", REFUSED, "503"],
+  ["no answer", HUNG, "timeout"],
+])("%s stands in both spans", (_name, result, error) => {
+  const [deliver, post] = attempt(recordedSpans(), aTrace(), false, result).spans;
+  expect(deliver?.error).toBe("parked");
+  expect(post?.error).toBe(error);
+});
+
+test("the record in the delivery's place belongs to the attempt's trace", () => {
+  const { made, spans, record } = attempt(recordedSpans());
+  const followed = made?.follow(record);
+  expect(followed && traceOf(followed)).toEqual(spans[0]?.context);
+  expect(followed).toMatchObject({ offset: record.offset, value: record.value });
+});
+
+test.each([
+  // traces on, trace kept, destination asks; traceparent
+  ["kept, not asked for", true, true, false, "none"],
+  ["kept, asked for", true, true, true, "own"],
+  ["not kept, asked for", true, false, true, "as it came"],
+  ["traces are off, asked for", false, true, true, "as it came"],
+  ["traces are off, not asked for", false, true, false, "none"],
+])("traceparent: %s", (_name, isOn, isSampled, isAsked, expected) => {
+  const trace = aTrace({ isSampled });
+  const { headers, spans } = attempt(isOn ? recordedSpans() : undefined, trace, isAsked);
+  const own = spans[1]?.context;
+  const text = expected === "own" && own !== undefined ? own : trace;
+  expect(headers).toEqual(expected === "none" ? [] : [["traceparent", traceParent(text)]]);
+});
+
+test("a delivery without a trace is attempted as without traces", () => {
+  const connections = { send: () => undefined, update: () => undefined, close: async () => {} };
+  const ports = { tracing: recordedSpans(), connections, nowMs: () => 1, group: "g" };
+  expect(traceAttempt(ports, aRecord({}), deliveryOf(), true)).toBeNull();
+});
+
+test.each<[string, Phases, string]>([
+  [
+    "a new connection to a name, by TLS",
+    {
+      isName: true,
+      isSecure: true,
+      openedMs: 1,
+      lookedUpMs: 5,
+      connectedMs: 10,
+      securedMs: 20,
+      sentMs: 21,
+      headMs: 30,
+    },
+    "dns 1-5, connect 5-10, tls 10-20, wait 21-30, body 30-40",
+  ],
+  [
+    "to an address, plain",
+    { isName: false, isSecure: false, openedMs: 1, connectedMs: 10, sentMs: 11, headMs: 30 },
+    "connect 1-10, wait 11-30, body 30-40",
+  ],
+  ["a connection that was there", { sentMs: 1, headMs: 30 }, "wait 1-30, body 30-40"],
+  ["the name is not found", { isName: true, isSecure: true, openedMs: 1 }, "dns 1-40"],
+  ["nobody is there", { isName: true, openedMs: 1, lookedUpMs: 2 }, "dns 1-2, connect 2-40"],
+  [
+    "no certificate to be trusted",
+    { isName: false, isSecure: true, openedMs: 1, connectedMs: 3 },
+    "connect 1-3, tls 3-40",
+  ],
+  ["no answer", { sentMs: 1 }, "wait 1-40"],
+  ["nothing was begun", {}, ""],
+])("phases: %s", (_name, phases, expected) => {
+  const spans = phaseSpans(phases, 40).map(({ name, fromMs, toMs }) => `${name} ${fromMs}-${toMs}`);
+  expect(spans.join(", ")).toBe(expected);
+});
