@@ -25,9 +25,10 @@ import { createKafka, driverInUse } from "../../kafka/kafka.ts";
 import type { Admin, ClusterView } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { goingAround } from "../../stage/going-around.ts";
+import { type GoingAround, goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
-import { topicKeeper } from "../../stage/topic-keeper.ts";
+import type { StageDeps } from "../../stage/stage-deps.ts";
+import { type TopicKeeper, topicKeeper } from "../../stage/topic-keeper.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
 import { watchEventLoop } from "../../telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../../telemetry/instruments.ts";
@@ -92,14 +93,7 @@ export async function run(
   told.watch(cluster);
   using _cluster = watchKafka(metrics, kafka.admin, cluster, stages, () => current);
   const producer = kafka.producer({ onMissing: keeper.missing, ...produceSignals(metrics) });
-  const around = goingAround(
-    { producer, metrics, clock: systemClock },
-    {
-      topics: configuredTopics(config),
-      delaysMs: config.delivery.delaysMs,
-      isMade: keeper.isMade,
-    },
-  );
+  const around = aroundTopics(config, { producer, metrics, keeper });
   health.add({ name: "topics", troubles: around.troubles });
   await using schemas = configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
@@ -197,6 +191,15 @@ function stopRequested(signal: AbortSignal): Promise<string> {
     if (signal.aborted) resolve(String(signal.reason));
     else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
   });
+}
+
+function aroundTopics(
+  config: Config,
+  { producer, metrics, keeper }: Pick<StageDeps, "producer" | "metrics"> & { keeper: TopicKeeper },
+): GoingAround {
+  const { delaysMs } = config.delivery;
+  const rules = { topics: configuredTopics(config), delaysMs, isMade: keeper.isMade };
+  return goingAround({ producer, metrics, clock: systemClock }, rules);
 }
 
 /** Those of the configuration that are there. */
