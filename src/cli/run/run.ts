@@ -27,7 +27,6 @@ import type { Schemas } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type GoingAround, goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
-import type { StageDeps } from "../../stage/stage-deps.ts";
 import { type TopicKeeper, topicKeeper } from "../../stage/topic-keeper.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
 import { watchEventLoop } from "../../telemetry/event-loop.ts";
@@ -195,7 +194,11 @@ function stopRequested(signal: AbortSignal): Promise<string> {
 
 function aroundTopics(
   config: Config,
-  { producer, metrics, keeper }: Pick<StageDeps, "producer" | "metrics"> & { keeper: TopicKeeper },
+  {
+    producer,
+    metrics,
+    keeper,
+  }: Pick<Parameters<typeof goingAround>[0], "producer" | "metrics"> & { keeper: TopicKeeper },
 ): GoingAround {
   const { delaysMs } = config.delivery;
   const rules = { topics: configuredTopics(config), delaysMs, isMade: keeper.isMade };
