@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { outgoingOf } from "../../../src/delay/outgoing.ts";
 import { delayTraces } from "../../../src/delay/trace.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
 import { traceHeaders, traceOf } from "../../../src/domain/trace-context.ts";
 import { aRecord } from "../../support/build/calls.ts";
 import { aTrace, recordedSpans } from "../../support/build/recorded-spans.ts";
@@ -9,7 +10,10 @@ import { aTrace, recordedSpans } from "../../support/build/recorded-spans.ts";
 function sent(isSampled: boolean, tracing = recordedSpans()) {
   const headers = [["a", null], ...traceHeaders(aTrace({ isSampled }))] as const;
   const record = aRecord({}, { headers, timestampMs: 1_000 });
-  const waiting = { kind: "waiting", record, dueAtMs: 6_000, topics: ["deliveries.crm"] } as const;
+  const waiting = {
+    ...{ kind: "waiting", record, parkedAtMs: 1_000, dueAtMs: 6_000, firstAttemptAtMs: null },
+    ...{ destination: "crm" as DestinationId, topics: ["deliveries.crm"] },
+  } as const;
   const verdict = { kind: "return", topic: "deliveries.crm", dueAtMs: 6_000 } as const;
   const traces = delayTraces(tracing, "5s", "sw.delay.5s")();
   const [returned] = outgoingOf([{ waiting, verdict }], traces.begin).returned;
