@@ -11,8 +11,10 @@ function sent(isSampled: boolean, tracing = recordedSpans()) {
   const headers = [["a", null], ...traceHeaders(aTrace({ isSampled }))] as const;
   const record = aRecord({}, { headers, timestampMs: 1_000 });
   const waiting = {
-    ...{ kind: "waiting", record, parkedAtMs: 1_000, dueAtMs: 6_000, firstAttemptAtMs: null },
-    ...{ destination: "crm" as DestinationId, topics: ["deliveries.crm"] },
+    kind: "waiting",
+    ...{ record, parkedAtMs: 1_000, dueAtMs: 6_000, firstAttemptAtMs: null },
+    destination: "crm" as DestinationId,
+    topics: ["deliveries.crm"],
   } as const;
   const verdict = { kind: "return", topic: "deliveries.crm", dueAtMs: 6_000 } as const;
   const traces = delayTraces(tracing, "5s", "sw.delay.5s")();
