@@ -4,8 +4,6 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 
-import { InvalidArgumentError } from "commander";
-
 import { METRICS } from "../telemetry/metrics.ts";
 import { parseMetrics, type Sample } from "./metrics-text.ts";
 
@@ -42,12 +40,4 @@ export function reasonOf(error: Error): string {
 export function hashOf(samples: readonly Sample[]): string | null {
   const info = samples.filter(({ name, value }) => name === METRICS.configInfo.name && value === 1);
   return info.at(-1)?.labels.hash ?? null;
-}
-
-/** Of an option that may be repeated, or take several with commas, such as `--admin`. */
-export function adminAddress(text: string, earlier: readonly string[] = []): readonly string[] {
-  const all = text.split(",");
-  const wrong = all.find((each) => !/^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(each));
-  if (wrong === undefined) return [...new Set([...earlier, ...all])];
-  throw new InvalidArgumentError(`"${wrong}" is no HOST:PORT, such as host-1:9464.`);
 }

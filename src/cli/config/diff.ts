@@ -7,6 +7,7 @@
 
 import { Command } from "commander";
 
+import { adminAddress } from "../admin-address.ts";
 import {
   type ConfigOption,
   configFile,
@@ -15,7 +16,7 @@ import {
   loadOrExplain,
 } from "../configuration.ts";
 import { openInput } from "../input.ts";
-import { adminAddress, hashOf, reasonOf, scrape } from "../scrape.ts";
+import { hashOf, reasonOf, scrape } from "../scrape.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 

@@ -1,13 +1,12 @@
 /** `switchyard status`: the state of each destination, and how far each stage is. */
 
 import { Command, InvalidArgumentError } from "commander";
-import { nearest } from "../../config/collections.ts";
 import { parseDuration } from "../../config/duration.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { adminAddress } from "../admin-address.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { adminAddress } from "../scrape.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import type { ShowOptions, UseKafka } from "./show.ts";
 
@@ -67,7 +66,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const loaded = await loadOrExplain(flags, shell);
   if (loaded === null) return 2;
   const { config, hash } = loaded;
-  if (destination !== null && !isKnown(config.destinations, destination, shell)) return 2;
+  if (destination !== null && !(await isKnown(config.destinations, destination, shell))) return 2;
   const admins = flags.admin ?? [];
   const overMs = flags.over ?? OVER_DEFAULT_MS;
   const options: ShowOptions = { config, hash, admins, overMs, json, failing, destination };
@@ -84,13 +83,14 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   return await showStatus(useKafka, options, shell, shutdown.signal);
 }
 
-function isKnown(
+async function isKnown(
   destinations: readonly { readonly id: string }[],
   wanted: string,
   shell: Shell,
-): boolean {
+): Promise<boolean> {
   const ids = destinations.map(({ id }) => id);
   if (ids.includes(wanted)) return true;
+  const { nearest } = await import("../../config/collections.ts");
   const similar = nearest(wanted, ids);
   const meant = similar === null ? "" : ` Did you mean ${similar}?`;
   shell.err(`--destination: no destination ${visibleCell(wanted)} is configured.${meant}\n`);
