@@ -34,8 +34,7 @@ export interface SaidStatus extends CommandEnd {
 
 /** The part of `status --json` that is compared, as a script of somebody else reads it. */
 interface StatusJson {
-  readonly stages: readonly StatusRow[];
-  readonly destinations?: readonly StatusRow[];
+  readonly destinations: readonly StatusRow[];
   readonly blockedTopics: readonly { readonly topic: string; readonly since: string }[];
   readonly processes: readonly {
     readonly error: string | null;
@@ -53,11 +52,11 @@ interface ProcessJson {
 }
 
 interface StatusRow {
-  readonly destination?: string | null;
-  readonly lag?: number | null;
-  readonly waiting?: number | null;
-  readonly state?: string | null;
-  readonly deadLettersLastDay?: number | null;
+  readonly destination: string;
+  readonly waiting: number | null;
+  readonly waitingInTiers: number | null;
+  readonly state: string | null;
+  readonly deadLettersLastDay: number | null;
 }
 
 export interface Truth {
@@ -127,11 +126,7 @@ async function readStatus(product: Product): Promise<SaidStatus> {
 
 /** Of `switchyard status`; it has one for each destination. */
 export function statusRow({ status }: Look, id: DestinationId) {
-  const { stages = [], destinations = stages } = status.report ?? {};
-  const row = destinations.find(({ destination }) => destination === id);
-  if (row === undefined) return null;
-  const { lag, waiting = lag ?? null, state, deadLettersLastDay = null } = row;
-  return { waiting, state, deadLettersLastDay };
+  return status.report?.destinations.find(({ destination }) => destination === id) ?? null;
 }
 
 /** The sum of a metric's values with these labels; null: there is none. */

@@ -43,7 +43,7 @@ export const BAD_CONFIG = lone(
 export const STOPPED = lone("stopped", "the only process is stopped", {
   make: async (product) => void (await product.stopProgram()),
   said: (look) => [
-    own("stopped", [...[WELL, IDLE].map((id) => statusLag(look, id)), unreached(look)]),
+    own("stopped", [...[WELL, IDLE].map((id) => statusLag(look, id)), ...unreached(look)]),
   ],
   mend: (product) => product.startProgram(),
   mended: () => [],
@@ -116,11 +116,13 @@ function statusLag(look: Look, id: DestinationId): Comparison {
   );
 }
 
-function unreached({ status }: Look): Comparison {
+function unreached({ status }: Look): readonly Comparison[] {
   const error = status.report?.processes[0]?.error ?? null;
-  return worded("status: the process", error === null ? "is reached" : "cannot be reached", [
-    "cannot be reached",
-  ]);
+  const said = error === null ? "is reached" : "cannot be reached";
+  return [
+    worded("status: the process", said, ["cannot be reached"]),
+    worded("status: exit status", `${status.status}`, ["1"]),
+  ];
 }
 
 function exactly(value: number) {

@@ -44,7 +44,7 @@ export function stateSignals(
     dated("metrics: last accepted", since(METRICS.destinationLastAccepted), lastAccepted(look, id)),
     worded("readyz", named.length > 0 ? "names it" : "silent", [isNamed ? "names it" : "silent"]),
     worded("/status: state", toldState(look, id), [state]),
-    ...statusState(look, id, state),
+    worded("status: state", statusRow(look, id)?.state ?? NOT_KNOWN, [state]),
     logSignal(look, id, expected),
   ];
 }
@@ -53,12 +53,6 @@ export function stateSignals(
 function toldState({ process }: Look, id: DestinationId): string {
   const told = process?.destinations.find((each) => each.id === id);
   return told === undefined || told.partitions === 0 ? NOT_KNOWN : told.state;
-}
-
-/** Of `switchyard status`. */
-function statusState(look: Look, id: DestinationId, state: string): readonly Comparison[] {
-  const said = statusRow(look, id)?.state;
-  return said === undefined ? [] : [worded("status: state", said ?? NOT_KNOWN, [state])];
 }
 
 function heldReasons(look: Look, id: DestinationId): string {

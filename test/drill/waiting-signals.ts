@@ -3,10 +3,10 @@
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { tierName } from "../../src/domain/topics.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
-import { type Comparison, counted, dated } from "./comparison.ts";
+import { type Comparison, counted, dated, type Range } from "./comparison.ts";
 import { samplesOf, type WaitingRecords, waitingRange, waitingRecords } from "./kafka-ranges.ts";
 import { isOf, type SeenRecord } from "./kafka-truth.ts";
-import { type Look, metric } from "./look.ts";
+import { type Look, metric, statusRow } from "./look.ts";
 import { DELAYS_MS } from "./product.ts";
 
 /** What is said may be old. */
@@ -32,6 +32,7 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
       const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
       return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));
     }),
+    counted("status: waits in tiers", statusRow(look, id)?.waitingInTiers ?? null, sumOf(all)),
     counted("metrics: tiers not known", metric(look, METRICS.waitingUnknown), { from: 0, to: 0 }),
     earliest("metrics: next due", said(METRICS.nextDue), all, dueAtMs),
     earliest(
@@ -41,6 +42,14 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
       (each) => each.writtenAtMs,
     ),
   ];
+}
+
+function sumOf(all: readonly WaitingRecords[]): Range {
+  const ranges = all.flatMap((found) => waitingRange(found) ?? []);
+  return {
+    from: ranges.reduce((sum, { from }) => sum + from, 0),
+    to: ranges.reduce((sum, { to }) => sum + to, 0),
+  };
 }
 
 /** It may have come or gone while it was asked for: then nothing that is said can be wrong. */

@@ -81,7 +81,7 @@ function look(said: Said): Look {
     process: {
       destinations: [{ id: DOWN, state: said.state, partitions: said.partitions }],
     },
-    status: { report: null },
+    status: { report: { destinations: [{ destination: DOWN, state: said.state }] } },
     truth: { product: { receiver, startedAtMs: 0 } },
   } as unknown as Look;
 }
@@ -103,7 +103,7 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
   ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
   ["another destination's trouble", { troubles: TRUE_WHILE_FINE.troubles }, ["readyz"]],
-  ["another state", { state: "delivering" }, ["/status: state"]],
+  ["another state", { state: "delivering" }, ["/status: state", "status: state"]],
   ["a state without partitions", { partitions: 0 }, ["/status: state"]],
   ["another cause", { cause: "timeout" }, ["log: last attempt"]],
 ])("said of a destination that is down, %s is found", (_name, changed, signals) => {
@@ -118,6 +118,7 @@ test("all that is said of a destination that is down is false of one that is fin
     "metrics: failing since",
     "readyz",
     "/status: state",
+    "status: state",
     "log: warnings",
   ]);
 });

@@ -41,8 +41,12 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
     labels: { destination: CRM, tier: TIER.name },
     value,
   }));
+  // As `switchyard status` counts it; the tests are about the rest.
+  const inTiers = Math.max(0, 2 - (commits.at(-1) ?? 0));
   const truth = { samples, records, product: { topics, groups } };
-  return { fromMs: 0, toMs: 1_000, metrics, truth } as unknown as Look;
+  const row = { destination: CRM, waitingInTiers: inTiers };
+  const status = { report: { destinations: [row] } };
+  return { fromMs: 0, toMs: 1_000, metrics, status, truth } as unknown as Look;
 }
 
 const WAITING = "switchyard_deliveries_waiting";
