@@ -1,0 +1,55 @@
+// The image keeps its code compiled: what its build compiles is what a start needs.
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DOCKERFILE = readFileSync(join(ROOT, "deploy/Dockerfile"), "utf8");
+const cache = mkdtempSync(join(tmpdir(), "switchyard-compiled-"));
+afterAll(() => rmSync(cache, { recursive: true }));
+
+const CONFIG = join(cache, "switchyard.yaml");
+writeFileSync(
+  CONFIG,
+  `
+kafka: { brokers: ["127.0.0.1:1"], startTimeout: 1ms }
+sources: [{ id: web, writeKey: k, destinations: [hook] }]
+destinations: [{ id: hook, type: webhook, endpoints: [{ url: "https://hook.example.com/" }] }]
+admin: { host: 127.0.0.1, port: 0 }
+`,
+);
+
+/** The words of an instruction that runs Node. */
+function words(instruction: string): readonly string[] {
+  const line = DOCKERFILE.split("\n").find((each) => each.startsWith(`${instruction} ["node"`));
+  return JSON.parse(line?.slice(instruction.length) ?? "[]") as string[];
+}
+
+async function node(args: readonly string[]): Promise<string> {
+  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+  const options = { cwd: ROOT, env: { ...env, NODE_COMPILE_CACHE: join(cache, "compiled") } };
+  const ran = promisify(execFile)(process.execPath, [...args], options);
+  return (await ran.catch((error: { readonly stderr: string }) => error)).stderr;
+}
+
+function kept(): readonly string[] {
+  return readdirSync(join(cache, "compiled"), { recursive: true, encoding: "utf8" });
+}
+
+test("the image's start finds all it loads compiled, under the same flags", async () => {
+  const [, ...compile] = words("RUN");
+  const [, ...start] = words("ENTRYPOINT");
+  expect(compile.at(-1)).toBe("src/cli/load-all.ts");
+  // The folder's name has them, among others.
+  expect(compile.slice(0, -1)).toEqual(start.slice(0, -1));
+  expect(await node(compile)).toBe("");
+  const built = kept();
+  expect(built.length).toBeGreaterThan(300);
+  expect(await node([...start, "run", "--config", CONFIG])).toContain("No Kafka broker answered");
+  // The entry, and modules of dependencies that are loaded at their first use.
+  expect(kept().length - built.length).toBeLessThan(0.02 * built.length);
+});
