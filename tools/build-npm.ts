@@ -1,50 +1,21 @@
-/** `npm run build`: writes the package for applications, `switchyard`, to dist/npm/. */
+/**
+ * `npm run build`: writes the package for applications, `switchyard`, to dist/npm/.
+ * SWITCHYARD_REPOSITORY_URL is where the project can be found; without it, npm does not publish it.
+ */
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { npmManifest, type RootPackage } from "./npm-manifest.ts";
 import { ROOT } from "./steps.ts";
 
 const OUT = join(ROOT, "dist", "npm");
 
-interface RootPackage {
-  readonly version: string;
-  readonly license: string;
-}
-
 const { version, license } = JSON.parse(
   readFileSync(join(ROOT, "package.json"), "utf8"),
 ) as RootPackage;
-
-const manifest = {
-  name: "switchyard",
-  version,
-  description: "Sends customer data calls to Switchyard, and checks the webhooks it delivers",
-  keywords: ["analytics", "customer data", "segment", "webhooks", "kafka"],
-  license,
-  type: "module",
-  engines: { node: ">=20" },
-  sideEffects: false,
-  exports: {
-    "./client": entry("client"),
-    "./webhooks": entry("webhooks"),
-    "./package.json": "./package.json",
-  },
-  files: ["client", "webhooks", "cjs"],
-};
-
-/**
- * As ES module and as CommonJS. Compilers that know no `exports` (`node10`) find the folder of this
- * name, with its `index.d.ts`.
- */
-function entry(name: string) {
-  const at = (folder: string) => ({
-    types: `${folder}/index.d.ts`,
-    default: `${folder}/index.js`,
-  });
-  return { import: at(`./${name}`), require: at(`./cjs/${name}`) };
-}
+const manifest = npmManifest({ version, license }, process.env.SWITCHYARD_REPOSITORY_URL);
 
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });

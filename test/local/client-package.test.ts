@@ -16,7 +16,8 @@ let tarball = "";
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "switchyard-package-"));
-  await run(process.execPath, [join(ROOT, "tools", "build-npm.ts")]);
+  const { SWITCHYARD_REPOSITORY_URL: _, ...env } = process.env;
+  await run(process.execPath, [join(ROOT, "tools", "build-npm.ts")], { env });
   await npm("pack", join(ROOT, "dist", "npm"), "--pack-destination", project);
   tarball = join(project, readdirSync(project).find((name) => name.endsWith(".tgz")) ?? "");
   writeFileSync(join(project, "package.json"), '{"type":"module","private":true}');
@@ -30,6 +31,11 @@ afterAll(() => {
 function npm(...args: readonly string[]) {
   return run("npm", [...args, "--loglevel=error"], { cwd: project });
 }
+
+test("without the project's address npm refuses to publish it, and says what to give", async () => {
+  const published = npm("publish", join(ROOT, "dist", "npm"), "--dry-run", "--offline");
+  await expect(published).rejects.toThrow("SWITCHYARD_REPOSITORY_URL");
+});
 
 const PLAIN = `
   import { Analytics, ValidationError, closeOnExit } from "switchyard/client";
