@@ -21,6 +21,7 @@
  * Time mends nothing that lasts. A broker that is starting or stopping closes connections, too.
  */
 
+import { DRIVER_LOG_IN_REFUSED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 
 export interface ConnectCause {
@@ -69,7 +70,7 @@ export function connectCause(
     const says = "it takes no log-in at this port";
     return { says, check: "kafka.sasl and the port in kafka.brokers", lasts: true };
   }
-  if (has("KafkaJSSASLAuthenticationError")) {
+  if (has(DRIVER_LOG_IN_REFUSED)) {
     const isPassword = sasl !== null && "password" in sasl;
     return {
       says: `it refuses the log-in by ${mechanism}: ${said}`,

@@ -1,5 +1,6 @@
 /** Tells what kind of trouble an error is. kafkajs nests errors, and its classes tell little. */
 
+import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import { createErrorFromCode } from "../kafkajs/internals.ts";
 
 /** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
@@ -64,27 +65,8 @@ const FATAL_TYPES = new Set([
   "GROUP_MAX_SIZE_REACHED",
   "FENCED_INSTANCE_ID",
 ]);
-const FATAL_NAMES = new Set([
-  "KafkaJSSASLAuthenticationError",
-  "KafkaJSServerDoesNotSupportApiKey",
-  "KafkaJSNotImplemented",
-  "KafkaJSUnsupportedMagicByteInMessageSet",
-  "DamagedBatchError",
-]);
-const OUTAGE_NAMES = new Set([
-  "TokenError",
-  "KafkaJSConnectionError",
-  "KafkaJSConnectionClosedError",
-  "KafkaJSRequestTimeoutError",
-  // Not retriable for kafkajs, although each means that brokers did not answer in time.
-  "KafkaJSLockTimeout",
-  "KafkaJSTimeout",
-  "KafkaJSGroupCoordinatorNotFound",
-  "KafkaJSBrokerNotFound",
-  "KafkaJSNoBrokerAvailableError",
-  "KafkaJSMetadataNotLoaded",
-  "KafkaJSTopicMetadataNotLoaded",
-]);
+const FATAL_NAMES = new Set([...DRIVER_FATAL, "DamagedBatchError"]);
+const OUTAGE_NAMES = new Set([...DRIVER_OUTAGE, "TokenError"]);
 
 export function troubleOf(error: unknown): Trouble {
   let trouble: Trouble = "unknown";

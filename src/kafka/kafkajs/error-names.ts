@@ -1,0 +1,27 @@
+/** Names of kafkajs' errors, by what they mean. Others tell more by their `type` or their cause. */
+
+/** The brokers refuse the credentials. */
+export const DRIVER_LOG_IN_REFUSED = "KafkaJSSASLAuthenticationError";
+
+/** Stay until somebody changes something. */
+export const DRIVER_FATAL = [
+  DRIVER_LOG_IN_REFUSED,
+  "KafkaJSServerDoesNotSupportApiKey",
+  "KafkaJSNotImplemented",
+  "KafkaJSUnsupportedMagicByteInMessageSet",
+] as const;
+
+/** Brokers cannot be reached, or did not answer in time. */
+export const DRIVER_OUTAGE = [
+  "KafkaJSConnectionError",
+  "KafkaJSConnectionClosedError",
+  "KafkaJSRequestTimeoutError",
+  // Not retriable for kafkajs.
+  "KafkaJSLockTimeout",
+  "KafkaJSTimeout",
+  "KafkaJSGroupCoordinatorNotFound",
+  "KafkaJSBrokerNotFound",
+  "KafkaJSNoBrokerAvailableError",
+  "KafkaJSMetadataNotLoaded",
+  "KafkaJSTopicMetadataNotLoaded",
+] as const;
