@@ -6,6 +6,8 @@ import { pathToFileURL } from "node:url";
 import { renderDashboard } from "./dashboard/render.ts";
 import { renderChartSchema } from "./docs/chart-config.ts";
 import { renderChartReadme } from "./docs/chart-values.ts";
+
+import { renderCommands } from "./docs/commands.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderRules } from "./docs/deploy.ts";
 import { renderLogs } from "./docs/logs.ts";
@@ -21,7 +23,11 @@ export interface Page {
   readonly render: () => string;
 }
 
+/** Commands are loaded when they are needed, here at once. */
+const commands = await renderCommands();
+
 export const PAGES: readonly Page[] = [
+  { path: "docs/commands.md", render: () => commands },
   { path: "docs/configuration.md", render: renderConfiguration },
   { path: "docs/logs.md", render: renderLogs },
   { path: "docs/metrics.md", render: renderMetrics },

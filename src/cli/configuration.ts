@@ -9,6 +9,7 @@ import type { Loaded } from "../config/load.ts";
 import { problemText } from "../config/problem.ts";
 import { visibleCell, visibleLines } from "../domain/visible.ts";
 import type { Shell } from "./shell.ts";
+import { WrongUsage } from "./wrong-usage.ts";
 
 export interface ConfigOption {
   readonly config?: string;
@@ -20,16 +21,18 @@ export function configOption(): Option {
 
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
-/** Null: it cannot be used, and why has been printed; the exit status is then 2. */
+/**
+ * Null: it cannot be used, and why has been printed; the exit status is then 2.
+ *
+ * @throws WrongUsage when none is named.
+ */
 export async function loadOrExplain(
   options: ConfigOption,
   shell: Shell,
 ): Promise<LoadedConfig | null> {
   const file = configFile(options, shell);
   if (file === "") {
-    const { red } = shell.errColors;
-    shell.err(`${red("No configuration.")} Give --config FILE or set SWITCHYARD_CONFIG.\n`);
-    return null;
+    throw new WrongUsage("no configuration. Give --config FILE or set SWITCHYARD_CONFIG.");
   }
   const { loadConfig } = await import("../config/load.ts");
   return explained(loadConfig({ file, env: shell.env }), file, shell);

@@ -13,6 +13,7 @@ import { type ConfigOption, configOption, loadOrExplain } from "./configuration.
 import { configuredTopics } from "./connection.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { assertTopics } from "./topics-ready.ts";
+import { WrongUsage } from "./wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, WaitOption {
   /** In the order given, perhaps repeated; absent: every source. */
@@ -41,19 +42,13 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "  switchyard delete u1 --source web --source ios --config switchyard.yaml",
     )
     .action(async (user: string, options: DeleteOptions) => {
-      if (user === "") {
-        shell.err("error: the user's id is empty.\n");
-        return exit(2);
-      }
+      if (user === "") throw new WrongUsage("the user's id is empty.");
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const sources = options.source === undefined ? null : [...new Set(options.source)];
       const listeners = toldOf(sources, config);
-      if (typeof listeners === "string") {
-        shell.err(`error: ${listeners}\n`);
-        return exit(2);
-      }
+      if (typeof listeners === "string") throw new WrongUsage(listeners);
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
       const refused = await withKafka(config, shell, options, async (kafka, signal) => {

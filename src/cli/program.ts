@@ -2,11 +2,12 @@
 
 import { Command, CommanderError } from "commander";
 
-import { visibleLines } from "../domain/visible.ts";
+import { visibleCell, visibleLines } from "../domain/visible.ts";
 import type { CommandEntry } from "./command-entry.ts";
 import { COMMANDS } from "./command-table.ts";
 import { programVersion } from "./program-version.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { WrongUsage } from "./wrong-usage.ts";
 
 /** Runs the command that `args` name. Never throws. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<ExitStatus> {
@@ -44,7 +45,13 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     return status;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    shell.err(`${shell.errColors.red("error:")} ${visibleLines(explain(error))}\n`);
+    const prefix = shell.errColors.red("error:");
+    if (error instanceof WrongUsage) {
+      const help = `Help: ${pathOf(program, args)} --help`;
+      shell.err(`${prefix} ${visibleCell(error.message)}\n${help}\n`);
+      return 2;
+    }
+    shell.err(`${prefix} ${visibleLines(explain(error))}\n`);
     return 1;
   }
 }
@@ -64,6 +71,19 @@ function inSummary({ name, summary }: CommandEntry): Command {
 function pointToHelp(command: Command, path = command.name()): void {
   command.showHelpAfterError(`Help: ${path} --help`);
   for (const inner of command.commands) pointToHelp(inner, `${path} ${inner.name()}`);
+}
+
+/** Of the command that the words before any option name. */
+function pathOf(program: Command, args: readonly string[]): string {
+  let command = program;
+  let path = program.name();
+  for (const word of args) {
+    const inner = command.commands.find((each) => each.name() === word);
+    if (inner === undefined) break;
+    command = inner;
+    path += ` ${word}`;
+  }
+  return path;
 }
 
 /** Commander hands its settings down only to commands that it makes itself. */

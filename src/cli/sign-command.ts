@@ -6,6 +6,7 @@
  *     the machine can see
  *   --secret-file FILE                    the same
  *   --secret-file -, standard input       FILE alone
+ *   --secret-env NAME, the environment    FILE, else standard input
  *
  * One line end after a secret in a file or on standard input is not part of it.
  */
@@ -14,53 +15,68 @@ import { Command } from "commander";
 
 import { signature } from "../deliver/sign.ts";
 import { openInput } from "./input.ts";
-import type { ExitStatus, Shell } from "./shell.ts";
+import type { Shell } from "./shell.ts";
+import { WrongUsage } from "./wrong-usage.ts";
 
 interface SignOptions {
   readonly secret?: string;
   readonly secretFile?: string;
+  readonly secretEnv?: string;
 }
 
-export function signCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function signCommand(shell: Shell): Command {
   return new Command("sign")
     .summary("print the X-Signature of a body")
     .description("Prints the X-Signature of a body: the hex HMAC-SHA1 of its exact bytes.")
     .argument("[file]", "the body; without it, standard input")
     .option("--secret <secret>", "the destination's shared secret; other users can see it")
     .option("--secret-file <file>", "a file with the shared secret; -: standard input")
+    .option("--secret-env <name>", "the environment variable that holds the shared secret")
     .addHelpText(
       "after",
       "\nEvery byte of the body counts, a line feed at the end too. Of a secret that is read, one line\n" +
         "end is left out.\n\nExamples:\n" +
         "  switchyard sign --secret-file secret.txt body.json\n" +
+        "  switchyard sign --secret-env CRM_SECRET body.json\n" +
         "  pass show crm | switchyard sign --secret-file - body.json\n" +
         `  printf '{"cool":true}' | switchyard sign --secret abc123`,
     )
     .action(async (file: string | undefined, options: SignOptions) => {
-      const usage = usageProblem(file, options);
-      const secret = usage === null ? await secretOf(options, shell) : "";
+      assertUsage(file, options);
+      const secret = await secretOf(options, shell);
       if (secret === "") {
-        const problem = usage ?? "the secret is empty. Give the destination's sharedSecret.";
-        shell.err(`error: ${problem}\n`);
-        return exit(2);
+        throw new WrongUsage("the secret is empty. Give the destination's sharedSecret.");
       }
       shell.out(`${signature(await whole(file, shell), secret)}\n`);
     });
 }
 
-function usageProblem(
+/** @throws WrongUsage unless there is one secret and room for the body. */
+function assertUsage(
   file: string | undefined,
-  { secret, secretFile }: SignOptions,
-): string | null {
-  if ((secret === undefined) === (secretFile === undefined)) {
-    return "give the shared secret by --secret or by --secret-file.";
+  { secret, secretFile, secretEnv }: SignOptions,
+): void {
+  const given = [secret, secretFile, secretEnv].filter((each) => each !== undefined);
+  if (given.length !== 1) {
+    const ways = "--secret-file, --secret-env or --secret";
+    throw new WrongUsage(`give the shared secret once, by ${ways}.`);
   }
-  return secretFile === "-" && file === undefined
-    ? "standard input is the secret (--secret-file -), so name the file of the body."
-    : null;
+  if (secretFile === "-" && file === undefined) {
+    throw new WrongUsage(
+      "standard input is the secret (--secret-file -), so name the file of the body.",
+    );
+  }
 }
 
-async function secretOf({ secret, secretFile }: SignOptions, shell: Shell): Promise<string> {
+async function secretOf(
+  { secret, secretFile, secretEnv }: SignOptions,
+  shell: Shell,
+): Promise<string> {
+  if (secretEnv !== undefined) {
+    const value = shell.env[secretEnv];
+    if (value === undefined) throw new WrongUsage(`the environment has no ${secretEnv}.`);
+    return value;
+  }
   if (secretFile === undefined) return secret ?? "";
   const bytes = await whole(secretFile === "-" ? undefined : secretFile, shell);
   return bytes.toString().replace(/\r?\n$/, "");

@@ -8,10 +8,10 @@ import { Command, Option } from "commander";
 import type { Config } from "../../config/config.ts";
 import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/rights.ts";
 import { groupNames } from "../../domain/topics.ts";
-import { visibleCell } from "../../domain/visible.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import { aclCommand } from "./commands.ts";
 import type { RoleGrants } from "./strimzi.ts";
 
@@ -56,8 +56,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .action(async (options: AclsOptions) => {
       const roles = rolesOf(options.roles);
       if (roles.kind === "unknown") {
-        shell.err(`error: ${roles.name} is none of ${ROLE_NAMES.join(", ")}.\n`);
-        return exit(2);
+        throw new WrongUsage(`${roles.name} is none of ${ROLE_NAMES.join(", ")}.`);
       }
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
@@ -81,8 +80,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       const unfit = rights.find(({ principal }) => userName(principal) === null);
       if (unfit !== undefined) {
         const expected = "User: and lower-case letters, digits, dashes and dots";
-        shell.err(`error: ${visibleCell(unfit.principal)} cannot be a KafkaUser: ${expected}.\n`);
-        return exit(2);
+        throw new WrongUsage(`${unfit.principal} cannot be a KafkaUser: ${expected}.`);
       }
       const authentication = authenticationOf(loaded.config);
       shell.out(kafkaUsers(rights, { cluster: options.cluster, authentication }));

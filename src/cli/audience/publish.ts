@@ -18,6 +18,7 @@ import { counted } from "../count.ts";
 import { linesOf } from "../input.ts";
 import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 
 export interface PublishAudienceOptions {
   readonly input: AsyncIterable<Buffer>;
@@ -37,15 +38,12 @@ const ID_MAX_BYTES = 1_024;
 const PIECE_USERS = 5_000;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Returns the exit status. */
-export async function publishAudience(options: PublishAudienceOptions): Promise<0 | 1 | 2> {
+/** Returns the exit status. @throws WrongUsage when no sync can have this name or id. */
+export async function publishAudience(options: PublishAudienceOptions): Promise<0 | 1> {
   const { input, topic, audienceId, audienceName, syncId, signal, shell } = options;
   const begin = { type: "begin", audienceId, audienceName, syncId };
   const parsed = parseSync(begin);
-  if (parsed.kind === "refused") {
-    shell.err(`error: ${visibleCell(parsed.error)}\n`);
-    return 2;
-  }
+  if (parsed.kind === "refused") throw new WrongUsage(parsed.error);
   let count = 0;
   using progress = startProgress(shell, () => `${counted(count, "user")} written`);
   await send(options, begin);

@@ -7,6 +7,7 @@ import { loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { shellWord } from "../shell-word.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import { listLetters } from "./list.ts";
 import {
   addLetterOptions,
@@ -127,8 +128,8 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);
   if (given !== undefined) {
-    command.error(
-      "error: --resume goes on with the filters that the replay began with; give none of " +
+    throw new WrongUsage(
+      "--resume goes on with the filters that the replay began with; give none of " +
         "--destination, --reason, --message-id, --since, --until and --limit",
     );
   }

@@ -9,6 +9,7 @@ import { configuredTopics } from "../connection.ts";
 import { openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import { publish } from "./publish.ts";
 
 interface PublishOptions extends ConfigOption, WaitOption {
@@ -41,8 +42,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
       const source = options.source ?? null;
       if (source !== null && !sources.some(({ id }) => id === source)) {
         const known = sources.map(({ id }) => id).join(", ");
-        shell.err(`error: no source has the id "${source}". Configured: ${known || "none"}.\n`);
-        return exit(2);
+        throw new WrongUsage(`no source has the id "${source}". Configured: ${known || "none"}.`);
       }
       const topic = configuredTopics(config).calls;
       const result = await withKafka(config, shell, options, async (kafka, signal) => {

@@ -13,7 +13,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
 
 import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
@@ -45,7 +45,9 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
       .summary(summary)
       .description(description)
       .addOption(configOption())
-      .option("--dir <folder>", "folder of *.avsc files; by default Switchyard's own", OWN)
+      .addOption(
+        new Option("--dir <folder>", "folder of *.avsc files").default(OWN, "Switchyard's own"),
+      )
       .option("--context <name>", "context of the subjects, such as staging for :.staging:")
       .option("--json", "print one JSON object")
       .addHelpText("after", `\nExample:\n  switchyard schemas ${name} --config switchyard.yaml`)

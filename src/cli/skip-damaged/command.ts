@@ -6,6 +6,7 @@ import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 
 interface SkipFlags extends ConfigOption, WaitOption {
@@ -39,8 +40,8 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
       const { config } = loaded;
       const group = groupOf(topic, config);
       if (group === null) {
-        shell.err(`error: no stage reads ${topic}. Read are: ${inputTopics(config).join(", ")}.\n`);
-        return exit(2);
+        const read = inputTopics(config).join(", ");
+        throw new WrongUsage(`no stage reads ${topic}. Read are: ${read}.`);
       }
       const dryRun = flags.dryRun === true;
       const { skipDamaged } = await import("./skip-damaged.ts");

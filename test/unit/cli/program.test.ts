@@ -53,7 +53,7 @@ test.each([
   [`delete -c ${GOOD}`, 2, "missing required argument 'user'"],
   [`delete u1 -c ${BAD}`, 2, "3 problems"],
   [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the id "ios"'],
-  ["sign", 2, "give the shared secret by --secret or by --secret-file"],
+  ["sign", 2, "give the shared secret once, by --secret-file, --secret-env or --secret"],
   ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read"],
   [`schemas check -c ${BAD}`, 2, "3 problems"],
   [`schemas register -c ${GOOD}`, 2, "the configuration has no `registry`"],
@@ -72,9 +72,44 @@ test.each([
   ["config chek", "error: unknown command 'chek' (Did you mean check?)", "switchyard config"],
   ["config check --nope", "error: unknown option '--nope'", "switchyard config check"],
   ["delete", "error: missing required argument 'user'", "switchyard delete"],
+  ["topics --aply", "error: unknown option '--aply' (Did you mean --apply?)", "switchyard topics"],
+  [
+    "config check",
+    "error: no configuration. Give --config FILE or set SWITCHYARD_CONFIG.",
+    "switchyard config check",
+  ],
+  [
+    `publish --source ios -c ${GOOD}`,
+    'error: no source has the id "ios". Configured: web.',
+    "switchyard publish",
+  ],
+  [
+    `delete u1 --source ios -c ${GOOD}`,
+    'error: no source has the id "ios". Configured: web.',
+    "switchyard delete",
+  ],
+  [
+    "sign",
+    "error: give the shared secret once, by --secret-file, --secret-env or --secret.",
+    "switchyard sign",
+  ],
+  ["sign --secret-env NOBODY", "error: the environment has no NOBODY.", "switchyard sign"],
+  [
+    "dead-letters replay --resume r --limit 1 --config x",
+    "error: --resume goes on with the filters that the replay began with; give none of --destination, --reason, --message-id, --since, --until and --limit",
+    "switchyard dead-letters replay",
+  ],
 ])("%s: one line, and where the help is", async (args, error, command) => {
   const said = await say(args);
   expect(said).toEqual({ status: 2, out: "", err: `${error}\nHelp: ${command} --help\n` });
+});
+
+test("a word that is also a command does not change where the help is", async () => {
+  const { status, err } = await say(`skip-damaged config 0 0 -c ${GOOD}`);
+  expect(status).toBe(2);
+  expect(err).toMatch(
+    /^error: no stage reads config\. Read are: .*\.\nHelp: switchyard skip-damaged --help\n$/,
+  );
 });
 
 test.each([
@@ -141,6 +176,14 @@ test.each([
   expect(await say(`sign --secret ${secret} ${path}`)).toMatchObject({ out: `${signature}\n` });
 });
 
+test("sign takes the secret from the environment", async () => {
+  const path = file("of-env.json", '{"cool":true}');
+  const said = await say(`sign --secret-env CRM ${path}`, [], { CRM: "abc123" });
+  expect(said).toEqual({ status: 0, out: "5099cab379b3be52908387457007040cc934ef86\n", err: "" });
+  const empty = await say(`sign --secret-env CRM ${path}`, [], { CRM: "" });
+  expect(empty).toMatchObject({ status: 2, out: "" });
+});
+
 test("an empty secret signs nothing", async () => {
   expect(await runProgram(["sign", "--secret", ""], fakeShell(["x"]))).toBe(2);
 });
@@ -160,8 +203,9 @@ test.each([
 });
 
 test.each([
-  ["sign body.json", "--secret or by --secret-file"],
-  ["sign --secret a --secret-file b body.json", "--secret or by --secret-file"],
+  ["sign body.json", "give the shared secret once"],
+  ["sign --secret a --secret-file b body.json", "give the shared secret once"],
+  ["sign --secret a --secret-env B body.json", "give the shared secret once"],
   ["sign --secret-file -", "name the file of the body"],
   ["sign --secret-file /dev/null body.json", "the secret is empty"],
 ])("%s is wrong usage", async (line, problem) => {

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 
 import { audienceTable } from "../../../../src/cli/audience/audiences.ts";
 import { publishAudience } from "../../../../src/cli/audience/publish.ts";
+import { WrongUsage } from "../../../../src/cli/wrong-usage.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import { MemoryStore } from "../../../../src/store/memory-store.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
@@ -71,9 +72,9 @@ test("a line that is no id ends it without an end, so that nobody is removed", a
 });
 
 test("a name that gives no trait is wrong usage, and nothing is written", async () => {
-  const { status, shell, values } = await publish(["u1\n"], "!?");
-  expect([status, values]).toEqual([2, []]);
-  expect(shell.errors()).toContain("audienceName has no letter and no digit");
+  const published = publish(["u1\n"], "!?");
+  await expect(published).rejects.toThrow(WrongUsage);
+  await expect(published).rejects.toThrow("audienceName has no letter and no digit");
 });
 
 test("an interruption writes no end", async () => {

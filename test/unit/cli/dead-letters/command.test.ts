@@ -213,7 +213,7 @@ test.each([
   [["replay", "--per-second", "1000001"], "whole number from 1 to 1000000"],
   [["replay", "--resume", "a b"], "no name of a replay"],
   [["replay", "--resume", "replay-1", "--since", "2h"], "give none of --destination"],
-  [["replay"], "No configuration."],
+  [["replay"], "no configuration."],
 ])("dead-letters %j is wrong usage", async (args, text) => {
   const shell = fakeShell();
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);

@@ -1,0 +1,115 @@
+/** `docs/commands.md` from the commands themselves: their help, and the shape of their JSON. */
+
+import type { Command } from "commander";
+
+import { COMMANDS } from "../../src/cli/command-table.ts";
+import { processShell } from "../../src/cli/shell.ts";
+
+/** Of each command with `--json`; the page is not made while one is missing, or too many. */
+const JSON_OUTPUTS: Readonly<Record<string, string>> = {
+  topics:
+    "one object: `planned` (how many topics), `differences` (each with `kind` and `topic`), `changes` (how many can be made), `applied`",
+  "schemas check": "one object: `schemas`, each with `subject`, `state`, `toDo`",
+  "schemas register": "the same",
+  acls: "one object: `roles`, each with `role`, `principal`, `grants`",
+  "config print": "the configuration as one object, secrets hidden",
+  "config diff":
+    "one object: `changes` (added, removed and changed ids), `hashes` (`inPlace`, `given`), `processes` (`admin`, `hash`, `runs`, `error`)",
+  explain:
+    "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
+  "audience list":
+    "one object: `audiences`, each with `id`, `name`, `key`, `members`, `last`, `openSyncId`, `held`",
+  "audience members": "one user id a line, as a JSON text",
+  status: "one object, described in [operations.md](operations.md#status)",
+  "dead-letters list":
+    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `bytes`",
+};
+/** Columns of the help. */
+const WIDTH = 100;
+
+interface Described {
+  readonly path: string;
+  readonly command: Command;
+}
+
+export async function renderCommands(): Promise<string> {
+  const shell = processShell(() => undefined);
+  const all: Described[] = [];
+  for (const { load } of COMMANDS) all.push(...withInner((await load())(shell, () => undefined)));
+  const withJson = all.filter(({ command }) =>
+    command.options.some(({ long }) => long === "--json"),
+  );
+  assertSame(
+    withJson.map(({ path }) => path),
+    Object.keys(JSON_OUTPUTS),
+  );
+  return `# Commands
+
+Generated from the commands by \`npm run docs\`. In the image, \`switchyard\` is the entry point; in a checkout it is
+\`npm run -s switchyard --\`.
+
+- Exit status: 0 done, 1 failed, 2 wrong usage or configuration.
+- Results go to standard output. Problems, warnings and progress go to standard error.
+- Wrong usage is answered by one line, and by where the help is. A mistyped command, option or value that is near a known one is asked about: "Did you mean".
+- \`-c\`, \`--config\` can be left out where \`SWITCHYARD_CONFIG\` names the file.
+- \`--wait\` limits the wait for Kafka; [its errors](operations.md#errors-at-connecting) name the setting.
+
+## Completion
+
+\`switchyard completion bash\`, \`zsh\` or \`fish\` prints a script with all commands and options. Completing starts no program.
+
+| Shell | To install |
+|---|---|
+| bash | \`source <(switchyard completion bash)\` in \`~/.bashrc\` |
+| zsh | \`source <(switchyard completion zsh)\` in \`~/.zshrc\`, after \`compinit\` |
+| fish | \`switchyard completion fish > ~/.config/fish/completions/switchyard.fish\` |
+
+Print it again after an upgrade.
+
+## JSON
+
+\`--json\` prints for programs. Keys are always there; null means that there is none, or that it is not known. Keys may be added. Times are ISO 8601 in UTC; names that end in \`Ms\` are milliseconds.
+
+| Command | Prints |
+|---|---|
+${withJson.map(({ path }) => `| \`${path}\` | ${JSON_OUTPUTS[path]} |`).join("\n")}
+
+${all.map(section).join("\n")}`;
+}
+
+function withInner(command: Command, before = ""): readonly Described[] {
+  const path = `${before} ${command.name()}`.trim();
+  return [{ path, command }, ...command.commands.flatMap((inner) => withInner(inner, path))];
+}
+
+function section({ path, command }: Described): string {
+  const level = path.includes(" ") ? "###" : "##";
+  return `${level} ${path}\n\n\`\`\`text\n${helpOf(command, path).trimEnd()}\n\`\`\`\n`;
+}
+
+/** As \`--help\` prints it, whatever the terminal. */
+function helpOf(command: Command, path: string): string {
+  let text = "";
+  command
+    .configureHelp({
+      helpWidth: WIDTH,
+      commandUsage: () => `switchyard ${path} ${command.usage()}`,
+    })
+    .configureOutput({
+      writeOut: (part) => {
+        text += part;
+      },
+      getOutHelpWidth: () => WIDTH,
+      getOutHasColors: () => false,
+    })
+    .outputHelp();
+  return text;
+}
+
+function assertSame(found: readonly string[], described: readonly string[]): void {
+  const odd = [
+    ...found.filter((path) => !described.includes(path)),
+    ...described.filter((path) => !found.includes(path)),
+  ];
+  if (odd.length > 0) throw new Error(`JSON_OUTPUTS and --json do not agree: ${odd.join(", ")}`);
+}
