@@ -3,8 +3,11 @@
  * and real sockets. What is counted is the answers.
  *
  *   node bench/deliver-switchyard.ts <brokers> <topic prefix> <in flight> <units> <warm-up units> <log level> <url...>
+ *
+ * With `BENCH_TRACES`, a URL that spans are posted to, deliver has traces as `tracing` turns them on.
  */
 
+import type { HttpResult } from "../src/deliver/attempt.ts";
 import { createHttp } from "../src/deliver/http.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
@@ -28,6 +31,7 @@ if (loopback === null) throw new Error("127.0.0.0/8 is no network");
 const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null });
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
+const tracing = await benchTracing(process.env.BENCH_TRACES);
 let done = 0;
 
 const stage = await startDeliver(
@@ -38,6 +42,7 @@ const stage = await startDeliver(
     // The lines go to a file or nowhere: a terminal would be measured too.
     log: createLog(level as LogLevel, { write: () => undefined }),
     metrics: createMetrics(),
+    ...(tracing === null ? {} : { tracing }),
     http: {
       trust: (ca) => http.trust(ca),
       open: (destination) => {
@@ -45,8 +50,8 @@ const stage = await startDeliver(
         return {
           update: (changed) => connections.update(changed),
           close: () => connections.close(),
-          send: (endpoint, request, onResult) =>
-            connections.send(endpoint, request, (result) => {
+          send: (endpoint, request, onResult, phases) => {
+            const counted = (result: HttpResult) => {
               onResult(result);
               if (result.kind !== "response" || result.status !== 200) {
                 finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));
@@ -54,7 +59,9 @@ const stage = await startDeliver(
               done += 1;
               if (done === warmUpUnits) meter.start();
               if (done === total) finished.resolve();
-            }),
+            };
+            connections.send(endpoint, request, counted, phases);
+          },
         };
       },
     },
@@ -75,4 +82,14 @@ const measured = meter.stop(done - warmUpUnits);
 await stage[Symbol.asyncDispose]();
 await producer.close(1_000);
 await kafka.close();
+await tracing?.close();
 process.stdout.write(`${JSON.stringify(measured)}\n`);
+
+/** Where traces are off, their library is not loaded. */
+async function benchTracing(url: string | undefined) {
+  if (url === undefined) return null;
+  const { createOtlp } = await import("../src/tracing/otlp.ts");
+  const of = { headers: {}, share: 0, serviceName: "bench", version: "0", random: Math.random };
+  const failed = (_spans: number, error: string) => finished.reject(new Error(error));
+  return createOtlp({ url, ...of }, { posted: () => undefined, failed });
+}

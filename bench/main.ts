@@ -24,6 +24,7 @@ import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
+import { benchTracing } from "./tracing.ts";
 
 interface Bench {
   readonly says: string;
@@ -52,6 +53,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     minutes: 1.5,
     run: (brokers, rounds) =>
       benchDeliver(brokers, [{ destinations: 1, receiverDelayMs: 0 }], rounds),
+  },
+  tracing: {
+    says: "CPU of deliver per request with 1 % of all traces kept, against none",
+    minutes: 2,
+    run: (brokers, rounds) => benchTracing(brokers, rounds),
   },
   latency: {
     says: "from a call's append to the receiver, in one process and in three",
