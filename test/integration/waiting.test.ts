@@ -138,10 +138,11 @@ async function held(): Promise<Record<string, number>> {
   const kafka = connect();
   const { signal } = new AbortController();
   const asked = { tiers: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
+  await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const found = await waitingByDestination(
     { kafka, clock: systemClock },
     { ...asked, destinations: [CRM, BILLING], recordsMax: 100_000 },
-  ).finally(() => kafka.close());
+  );
   expect(found.flatMap(({ unread, errors }) => [unread, ...errors])).toEqual([0, 0]);
   return Object.fromEntries(
     found.flatMap(({ tier, destinations }) =>
