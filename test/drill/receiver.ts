@@ -28,6 +28,9 @@ export type Manner =
   | { readonly kind: "down" }
   | { readonly kind: "self-signed" };
 
+/** For the last bytes of answers, before their connections are closed. */
+const ARRIVAL_MS = 100;
+
 export const ACCEPTS: Manner = { kind: "status", status: 200 };
 
 export interface Answered {
@@ -40,13 +43,14 @@ export class Receiver implements AsyncDisposable {
   readonly #server: Server | TlsServer;
   readonly #certificate: Certificate | null;
   readonly #answers: Answered[] = [];
+  readonly #underWay = new Set<Promise<void>>();
   #port = 0;
   #manner: Manner = ACCEPTS;
 
   /** @param ca signs its certificate; null: it speaks plain HTTP. */
   constructor(ca: Certificate | null) {
     const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-      request.resume().once("end", () => void this.#answer(response));
+      request.resume().once("end", () => this.#take(response));
     };
     this.#certificate =
       ca === null ? null : issue({ name: "receiver", hosts: ["127.0.0.1"], by: ca });
@@ -76,6 +80,9 @@ export class Receiver implements AsyncDisposable {
   async behave(manner: Manner): Promise<void> {
     const before = this.#manner;
     this.#manner = manner;
+    // An answer in the ledger that nobody got would be a false truth.
+    await Promise.all(this.#underWay);
+    await timer(ARRIVAL_MS);
     if ("setSecureContext" in this.#server && this.#certificate !== null) {
       const isBad = manner.kind === "self-signed";
       const { cert, key } = isBad
@@ -87,6 +94,11 @@ export class Receiver implements AsyncDisposable {
     else if (before.kind === "down") await this.start();
     // What is open would go on as before: requests without an answer, and agreed certificates.
     else this.#server.closeAllConnections();
+  }
+
+  #take(response: ServerResponse): void {
+    const answer = this.#answer(response).finally(() => this.#underWay.delete(answer));
+    this.#underWay.add(answer);
   }
 
   async #answer(response: ServerResponse): Promise<void> {

@@ -83,6 +83,8 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
   const destination = webhookDestination({ endpoints: [endpointOf(url)], ...given });
   const delaysMs = [200, 500];
   const kafka = connect();
+  // Asks for the ends of logs, as a process does: a line that is held fetches nothing.
+  kafka.watch();
   const topicList = [
     topics.deadLetters,
     topics.deliveries(destination.id),
