@@ -143,6 +143,14 @@ test("the dashboard is that of the plain file", async () => {
   expect(JSON.parse(data["switchyard.json"])).toEqual(JSON.parse(readFileSync(file, "utf8")));
 });
 
+test.each([
+  ["monitoring", "ServiceMonitor"],
+  ["pod-monitor", "PodMonitor"],
+])("the stages of a release are one job, which rules add up over (%s)", async (set, kind) => {
+  const { spec } = only(await resources(set), kind);
+  expect(spec.jobLabel).toBe("app.kubernetes.io/instance");
+});
+
 describe("routes", () => {
   test("an Ingress takes bodies of 10 MiB, on each host", async () => {
     const { metadata, spec } = only(await resources("ingress"), "Ingress");
