@@ -33,7 +33,8 @@ async function node(args: readonly string[]): Promise<string> {
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const options = { cwd: ROOT, env: { ...env, NODE_COMPILE_CACHE: join(cache, "compiled") } };
   const ran = promisify(execFile)(process.execPath, [...args], options);
-  return (await ran.catch((error: { readonly stderr: string }) => error)).stderr;
+  const ended = await ran.catch((error: unknown) => error as { readonly stderr: string });
+  return ended.stderr;
 }
 
 function kept(): readonly string[] {
