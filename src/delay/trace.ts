@@ -5,7 +5,7 @@
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
-import { type TraceContext, traceOf } from "../domain/trace-context.ts";
+import { keptTraceOf, type TraceContext } from "../domain/trace-context.ts";
 import { kafkaAttributes } from "../tracing/kafka-attributes.ts";
 import type { Span, Tracing } from "../tracing/port.ts";
 
@@ -30,8 +30,8 @@ export function delayTraces(
     const spans: Span[] = [];
     return {
       begin: (record) => {
-        const trace = traceOf(record);
-        if (trace === null || !trace.isSampled) return null;
+        const trace = keptTraceOf(record);
+        if (trace === null || trace === "not-kept") return null;
         const span = tracing.begin({
           name: `delay ${tier}`,
           kind: "consumer",

@@ -26,6 +26,7 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { Endpoint } from "../domain/destination.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import {
+  keptTraceOf,
   TRACE_HEADER,
   type TraceContext,
   traceOf,
@@ -64,8 +65,8 @@ export function traceAttempt(
 ): AttemptTrace | null {
   const { tracing, connections } = ports;
   if (tracing === undefined && !isAsked) return null;
-  const trace = traceOf(record);
-  if (trace === null) return null;
+  const trace = isAsked ? traceOf(record) : keptTraceOf(record);
+  if (trace === null || trace === "not-kept") return null;
   if (tracing !== undefined && trace.isSampled) {
     const span = tracing.begin({
       name: `deliver ${record.topic}`,

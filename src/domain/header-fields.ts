@@ -73,6 +73,12 @@ export class HeaderFields {
     return this.#length(field) <= 0;
   }
 
+  /** A byte of a field of this length; -1 where the field has another one, or is absent. */
+  byteOf(field: number, length: number, at: number): number {
+    if (this.#length(field) !== length) return -1;
+    return this.#bytesOf(field)[(this.#starts[field] ?? 0) + at] ?? -1;
+  }
+
   /** Null where the header is absent; likewise the others. */
   text(field: number): string | null {
     const start = this.#starts[field] ?? ABSENT;

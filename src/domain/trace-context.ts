@@ -29,6 +29,10 @@ const PARENT =
 /** Senders need not pass on more. */
 const STATE_MAX = 512;
 const SAMPLED = 1;
+/** Of version 00. */
+const PARENT_BYTES = 55;
+const DIGIT_0 = 0x30;
+const DIGIT_A = 0x61;
 
 const [PARENT_FIELD, STATE_FIELD] = [0, 1];
 const fields = new HeaderFields([TRACE_HEADER.parent, TRACE_HEADER.state]);
@@ -53,6 +57,25 @@ export function traceOf(record: WithHeaders): TraceContext | null {
   fields.read(record);
   const parent = fields.text(PARENT_FIELD);
   return parent === null ? null : parseTrace(parent, fields.text(STATE_FIELD));
+}
+
+/**
+ * The record's trace if it is kept. Most are not, and cost a look at one byte.
+ *
+ * @returns null where the record belongs to no trace.
+ */
+export function keptTraceOf(record: WithHeaders): TraceContext | "not-kept" | null {
+  fields.read(record);
+  const flags = fields.byteOf(PARENT_FIELD, PARENT_BYTES, PARENT_BYTES - 1);
+  if (isEvenDigit(flags)) return "not-kept";
+  const parent = fields.text(PARENT_FIELD);
+  const trace = parent === null ? null : parseTrace(parent, fields.text(STATE_FIELD));
+  return trace === null || trace.isSampled ? trace : "not-kept";
+}
+
+/** Of a hexadecimal digit in lower case. */
+function isEvenDigit(byte: number): boolean {
+  return byte >= DIGIT_A ? byte % 2 === 1 : byte >= DIGIT_0 && byte % 2 === 0;
 }
 
 export function traceHeaders(trace: TraceContext): readonly RecordHeader[] {

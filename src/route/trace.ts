@@ -12,7 +12,7 @@
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import { type TraceContext, traceOf } from "../domain/trace-context.ts";
+import { keptTraceOf, type TraceContext } from "../domain/trace-context.ts";
 import { kafkaAttributes } from "../tracing/kafka-attributes.ts";
 import type { Attributes, Span, Tracing } from "../tracing/port.ts";
 import type { Routed, RoutedCall } from "./route-record.ts";
@@ -60,8 +60,8 @@ function begin(
   group: string,
   startMs: number,
 ): Span | null {
-  const parent = traceOf(record);
-  if (parent === null ? !tracing.isKept() : !parent.isSampled) return null;
+  const parent = keptTraceOf(record);
+  if (parent === "not-kept" || (parent === null && !tracing.isKept())) return null;
   const attributes = kafkaAttributes("route", group, record);
   return tracing.begin({
     name: `route ${record.topic}`,

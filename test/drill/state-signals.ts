@@ -13,7 +13,7 @@ import { type Look, metric, statusRow } from "./look.ts";
 export const NOTICED_MS = 15_000;
 /** An answer that was sent a moment ago may not be counted yet. */
 export const COUNTING_MS = 3_000;
-/** What goes on is told again after so long at most. */
+/** A trouble that goes on is told again after so long at most. */
 const WARNED_EVERY_MS = 60_000;
 const CLOSED = "closed";
 const LEFT_ALONE = "left alone";

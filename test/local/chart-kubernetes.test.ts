@@ -88,7 +88,7 @@ test("every resource fits the schemas, and a wrong one does not", {
   }
   const { checked, problems } = await validate([...documents.values()], VERSIONS);
   expect(problems).toEqual([]);
-  // What is the same for all versions was held against each of them.
+  // Resources that are the same for all versions were held against each of them.
   const [oldest] = VERSIONS;
   expect(oldest).toBe("1.27.0");
   expect(checked).toBeGreaterThan(documents.size * (VERSIONS.length - 1));

@@ -93,7 +93,7 @@ function ofRepository() {
   };
 }
 
-/** What is pushed is what is tagged. */
+/** Only a tagged state is pushed. */
 function assertReady({ version, hasChart }: Release): void {
   if (output("git", "status", "--porcelain") !== "")
     throw new Problem("there are uncommitted changes");

@@ -192,7 +192,7 @@ function noteOf(
   isAsked: boolean,
 ): string | null {
   if (isRemoved) return "not configured: what is left stays until the id comes back";
-  if (destination?.kind === "topic") return "type topic: whoever reads it knows";
+  if (destination?.kind === "topic") return "type topic: its own consumers know";
   if (line === null && isAsked) return `the topic ${topic} does not exist`;
   if (destination?.enabled === false) {
     return "disabled: new calls are not written to it, and its line is held";

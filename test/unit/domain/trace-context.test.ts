@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import {
+  keptTraceOf,
   parseTrace,
   traceHeaders,
   traceOf,
@@ -61,6 +62,24 @@ test("headers of a trace are read as the same trace", () => {
       expect(traceOf({ headers: traceHeaders(trace) })).toEqual(trace);
     }),
   );
+});
+
+test("a trace is kept if its flags say so, however they are written", () => {
+  const parent = fc.oneof(
+    fc.stringMatching(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-x)?$/),
+    fc.stringMatching(/^.{50,60}$/),
+  );
+  fc.assert(
+    fc.property(parent, (text) => {
+      const record = { headers: [["traceparent", Buffer.from(text)]] as const };
+      const trace = traceOf(record);
+      const kept = keptTraceOf(record);
+      if (trace?.isSampled === true) expect(kept).toEqual(trace);
+      else if (trace !== null) expect(kept).toBe("not-kept");
+      else expect(kept === null || kept === "not-kept").toBe(true);
+    }),
+  );
+  expect(keptTraceOf({ headers: [] })).toBeNull();
 });
 
 test("a record's trace takes the place of the one before, and all else stays", () => {

@@ -163,7 +163,7 @@ test("retries that are due count with their line, and one that is disabled says 
   expect(destinations).toMatchObject([
     { destination: "late", state: "held", held: { because: "disabled" }, waiting: 1, note },
     { destination: "crm", state: null, waiting: 3, dueAgain: 2, note: null },
-    { destination: "warehouse", waiting: null, note: "type topic: whoever reads it knows" },
+    { destination: "warehouse", waiting: null, note: "type topic: its own consumers know" },
   ]);
   expect((await show()).out).toContain(`late: ${note}.\n`);
 });
