@@ -15,11 +15,11 @@
  * that is frozen still takes connections: only an answer counts.
  */
 
-import { request } from "../kafkajs/internals.ts";
 import type { BrokerState, PartitionProgress } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { errorSentence } from "./kafka-error.ts";
+import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 import type { LogEnds } from "./log-ends.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 
@@ -28,27 +28,12 @@ const ANSWER_LIMIT_MS = 4_000;
 const LEADERS_AGE_MAX_MS = 60_000;
 /** Topics of one request for metadata. */
 const TOPICS_MAX = 500;
-const LATEST = -1;
-const EARLIEST = -2;
-const READ_UNCOMMITTED = 0;
-const NO_REPLICA = -1;
 
 type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
 
 interface Asked {
   readonly topic: string;
   readonly partition: number;
-}
-
-interface ListOffsetsResponse {
-  readonly responses: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      readonly offset: string;
-    }[];
-  }[];
 }
 
 export class ClusterWatch {
@@ -163,24 +148,16 @@ export class ClusterWatch {
     }
   }
 
-  async #offsets(nodeId: number, asked: readonly Asked[], timestamp: number) {
-    const broker = await this.#brokers.leader(nodeId);
-    const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, of]) => ({
-      topic,
-      partitions: of.map(({ partition }) => ({ partition, timestamp })),
-    }));
-    const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
-      replicaId: NO_REPLICA,
-      isolationLevel: READ_UNCOMMITTED,
-      topics,
-    });
-    return responses.flatMap(({ topic, partitions }) =>
-      partitions.flatMap(({ partition, errorCode, offset }) => {
-        if (errorCode === 0) return [{ topic, partition, offset: Number(offset) }];
-        this.#unsettled.add(topic);
-        return [];
-      }),
-    );
+  async #offsets(
+    nodeId: number,
+    asked: readonly Asked[],
+    timestamp: typeof LATEST | typeof EARLIEST,
+  ) {
+    const listed = await listOffsets(await this.#brokers.leader(nodeId), asked, timestamp);
+    for (const { topic, errorCode } of listed) {
+      if (errorCode !== 0) this.#unsettled.add(topic);
+    }
+    return listed.filter(({ errorCode }) => errorCode === 0);
   }
 
   #leaderOf({ topic, partition }: Asked): number | undefined {

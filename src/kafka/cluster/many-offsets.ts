@@ -11,13 +11,12 @@ import { request } from "../kafkajs/internals.ts";
 import type { CommittedOffset, PartitionOffsets } from "../port.ts";
 import type { Brokers } from "./brokers.ts";
 import { protocolError } from "./kafka-error.ts";
+import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 
-const LATEST = -1;
-const EARLIEST = -2;
-const READ_UNCOMMITTED = 0;
-const NO_REPLICA = -1;
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
+
+type Timestamp = Parameters<typeof listOffsets>[2];
 
 interface Place {
   readonly topic: string;
@@ -26,17 +25,6 @@ interface Place {
 
 interface Found extends Place {
   readonly offset: number;
-}
-
-interface ListOffsetsResponse {
-  readonly responses: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      readonly offset: string;
-    }[];
-  }[];
 }
 
 interface OffsetFetchResponse {
@@ -118,7 +106,7 @@ async function partitionsOf(
 async function list(
   brokers: Brokers,
   asked: readonly Led[],
-  timestamp: number,
+  timestamp: Timestamp,
 ): Promise<ReadonlyMap<string, number>> {
   const ofBroker = Map.groupBy(asked, ({ leader }) => leader);
   const answers = await Promise.all(
@@ -131,24 +119,12 @@ async function listFrom(
   brokers: Brokers,
   nodeId: number,
   asked: readonly Place[],
-  timestamp: number,
+  timestamp: Timestamp,
 ): Promise<readonly Found[]> {
-  const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, of]) => ({
-    topic,
-    partitions: of.map(({ partition }) => ({ partition, timestamp })),
-  }));
-  const broker = await brokers.leader(nodeId);
-  const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
-    replicaId: NO_REPLICA,
-    isolationLevel: READ_UNCOMMITTED,
-    topics,
-  });
-  return responses.flatMap(({ topic, partitions }) =>
-    partitions.map(({ partition, errorCode, offset }) => {
-      if (errorCode !== 0) throw protocolError(errorCode);
-      return { topic, partition, offset: Number(offset) };
-    }),
-  );
+  const listed = await listOffsets(await brokers.leader(nodeId), asked, timestamp);
+  const failed = listed.find(({ errorCode }) => errorCode !== 0);
+  if (failed !== undefined) throw protocolError(failed.errorCode);
+  return listed;
 }
 
 async function committed(
