@@ -5,7 +5,8 @@
  *   hangs      requests are read, and never answered
  *   drips      an answer of which a byte comes now and then, and never all
  *   fails      503 to everything, at once
- *   floods     headers without end; those of a process of its own, which is busy with them
+ *   floods     headers without end, of a process of its own. It is busy with them, so it has the
+ *              lowest priority: an endpoint has a machine of its own
  *   topic      it is a good one, but its destination's topic is deleted
  */
 
@@ -32,6 +33,7 @@ export async function startSickServer(sickness: Sickness): Promise<SickServer> {
   }
   if (sickness === "floods") {
     const hostile = await startHostileServer();
+    hostile.yieldProcessor();
     const url = `${hostile.plainUrl}/tiny-headers`;
     return { url, [Symbol.dispose]: () => void hostile[Symbol.asyncDispose]() };
   }

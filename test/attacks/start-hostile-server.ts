@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -12,6 +13,8 @@ export interface HostileServer extends AsyncDisposable {
   readonly tlsUrl: string;
   /** PEM text of the authority that its certificate is of. */
   readonly ca: string;
+  /** It has what the others leave of the processors, as if it had a machine of its own. */
+  yieldProcessor(): void;
 }
 
 export async function startHostileServer(): Promise<HostileServer> {
@@ -27,6 +30,9 @@ export async function startHostileServer(): Promise<HostileServer> {
     plainUrl: `http://127.0.0.1:${plain}`,
     tlsUrl: `https://127.0.0.1:${tls}`,
     ca: authority.cert,
+    yieldProcessor: () => {
+      if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+    },
     [Symbol.asyncDispose]: async () => {
       child.stdin.end();
       await exited;
