@@ -17,10 +17,11 @@ import type { GateState, LineHold } from "./endpoint-gates.ts";
 /** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */
 export function statusOf(
   condition: Condition,
-  hold: LineHold | null,
+  lineHold: LineHold | null,
   gates: readonly GateState[],
 ): DestinationStatus {
   const { destination, failingSinceMs, acceptedAtMs, partitions } = condition;
+  const hold = holdThatCounts(lineHold, partitions);
   const names = endpointNames(destination);
   const endpoints = destination.endpoints.map(({ key, url }): EndpointStatus => {
     const gate = gates.find((each) => each.key === key);
@@ -37,7 +38,7 @@ export function statusOf(
   });
   return {
     id: destination.id,
-    state: stateOf(hold, failingSinceMs, endpoints),
+    state: stateOf({ hold, failingSinceMs, endpoints, partitions }),
     failingSince: instant(failingSinceMs),
     held: hold && {
       because: hold.because,
@@ -51,12 +52,25 @@ export function statusOf(
   };
 }
 
-function stateOf(
-  hold: LineHold | null,
-  failingSinceMs: number | null,
-  endpoints: readonly EndpointStatus[],
-): DestinationStateName {
+/** What endpoints did to a process that owns nothing of the destination holds nothing now. */
+function holdThatCounts(hold: LineHold | null, partitions: number): LineHold | null {
+  const isSetting = hold?.because === "paused" || hold?.because === "disabled";
+  return isSetting || partitions > 0 ? hold : null;
+}
+
+function stateOf({
+  hold,
+  failingSinceMs,
+  endpoints,
+  partitions,
+}: {
+  readonly hold: LineHold | null;
+  readonly failingSinceMs: number | null;
+  readonly endpoints: readonly EndpointStatus[];
+  readonly partitions: number;
+}): DestinationStateName {
   if (hold !== null) return "held";
+  if (partitions === 0) return "elsewhere";
   if (failingSinceMs !== null) return "failing";
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "untried";
 }

@@ -7,6 +7,7 @@
  *   failing      it was tried, and no request was accepted since `failingSince`
  *   delivering   the last attempt was accepted
  *   untried      nothing was attempted since the process started, or took over its partitions
+ *   elsewhere    the process owns no partitions of it: those that own some know
  *
  * One that is held may be failing, too: `held` and `failingSince` both say so, and `state` is held.
  */
@@ -21,7 +22,13 @@ export type BreakerState = (typeof BREAKER_STATES)[number];
 export const HELD_BY = ["breaker", "retry-after", "paused", "disabled"] as const;
 export type HeldBy = (typeof HELD_BY)[number];
 
-export const DESTINATION_STATES = ["held", "failing", "delivering", "untried"] as const;
+export const DESTINATION_STATES = [
+  "held",
+  "failing",
+  "delivering",
+  "untried",
+  "elsewhere",
+] as const;
 export type DestinationStateName = (typeof DESTINATION_STATES)[number];
 
 export interface LastOutcome {

@@ -4,7 +4,7 @@ import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
-import { type Answer, failure } from "./answer.ts";
+import { ANSWERS, type Answer, failure } from "./answer.ts";
 import type { LeftOutKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 
@@ -27,6 +27,8 @@ export interface Report {
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
+  // From the start: the rise of a counter that appears with its first request is seen by nobody.
+  for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
   const recordsOut = metrics.recordsOut.bind({ stage });
   /** Null: leave the line out. */

@@ -14,7 +14,7 @@ import type { Call } from "../domain/call.ts";
 import { type CallTimes, callTimes, usableRecordTime } from "../domain/call-time.ts";
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import { decodeValue } from "../domain/decode.ts";
-import type { Source } from "../domain/destination.ts";
+import type { Destination, Source } from "../domain/destination.ts";
 import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
@@ -50,8 +50,10 @@ export interface RoutedCall {
   readonly source: Source;
   /** Where it goes, perhaps nowhere. */
   readonly routes: readonly Route[];
-  /** Destinations that get no call of its source. */
-  readonly leftOut: readonly LeftOut[];
+  /** Destinations that do not get it, and would if they were enabled. */
+  readonly disabled: readonly Destination[];
+  /** Destinations that get no call of its source: one list for all its calls. */
+  readonly notConnected: readonly Destination[];
   /** Its copies: the one at an index is for the route at the same one. */
   readonly records: readonly OutgoingRecord[];
 }
@@ -82,6 +84,8 @@ export function readCall(
   return { kind: "call", call: parsed.call, source, namedBy, times, json: decoded.bytes };
 }
 
+const NOBODY: LeftOut = { notConnected: [], disabled: [] };
+
 /**
  * @param nowMs see `readCall`.
  * @param trace see `copies`.
@@ -98,7 +102,15 @@ export function routeRecord(
   }
   const { call, source } = read;
   const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
-  const leftOut = routing.leftOut.get(source.id) ?? [];
+  const { disabled, notConnected } = routing.leftOut.get(source.id) ?? NOBODY;
   const records = copies(record, read, routes, trace);
-  return { kind: "routed", record, source, routes, leftOut, records };
+  return {
+    kind: "routed",
+    record,
+    source,
+    routes,
+    disabled: receivers(call.integrations, disabled),
+    notConnected,
+    records,
+  };
 }

@@ -14,16 +14,15 @@
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
-import type { DestinationId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { type FlagVerdict, flagVerdict } from "./integrations.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict;
 
-/** A destination that gets no call of a source. */
+/** Destinations that get no call of a source, whatever its flags, by the reason. */
 export interface LeftOut {
-  readonly destination: DestinationId;
-  readonly reason: "not-connected" | "disabled";
+  readonly notConnected: readonly Destination[];
+  readonly disabled: readonly Destination[];
 }
 
 export interface Decision {
@@ -52,20 +51,21 @@ export function candidates(
   return destinations.filter((destination) => whyNever(source, destination) === null);
 }
 
-/** Those that get no call of the source, whatever its flags, and why. */
-export function leftOut(source: Source, destinations: readonly Destination[]): readonly LeftOut[] {
-  return destinations.flatMap((destination) => {
-    const reason = whyNever(source, destination);
-    return reason === null ? [] : [{ destination: destination.id, reason }];
-  });
+export function leftOut(source: Source, destinations: readonly Destination[]): LeftOut {
+  const because = (reason: ReturnType<typeof whyNever>) =>
+    destinations.filter((destination) => whyNever(source, destination) === reason);
+  return { notConnected: because("not-connected"), disabled: because("disabled") };
 }
 
-/** Those of `candidates` that get a call with these flags. The stage's way: no reasons made. */
+/**
+ * Those of `candidates` that get a call with these flags. The stage's way: no reasons made. Of
+ * disabled ones: those that would get it, if they were enabled.
+ */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,
   all: readonly Candidate[],
 ): readonly Candidate[] {
-  if (integrations === null) return all;
+  if (integrations === null || all.length === 0) return all;
   return all.filter(({ name }) => isYes(flagVerdict(integrations, name)));
 }
 

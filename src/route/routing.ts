@@ -23,7 +23,7 @@ export interface Routing {
   /** For each source its destinations that are connected and enabled. */
   readonly routes: ReadonlyMap<SourceId, readonly Route[]>;
   /** For each source the destinations that get none of its calls. */
-  readonly leftOut: ReadonlyMap<SourceId, readonly LeftOut[]>;
+  readonly leftOut: ReadonlyMap<SourceId, LeftOut>;
 }
 
 export function createRouting(

@@ -28,6 +28,7 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { OnDamaged } from "../domain/damaged-batch.ts";
+import type { Destination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
@@ -41,7 +42,6 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import type { LeftOut } from "./route.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 import { routeTraces } from "./trace.ts";
@@ -221,10 +221,12 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
     recordsIn.inc(batch.length);
     const copies = new Map<DestinationId, number>();
     // One list for each source: a call costs nothing here, whatever the number of destinations.
-    const without = new Map<readonly LeftOut[], number>();
+    const without = new Map<readonly Destination[], number>();
+    const missed = new Map<DestinationId, number>();
     for (const routed of batch) {
       if (routed.kind === "unusable") continue;
-      without.set(routed.leftOut, (without.get(routed.leftOut) ?? 0) + 1);
+      without.set(routed.notConnected, (without.get(routed.notConnected) ?? 0) + 1);
+      for (const { id } of routed.disabled) missed.set(id, (missed.get(id) ?? 0) + 1);
       if (routed.routes.length === 0)
         metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
       routed.routes.forEach(({ destination }, index) => {
@@ -233,10 +235,13 @@ function createCount({ metrics }: StageDeps): (batch: readonly Routed[], refused
         copies.set(destination, (copies.get(destination) ?? 0) + 1);
       });
     }
-    for (const [leftOut, number] of without) {
-      for (const { destination, reason } of leftOut) {
-        metrics.callsLeftOut.bind({ destination, reason }).inc(number);
+    for (const [all, number] of without) {
+      for (const { id: destination } of all) {
+        metrics.callsLeftOut.bind({ destination, reason: "not-connected" }).inc(number);
       }
+    }
+    for (const [destination, number] of missed) {
+      metrics.callsLeftOut.bind({ destination, reason: "disabled" }).inc(number);
     }
     for (const [destination, number] of copies) {
       metrics.callsRouted.bind({ destination }).inc(number);

@@ -63,7 +63,7 @@ export const METRICS = {
     name: "switchyard_route_calls_left_out_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that a destination does not get, and will not get later, because it is disabled or its source is not connected to it: disabled, not-connected.",
+    help: "Valid calls that a destination does not get, and will not get later: disabled counts those that it would get if it were enabled, not-connected all calls of sources that are not connected to it.",
   },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",

@@ -171,7 +171,7 @@ test.skipIf(found.kind === "none")(
     await kafka.close();
     await broker.kill();
     await fires(prometheus, "SwitchyardKafkaUnreachable");
-    // The first refusal makes the counter appear, the others make it rise.
+    // Until refusals are more than the budget's share of all requests.
     const refused = async () => {
       expect(await post(only("Webhooks"))).toBe(503);
       return await prometheus.firing();

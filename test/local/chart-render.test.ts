@@ -53,6 +53,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
     const listed = gunzipSync(readFileSync(archive)).toString("latin1");
     expect(listed).toContain("switchyard/templates/tests/ready.yaml");
     expect(listed).not.toMatch(/switchyard\/(?:ci|tests)\//);
+    expect(listed).toContain(readFileSync("LICENSE", "utf8"));
   });
 });
 

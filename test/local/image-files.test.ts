@@ -84,9 +84,11 @@ test.skipIf(loader.kind === "none")(
 test("what the Dockerfile copies is enough to run, by its entry point and by its command", async () => {
   const dockerfile = readFileSync(join(ROOT, "deploy/Dockerfile"), "utf8");
   const final = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
-  for (const [, path = ""] of final.matchAll(/^COPY ([^-\s]\S*) /gm)) {
-    cpSync(join(ROOT, path), join(folder, path), { recursive: true });
-  }
+  const copied = [...final.matchAll(/^COPY ([^-].*) \S+$/gm)].flatMap(([, paths = ""]) =>
+    paths.split(" "),
+  );
+  expect(copied).toContain("LICENSE");
+  for (const path of copied) cpSync(join(ROOT, path), join(folder, path), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   symlinkSync(join(folder, "bin/switchyard.js"), join(folder, "switchyard"));
   const [, list = "[]"] = /^ENTRYPOINT (.+)$/m.exec(dockerfile) ?? [];

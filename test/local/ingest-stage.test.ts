@@ -9,6 +9,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import type { Source } from "../../src/domain/destination.ts";
 import type { LiveSettings } from "../../src/domain/live-settings.ts";
+import { ANSWERS } from "../../src/ingest/answer.ts";
 import { aSource, headerTexts } from "../support/build/calls.ts";
 import { issue } from "../support/build/certificates.ts";
 import { listsOf } from "../support/build/lists.ts";
@@ -62,6 +63,10 @@ test("a batch is answered when it is written, in order, with its source and with
   }
   expect(await world.metric('switchyard_ingest_calls_total{source="web"}')).toBe("50");
   expect(await world.metric('switchyard_ingest_requests_total{code="ok"}')).toBe("1");
+  // What has not happened yet is there, so that its first time is a rise.
+  for (const code of Object.keys(ANSWERS)) {
+    expect(await world.metric(`switchyard_ingest_requests_total{code="${code}"}`)).toBe("0");
+  }
   expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
 });
 

@@ -106,6 +106,19 @@ test.each([
   expect(statusOf(condition, hold, []).state).toBe(state);
 });
 
+test.each([
+  ["elsewhere", null],
+  ["elsewhere", { because: "breaker", sinceMs: NOW_MS, untilMs: NOW_MS + 9_000 }],
+  ["held", { because: "paused", sinceMs: NOW_MS, untilMs: null }],
+] as const)("state %s of a process whose partitions have gone", (state, hold) => {
+  const { condition, attempted } = conditionOf();
+  attempted(1_000, 200, 200);
+  condition.leave(NOW_MS + 2_000);
+  const status = statusOf(condition, hold, []);
+  expect(status).toMatchObject({ state, partitions: 0, lastAcceptedAt: expect.any(String) });
+  expect(status.held === null).toBe(state === "elsewhere");
+});
+
 test("the status says outcomes by name, and of a URL only the origin", () => {
   const { condition, attempted } = conditionOf();
   attempted(1_000, 503, "timeout");

@@ -108,12 +108,26 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty"])(
 );
 
 test("the destinations that get none of a source's calls are those that explain says so of", () => {
-  expect(leftOut(source, destinations)).toEqual([
-    { destination: "off", reason: "disabled" },
-    { destination: "other", reason: "not-connected" },
-  ]);
+  const { notConnected, disabled } = leftOut(source, destinations);
+  expect(disabled.map(({ id }) => id)).toEqual(["off"]);
+  expect(notConnected.map(({ id }) => id)).toEqual(["other"]);
   const explained = decide(null, source, destinations).filter(({ gets }) => !gets);
-  expect(leftOut(source, destinations)).toEqual(
-    explained.map(({ destination, reason }) => ({ destination: destination.id, reason })),
-  );
+  expect([...disabled, ...notConnected]).toEqual(explained.map(({ destination }) => destination));
 });
+
+test.each([
+  ["no flags", null, ["off"]],
+  ["flags that say nothing of it", { Webhooks: false }, ["off"]],
+  ["flags that name it", { All: false, Disabled: true }, ["off"]],
+  ["flags that exclude it", { Disabled: false }, []],
+  ["flags that exclude all", { All: false }, []],
+])(
+  "a disabled destination misses a call with %s, if it would get it enabled",
+  (_name, flags, missed) => {
+    const { disabled } = leftOut(source, destinations);
+    expect(receivers(flags, disabled).map(({ id }) => id)).toEqual(missed);
+    const enabled = destinations.map((each) => ({ ...each, enabled: true }));
+    const gets = decide(flags, source, enabled).find(({ destination }) => destination.id === "off");
+    expect(gets?.gets).toBe(missed.length > 0);
+  },
+);
