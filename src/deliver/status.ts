@@ -52,7 +52,7 @@ export function statusOf(
   };
 }
 
-/** What endpoints did to a process that owns nothing of the destination holds nothing now. */
+/** A breaker of a process that owns nothing of the destination holds nothing. */
 function holdThatCounts(hold: LineHold | null, partitions: number): LineHold | null {
   const isSetting = hold?.because === "paused" || hold?.because === "disabled";
   return isSetting || partitions > 0 ? hold : null;
