@@ -30,7 +30,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { keepConsuming } from "../stage/keep-consuming.ts";
 import { givingUpOmitted } from "../stage/omitted-values.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
-import { schemasFirst } from "../stage/schemas-first.ts";
+import { schemasAdmit } from "../stage/schemas-admit.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import { watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -150,7 +150,7 @@ export function startDestination(
       commonBudget,
       whenFull: "hold",
       drainLimitMs,
-      onAssigned: giveUpOmitted(schemasFirst(deps.schemas, own, fail), fail),
+      onAssigned: giveUpOmitted(schemasAdmit(deps.schemas, own, fail), fail),
     },
     clock,
     tellRestarts(deps, id),

@@ -3,8 +3,9 @@
  * for another.
  *
  *   step                                              a crash after it
- *   0  a value that has a schema waits until it is    the record is read again
- *      known: route writes none, others may
+ *   0  a value that has a schema waits in its         the record is read again
+ *      partition until it is known: route writes
+ *      none, others may
  *   1  the requests of an attempt are sent            the attempt is made again
  *   2a accepted: the offset is finished               the same, until the consumer commits
  *   2b else: delay topic or dead letter is written    the record goes on twice: here, and there
@@ -14,6 +15,8 @@
  * So an offset is committed only when everything before it is delivered, parked or a dead letter.
  * The same holds for both topics of a destination: its line, and the deliveries that come back. A
  * line that is held is not written anywhere, and a crash finds it as it was.
+ * A partition that waits for a schema waits alone: the destination's other partitions go on, and so
+ * do the deliveries that come back.
  * A drain starts nothing new, and waits at most `drainLimitMs` for attempts under way. The rest is
  * left to the partition's next owner: a graceful stop repeats nothing.
  *

@@ -139,6 +139,14 @@ export interface AssignedPartition {
 }
 
 export interface PartitionHandler {
+  /**
+   * Asked for each record before it is handed over: `take` gets what it gives. A promise: the record
+   * is not handed over yet. Then its partition waits, and no other, whatever `whenFull` says. The
+   * record is asked for again when the promise resolves. Its partition has nothing more in hand
+   * because of it: what was fetched and is not handed over is kept, and no more is fetched. Absent:
+   * records are handed over as they come. Must not throw; the promise must not reject.
+   */
+  readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
   /** Takes records over, in offset order, and returns at once. At most 1,000 a call. Must not throw. */
   take(records: readonly IncomingRecord[]): void;
   /**

@@ -45,7 +45,11 @@ export function givingUpOmitted(
   return (onAssigned, fail) => (assigned) => {
     const handler = onAssigned(assigned);
     const writes = new UnderWay();
+    const { admit } = handler;
+    const admitOthers = (record: IncomingRecord) =>
+      admit === undefined || isOmitted(record) ? record : admit(record);
     return {
+      ...(admit === undefined ? {} : { admit: admitOthers }),
       take: (records) => {
         if (!records.some(isOmitted)) {
           handler.take(records);

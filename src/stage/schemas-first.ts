@@ -16,6 +16,8 @@
  * no others: the consumer must pause single partitions. A drain gives the look-up up and leaves the
  * records to the partition's next owner. A record keeps its schema until it is finished, so that one
  * that the process forgets meanwhile makes no difference.
+ *
+ * A consumer that holds its fetch loop while it has no room takes `schemas-admit.ts`.
  */
 
 import { type Frame, frameOf } from "../domain/framing.ts";
@@ -96,7 +98,17 @@ function handing(
   };
 }
 
-type GetSchema = (ref: SchemaRef) => KnownSchema | null;
+export type GetSchema = (ref: SchemaRef) => KnownSchema | null;
+
+/** The record with the schema of its value, if it has one; or the schema that is not known yet. */
+export function givenSchema(record: IncomingRecord, get: GetSchema): IncomingRecord | SchemaRef {
+  const frame = frameOfRecord(record);
+  if (frame.kind === "none") return record;
+  if (frame.kind === "refused") return withSchema(record, { ref: 0, known: frame, start: 0 });
+  const { ref, start } = frame;
+  const known = get(ref);
+  return known === null ? ref : withSchema(record, { ref, known, start });
+}
 
 interface Split {
   readonly ready: readonly IncomingRecord[];
@@ -107,15 +119,9 @@ interface Split {
 function split(records: readonly IncomingRecord[], get: GetSchema): Split {
   const ready: IncomingRecord[] = [];
   for (const [index, record] of records.entries()) {
-    const frame = frameOfRecord(record);
-    if (frame.kind === "none") {
-      ready.push(record);
-      continue;
-    }
-    const known = frame.kind === "refused" ? frame : get(frame.ref);
-    if (known === null) return { ready, rest: records.slice(index) };
-    const [ref, start] = frame.kind === "refused" ? [0, 0] : [frame.ref, frame.start];
-    ready.push(withSchema(record, { ref, known, start }));
+    const given = givenSchema(record, get);
+    if (typeof given !== "object") return { ready, rest: records.slice(index) };
+    ready.push(given);
   }
   return { ready, rest: [] };
 }

@@ -6,6 +6,8 @@
  *   ... of a   only that partition is not fetched             and half of what is allowed is free
  *   passing topic
  *   pause      its partition is not fetched                   and half of what is allowed is free
+ *   any, and it is    only that partition is not fetched      all of it is handed over; with `pause`
+ *   not admitted yet                                          and passing topics as above
  *
  * While `hold` holds a broker's fetch loop, the passing topics that it leads are looked at now and then:
  *
@@ -83,6 +85,11 @@ export class BackPressure {
     if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
   }
 
+  /** A record may be handed over that had to wait. */
+  admits(): void {
+    this.#soon();
+  }
+
   /** Hands over what there is room for, at most 1,000 records of each partition at once. */
   handOver(): void {
     let hasMore = false;
@@ -135,9 +142,7 @@ export class BackPressure {
   }
 
   #standsStill(): boolean {
-    if (this.#options.whenFull === "hold") {
-      return this.#owned.some(({ hasBacklog, passes }) => hasBacklog && !passes);
-    }
+    if (this.#options.whenFull === "hold" && this.#owned.some(holds)) return true;
     return this.#owned.length > 0 && this.#owned.every(({ isPaused }) => isPaused);
   }
 
@@ -156,12 +161,13 @@ export class BackPressure {
     if (member === null) return false;
     let isResumed = false;
     for (const owned of this.#owned) {
-      if (this.#options.whenFull === "hold" && !owned.passes) continue;
       const { topic, partition } = owned;
+      const isHeld = this.#options.whenFull === "hold" && !owned.passes;
+      if (isHeld && !owned.isPaused && !owned.isWaiting) continue;
       if (!owned.isPaused && owned.hasBacklog) {
         owned.isPaused = true;
         member.pause(topic, partition);
-      } else if (owned.isPaused && !owned.hasBacklog && owned.isHalfEmpty) {
+      } else if (owned.isPaused && !owned.hasBacklog && (isHeld || owned.isHalfEmpty)) {
         owned.isPaused = false;
         isResumed = true;
         member.resume(topic, partition);
@@ -173,6 +179,11 @@ export class BackPressure {
   }
 }
 
+/** With `hold`: whether no other partition may be fetched because of it. */
+function holds({ hasBacklog, passes, isWaiting }: OwnedPartition): boolean {
+  return hasBacklog && !passes && !isWaiting;
+}
+
 /**
  * Handing records over one by one costs more than waiting for a few. So an eighth of what is allowed
  * has to be free before the next ones are handed over.
@@ -182,6 +193,8 @@ function isWorthALook({
   isEighthFree,
   isPaused,
   isHalfEmpty,
+  isWaiting,
 }: OwnedPartition): boolean {
+  if (isWaiting) return false;
   return hasBacklog ? isEighthFree : isPaused && isHalfEmpty;
 }

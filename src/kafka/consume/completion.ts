@@ -118,7 +118,7 @@ export class Completion {
    * A partition that was reset to an earlier offset needs a new Completion: this one would skip.
    */
   take(offset: number, timestampMs: number, bytes: number): Taken {
-    if (offset < this.#next || this.#wasFinished(offset)) {
+    if (this.skips(offset)) {
       this.passTo(offset + 1);
       return "skipped";
     }
@@ -133,6 +133,11 @@ export class Completion {
     this.#bytesInHand += bytes;
     this.passTo(offset + 1);
     return "taken";
+  }
+
+  /** Whether `take` would skip it. Offsets rise from call to call, as those of `take`. */
+  skips(offset: number): boolean {
+    return offset < this.#next || this.#wasFinished(offset);
   }
 
   /** There is nothing more to take below `offset`: records are skipped or the log has a gap. */

@@ -9,9 +9,12 @@
  *
  * A late answer to an earlier fetch is below, too: `Ownership` leaves those out.
  *
+ * A record that the handler does not admit yet stays where it is, and so do those behind it. It takes
+ * none of the room that partitions share.
+ *
  * All fetched records are kept until they are handed over, so that none is fetched twice. Fetching
- * stands still meanwhile. So at most one fetch is kept for each broker, or with `pause` a smaller one
- * for each partition.
+ * stands still meanwhile. So at most one fetch is kept for each broker, or one for each partition that
+ * waits alone: with `pause` a smaller one.
  */
 
 import type { DamagedBatch } from "../../domain/damaged-batch.ts";
@@ -32,6 +35,8 @@ export interface PartitionOptions {
   readonly handler: PartitionHandler;
   /** It is of a passing topic. */
   readonly passes: boolean;
+  /** Called when a record may be handed over that had to wait. */
+  readonly onAdmits?: () => void;
 }
 
 interface Backlog {
@@ -62,6 +67,7 @@ export class OwnedPartition {
   readonly budget: ByteBudget;
   readonly passes: boolean;
   readonly #recordsMax: number;
+  readonly #onAdmits: () => void;
   readonly #backlog: Backlog[] = [];
   #completion: Completion | null = null;
   #committed: Commit | null = null;
@@ -73,6 +79,7 @@ export class OwnedPartition {
   /** Behind the batch that was damaged when it was read last. */
   #damagedBefore: number | null = null;
   #isFenced = false;
+  #isWaiting = false;
   isPaused = false;
   /** As the group's coordinator told it. */
   fetched: FetchedOffset | null = null;
@@ -86,6 +93,7 @@ export class OwnedPartition {
     this.passes = options.passes;
     this.#recordsMax = options.recordsMax;
     this.budget = options.budget;
+    this.#onAdmits = options.onAdmits ?? (() => undefined);
   }
 
   /** Empty when the brokers know no ids. */
@@ -100,6 +108,11 @@ export class OwnedPartition {
 
   get hasBacklog(): boolean {
     return this.#backlog.length > 0;
+  }
+
+  /** Its next record is not to be handed over yet: it has to be fetched no more, and stops no other. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
   }
 
   /** Whether at most half of what is allowed is in hand. */
@@ -169,11 +182,13 @@ export class OwnedPartition {
   /**
    * Hands over at most 1,000 records: so many that the caller should let others run.
    *
-   * @returns `more` when another call would hand over more, `full` when there is no room.
+   * @returns `more` when another call would hand over more, `full` when there is no room, or when the
+   *   next record waits.
    */
   handOver(): "more" | "full" | "empty" {
     const completion = this.#completion;
     if (completion === null || this.#isFenced) return "empty";
+    if (this.#isWaiting) return "full";
     const records: IncomingRecord[] = [];
     let isFull = false;
     for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {
@@ -187,7 +202,10 @@ export class OwnedPartition {
     return this.hasBacklog ? "more" : "empty";
   }
 
-  /** Adds records of the batch to those to hand over; true when there is no room for the next. */
+  /**
+   * Adds records of the batch to those to hand over; true when there is no room for the next, or when
+   * it waits.
+   */
   #take(backlog: Backlog, records: IncomingRecord[], completion: Completion): boolean {
     const { batch } = backlog;
     if (batch === null) return false;
@@ -196,13 +214,27 @@ export class OwnedPartition {
       const record = batch.recordAt(backlog.next);
       const { bytes } = record;
       if (!this.budget.hasRoomFor(bytes)) return true;
+      const admitted = completion.skips(record.offset) ? record : this.#admit(record);
+      if (admitted === null) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);
       if (taken === "full") return true;
       if (taken === "skipped") continue;
       this.budget.add(bytes);
-      records.push(record);
+      records.push(admitted);
     }
     return false;
+  }
+
+  /** Null: it waits. */
+  #admit(record: IncomingRecord): IncomingRecord | null {
+    const admitted = this.handler.admit?.(record) ?? record;
+    if (!(admitted instanceof Promise)) return admitted;
+    this.#isWaiting = true;
+    void admitted.then(() => {
+      this.#isWaiting = false;
+      this.#onAdmits();
+    });
+    return null;
   }
 
   /** False when nothing has changed. */

@@ -231,6 +231,7 @@ export class Ownership {
       recordsMax: partitionRecordsMax,
       budget,
       passes: this.passes(topic),
+      onAdmits: () => this.#backPressure.admits(),
       handler: onAssigned({ topic, partition, finish, hold, isOurs }),
     });
     return owned;

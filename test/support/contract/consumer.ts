@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 
-import { recordBytes } from "../../../src/domain/record.ts";
+import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import { TopicGoneError } from "../../../src/kafka/port.ts";
 import { type Bench, record, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
@@ -66,8 +66,83 @@ export function testConsumer(bench: Bench): void {
     expect(taker.taken.filter(({ topic }) => topic === line)).toHaveLength(40);
     await consumer.stop();
   });
+  describe.each(FULL_MODES)("with a record that is not admitted, whenFull %s", (whenFull) => {
+    testAdmitting(bench, whenFull);
+  });
   testLife(bench);
   testTopicMadeAnew(bench);
+}
+
+function testAdmitting(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
+  test("its partition waits alone, without any of the others' room, and goes on", async () => {
+    const kafka = bench.connect();
+    const [line, passing] = [await bench.topic(kafka, 2), await bench.topic(kafka, 1)];
+    await bench.fill(kafka, line, 30, 0);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let mayCome = false;
+    const taker = new Taker({
+      admit: (one) =>
+        one.topic === line && one.partition === 0 && one.offset >= 2 && !mayCome ? promise : one,
+    });
+    const of = (topic: string, partition: number) =>
+      taker.taken.filter((one) => one.topic === topic && one.partition === partition);
+    const consumer = bench.consume(kafka, taker, {
+      groupId: line,
+      topics: [line, passing],
+      passingTopics: [passing],
+      // Room for the two that come before it, and one more.
+      maxBytes: 500,
+      partitionRecordsMax: 5,
+      whenFull,
+    });
+    await taker.untilTaken(2);
+    await bench.fill(kafka, line, 20, 1);
+    await bench.fill(kafka, passing, 20);
+    const others = () => [...of(line, 1), ...of(passing, 0)];
+    while (others().length < 40) {
+      for (const one of taker.unfinished()) if (others().includes(one)) taker.finish(one);
+      const { length } = others();
+      await taker.until(() => others().length > length || length === 40);
+    }
+    expect(of(line, 0).map(({ offset }) => offset)).toEqual([0, 1]);
+    expect(consumer.progress().find((at) => at.inHand === 2)).toMatchObject({ partition: 0 });
+    mayCome = true;
+    resolve();
+    while (taker.taken.length < 70) {
+      for (const one of taker.unfinished()) taker.finish(one);
+      const { length } = taker.taken;
+      await taker.until(() => taker.taken.length > length || length === 70);
+    }
+    expect(of(line, 0).map(({ offset }) => offset)).toEqual([...Array(30).keys()]);
+    await consumer.stop();
+  });
+
+  test("a stop leaves it for the next owner, and takes what admit gives", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    await bench.fill(kafka, topic, 3);
+    const before = new Taker({
+      finishesAtOnce: true,
+      admit: (one) => (one.offset === 1 ? new Promise(() => undefined) : one),
+    });
+    const options = { groupId: topic, topics: [topic], whenFull };
+    const first = bench.consume(kafka, before, options);
+    await before.untilTaken(1);
+    await first.stop();
+    expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 1 }]);
+    const value = Buffer.from("another");
+    const after = new Taker({ admit: (one) => ({ ...placeOf(one), value }) });
+    const second = bench.consume(bench.connect(), after, options);
+    await after.untilTaken(2);
+    expect(values(after.taken)).toEqual(["another", "another"]);
+    expect(after.taken.map(({ offset }) => offset)).toEqual([1, 2]);
+    await second.stop();
+  });
+}
+
+/** Records that were fetched have no properties of their own. */
+function placeOf({ topic, partition, offset, timestampMs, key, headers }: IncomingRecord) {
+  return { topic, partition, offset, timestampMs, key, headers };
 }
 
 function testHandingOver(bench: Bench): void {

@@ -22,6 +22,7 @@ export class Taker {
   /** Finishes each record when it comes. */
   readonly finishesAtOnce: boolean;
   readonly #finished = new Set<string>();
+  readonly #admit: PartitionHandler["admit"];
   readonly #onDrain: (taker: Taker, tenure: Tenure) => Promise<void>;
   #waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
 
@@ -29,10 +30,12 @@ export class Taker {
   constructor(
     options: {
       readonly finishesAtOnce?: boolean;
+      readonly admit?: PartitionHandler["admit"];
       readonly onDrain?: (taker: Taker, tenure: Tenure) => Promise<void>;
     } = {},
   ) {
     this.finishesAtOnce = options.finishesAtOnce ?? false;
+    this.#admit = options.admit;
     this.#onDrain = options.onDrain ?? (() => Promise.resolve());
   }
 
@@ -41,6 +44,7 @@ export class Taker {
     this.tenures.push(tenure);
     this.#happened();
     return {
+      ...(this.#admit === undefined ? {} : { admit: this.#admit }),
       take: (records) => this.#take(tenure, records),
       drain: () => {
         tenure.drains += 1;

@@ -18,6 +18,7 @@ export class OwnedPartition implements TopicPartition {
   readonly #completion: Completion;
   #handler: PartitionHandler | null = null;
   #onAppend: (() => void) | null = null;
+  #onAdmits: () => void = () => undefined;
   readonly #topicId: string;
   /** Offset of the next record to look at. */
   #next: number;
@@ -29,6 +30,8 @@ export class OwnedPartition implements TopicPartition {
   #committed: Offset;
   #heldAt: number | null = null;
   #isFenced = false;
+  /** The next record is not admitted yet. */
+  #isWaiting = false;
 
   constructor(at: TopicPartition, topic: MemoryTopic, committed: Offset, recordsMax: number) {
     this.topic = at.topic;
@@ -44,6 +47,7 @@ export class OwnedPartition implements TopicPartition {
   open(handler: PartitionHandler, onAppend: () => void): void {
     this.#handler = handler;
     this.#onAppend = onAppend;
+    this.#onAdmits = onAppend;
     this.#log.onAppend.add(onAppend);
   }
 
@@ -82,10 +86,16 @@ export class OwnedPartition implements TopicPartition {
   handOver(hasBytesFor: (bytes: number) => boolean): boolean {
     const { records } = this.#log;
     this.#end = this.#log.end;
+    if (this.#isWaiting) return false;
     let batch: IncomingRecord[] = [];
     for (let index = this.#log.indexOf(this.#next); index < records.length; index += 1) {
       const record = records[index] as IncomingRecord;
       const bytes = recordBytes(record);
+      const admitted = this.#completion.skips(record.offset) ? record : this.#admit(record);
+      if (admitted === null) {
+        this.#take(batch);
+        return false;
+      }
       const taken = hasBytesFor(bytes)
         ? this.#completion.take(record.offset, record.timestampMs, bytes)
         : "full";
@@ -94,7 +104,7 @@ export class OwnedPartition implements TopicPartition {
         return true;
       }
       this.#next = record.offset + 1;
-      if (taken === "taken") batch.push(record);
+      if (taken === "taken") batch.push(admitted);
       if (batch.length < TAKE_MAX) continue;
       this.#take(batch);
       if (!this.takes) return false;
@@ -141,6 +151,18 @@ export class OwnedPartition implements TopicPartition {
   fence(): void {
     this.#isFenced = true;
     if (this.#onAppend !== null) this.#log.onAppend.delete(this.#onAppend);
+  }
+
+  /** Null: it waits, and no other partition does because of it. */
+  #admit(record: IncomingRecord): IncomingRecord | null {
+    const admitted = this.#handler?.admit?.(record) ?? record;
+    if (!(admitted instanceof Promise)) return admitted;
+    this.#isWaiting = true;
+    void admitted.then(() => {
+      this.#isWaiting = false;
+      this.#onAdmits();
+    });
+    return null;
   }
 
   #position(): number {

@@ -7,7 +7,7 @@ import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { encoded, framed } from "../../support/build/avro.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
+import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
 import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
 import type { Answer } from "../../support/worlds/scripted-http.ts";
 
@@ -18,14 +18,20 @@ const CALL = {
 };
 const VALUE = encoded(CALL, { type: "track", user_id: "u", event: "avro" });
 const FRAMED = framed(7, VALUE);
+const CRM = "crm" as DestinationId;
 
-async function world(schemas: MemorySchemas, answer: (earlier: number) => Answer = () => 200) {
+async function world(
+  schemas: MemorySchemas,
+  answer: (earlier: number) => Answer = () => 200,
+  partitions = 1,
+) {
   const destinations = ["crm", "other"].map((id) =>
     webhookDestination({ id, urls: [`http://${id}.test/`] }),
   );
   const made = new DeliverWorld({
     schemas,
     destinations,
+    partitions,
     answer: (_sent, earlier) => answer(earlier),
   });
   await made.startDeliver();
@@ -68,6 +74,48 @@ test("an outage holds the line behind such a value, no other destination, and co
     ["crm.test", "e"],
   ]);
   expect(made.deadLetters()).toEqual([]);
+});
+
+test("a partition that waits for a schema stops no other one, and no delivery that comes back", async () => {
+  const schemas = new MemorySchemas();
+  // The first request of all fails: this delivery comes back after 10 s.
+  const made = await world(schemas, (earlier) => (earlier === 0 ? 503 : 200), 2);
+  const topic = topics.deliveries(CRM);
+  const headersOf = (messageId: string) =>
+    deliveryHeaders(
+      deliveryOf({ messageId: messageId as MessageId, receivedAtMs: made.clock.nowMs() }),
+    );
+  // As much as a partition may have in hand, and far more than all may together.
+  const padding = Buffer.alloc(8_000, " ");
+  const json = (event: string) =>
+    Buffer.concat([Buffer.from(`{"type":"track","event":"${event}","userId":"u"}`), padding]);
+  for (let at = 0; at < 600; at += 1) {
+    const value = Buffer.concat([FRAMED, padding]);
+    made.cluster.append({ topic, partition: 0, key: null, value, headers: headersOf(`a${at}`) });
+  }
+  for (let at = 0; at < 600; at += 1) {
+    const [value, headers] = [json(`e${at}`), headersOf(`b${at}`)];
+    made.cluster.append({ topic, partition: 1, key: null, value, headers });
+  }
+  await made.settle(HOUR_MS);
+  const events = () => new Set(bodies(made).map(([, event]) => event));
+  expect(events().size).toBe(600);
+  expect(made.http.sent).toHaveLength(601);
+  // What comes back waits alone, too, and the line goes on.
+  const returns = topics.returns(CRM);
+  const back = [FRAMED, json("behind")];
+  for (const [at, value] of back.entries()) {
+    made.cluster.append({ topic: returns, key: null, value, headers: headersOf(`r${at}`) });
+  }
+  const later = { key: null, value: json("later"), headers: headersOf("later") };
+  made.cluster.append({ topic, partition: 1, ...later });
+  await made.settle(HOUR_MS);
+  expect(events()).toContain("later");
+  expect(events()).not.toContain("behind");
+  expect(made.deadLetters()).toEqual([]);
+  schemas.learnAvro(7, CALL);
+  await made.settle(HOUR_MS);
+  expect(events()).toContain("behind");
 });
 
 test("one whose schema the registry does not know is a dead letter, with its bytes", async () => {

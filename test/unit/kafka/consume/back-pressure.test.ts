@@ -130,3 +130,89 @@ test("a broker that leads no passing topic is not looked at, and its loop goes o
   for (const offset of [0, 1, 2, 3]) await finish(offset);
   expect(await other).toEqual({ kind: "all" });
 });
+
+/** Two partitions of 20 records each; the first one's wait from `waitsFrom` on. */
+function waiting(waitsFrom: number) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let mayCome = false;
+  const taken: string[] = [];
+  const paused: string[] = [];
+  const wake = new Signal();
+  const backPressure = new BackPressure({
+    ...{ whenFull: "hold", pollMs: 5_000, heartbeatMs: HEARTBEAT_MS, wake },
+  } as const);
+  const budget = new ByteBudget(1_500, null);
+  const owned = [0, 1].map((partition) => {
+    const made = new OwnedPartition({
+      topic: "t",
+      partition,
+      recordsMax: 100,
+      passes: false,
+      budget,
+      onAdmits: () => backPressure.admits(),
+      handler: {
+        admit: (record) =>
+          partition === 0 && record.offset >= waitsFrom && !mayCome ? promise : record,
+        take: (records) => {
+          taken.push(...records.map(({ offset }) => `${partition}/${offset}`));
+        },
+        drain: () => Promise.resolve(),
+      },
+    });
+    made.committedAt({ topic: "t", partition, topicId: "id", offset: 0, metadata: "" });
+    return made;
+  });
+  const member = {
+    heardAtMs: Date.now(),
+    pollMs: 0,
+    pause: (topic: string, partition: number) => void paused.push(`${topic}/${partition}`),
+    resume: (topic: string, partition: number) => {
+      paused.splice(paused.indexOf(`${topic}/${partition}`), 1);
+    },
+    resumeAll: () => undefined,
+    heartbeat: () => Promise.resolve(),
+  } as unknown as Member;
+  const fetched = fetchedBatch([...Array(20).keys()], { from: 0, end: 20, last: 19 });
+  const offer = (partition: number) => owned[partition]?.offer(fetched, null);
+  backPressure.own(member, owned);
+  const finish = async (partition: number, offset: number) => {
+    owned[partition]?.finish(offset);
+    backPressure.finished();
+    await vi.advanceTimersByTimeAsync(1);
+  };
+  const admit = async () => {
+    mayCome = true;
+    resolve();
+    await vi.advanceTimersByTimeAsync(1);
+  };
+  const room = () => backPressure.room(member, "1");
+  return { taken, paused, member, budget, backPressure, offer, finish, admit, room };
+}
+
+test("a partition that waits is paused alone, and the fetch loop goes on", async () => {
+  const { taken, paused, member, budget, backPressure, offer, room } = waiting(0);
+  offer(0);
+  backPressure.handOver();
+  expect(await room()).toEqual({ kind: "all" });
+  expect({ taken, paused, pollMs: member.pollMs }).toEqual({
+    taken: [],
+    paused: ["t/0"],
+    pollMs: 250,
+  });
+  expect(budget.inHand).toBe(0);
+});
+
+test("when it may go on it does, and is fetched again when all of it is handed over", async () => {
+  const { taken, paused, backPressure, offer, finish, admit, room } = waiting(0);
+  offer(0);
+  offer(1);
+  backPressure.handOver();
+  // Room for 20 records of 74 bytes: the other partition has all of it.
+  expect(taken).toHaveLength(20);
+  await admit();
+  const standing = room();
+  expect({ count: taken.length, paused }).toEqual({ count: 20, paused: ["t/0"] });
+  for (let offset = 0; offset < 20; offset += 1) await finish(1, offset);
+  expect(await standing).toEqual({ kind: "all" });
+  expect({ count: taken.length, paused }).toEqual({ count: 40, paused: [] });
+});

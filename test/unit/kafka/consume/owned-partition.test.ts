@@ -220,4 +220,51 @@ describe("what was finished and not committed", () => {
     partition.handOver();
     expect(taken).toEqual([1, 2, 3, 4, 5]);
   });
+
+  test("a record that is not admitted waits, with those behind it, and takes no room", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let mayCome = false;
+    let asked = 0;
+    let admits = 0;
+    const partition = new OwnedPartition({
+      passes: false,
+      topic: "t",
+      partition: 0,
+      recordsMax: 100,
+      budget,
+      onAdmits: () => {
+        admits += 1;
+      },
+      handler: {
+        admit: (record) => {
+          asked += 1;
+          return record.offset < 7 || mayCome ? record : promise;
+        },
+        take: (records) => {
+          taken.push(...records.map(({ offset }) => offset));
+        },
+        drain: () => Promise.resolve(),
+      },
+    });
+    const at = { topic: "t", partition: 0, topicId: TOPIC_ID };
+    // Of the offsets from 5 on, 6 was finished by an earlier owner: nobody is asked for it.
+    partition.committedAt({ ...at, offset: 5, metadata: `sw1:5:${TOPIC_ID}:BB` });
+    partition.offer(batch(5, [5, 6, 7, 8]), null);
+    expect(partition.handOver()).toBe("full");
+    const { inHand } = budget;
+    expect({ taken, asked, isWaiting: partition.isWaiting }).toEqual({
+      taken: [5],
+      asked: 2,
+      isWaiting: true,
+    });
+    expect(inHand).toBe(74);
+    expect(partition.handOver()).toBe("full");
+    expect(asked).toBe(2);
+    mayCome = true;
+    resolve();
+    await promise;
+    expect({ admits, isWaiting: partition.isWaiting }).toEqual({ admits: 1, isWaiting: false });
+    expect(partition.handOver()).toBe("empty");
+    expect(taken).toEqual([5, 7, 8]);
+  });
 });

@@ -1,0 +1,77 @@
+// Another producer writes Avro to a destination's topic while the registry is away: the partition
+// that needs the schema waits, its other partition and what comes back go on, and nothing is lost.
+
+import { expect, test } from "vitest";
+
+import { deliveryHeaders } from "../../src/domain/delivery.ts";
+import type { MessageId } from "../../src/domain/ids.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { encoded, framed } from "../support/build/avro.ts";
+import { deliveryOf } from "../support/build/webhook-destination.ts";
+import { answerJson, registryStandIn } from "../support/servers/registry-stand-in.ts";
+import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
+
+const LIMIT = { timeout: 60_000 };
+/** More than may be in hand of a partition, so that its consumer would have to hold its fetch loop. */
+const COUNT = 600;
+const CALL = {
+  type: "record",
+  name: "Call",
+  fields: ["type", "user_id", "event"].map((name) => ({ name, type: "string" })),
+};
+
+test("a partition waits for a schema; its destination's others and its returns go on", async () => {
+  let isAway = true;
+  await using registry = await registryStandIn((_request, response) => {
+    if (isAway) answerJson(response, 503, { error_code: 50_001, message: "away" });
+    else answerJson(response, 200, { schema: JSON.stringify(CALL) });
+  });
+  await using program = await startProgramWithRegistry("waits-for-schema", registry.url);
+  const prefix = program.topic.slice(0, -"calls".length);
+  const kafka = createKafka(
+    {
+      brokers: program.brokers.split(","),
+      clientId: "test",
+      tls: null,
+      sasl: null,
+      sessionTimeoutMs: 10_000,
+      recordMaxBytes: () => 1_048_576,
+    },
+    createLog("error"),
+  );
+  const producer = kafka.producer();
+  const send = async (topic: string, partition: number, ids: readonly string[], value: Buffer) => {
+    const records = ids.map((messageId) => ({
+      topic: `${prefix}${topic}`,
+      partition,
+      key: null,
+      value,
+      headers: deliveryHeaders(
+        deliveryOf({ messageId: messageId as MessageId, receivedAtMs: Date.now() }),
+      ),
+    }));
+    expect(await producer.send(records)).toEqual([]);
+  };
+  const named = (name: string) => Array.from({ length: COUNT }, (_, at) => `${name}-${at}`);
+  const missing = (...ids: readonly string[]) => ids.filter((id) => !program.arrived.has(id));
+  const json = Buffer.from('{"type":"track","userId":"u","event":"E"}');
+
+  const avro = framed(7, encoded(CALL, { type: "track", user_id: "u", event: "E" }));
+  await send("deliveries.hook", 0, named("avro"), avro);
+  await expect.poll(() => registry.asked.length, LIMIT).toBeGreaterThan(1);
+  await send("deliveries.hook", 1, named("beside"), json);
+  await send("returns.hook", 0, ["comes-back"], json);
+  await expect.poll(() => missing(...named("beside"), "comes-back"), LIMIT).toEqual([]);
+  expect(missing(...named("avro"))).toHaveLength(COUNT);
+  // It is still so when more is written, and when what comes back has to wait as well.
+  await send("returns.hook", 0, ["comes-back-as-avro"], avro);
+  await send("deliveries.hook", 1, ["later"], json);
+  await expect.poll(() => missing("later"), LIMIT).toEqual([]);
+  expect(missing("comes-back-as-avro")).toHaveLength(1);
+
+  isAway = false;
+  await expect.poll(() => missing(...named("avro"), "comes-back-as-avro"), LIMIT).toEqual([]);
+  await producer.close(5_000);
+  await kafka.close();
+});
