@@ -86,7 +86,7 @@ test("records that were admitted are handed over as they are", () => {
 });
 
 test("a drain gives the look-up up, and drains the stage", async () => {
-  admit(LONG);
+  void admit(LONG);
   expect(schemas.waiting).toBe(1);
   await handler.drain();
   await settled();
