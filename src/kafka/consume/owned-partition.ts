@@ -21,6 +21,7 @@ import type { DamagedBatch } from "../../domain/damaged-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
+import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import { encodeRanges, withoutRanges } from "./finished-ranges.ts";
@@ -67,7 +68,7 @@ export class OwnedPartition {
   readonly budget: ByteBudget;
   readonly passes: boolean;
   readonly #recordsMax: number;
-  readonly #onAdmits: () => void;
+  readonly #admission: Admission;
   readonly #backlog: Backlog[] = [];
   #completion: Completion | null = null;
   #committed: Commit | null = null;
@@ -79,7 +80,6 @@ export class OwnedPartition {
   /** Behind the batch that was damaged when it was read last. */
   #damagedBefore: number | null = null;
   #isFenced = false;
-  #isWaiting = false;
   isPaused = false;
   /** As the group's coordinator told it. */
   fetched: FetchedOffset | null = null;
@@ -93,7 +93,7 @@ export class OwnedPartition {
     this.passes = options.passes;
     this.#recordsMax = options.recordsMax;
     this.budget = options.budget;
-    this.#onAdmits = options.onAdmits ?? (() => undefined);
+    this.#admission = new Admission(options.handler, options.onAdmits ?? (() => undefined));
   }
 
   /** Empty when the brokers know no ids. */
@@ -112,7 +112,7 @@ export class OwnedPartition {
 
   /** Its next record is not to be handed over yet: it has to be fetched no more, and stops no other. */
   get isWaiting(): boolean {
-    return this.#isWaiting;
+    return this.#admission.isWaiting;
   }
 
   /** Whether at most half of what is allowed is in hand. */
@@ -188,7 +188,7 @@ export class OwnedPartition {
   handOver(): "more" | "full" | "empty" {
     const completion = this.#completion;
     if (completion === null || this.#isFenced) return "empty";
-    if (this.#isWaiting) return "full";
+    if (this.isWaiting) return "full";
     const records: IncomingRecord[] = [];
     let isFull = false;
     for (let batch = this.#backlog[0]; batch !== undefined; batch = this.#backlog[0]) {
@@ -214,7 +214,7 @@ export class OwnedPartition {
       const record = batch.recordAt(backlog.next);
       const { bytes } = record;
       if (!this.budget.hasRoomFor(bytes)) return true;
-      const admitted = completion.skips(record.offset) ? record : this.#admit(record);
+      const admitted = completion.skips(record.offset) ? record : this.#admission.admit(record);
       if (admitted === null) return true;
       const taken = completion.take(record.offset, record.timestampMs, bytes);
       if (taken === "full") return true;
@@ -223,18 +223,6 @@ export class OwnedPartition {
       records.push(admitted);
     }
     return false;
-  }
-
-  /** Null: it waits. */
-  #admit(record: IncomingRecord): IncomingRecord | null {
-    const admitted = this.handler.admit?.(record) ?? record;
-    if (!(admitted instanceof Promise)) return admitted;
-    this.#isWaiting = true;
-    void admitted.then(() => {
-      this.#isWaiting = false;
-      this.#onAdmits();
-    });
-    return null;
   }
 
   /** False when nothing has changed. */

@@ -1,6 +1,7 @@
 /** A partition that a consumer in memory owns: what is handed over, finished and to be committed. */
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
+import { Admission } from "../../../src/kafka/consume/admission.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
 import { encodeRanges, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
@@ -18,7 +19,7 @@ export class OwnedPartition implements TopicPartition {
   readonly #completion: Completion;
   #handler: PartitionHandler | null = null;
   #onAppend: (() => void) | null = null;
-  #onAdmits: () => void = () => undefined;
+  #admission: Admission | null = null;
   readonly #topicId: string;
   /** Offset of the next record to look at. */
   #next: number;
@@ -30,8 +31,6 @@ export class OwnedPartition implements TopicPartition {
   #committed: Offset;
   #heldAt: number | null = null;
   #isFenced = false;
-  /** The next record is not admitted yet. */
-  #isWaiting = false;
 
   constructor(at: TopicPartition, topic: MemoryTopic, committed: Offset, recordsMax: number) {
     this.topic = at.topic;
@@ -47,7 +46,7 @@ export class OwnedPartition implements TopicPartition {
   open(handler: PartitionHandler, onAppend: () => void): void {
     this.#handler = handler;
     this.#onAppend = onAppend;
-    this.#onAdmits = onAppend;
+    this.#admission = new Admission(handler, onAppend);
     this.#log.onAppend.add(onAppend);
   }
 
@@ -86,12 +85,13 @@ export class OwnedPartition implements TopicPartition {
   handOver(hasBytesFor: (bytes: number) => boolean): boolean {
     const { records } = this.#log;
     this.#end = this.#log.end;
-    if (this.#isWaiting) return false;
+    if (this.#admission?.isWaiting === true) return false;
     let batch: IncomingRecord[] = [];
     for (let index = this.#log.indexOf(this.#next); index < records.length; index += 1) {
       const record = records[index] as IncomingRecord;
       const bytes = recordBytes(record);
-      const admitted = this.#completion.skips(record.offset) ? record : this.#admit(record);
+      const isNew = !this.#completion.skips(record.offset);
+      const admitted = isNew ? (this.#admission?.admit(record) ?? null) : record;
       if (admitted === null) {
         this.#take(batch);
         return false;
@@ -151,18 +151,6 @@ export class OwnedPartition implements TopicPartition {
   fence(): void {
     this.#isFenced = true;
     if (this.#onAppend !== null) this.#log.onAppend.delete(this.#onAppend);
-  }
-
-  /** Null: it waits, and no other partition does because of it. */
-  #admit(record: IncomingRecord): IncomingRecord | null {
-    const admitted = this.#handler?.admit?.(record) ?? record;
-    if (!(admitted instanceof Promise)) return admitted;
-    this.#isWaiting = true;
-    void admitted.then(() => {
-      this.#isWaiting = false;
-      this.#onAdmits();
-    });
-    return null;
   }
 
   #position(): number {
