@@ -202,10 +202,7 @@ export class OwnedPartition {
     return this.hasBacklog ? "more" : "empty";
   }
 
-  /**
-   * Adds records of the batch to those to hand over; true when there is no room for the next, or when
-   * it waits.
-   */
+  /** Adds records of the batch to those to hand over; true when the next has no room, or waits. */
   #take(backlog: Backlog, records: IncomingRecord[], completion: Completion): boolean {
     const { batch } = backlog;
     if (batch === null) return false;
