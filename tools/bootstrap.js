@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|cluster [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool.
@@ -18,6 +18,7 @@ const TOOLS = {
   bench: "bench/main.ts",
   soak: "bench/soak.ts",
   chaos: "test/chaos/main.ts",
+  cluster: "tools/test-cluster.ts",
   attack: "test/attacks/main.ts",
   drill: "test/drill/main.ts",
 };

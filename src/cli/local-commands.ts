@@ -28,17 +28,26 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
       .summary(summary)
       .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
       .addHelpText("after", `\nExample:\n  switchyard kafka ${action}`);
-    if (action === "up") command.option("--registry", "start a schema registry beside it");
-    command.action(async ({ registry }: { registry?: boolean }) =>
-      exit(await runTool(shell, "kafka", [action, ...(registry ? ["--registry"] : [])])),
-    );
+    if (action === "up") {
+      command
+        .option("--registry", "start a schema registry beside it")
+        .option("--brokers <count>", "so many brokers, which keep each topic three times")
+        .option("--tls", "clients use TLS")
+        .option("--sasl", "clients log in with a password");
+    }
+    command.action(async (options: Readonly<Record<string, string | boolean>>) => {
+      const args = Object.entries(options).flatMap(([name, value]) =>
+        value === true ? [`--${name}`] : [`--${name}`, `${value}`],
+      );
+      exit(await runTool(shell, "kafka", [action, ...args]));
+    });
     kafka.addCommand(command);
   }
   return kafka.addHelpText(
     "after",
     "\nBrokers in SWITCHYARD_KAFKA_BROKERS win, as does a registry in SWITCHYARD_REGISTRY_URL; else\n" +
-      "Docker is used, else Java 17+ with Maven.\n\n" +
-      "Examples:\n  switchyard kafka up\n  switchyard kafka up --registry\n  switchyard kafka status\n  switchyard kafka down",
+      "Docker is used, else Java 17+ with Maven. Several brokers, TLS and log-ins need Java.\n\n" +
+      "Examples:\n  switchyard kafka up\n  switchyard kafka up --registry\n  switchyard kafka up --brokers 3 --tls --sasl\n  switchyard kafka status\n  switchyard kafka down",
   );
 }
 

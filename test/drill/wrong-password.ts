@@ -3,10 +3,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { CA, PASSWORD, startSecuredBroker } from "../support/servers/secured-broker.ts";
+import { PASSWORD } from "../../tools/kafka/security.ts";
+import { CA, startSecuredBroker } from "../support/servers/secured-broker.ts";
 import { type Comparison, worded } from "./comparison.ts";
 import type { Row } from "./judge.ts";
 import { runCommand } from "./run-command.ts";

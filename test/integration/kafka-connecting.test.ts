@@ -5,13 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
 import { runProgram } from "../../src/cli/program.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
+import { PASSWORD } from "../../tools/kafka/security.ts";
 import {
   CA,
   CERTIFICATE,
-  PASSWORD,
   type SecuredBroker,
   startSecuredBroker,
 } from "../support/servers/secured-broker.ts";

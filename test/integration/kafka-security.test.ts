@@ -2,10 +2,10 @@
 
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { KafkaConnection } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
+import { PASSWORD } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
@@ -13,7 +13,6 @@ import {
   CERTIFICATE,
   connection,
   NO_CERTIFICATE,
-  PASSWORD,
   startSecuredBroker,
 } from "../support/servers/secured-broker.ts";
 

@@ -32,7 +32,7 @@ test("it stays until it is taken down, and a killed one comes back with its sche
   expect(again).toEqual({ kept, already: true });
   if (kept.how !== "java") return context.skip("on Docker it is the engine that keeps it");
 
-  process.kill(kept.pid, "SIGKILL");
+  for (const pid of kept.pids) process.kill(pid, "SIGKILL");
   await expect.poll(() => registryAnswers(kept.address), { timeout: 30_000 }).toBe(false);
   expect(await look(REGISTRY, place)).toMatchObject({ isUp: false });
   const back = await bringUp(REGISTRY, place, never, silent);

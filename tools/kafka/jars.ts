@@ -20,7 +20,8 @@ function download(): Download {
     name: `kafka-${KAFKA_VERSION}-${pomHash}`,
     fill: async (target, signal, progress) => {
       const goal = ["--file", POM, "dependency:copy-dependencies"];
-      const options = [`-DoutputDirectory=${target}`, "-DincludeScope=runtime"];
+      const version = `-Dkafka.version=${KAFKA_VERSION}`;
+      const options = [version, `-DoutputDirectory=${target}`, "-DincludeScope=runtime"];
       await runMaven(WHAT, [...goal, ...options], signal, progress);
     },
   };

@@ -26,7 +26,11 @@ export interface JavaBroker {
   readonly address: string;
   /** `host:port` for each proxy, in their order. */
   readonly behind: readonly string[];
+  /** Of the Java machine. Absent: room for one broker alone. */
+  readonly javaOptions?: readonly string[];
 }
+
+const ALONE = ["-Xmx768m"];
 
 /**
  * Writes the settings and formats the data, unless the directory holds a formatted broker.
@@ -56,7 +60,9 @@ export async function prepareBroker(
     join(directory, "server.properties"),
     propertiesText({ ...settings, "controller.quorum.bootstrap.servers": controller }),
   );
-  if (!existsSync(join(data, "meta.properties"))) await format(broker, signal);
+  const isFormatted = existsSync(join(data, "meta.properties"));
+  const id = clusterId(randomBytes(16));
+  if (!isFormatted) await format(broker, ["--standalone", "--cluster-id", id], signal);
   return broker;
 }
 
@@ -76,7 +82,7 @@ export async function startBroker(
     directory: broker.directory,
     log: logFile(broker.directory),
     command: [
-      ...[broker.java, "-Xmx768m"],
+      ...[broker.java, ...(broker.javaOptions ?? ALONE)],
       ...javaArguments(broker, "kafka.Kafka"),
       join(broker.directory, "server.properties"),
     ],
@@ -99,14 +105,19 @@ export function clusterId(random: Buffer): string {
   return bytes.toString("base64url");
 }
 
-async function format(broker: JavaBroker, signal: AbortSignal): Promise<void> {
+/** Makes the data directory that `server.properties` names. */
+export async function format(
+  broker: JavaBroker,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const log = openSync(logFile(broker.directory), "a");
   const process = spawn(
     broker.java,
     [
       ...["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
       ...javaArguments(broker, "kafka.tools.StorageTool"),
-      ...["format", "--standalone", "--cluster-id", clusterId(randomBytes(16))],
+      ...["format", ...args],
       ...["--config", join(broker.directory, "server.properties")],
     ],
     { stdio: ["ignore", log, log] },

@@ -10,6 +10,9 @@
  *   there        answers                says so                          ends it, removes its data
  *   there        starts still           waits for it                     ends it, removes its data
  *   there        gone (crash, reboot)   starts it again on its data      removes its data
+ *   there        of another kind        says so, exit status 1           ends it, removes its data
+ *
+ * Of several brokers all have to run: where one is gone, the others are ended and all are started.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,10 +29,14 @@ const END_LIMIT_MS = 15_000;
 const INTERVAL_MS = 100;
 
 export type Kept = {
-  /** For clients: `host:port` of a broker, the URL of a registry. */
+  /** For clients: `host:port` of a broker, several with commas, the URL of a registry. */
   readonly address: string;
+  /** Such as `3 brokers, TLS`. Null: an earlier version started it. */
+  readonly kind: string | null;
+  /** Where to look whether it answers; empty: at `address`. */
+  readonly probes: readonly string[];
 } & (
-  | { readonly how: "java"; readonly pid: number }
+  | { readonly how: "java"; readonly pids: readonly number[] }
   | { readonly how: "docker"; readonly container: string }
 );
 
@@ -37,8 +44,11 @@ export type Kept = {
 export interface Service {
   /** Of its files. */
   readonly name: "kafka" | "registry";
+  /** Of what it starts. */
+  readonly kind: string;
   readonly portPreferred: number;
-  readonly portOf: (address: string) => number;
+  /** Of each of its addresses. */
+  readonly portsOf: (address: string) => readonly number[];
   readonly answers: (address: string) => Promise<boolean>;
   readonly untilAnswers: (address: string, signal: AbortSignal) => Promise<void>;
   /**
@@ -48,7 +58,8 @@ export interface Service {
    */
   readonly start: (
     directory: string,
-    port: number,
+    /** The first one may stand for the others. */
+    ports: readonly number[],
     signal: AbortSignal,
     log: Progress,
     onLaunch: (kept: Kept) => void,
@@ -80,15 +91,24 @@ export async function bringUp(
 ): Promise<{ readonly kept: Kept; readonly already: boolean }> {
   using _lock = await hold(place, signal, log);
   const before = readState(place);
+  const isOther = before !== null && before.kind !== null && before.kind !== service.kind;
+  if (isOther) {
+    throw new Error(
+      `A local one of another kind is there already: ${before.kind} at ${before.address}; asked for was ${service.kind}. ` +
+        "End it first: npm run -s switchyard -- kafka down (removes its data)",
+    );
+  }
   if (before !== null && (await isRunning(place, before))) {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
-    await service.untilAnswers(before.address, limit);
+    await Promise.all(probesOf(before).map((address) => service.untilAnswers(address, limit)));
     return { kept: before, already: true };
   }
-  const port = before === null ? service.portPreferred : service.portOf(before.address);
+  // Some brokers of a cluster may be left.
+  if (before?.how === "java") await endAll(place, before.pids);
+  const ports = before === null ? [service.portPreferred] : service.portsOf(before.address);
   // Written before it answers: it is found even if this process ends now.
   const write = (kept: Kept) => writeState(place, kept);
-  const kept = await service.start(place.directory, port, signal, log, write);
+  const kept = await service.start(place.directory, ports, signal, log, write);
   writeState(place, kept);
   return { kept, already: false };
 }
@@ -102,7 +122,7 @@ export async function takeDown(
   using _lock = await hold(place, signal, log);
   const kept = readState(place);
   if (kept?.how === "docker") await removeContainer(kept.container);
-  if (kept?.how === "java" && (await isRunning(place, kept))) await end(kept.pid);
+  if (kept?.how === "java") await endAll(place, kept.pids);
   rmSync(place.directory, { recursive: true, force: true });
   rmSync(place.state, { force: true });
   return kept;
@@ -112,13 +132,27 @@ export async function takeDown(
 export async function look(service: Service, place: Place) {
   const kept = readState(place);
   if (kept === null) return null;
-  return { kept, isUp: (await isRunning(place, kept)) && (await service.answers(kept.address)) };
+  if (!(await isRunning(place, kept))) return { kept, isUp: false };
+  const answering = await Promise.all(probesOf(kept).map((address) => service.answers(address)));
+  return { kept, isUp: !answering.includes(false) };
+}
+
+function probesOf({ address, probes }: Kept): readonly string[] {
+  return probes.length > 0 ? probes : [address];
+}
+
+async function isRunning(place: Place, kept: Kept): Promise<boolean> {
+  if (kept.how === "docker") return await isContainerRunning(kept.container);
+  return kept.pids.every((pid) => isOurs(place, pid));
 }
 
 /** A process id is used again after a reboot: only one that runs in our directory is ours. */
-async function isRunning(place: Place, kept: Kept): Promise<boolean> {
-  if (kept.how === "docker") return await isContainerRunning(kept.container);
-  return isAlive(kept.pid) && commandLine(kept.pid).includes(place.directory);
+function isOurs(place: Place, pid: number): boolean {
+  return isAlive(pid) && commandLine(pid).includes(place.directory);
+}
+
+async function endAll(place: Place, pids: readonly number[]): Promise<void> {
+  await Promise.all(pids.filter((pid) => isOurs(place, pid)).map(end));
 }
 
 async function end(pid: number): Promise<void> {
@@ -149,9 +183,18 @@ function readState(place: Place): Kept | null {
 
 function parseState(state: unknown): Kept | null {
   if (typeof state !== "object" || state === null) return null;
-  const { how, address, pid, container } = { ...state } as Record<string, unknown>;
+  const { how, address, container, ...rest } = { ...state } as Record<string, unknown>;
   if (typeof address !== "string") return null;
-  if (how === "java" && typeof pid === "number") return { how, address, pid };
-  if (how === "docker" && typeof container === "string") return { how, address, container };
-  return null;
+  const kind = typeof rest.kind === "string" ? rest.kind : null;
+  const probes = listOf(rest.probes, (each) => typeof each === "string") ?? [];
+  if (how === "docker" && typeof container === "string") {
+    return { how, address, kind, probes, container };
+  }
+  // Earlier versions wrote `pid`.
+  const pids = listOf(rest.pids ?? [rest.pid], (each) => typeof each === "number");
+  return how === "java" && pids !== null ? { how, address, kind, probes, pids } : null;
+}
+
+function listOf<Item>(list: unknown, isItem: (each: unknown) => each is Item): Item[] | null {
+  return Array.isArray(list) && list.every(isItem) ? list : null;
 }

@@ -1,27 +1,33 @@
 /** `switchyard kafka up|down|status`: a local Kafka, and a schema registry, for people. */
 
+import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
 
 import { environmentBrokers } from "./choose.ts";
+import { BROKERS_MAX, BROKERS_MIN } from "./cluster-nodes.ts";
 import { logFile } from "./java.ts";
 import { bringUp, type Kept, look, type Place, placeIn, type Service, takeDown } from "./kept.ts";
-import { KAFKA, REGISTRY } from "./kept-services.ts";
+import { KAFKA, kafkaCluster, REGISTRY } from "./kept-services.ts";
 import { answers } from "./probe.ts";
 import { environmentRegistry } from "./registry.ts";
 import { registryAnswers, registryLog } from "./registry-java.ts";
 import { REGISTRY_VERSION } from "./registry-settings.ts";
+import { CA_FILE, type ClientSecurity, PASSWORD, USER } from "./security.ts";
 import { KAFKA_VERSION } from "./settings.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const USAGE = `Usage: switchyard kafka up [--registry] | down | status
+const USAGE = `Usage: switchyard kafka up [--registry] [--brokers N] [--tls] [--sasl] | down | status
 
   up      starts a local Apache Kafka ${KAFKA_VERSION} that stays, by Docker or by Java and Maven;
-          with --registry a schema registry beside it, Apicurio ${REGISTRY_VERSION}
+          with --registry a schema registry beside it, Apicurio ${REGISTRY_VERSION};
+          with --brokers so many brokers, which keep each topic three times and write it at least
+          twice; with --tls and --sasl clients use TLS and log in (these three by Java and Maven alone)
   down    ends both and removes their data
   status  says whether they run, and where (exit status 1 if Kafka does not)
 
 With SWITCHYARD_KAFKA_BROKERS set, those brokers are used and none is started; the same goes for
-SWITCHYARD_REGISTRY_URL.
+SWITCHYARD_REGISTRY_URL. SWITCHYARD_KAFKA_VERSION names another version of Apache Kafka.
 `;
 
 /** What people are told of a service. */
@@ -35,6 +41,12 @@ interface Told {
   /** Addresses of the environment; empty: none. */
   readonly given: () => readonly string[];
   readonly answers: (address: string) => Promise<boolean>;
+}
+
+interface Asked {
+  readonly registry: boolean;
+  readonly brokers: number;
+  readonly security: ClientSecurity;
 }
 
 const KAFKA_TOLD: Told = {
@@ -72,23 +84,65 @@ try {
 
 async function run(args: readonly string[]): Promise<number> {
   const [action, ...rest] = args;
-  const withRegistry = rest[0] === "--registry";
-  if (action === "up" && rest.length === (withRegistry ? 1 : 0)) {
-    const kafka = await up(KAFKA_TOLD);
-    return withRegistry ? Math.max(kafka, await up(REGISTRY_TOLD)) : kafka;
-  }
+  const asked = action === "up" ? parseAsked(rest) : null;
+  if (asked !== null) return await upAll(asked);
   if (rest.length === 0 && action === "down") return await down();
   if (rest.length === 0 && action === "status") return await status();
   (action === "--help" ? process.stdout : process.stderr).write(USAGE);
   return action === "--help" ? 0 : 2;
 }
 
-async function up(told: Told): Promise<number> {
+/** Null when it is not understood. */
+function parseAsked(args: readonly string[]): Asked | null {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        registry: { type: "boolean", default: false },
+        brokers: { type: "string", default: "1" },
+        tls: { type: "boolean", default: false },
+        sasl: { type: "boolean", default: false },
+      },
+    });
+    const { registry, tls, sasl } = values;
+    const brokers = Number(values.brokers);
+    const isCount = Number.isInteger(brokers) && brokers >= 1 && brokers <= BROKERS_MAX;
+    if (isCount) return { registry, brokers, security: { tls, sasl } };
+    process.stderr.write(
+      `--brokers is ${values.brokers}; it must be a whole number from 1 to ${BROKERS_MAX}\n`,
+    );
+    return null;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return null;
+  }
+}
+
+async function upAll({ registry, brokers, security }: Asked): Promise<number> {
+  const isPlain = brokers < BROKERS_MIN && !security.tls && !security.sasl;
+  const service = isPlain ? KAFKA : kafkaCluster(brokers, security);
+  const kafka = await up({ ...KAFKA_TOLD, service }, settingsFor(security));
+  return registry ? Math.max(kafka, await up(REGISTRY_TOLD)) : kafka;
+}
+
+/** The environment of a client that wants in, beside the addresses. */
+function settingsFor({ tls, sasl }: ClientSecurity): string[] {
+  const login = { MECHANISM: "scram-sha-512", USERNAME: USER, PASSWORD };
+  return [
+    ...(tls ? [`SWITCHYARD_KAFKA_TLS_CA=${CA_FILE}`] : []),
+    ...(sasl
+      ? Object.entries(login).map(([name, value]) => `SWITCHYARD_KAFKA_SASL_${name}='${value}'`)
+      : []),
+  ];
+}
+
+async function up(told: Told, more: readonly string[] = []): Promise<number> {
   if (told.given().length > 0) return await statusOfGiven(told);
   const { kept, already } = await bringUp(told.service, told.place, interrupted.signal, log);
   print(
     `${told.title} ${already ? "is up already" : "is up"}: ${describe(kept)}`,
     `  use it    export ${told.variable}=${kept.address}`,
+    ...more.map((setting) => `            export ${setting}`),
     ...whereIsItsLog(told, kept),
     "  end it    npm run -s switchyard -- kafka down (removes its data)",
   );
@@ -141,13 +195,21 @@ async function statusOfGiven(told: Told): Promise<number> {
 }
 
 function describe(kept: Kept): string {
-  const what = kept.how === "java" ? `process ${kept.pid}` : `container ${kept.container}`;
-  return `${kept.address} (${kept.how === "java" ? "Java" : "Docker"}, ${what})`;
+  const kind = kept.kind === null || kept.kind === REGISTRY.kind ? "" : `${kept.kind}, `;
+  if (kept.how === "docker") return `${kept.address} (${kind}Docker, container ${kept.container})`;
+  const processes = `process${kept.pids.length === 1 ? "" : "es"} ${kept.pids.join(", ")}`;
+  return `${kept.address} (${kind}Java, ${processes})`;
 }
 
 function whereIsItsLog(told: Told, kept: Kept): string[] {
   if (kept.how === "docker") return [`  its log   docker logs ${kept.container}`];
-  return [`  its log   ${relative(process.cwd(), told.log)}`];
+  const { directory } = told.place;
+  const nodes = existsSync(directory) ? readdirSync(directory).sort() : [];
+  const logs = nodes
+    .filter((name) => name.startsWith("node-"))
+    .map((name) => join(directory, name));
+  const files = logs.length === 0 ? [told.log] : logs.map(logFile);
+  return files.map((file) => `  its log   ${relative(process.cwd(), file)}`);
 }
 
 function log(line: string): void {

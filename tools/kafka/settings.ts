@@ -1,11 +1,14 @@
 /**
- * The settings of a local one-node Kafka, the same for Java and for Docker.
+ * The settings of a local one-node Kafka, the same for Java and for Docker. `cluster-settings.ts`
+ * has what several nodes need beside them.
  *
  * One node cannot replicate, hence the factors of 1. The rest makes it quick to start, small on
  * disk and kind to tests with many groups and topics; nothing here is advice for production.
  */
 
-export const KAFKA_VERSION = "4.3.1";
+/** The first one is what is started unless `SWITCHYARD_KAFKA_VERSION` says otherwise. */
+export const KAFKA_VERSIONS_TESTED = ["4.3.1", "4.4.0"] as const;
+export const KAFKA_VERSION = process.env.SWITCHYARD_KAFKA_VERSION || KAFKA_VERSIONS_TESTED[0];
 
 export type KafkaSettings = Readonly<Record<string, string>>;
 
@@ -71,10 +74,12 @@ export function propertiesText(settings: KafkaSettings): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Backslashes and what is not ASCII, as in a path, would be read as something else. */
+/** Backslashes, ends of lines and what is not ASCII, as in a path, would be read as something else. */
 function escaped(value: string): string {
   return value
+    .trim()
     .replaceAll("\\", "\\\\")
+    .replaceAll("\n", "\\n")
     .replace(
       /[^\x20-\x7e]/g,
       (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -20,6 +20,7 @@ interface Protocol {
 /** Builds the fields of a request, big-endian. Arrays hold encoders or plain values. */
 export interface Encoder {
   writeInt8(value: number): this;
+  writeInt32(value: number): this;
   writeString(value: string | null): this;
   writeBoolean(value: boolean): this;
   writeArray(values: readonly Encoder[]): this;

@@ -19,14 +19,13 @@ import {
   prepareBroker,
   startBroker,
 } from "../../../tools/kafka/java.ts";
+import { PASSWORD, pem, saslSettings, tlsSettings } from "../../../tools/kafka/security.ts";
+import { propertiesText } from "../../../tools/kafka/settings.ts";
 import { LogLines } from "../log/log-lines.ts";
 
-const pem = (name: string) => readFileSync(join(import.meta.dirname, "kafka-tls", name), "utf8");
 export const CA = pem("ca.pem");
 export const NO_CERTIFICATE = { ca: CA, cert: null, key: null, serverName: null };
 export const CERTIFICATE = { ...NO_CERTIFICATE, cert: pem("client.pem"), key: pem("client.key") };
-/** Of the user alice, for each mechanism. */
-export const PASSWORD = "pass word:1";
 
 const SECURITY = "org.apache.kafka.common.security";
 const never = new AbortController().signal;
@@ -81,32 +80,22 @@ function secure(
   const plain = readFileSync(file, "utf8");
   const listeners = `,SASL://127.0.0.1:${saslPort},SCRAM://127.0.0.1:${scramPort},MTLS://127.0.0.1:${mtlsPort}`;
   const extended = (key: string, more: string) =>
-    `${key}=${new RegExp(`^${key}=(.*)$`, "m").exec(plain)?.[1]}${more}`;
-  const oneLine = (text: string) => text.trim().replaceAll("\n", "\\n");
-  const jaas = (mechanism: string, login: string) =>
-    `listener.name.sasl.${mechanism}.sasl.jaas.config=${SECURITY}.${login};`;
-  return [
-    extended("listeners", listeners),
-    extended("advertised.listeners", listeners),
-    extended("listener.security.protocol.map", ",SASL:SASL_SSL,SCRAM:SASL_SSL,MTLS:SSL"),
-    "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    jaas("plain", `plain.PlainLoginModule required user_alice="${PASSWORD}"`),
-    jaas("scram-sha-256", "scram.ScramLoginModule required"),
-    jaas("scram-sha-512", "scram.ScramLoginModule required"),
-    jaas(
-      "oauthbearer",
-      'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b"',
+    `${new RegExp(`^${key}=(.*)$`, "m").exec(plain)?.[1]}${more}`;
+  return propertiesText({
+    listeners: extended("listeners", listeners),
+    "advertised.listeners": extended("advertised.listeners", listeners),
+    "listener.security.protocol.map": extended(
+      "listener.security.protocol.map",
+      ",SASL:SASL_SSL,SCRAM:SASL_SSL,MTLS:SSL",
     ),
-    "listener.name.scram.sasl.enabled.mechanisms=SCRAM-SHA-512",
-    `listener.name.scram.scram-sha-512.sasl.jaas.config=${SECURITY}.scram.ScramLoginModule required;`,
-    "ssl.keystore.type=PEM",
-    `ssl.keystore.certificate.chain=${oneLine(pem("broker.pem"))}`,
-    `ssl.keystore.key=${oneLine(pem("broker.key"))}`,
-    "ssl.truststore.type=PEM",
-    `ssl.truststore.certificates=${oneLine(CA)}`,
-    "listener.name.mtls.ssl.client.auth=required",
-    "",
-  ].join("\n");
+    ...tlsSettings(),
+    ...saslSettings("SCRAM"),
+    ...saslSettings("SASL"),
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    "listener.name.sasl.oauthbearer.sasl.jaas.config": `${SECURITY}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b";`,
+    "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    "listener.name.mtls.ssl.client.auth": "required",
+  });
 }
 
 export function connection(

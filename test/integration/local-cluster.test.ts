@@ -1,0 +1,67 @@
+// The cluster of `switchyard kafka up --brokers`: found again, mended, taken down.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { bringUp, look, placeIn, takeDown } from "../../tools/kafka/kept.ts";
+import { KAFKA, kafkaCluster } from "../../tools/kafka/kept-services.ts";
+import { PASSWORD, pem, USER } from "../../tools/kafka/security.ts";
+import { record } from "../support/contract/bench.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+
+const never = new AbortController().signal;
+const silent = () => undefined;
+const java = await chooseJava(never, silent).catch(() => null);
+const CLUSTER = kafkaCluster(2, { tls: true, sasl: true });
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-test-"));
+const place = placeIn(root, CLUSTER);
+beforeAll(async () => {
+  if (java !== null) await bringUp(CLUSTER, place, never, silent);
+});
+afterAll(async () => {
+  await takeDown(place, never, silent);
+  rmSync(root, { recursive: true, force: true });
+});
+
+function connect(address: string): Kafka {
+  const tls = { ca: pem("ca.pem"), cert: null, key: null, serverName: null };
+  const sasl = { mechanism: "scram-sha-512", username: USER, password: PASSWORD } as const;
+  const connection = { brokers: address.split(","), clientId: "cluster", tls, sasl };
+  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 900_000 };
+  return createKafka({ ...connection, ...limits }, new LogLines().log);
+}
+
+test.skipIf(java === null)(
+  "a cluster with TLS and log-ins is found again, and comes back whole when a broker has died (needs Java)",
+  async () => {
+    const before = await look(CLUSTER, place);
+    expect(before).toMatchObject({ isUp: true });
+    const again = await bringUp(CLUSTER, place, never, silent);
+    expect(again).toEqual({ kept: before?.kept, already: true });
+    const address = again.kept.address;
+    const kafka = connect(address);
+    const topic = { name: "t", partitions: 2, replicationFactor: 2, config: {} };
+    await kafka.admin.create([topic]);
+    expect(await kafka.producer().send([record("t", "value")])).toEqual([]);
+    await kafka.close();
+
+    const pids = again.kept.how === "java" ? again.kept.pids : [];
+    process.kill(pids[0] ?? 0, "SIGKILL");
+    await expect
+      .poll(() => look(CLUSTER, place), { timeout: 30_000 })
+      .toMatchObject({ isUp: false });
+    await expect(bringUp(KAFKA, place, never, silent)).rejects.toThrow("of another kind");
+    const mended = await bringUp(CLUSTER, place, never, silent);
+    expect(mended.kept.address).toBe(address);
+    const survivor = connect(address);
+    const ends = (await survivor.admin.offsets("t")).map(({ end }) => end);
+    expect(ends.reduce((sum, end) => sum + end, 0)).toBe(1);
+    await survivor.close();
+  },
+);

@@ -1,0 +1,181 @@
+/** What brokers say of their cluster, and elections: for tests, benches and people. */
+
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  createClient,
+  type DriverAdmin,
+  type DriverClient,
+} from "../../src/kafka/kafkajs/client.ts";
+import { type Broker, Decoder, Encoder, sendRequest } from "../../src/kafka/kafkajs/internals.ts";
+
+const KNOWN_LIMIT_MS = 60_000;
+const STEP_MS = 100;
+const ELECT_LEADERS = 43;
+const PREFERRED = 0;
+const ELECTION_LIMIT_MS = 10_000;
+/** The leader is the preferred one already. */
+const ELECTION_NOT_NEEDED = 84;
+
+export interface Replicas {
+  readonly partition: number;
+  /** Below 0: none. */
+  readonly leader: number;
+  readonly replicas: readonly number[];
+  readonly inSync: readonly number[];
+}
+
+export class ClusterLook implements AsyncDisposable {
+  readonly #client: DriverClient;
+  #admin: DriverAdmin | null = null;
+
+  /** @param brokers plaintext addresses. */
+  constructor(brokers: readonly string[]) {
+    this.#client = createClient({
+      brokers,
+      clientId: "cluster-look",
+      tls: undefined,
+      sasl: undefined,
+      openSocket: ({ host, port, onConnect }) => connect({ host, port }, onConnect),
+      isDebug: false,
+      onLog: () => undefined,
+    });
+  }
+
+  /** Ids of the brokers that are up. */
+  async brokers(): Promise<readonly number[]> {
+    const { brokers } = await this.#ask((admin) => admin.describeCluster());
+    return brokers.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
+  }
+
+  async untilKnown(brokers: number): Promise<void> {
+    await this.#until(`${brokers} brokers`, async () => (await this.brokers()).length === brokers);
+  }
+
+  async partitions(topic: string): Promise<readonly Replicas[]> {
+    const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
+    return (topics[0]?.partitions ?? [])
+      .map(({ partitionId, leader, replicas, isr }) => ({
+        partition: partitionId,
+        leader,
+        replicas,
+        inSync: isr,
+      }))
+      .sort((one, other) => one.partition - other.partition);
+  }
+
+  /** Makes a topic whose partitions have exactly these replicas; the first one is preferred. */
+  async create(topic: string, replicas: readonly (readonly number[])[]): Promise<void> {
+    const replicaAssignment = replicas.map((each, partition) => ({
+      partition,
+      replicas: [...each],
+    }));
+    await this.#ask((admin) =>
+      admin.createTopics({ topics: [{ topic, replicaAssignment }], waitForLeaders: true }),
+    );
+  }
+
+  async addPartitions(topic: string, count: number): Promise<void> {
+    await this.#ask((admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic, count }], timeout: ELECTION_LIMIT_MS }),
+    );
+  }
+
+  /** Deletes what lies before these offsets, as retention does. */
+  async deleteRecordsBefore(
+    topic: string,
+    offsets: readonly { readonly partition: number; readonly offset: number }[],
+  ): Promise<void> {
+    const partitions = offsets.map(({ partition, offset }) => ({ partition, offset: `${offset}` }));
+    await this.#ask((admin) => admin.deleteTopicRecords({ topic, partitions }));
+  }
+
+  /** All copies of all partitions are in sync. */
+  async untilInSync(topics: readonly string[]): Promise<void> {
+    await this.#until(`copies of ${topics.join(", ")} in sync`, async () => {
+      for (const topic of topics) {
+        const all = await this.partitions(topic);
+        if (all.some(({ replicas, inSync }) => inSync.length < replicas.length)) return false;
+      }
+      return true;
+    });
+  }
+
+  /** Makes the first replica of each partition its leader again, where it is in sync. */
+  async electPreferred(topic: string): Promise<void> {
+    const partitions = (await this.partitions(topic)).map(({ partition }) => partition);
+    const pool = this.#client.brokerPool();
+    await pool.connect();
+    try {
+      await electLeaders(pool.seedBroker, topic, partitions);
+    } finally {
+      await pool.disconnect();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#admin?.disconnect().catch(() => undefined);
+  }
+
+  /** A client that has failed once is not asked again: kafkajs' admin stays broken. */
+  async #ask<Answer>(act: (admin: DriverAdmin) => Promise<Answer>): Promise<Answer> {
+    this.#admin ??= this.#client.admin();
+    const admin = this.#admin;
+    try {
+      await admin.connect();
+      return await act(admin);
+    } catch (error) {
+      this.#admin = null;
+      await admin.disconnect().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const untilMs = performance.now() + KNOWN_LIMIT_MS;
+    let last: unknown = null;
+    while (performance.now() < untilMs) {
+      try {
+        if (await isSo()) return;
+      } catch (error) {
+        last = error;
+      }
+      await sleep(STEP_MS);
+    }
+    throw new Error(`no ${what} within ${KNOWN_LIMIT_MS / 1_000} s`, { cause: last });
+  }
+}
+
+/** ElectLeaders version 1, which kafkajs lacks. Throws when the brokers refuse. */
+async function electLeaders(
+  broker: Broker,
+  topic: string,
+  partitions: readonly number[],
+): Promise<void> {
+  const one = (partition: number) => new Encoder().writeInt32(partition);
+  const ofTopic = new Encoder().writeString(topic).writeArray(partitions.map(one));
+  const payload = await sendRequest<Buffer>(broker, {
+    request: {
+      apiKey: ELECT_LEADERS,
+      apiVersion: 1,
+      apiName: "ElectLeaders",
+      encode: async () =>
+        new Encoder().writeInt8(PREFERRED).writeArray([ofTopic]).writeInt32(ELECTION_LIMIT_MS),
+    },
+    response: { decode: async (buffer) => buffer },
+  });
+  const decoder = new Decoder(payload);
+  decoder.readInt32();
+  const code = decoder.readInt16();
+  const codes = decoder.readArray((ofOne) => {
+    ofOne.readString();
+    return ofOne.readArray((result) => {
+      result.readInt32();
+      const errorCode = result.readInt16();
+      result.readString();
+      return errorCode;
+    });
+  });
+  const failed = [code, ...codes.flat()].find((each) => each !== 0 && each !== ELECTION_NOT_NEEDED);
+  if (failed !== undefined) throw new Error(`the election for ${topic} failed with code ${failed}`);
+}

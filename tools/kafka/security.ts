@@ -1,0 +1,73 @@
+/**
+ * TLS and log-ins of local brokers, with certificates that lie in the checkout: for 127.0.0.1 and
+ * localhost, and worth nothing anywhere else.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { KafkaSettings } from "./settings.ts";
+
+export interface ClientSecurity {
+  readonly tls: boolean;
+  readonly sasl: boolean;
+}
+
+export const NO_SECURITY: ClientSecurity = { tls: false, sasl: false };
+/** Who logs in. */
+export const USER = "alice";
+export const PASSWORD = "pass word:1";
+/** Path of the certificate that clients trust. */
+export const CA_FILE = join(import.meta.dirname, "tls", "ca.pem");
+
+const LOGIN_MODULES = "org.apache.kafka.common.security";
+const SCRAM = ["SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
+
+export function pem(name: string): string {
+  return readFileSync(join(import.meta.dirname, "tls", name), "utf8");
+}
+
+export function protocolOf({ tls, sasl }: ClientSecurity): string {
+  if (sasl) return tls ? "SASL_SSL" : "SASL_PLAINTEXT";
+  return tls ? "SSL" : "PLAINTEXT";
+}
+
+/** What a listener of that name needs. */
+export function securitySettings(listener: string, { tls, sasl }: ClientSecurity): KafkaSettings {
+  return { ...(tls ? tlsSettings() : {}), ...(sasl ? saslSettings(listener) : {}) };
+}
+
+/** The broker's own certificate, and whom it trusts. */
+export function tlsSettings(): KafkaSettings {
+  return {
+    "ssl.keystore.type": "PEM",
+    "ssl.keystore.certificate.chain": pem("broker.pem"),
+    "ssl.keystore.key": pem("broker.key"),
+    "ssl.truststore.type": "PEM",
+    "ssl.truststore.certificates": pem("ca.pem"),
+  };
+}
+
+/** Every mechanism with a password. */
+export function saslSettings(listener: string): KafkaSettings {
+  const jaas = (mechanism: string, login: string) => [
+    `listener.name.${listener.toLowerCase()}.${mechanism.toLowerCase()}.sasl.jaas.config`,
+    `${LOGIN_MODULES}.${login};`,
+  ];
+  return {
+    "sasl.enabled.mechanisms": ["PLAIN", ...SCRAM].join(),
+    ...Object.fromEntries([
+      jaas("PLAIN", `plain.PlainLoginModule required user_${USER}="${PASSWORD}"`),
+      ...SCRAM.map((mechanism) => jaas(mechanism, "scram.ScramLoginModule required")),
+    ]),
+  };
+}
+
+/** For the tool that formats the data: users with SCRAM lie in there. */
+export function scramArguments({ sasl }: ClientSecurity): string[] {
+  if (!sasl) return [];
+  return SCRAM.flatMap((mechanism) => [
+    "--add-scram",
+    `${mechanism}=[name="${USER}",password="${PASSWORD}"]`,
+  ]);
+}
