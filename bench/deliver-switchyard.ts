@@ -5,9 +5,11 @@
  *   node bench/deliver-switchyard.ts <brokers> <topic prefix> <in flight> <units> <warm-up units> <log level> <url...>
  *
  * With `BENCH_TRACES`, a URL that spans are posted to, deliver has traces as `tracing` turns them on.
+ * With `BENCH_ATTEMPTS` it writes the topic of attempts.
  */
 
 import type { HttpResult } from "../src/deliver/attempt.ts";
+import { startAttemptsTopic } from "../src/deliver/attempts-topic.ts";
 import { createHttp } from "../src/deliver/http.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
@@ -33,16 +35,19 @@ const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 const tracing = await benchTracing(process.env.BENCH_TRACES);
 let done = 0;
+// The lines go to a file or nowhere: a terminal would be measured too.
+const log = createLog(level as LogLevel, { write: () => undefined });
+const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
+const topics = topicNames(prefix);
+const isNoting = process.env.BENCH_ATTEMPTS !== undefined;
+const noted = { topic: topics.attempts, responses: null };
 
 const stage = await startDeliver(
   {
-    kafka,
+    ...deps,
     producer,
-    clock: systemClock,
-    // The lines go to a file or nowhere: a terminal would be measured too.
-    log: createLog(level as LogLevel, { write: () => undefined }),
-    metrics: createMetrics(),
     ...(tracing === null ? {} : { tracing }),
+    ...(isNoting ? { attempts: startAttemptsTopic(deps, noted) } : {}),
     http: {
       trust: (ca) => http.trust(ca),
       open: (destination) => {
@@ -67,7 +72,7 @@ const stage = await startDeliver(
     },
   },
   {
-    topics: topicNames(prefix),
+    topics,
     groups: groupNames(prefix),
     destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
     delaysMs: [1_000],

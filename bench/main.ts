@@ -6,6 +6,7 @@
 import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
+import { benchAttempts } from "./attempts.ts";
 import { benchAudience } from "./audience.ts";
 import { benchAvro } from "./avro.ts";
 import { benchBacklog } from "./backlog.ts";
@@ -58,6 +59,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU of deliver per request with 1 % of all traces kept, against none",
     minutes: 2,
     run: (brokers, rounds) => benchTracing(brokers, rounds),
+  },
+  attempts: {
+    says: "CPU of deliver per request with the topic of attempts, against none",
+    minutes: 1.5,
+    run: benchAttempts,
   },
   latency: {
     says: "from a call's append to the receiver, in one process and in three",

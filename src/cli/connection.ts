@@ -35,5 +35,8 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
   const topics = configuredTopics(config);
   const named = { topics, destinations, webhooks };
-  return topicPlan({ ...named, delaysMs, windowMs, partitions, replicationFactor });
+  const { enabled, retentionMs } = config.attempts;
+  const attemptsRetentionMs = enabled ? retentionMs : null;
+  const counts = { partitions, replicationFactor };
+  return topicPlan({ ...named, delaysMs, windowMs, ...counts, attemptsRetentionMs });
 }

@@ -2,6 +2,7 @@
 
 import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
+import { attemptsSettings } from "./attempts-settings.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
@@ -89,6 +90,7 @@ export const SETTINGS = section("", {
       "Histograms by destination: of each one (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are by destination in any case; of waiting deliveries only the 50 destinations with the most, unless it is `full`.",
     ),
   }),
+  attempts: attemptsSettings,
   tracing: tracingSettings,
   log: section("Log lines on standard output.", {
     level: setting(logLevel, "info", "The least important level that is written."),

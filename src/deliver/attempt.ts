@@ -43,8 +43,25 @@ export type HttpResult =
       /** The header `Retry-After` as sent, or null. */
       readonly retryAfter: string | null;
       readonly durationMs: number;
+      readonly phases?: Phases | undefined;
     }
-  | { readonly kind: "no-response"; readonly cause: Cause; readonly durationMs: number };
+  | {
+      readonly kind: "no-response";
+      readonly cause: Cause;
+      readonly durationMs: number;
+      /** Those that the request was sent with. */
+      readonly phases?: Phases | undefined;
+    };
+
+/** Made in one way, so that all have one shape. Pure. */
+export function responded(
+  status: number,
+  retryAfter: string | null,
+  durationMs: number,
+  phases: Phases | undefined,
+): HttpResult {
+  return { kind: "response", status, retryAfter, durationMs, phases };
+}
 
 /**
  * How far a request has come, in milliseconds from its beginning. An absent step was not reached; the
@@ -63,6 +80,10 @@ export interface Phases {
   /** Of the host of a socket that was made: it is a name. */
   isName?: boolean;
   isSecure?: boolean;
+  /** So many bytes of an answer that is none of success are kept; absent: none. */
+  readonly keepBytes?: number;
+  /** The head of that answer. */
+  kept?: Buffer[];
 }
 
 export interface HttpPort {

@@ -48,15 +48,17 @@ import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
 import { Origins, type Target } from "../http/origins.ts";
 import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
-import type {
-  Cause,
-  EndpointConnections,
-  HttpPort,
-  HttpResult,
-  Phases,
-  WebhookRequest,
+import {
+  type Cause,
+  type EndpointConnections,
+  type HttpPort,
+  type HttpResult,
+  type Phases,
+  responded,
+  type WebhookRequest,
 } from "./attempt.ts";
 import { causeOf } from "./cause.ts";
+import { keepAnswer } from "./keep-answer.ts";
 import { noteOpening } from "./note-opening.ts";
 
 /** Response body that is read; docs/delivery.md#attempts. */
@@ -222,6 +224,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
     this.#kept.answer.wasBody(chunk.length);
+    if (this.#phases?.keepBytes !== undefined) keepAnswer(this.#phases, this.#status, chunk);
     if (this.#bodyBytes > RESPONSE_BODY_MAX_BYTES) this.#settle(this.#response(), "drop");
   }
 
@@ -248,12 +251,11 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   #response(): HttpResult {
-    const durationMs = this.#durationMs();
-    return { kind: "response", status: this.#status, retryAfter: this.#retryAfter, durationMs };
+    return responded(this.#status, this.#retryAfter, this.#durationMs(), this.#phases);
   }
 
   #noResponse(cause: Cause): HttpResult {
-    return { kind: "no-response", cause, durationMs: this.#durationMs() };
+    return { kind: "no-response", cause, durationMs: this.#durationMs(), phases: this.#phases };
   }
 
   #durationMs(): number {

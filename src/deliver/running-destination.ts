@@ -37,7 +37,9 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../tracing/port.ts";
 import type { EndpointConnections, HttpPort } from "./attempt.ts";
+import { attemptsOf, notingPhases } from "./attempt-notes.ts";
 import { traceAttempt } from "./attempt-trace.ts";
+import type { AttemptsTopic } from "./attempts-topic.ts";
 import { Condition } from "./condition.ts";
 import { DestinationWork } from "./destination-work.ts";
 import type { LineHold } from "./endpoint-gates.ts";
@@ -64,6 +66,8 @@ export interface DeliverDeps {
   readonly tracing?: Tracing;
   /** Makes topics again that are gone; absent: nobody does. */
   readonly keeper?: TopicKeeper;
+  /** Shared by the destinations; absent: attempts are not written down. */
+  readonly attempts?: AttemptsTopic;
 }
 
 export interface DestinationConfig {
@@ -107,7 +111,8 @@ export function startDestination(
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
-  const connections = deps.http.open(started);
+  const connections = notingPhases(deps.http.open(started), deps.attempts);
+  const notes = attemptsOf(started, deps.attempts);
   const report = createReport(deps, started, config.attemptsShare);
   const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
@@ -133,6 +138,7 @@ export function startDestination(
     onAttempted: (attempted) => {
       condition.attempted(attempted);
       report.attempted(attempted);
+      notes?.add(attempted);
     },
     onRounded: report.rounded,
     onBreaker: report.breaker,
@@ -166,6 +172,7 @@ export function startDestination(
       report.showEndpoints(changed, work.endpoints());
       connections.update(changed);
       condition.update(changed, clock.nowMs());
+      notes?.update(changed);
       work.update(changed);
     },
     partitionsAre: (count) => work.partitionsAre(count),

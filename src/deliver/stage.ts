@@ -151,6 +151,7 @@ class Fleet {
     this.#stopped.abort();
     const running = [...this.#running.values()].map((one) => one[Symbol.asyncDispose]());
     await Promise.all([...running, ...this.#leaving.values()]);
+    await this.#deps.attempts?.[Symbol.asyncDispose]();
   }
 
   #want(destinations: readonly WebhookDestination[]): void {

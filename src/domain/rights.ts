@@ -42,7 +42,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
     writes: ["calls", "audienceMembers", "audiences", "deadLetters"],
   },
   deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
-  deliver: { reads: [], writes: ["delays", "deadLetters"] },
+  deliver: { reads: [], writes: ["delays", "deadLetters", "attempts"] },
   delay: { reads: [], writes: ["deliveries", "returns", "delays", "deadLetters"] },
 };
 
@@ -172,6 +172,7 @@ function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
     audiences: literal(topics.audiences),
     deletionRequests: literal(topics.deletionRequests),
     deadLetters: literal(topics.deadLetters),
+    attempts: literal(topics.attempts),
     deliveries: prefixed(topics.deliveries(NONE)),
     returns: prefixed(topics.returns(NONE)),
     delays: prefixed(beginningOf(topics.delays(1), tierName(1))),

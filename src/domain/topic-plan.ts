@@ -9,6 +9,7 @@
  *   returns.<destination>       7 d, one partition               16 KiB more
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
+ *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
  *
@@ -43,6 +44,8 @@ export interface TopicPlanOptions {
   readonly partitions: number;
   /** Null: the broker's default. */
   readonly replicationFactor: number | null;
+  /** Of the topic of attempts; null: there is none. */
+  readonly attemptsRetentionMs: number | null;
 }
 
 /** Fits the port's `TopicSpec`. */
@@ -70,7 +73,7 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 /** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, delaysMs, windowMs } = options;
-  const { partitions, replicationFactor } = options;
+  const { partitions, replicationFactor, attemptsRetentionMs } = options;
   const maxBytes = recordMaxBytes(topics);
   const planned = (
     kind: TopicKind,
@@ -112,6 +115,9 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     ...webhooks.map((id) => planned("returns", topics.returns(id), RETENTION_MS, 1)),
     ...tiers.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
     planned("deadLetters", topics.deadLetters, DEAD_LETTER_RETENTION_MS),
+    ...(attemptsRetentionMs === null
+      ? []
+      : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
   ];

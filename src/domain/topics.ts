@@ -17,6 +17,7 @@ export interface TopicNames {
   readonly audiences: string;
   readonly deletionRequests: string;
   readonly deadLetters: string;
+  readonly attempts: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** Deliveries that were attempted and are due again. */
   readonly returns: (destination: DestinationId) => string;
@@ -33,6 +34,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     audiences: `${prefix}audiences`,
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
+    attempts: `${prefix}attempts`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     returns: (destination) => `${prefix}returns.${destination}`,
     delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,

@@ -20,6 +20,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { packRecord as asBytes } from "./wire/pack-record.ts";
+import { packText as textAsBytes } from "./wire/pack-text.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -255,3 +256,5 @@ export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from
 
 /** As bytes in a block of their own: a record that waits keeps no fetch alive. Pure. */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
+/** The same of a record that is two texts, for less. Pure. */
+export const packText: (topic: string, key: string, value: string) => OutgoingRecord = textAsBytes;

@@ -109,6 +109,12 @@ export const METRICS = {
     labels: ["destination"],
     help: "Deliveries in attempt now.",
   },
+  attemptRecords: {
+    name: "switchyard_attempt_records_total",
+    type: "counter",
+    labels: ["outcome"],
+    help: "Records of the topic of attempts: written, or dropped because the topic took nothing or they came too fast. No delivery waits for them.",
+  },
   parked: {
     name: "switchyard_deliveries_parked_total",
     type: "counter",

@@ -29,6 +29,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   returns: "returns.*",
   delays: "delays.*",
   deadLetters: "dead-letters",
+  attempts: "attempts",
 };
 
 const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>> = {
@@ -48,6 +49,10 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
   deadLetters: [
     "records that a replay would send, by a decision of a person, to any destination of the prefix",
     "calls that were given up",
+  ],
+  attempts: [
+    "a false story of a call, for those who look into its attempts",
+    "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
   ],
   audienceSyncs: [
     "members of every audience put in and taken out, and the calls that tell of it; audiences deleted",

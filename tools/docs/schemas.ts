@@ -23,6 +23,17 @@ interface Schema {
   readonly symbols?: readonly string[];
 }
 
+interface JsonSchema {
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+}
+
 export function renderSchemas(): string {
   const files = readdirSync(FOLDER)
     .filter((file) => file.endsWith(".avsc"))
@@ -39,7 +50,47 @@ The schemas of \`schemas/\`, for producers that have none of their own. This pag
 Values are read by the schema that the producer wrote them with, whatever it is. So records of your own, with typed properties, work as well as these.
 Field names in snake_case, such as \`user_id\`, are read as the names here.
 
-${sections.join("\n")}`;
+${sections.join("\n")}
+# JSON schemas
+
+Records that Switchyard writes for others are JSON. Their schemas are JSON Schemas (2020-12) in \`schemas/\`. Fields may be added, so a reader passes over fields that it does not know.
+
+${jsonSections().join("\n")}`;
+}
+
+function jsonSections(): readonly string[] {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".schema.json"));
+  return files.sort().map((file) => {
+    const schema = JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as JsonSchema;
+    const [head, ...inner] = titled(schema);
+    const first = jsonBody(head ?? schema, `## ${head?.title}\n\nFile: \`schemas/${file}\`.`);
+    return `${first}${inner.map((each) => jsonBody(each, `\n### ${each.title}\n\n`)).join("")}`;
+  });
+}
+
+/** The objects that have names, outermost first. */
+function titled(schema: JsonSchema): readonly JsonSchema[] {
+  const inner = [
+    ...Object.values(schema.properties ?? {}),
+    ...(schema.items ? [schema.items] : []),
+  ];
+  return [...(schema.title === undefined ? [] : [schema]), ...inner.flatMap(titled)];
+}
+
+function jsonBody({ description, properties = {}, required = [] }: JsonSchema, head: string) {
+  const rows = Object.entries(properties).map(([name, each]) => {
+    const presence = required.includes(name) ? "always" : "may be absent";
+    return `| ${code(name)} | ${jsonType(each)} | ${presence} | ${each.description ?? ""} |`;
+  });
+  const gap = head.endsWith("\n") ? "" : " ";
+  return `${head}${gap}${description ?? ""}\n\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+}
+
+function jsonType({ type = "", format, enum: choices, title, items }: JsonSchema): string {
+  if (choices !== undefined) return choices.map(code).join(", ");
+  if (items !== undefined) return `array of ${jsonType(items)}`;
+  if (title !== undefined) return code(title);
+  return format === undefined ? code(type) : `${type}, ${code(format)}`;
 }
 
 function section(file: string, name: string, text: string): string {

@@ -11,6 +11,7 @@ import type { Config } from "../../config/config.ts";
 import { WAITING_SHOWN_MAX } from "../../delay/shown.ts";
 import { startDelay } from "../../delay/stage.ts";
 import { startDeletion } from "../../deletion/stage.ts";
+import { startAttemptsTopic } from "../../deliver/attempts-topic.ts";
 import { createHttp } from "../../deliver/http.ts";
 import { startDeliver } from "../../deliver/stage.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
@@ -92,7 +93,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const http = createHttp({ timeoutMs, allowNetworks, ca });
     const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
     const logged = { attemptsShare: config.log.attempts };
-    return startDeliver({ ...deps, http }, { ...common, ...own, ...logged });
+    const attempts = attemptsTopic(deps, config);
+    return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
   },
   delay: async ({ deps, config, common }) => {
     const tiers = await tiersToDrain(config, deps.kafka);
@@ -123,6 +125,13 @@ export async function* startStages(
   for (const name of STAGE_NAMES.toReversed()) {
     if (chosen.includes(name)) yield await STARTS[name](world);
   }
+}
+
+function attemptsTopic(deps: StageDeps, config: Config) {
+  const { enabled, responses } = config.attempts;
+  if (!enabled) return {};
+  const topic = configuredTopics(config).attempts;
+  return { attempts: startAttemptsTopic(deps, { topic, responses }) };
 }
 
 function isWebhook(destination: Config["destinations"][number]): destination is WebhookDestination {

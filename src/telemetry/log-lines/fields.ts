@@ -35,7 +35,7 @@ export const LOG_FIELDS = {
   code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
   committed: { type: "number", meaning: "The offset that was committed." },
   connections: { type: "number", meaning: "How many connections are taken at a time." },
-  count: { type: "number", meaning: "How many calls, sources or spans." },
+  count: { type: "number", meaning: "How many calls, sources, spans or records." },
   damage: { type: "text", meaning: "The damage of a batch, as a sentence." },
   decision: {
     type: "text",

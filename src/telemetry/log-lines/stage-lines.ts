@@ -22,6 +22,13 @@ export const STAGE_LINES = {
     ],
     optional: ["messageId", "source", "tier"],
   },
+  "attempts.dropped": {
+    levels: ["warn"],
+    meaning:
+      "Records of the topic of attempts were dropped since the last such line, at most one a minute. Deliveries go on.",
+    action: "`switchyard topics`, and look at the brokers.",
+    fields: ["stage", "topic", "count", "error"],
+  },
   "delivery.breaker": {
     levels: ["info", "warn"],
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",

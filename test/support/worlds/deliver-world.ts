@@ -1,6 +1,7 @@
 /** Deliver and delay with a Kafka in memory and scripted endpoints, on a clock that tests move. */
 
 import { startDelay } from "../../../src/delay/stage.ts";
+import { startAttemptsTopic } from "../../../src/deliver/attempts-topic.ts";
 import { startDeliver } from "../../../src/deliver/stage.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
@@ -32,6 +33,8 @@ export interface WorldOptions {
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
   readonly schemas?: Schemas;
+  /** Attempts are written down. */
+  readonly attempts?: { readonly responses: number | null };
 }
 
 export class DeliverWorld {
@@ -59,6 +62,7 @@ export class DeliverWorld {
     this.kafka = this.cluster.connect();
     this.cluster.createTopic(topics.deadLetters, 1);
     this.createTopics(destinations, partitions);
+    if (options.attempts !== undefined) this.cluster.createTopic(topics.attempts, 1);
     for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
   }
 
@@ -87,11 +91,12 @@ export class DeliverWorld {
   }
 
   startDeliver() {
-    const { windowMs = 4 * HOUR_MS, schemas } = this.#options;
+    const { windowMs = 4 * HOUR_MS, schemas, attempts } = this.#options;
     const registry = schemas === undefined ? {} : { schemas };
+    const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
     return startDeliver(
-      { ...this.#deps(), ...registry, http: this.http },
+      { ...this.#deps(), ...registry, ...noted, http: this.http },
       {
         topics,
         groups,
@@ -103,6 +108,10 @@ export class DeliverWorld {
         drainLimitMs: 10_000,
       },
     );
+  }
+
+  #attemptsTopic({ responses }: { readonly responses: number | null }) {
+    return startAttemptsTopic(this.#deps(), { topic: topics.attempts, responses });
   }
 
   startDelay() {

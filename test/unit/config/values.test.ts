@@ -28,6 +28,7 @@ test("everything that is left out has its default", () => {
       startTimeoutMs: 60_000,
     },
     registry: null,
+    attempts: { enabled: false, retentionMs: 3 * 86_400_000, responses: null },
     tracing: null,
     sources: [{ id: "web", writeKeys: ["k1"], destinations: ["hook"], callsPerSecond: null }],
     defaultSource: null,

@@ -31,6 +31,7 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
     windowMs: 14_400_000,
     partitions: 6,
     replicationFactor: null,
+    attemptsRetentionMs: 259_200_000,
     ...more,
   });
 }
@@ -61,6 +62,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.returns.crm", 1, config(7 * DAY_MS, 1_064_960)],
     ["p.delays.10s", 6, config(28_800_000, 1_064_960)],
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
+    ["p.attempts", 6, config(3 * DAY_MS, 1_048_576)],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
   ]);
@@ -82,6 +84,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "delays.2m",
     "delays.60m",
     "dead-letters",
+    "attempts",
     "audience-members",
     "audiences",
   ]);
@@ -92,6 +95,13 @@ test("delay topics are kept for twice the window where that is longer than 8 hou
   expect(kept(1_000)).toBe("28800000");
   expect(kept(14_400_000)).toBe("28800000");
   expect(kept(14_400_001)).toBe("28800002");
+});
+
+test("without attempts there is no topic of them", () => {
+  const named = (retentionMs: number | null) =>
+    planWith({ attemptsRetentionMs: retentionMs }).filter(({ kind }) => kind === "attempts");
+  expect(named(null)).toEqual([]);
+  expect(named(3_600_000)[0]?.config["retention.ms"]).toBe("3600000");
 });
 
 test("record sizes are found by the topic's name, of retired topics too", () => {

@@ -60,6 +60,7 @@ const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "tel
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
+  "deliver/attempts-topic.ts",
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],

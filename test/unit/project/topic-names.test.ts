@@ -30,6 +30,8 @@ const OTHER_WORDS = new Set<string>([
   ...STAGE_NAMES,
   ...Object.keys(SETTINGS.fields),
   ...settingNames().map(({ key }) => key),
+  // A field of log lines, schemas and spans: the number of one.
+  "attempt",
 ]);
 
 function nameStart(given: unknown): string {

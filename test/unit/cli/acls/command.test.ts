@@ -33,7 +33,7 @@ test("the rights of a stage, a line for each pattern", async () => {
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.returns. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic switchyard.dead-letters`,
+    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
   ]);
@@ -147,6 +147,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
         rule("topic", "switchyard.returns.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),
+        rule("topic", "switchyard.attempts", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
         rule("group", "switchyard.deliver.", "prefix", "Read"),
       ],

@@ -22,6 +22,7 @@ const plan = topicPlan({
   windowMs: 14_400_000,
   partitions: 3,
   replicationFactor: null,
+  attemptsRetentionMs: 259_200_000,
 });
 const inputs = { plan, topics };
 

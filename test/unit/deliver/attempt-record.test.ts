@@ -1,0 +1,160 @@
+// The record of an attempt: each row of its table, what a schema says of it, and what it must not have.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import type { HttpResult, Phases } from "../../../src/deliver/attempt.ts";
+import { attemptTexts } from "../../../src/deliver/attempt-record.ts";
+import { type Decision, decide, type EndpointResult } from "../../../src/deliver/decide.ts";
+import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
+import type { MessageId } from "../../../src/domain/ids.ts";
+import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import { schemaProblems } from "../../support/project/json-schema.ts";
+import { ROOT } from "../../support/project/tracked-texts.ts";
+
+const SCHEMA = JSON.parse(
+  readFileSync(join(ROOT, "schemas/attempt-record.schema.json"), "utf8"),
+) as Record<string, unknown>;
+const URLS = ["https://crm.example.com:8443/secret/hook?token=t0", "http://10.0.0.7/other"];
+const DESTINATION = webhookDestination({ urls: URLS });
+const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
+const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
+const POLICY = { delaysMs: [10_000, 30_000], windowMs: 3_600_000 };
+const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
+
+function answer(status: number, phases: Phases = REUSED): HttpResult {
+  return { kind: "response", status, retryAfter: null, durationMs: 21.26, phases };
+}
+
+function recordOf(
+  results: readonly EndpointResult[],
+  { deliver = "any", decision }: { deliver?: "any" | "every"; decision?: Decision } = {},
+  given: Parameters<typeof deliveryOf>[0] = {},
+) {
+  const delivery = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000, ...given });
+  const keys = DESTINATION.endpoints.map(({ key }) => key);
+  const decided = decision ?? decide(delivery, deliver, keys, results, POLICY, NOW_MS);
+  const write = attemptTexts(DESTINATION);
+  const text = write({ delivery, results, decision: decided, endedAtMs: NOW_MS });
+  const json = JSON.parse(text) as Record<string, unknown>;
+  expect(schemaProblems(SCHEMA, json)).toEqual([]);
+  return { text, json, read: parseAttemptRecord(Buffer.from(text)) };
+}
+
+function resultOf(endpoint: typeof FIRST, result: EndpointResult["result"]): EndpointResult {
+  if (endpoint === undefined) throw new Error("the destination has two endpoints");
+  return { endpoint, result };
+}
+
+test("an accepted attempt, as people see it", () => {
+  const { json } = recordOf([resultOf(FIRST, answer(204))]);
+  expect(json).toEqual({
+    time: "2026-03-01T09:30:20.007Z",
+    messageId: "m-1",
+    destination: "crm",
+    attempt: 1,
+    firstAttemptAt: "2026-03-01T09:30:19.007Z",
+    decision: "accepted",
+    requests: [
+      {
+        endpoint: "crm[1] crm.example.com:8443",
+        outcome: "accepted",
+        status: 204,
+        durationMs: 21.3,
+        phases: { firstByteMs: 19.7, bodyMs: 1.2 },
+      },
+    ],
+  });
+});
+
+test.each<[string, HttpResult, object]>([
+  [
+    "a new connection by name, with TLS",
+    answer(200, {
+      ...{ openedMs: 0.2, isName: true, isSecure: true, lookedUpMs: 3.2, connectedMs: 8.2 },
+      ...{ securedMs: 15.4, sentMs: 15.5, headMs: 20 },
+    }),
+    { dnsMs: 3, connectMs: 5, tlsMs: 7.2, firstByteMs: 4.5, bodyMs: 1.3 },
+  ],
+  [
+    "a connection that never came about",
+    {
+      ...{ kind: "no-response", cause: "timeout", durationMs: 5_000 },
+      phases: { openedMs: 1, isName: false, isSecure: true },
+    },
+    { connectMs: 4_999 },
+  ],
+  [
+    "an answer that never came",
+    { kind: "no-response", cause: "timeout", durationMs: 5_000, phases: { sentMs: 1 } },
+    { firstByteMs: 4_999 },
+  ],
+  [
+    "a name that was not found",
+    { kind: "no-response", cause: "dns", durationMs: 2, phases: { openedMs: 0, isName: true } },
+    { dnsMs: 2 },
+  ],
+])("phases: %s", (_name, result, phases) => {
+  expect(recordOf([resultOf(FIRST, result)]).json.requests).toMatchObject([{ phases }]);
+});
+
+test.each<[EndpointResult["result"], object]>([
+  [answer(200), { outcome: "accepted", status: 200 }],
+  [answer(503), { outcome: "retry", status: 503 }],
+  [answer(410), { outcome: "rejected", status: 410 }],
+  [
+    { kind: "no-response", cause: "tls-expired", durationMs: 3 },
+    { outcome: "retry", cause: "tls-expired" },
+  ],
+  [{ kind: "held" }, { outcome: "held" }],
+])("%j says %j", (result, said) => {
+  const other = resultOf(SECOND, answer(500));
+  expect(recordOf([resultOf(FIRST, result), other]).json.requests).toMatchObject([said, {}]);
+});
+
+test("a parked attempt says where it waits and until when", () => {
+  const { read } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
+  expect(read).toMatchObject({
+    decision: "parked",
+    next: [{ tier: "10s", atMs: NOW_MS + 10_000, endpoint: null }],
+  });
+});
+
+test("with every, each part has a wait of its own", () => {
+  const results = [resultOf(FIRST, answer(503)), resultOf(SECOND, answer(200))];
+  expect(recordOf(results, { deliver: "every" }).read?.next).toEqual([
+    { tier: "10s", atMs: NOW_MS + 10_000, endpoint: "crm[1] crm.example.com:8443" },
+  ]);
+});
+
+test("what is given up has no next attempt", () => {
+  const results = [resultOf(FIRST, answer(410)), resultOf(SECOND, answer(404))];
+  expect(recordOf(results).json).toMatchObject({ decision: "rejected" });
+  expect(recordOf(results).json).not.toHaveProperty("next");
+});
+
+test("an id of odd characters, and an endpoint that is gone, are written whole", () => {
+  const messageId = 'a"b\\c\u0007é\u202e' as MessageId;
+  const gone = { endpoint: "0123456789abcdef" as NonNullable<typeof FIRST>, result: answer(500) };
+  const decision: Decision = { name: "expired", outputs: [] };
+  const { read } = recordOf([gone], { decision }, { messageId });
+  expect(read).toMatchObject({
+    messageId,
+    requests: [{ endpoint: "0123456789abcdef", status: 500 }],
+  });
+});
+
+test("the head of a refused answer is there when it was kept", () => {
+  const kept = [Buffer.from('{"error":"'), Buffer.from('no\u001b[2J"}')];
+  const { read } = recordOf([resultOf(FIRST, answer(410, { ...REUSED, kept }))]);
+  expect(read?.requests[0]?.answer).toBe('{"error":"no\u001b[2J"}');
+  expect(recordOf([resultOf(FIRST, answer(410))]).json.requests).not.toMatchObject([
+    { answer: "" },
+  ]);
+});
+
+test("nothing secret is in it: neither path nor query of a URL, nor the shared secret", () => {
+  const { text } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
+  expect(text).not.toMatch(/secret|token|t0|s3cr3t|other/);
+});

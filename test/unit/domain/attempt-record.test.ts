@@ -1,0 +1,63 @@
+// What others may have written to the topic of attempts, too, is read no further than it can be shown.
+
+import { expect, test } from "vitest";
+
+import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
+
+const SMALLEST = {
+  time: "2026-03-01T09:30:20.007Z",
+  messageId: "m-1",
+  destination: "crm",
+  decision: "parked",
+  attempt: 2,
+};
+
+function parsed(json: unknown) {
+  return parseAttemptRecord(Buffer.from(JSON.stringify(json)));
+}
+
+test("the fields that name it are enough", () => {
+  expect(parsed(SMALLEST)).toEqual({
+    endedAtMs: Date.UTC(2026, 2, 1, 9, 30, 20, 7),
+    messageId: "m-1",
+    destination: "crm",
+    attempt: 2,
+    firstAttemptAtMs: null,
+    decision: "parked",
+    requests: [],
+    next: [],
+  });
+});
+
+test.each(["time", "messageId", "destination", "decision", "attempt"])("not without %s", (name) => {
+  expect(parsed({ ...SMALLEST, [name]: undefined })).toBeNull();
+  expect(parsed({ ...SMALLEST, [name]: {} })).toBeNull();
+});
+
+test.each([null, Buffer.from(""), Buffer.from("{"), Buffer.from("[1]"), Buffer.from("7")])(
+  "%s is none",
+  (value) => {
+    expect(parseAttemptRecord(value)).toBeNull();
+  },
+);
+
+test("an instant in another form is none", () => {
+  expect(parsed({ ...SMALLEST, time: "Order 5" })).toBeNull();
+  expect(parsed({ ...SMALLEST, time: "2026-99-01T09:30:20.007Z" })).toBeNull();
+});
+
+test("odd requests and waits are passed over, odd fields of them are absent", () => {
+  const requests = [
+    7,
+    { endpoint: "k", status: "200", phases: { dnsMs: 1, bodyMs: "x", other: 3 } },
+  ];
+  const next = [{ tier: "10s" }, { tier: "10s", at: SMALLEST.time, endpoint: "k" }, null];
+  expect(parsed({ ...SMALLEST, requests, next })).toMatchObject({
+    requests: [{ endpoint: "k", outcome: "", status: null, phases: { dnsMs: 1 } }],
+    next: [{ tier: "10s", atMs: Date.UTC(2026, 2, 1, 9, 30, 20, 7), endpoint: "k" }],
+  });
+  expect(parsed({ ...SMALLEST, requests: "no", next: {} })).toMatchObject({
+    requests: [],
+    next: [],
+  });
+});
