@@ -4,7 +4,8 @@
  *   filter        passes
  *   destinations  one of these; a letter without destination passes none
  *   reasons       one of these
- *   messageIds    one of these, in the header or the call itself
+ *   messageIds    one of these, in the header or the call itself; where that has a schema of a
+ *                 registry, only if somebody reads it
  *   sinceMs       given up at this time or later
  *   untilMs       given up before this time
  */
@@ -38,6 +39,23 @@ export function passes(letter: Letter, filter: LetterFilter): boolean {
   if (!isOneOf(letter.destination, destinations)) return false;
   // Last, because it may have to read the value.
   return messageIds.length === 0 || isOneOf(messageIdOf(letter), messageIds);
+}
+
+/** Reads the value of a letter that has a schema, so that its message id is known. */
+export type ReadLetterValue = (letter: Letter) => Letter | Promise<Letter>;
+
+/** The letter if it passes, else null. Its value is read only if nothing but that is left to see. */
+export async function passing(
+  letter: Letter,
+  filter: LetterFilter,
+  read: ReadLetterValue | undefined,
+): Promise<Letter | null> {
+  if (filter.messageIds.length === 0 || read === undefined) {
+    return passes(letter, filter) ? letter : null;
+  }
+  if (!passes(letter, { ...filter, messageIds: [] })) return null;
+  const whole = await read(letter);
+  return passes(whole, filter) ? whole : null;
 }
 
 function isOneOf(given: string | null, wanted: readonly string[]): boolean {

@@ -68,7 +68,7 @@ export function readLetter(
 
 /**
  * The header's, else the call's own where the value is a call in JSON that has one, read as route
- * does. A value that needs a schema has none here: the registry may be what is away.
+ * does. A value that needs a schema has one only with that (`filter.ts`).
  */
 export function messageIdOf({ messageId, record }: Letter): string | null {
   if (messageId !== null || record.value === null) return messageId;

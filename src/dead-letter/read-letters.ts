@@ -3,7 +3,7 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
-import { type LetterFilter, passes } from "./filter.ts";
+import { type LetterFilter, passing, type ReadLetterValue } from "./filter.ts";
 import { type Letter, readLetter } from "./letter.ts";
 import { mergeByTime } from "./merge.ts";
 
@@ -39,6 +39,8 @@ export interface LetterSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly signal: AbortSignal;
+  /** Absent: values that have a schema of a registry are not read. */
+  readonly read?: ReadLetterValue;
 }
 
 /** The letters of the ranges that pass, the oldest first. */
@@ -50,7 +52,8 @@ export async function* readLetters(
   for await (const records of readRecords(source, ranges)) {
     for (const record of records) {
       const letter = readLetter(record, source.topics);
-      if (passes(letter, filter)) yield letter;
+      const found = await passing(letter, filter, source.read);
+      if (found !== null) yield found;
     }
   }
 }

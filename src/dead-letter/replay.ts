@@ -22,7 +22,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { passes } from "./filter.ts";
+import { passing } from "./filter.ts";
 import { type Letter, readLetter } from "./letter.ts";
 import { ReplayProgress } from "./progress.ts";
 import {
@@ -166,10 +166,10 @@ class ReplayWork {
 
   /** False: the signal aborted, and the record was not taken. */
   async #take(record: IncomingRecord): Promise<boolean> {
-    const { topics, targets, signal, onRefused } = this.#deps;
+    const { topics, targets, signal, onRefused, read } = this.#deps;
     if (signal.aborted) return false;
-    const letter = readLetter(record, topics);
-    if (!passes(letter, this.#progress.plan.filter)) {
+    const letter = await passing(readLetter(record, topics), this.#progress.plan.filter, read);
+    if (letter === null) {
       this.#progress.moveOn(record, null);
       this.#passedOver += 1;
       if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();

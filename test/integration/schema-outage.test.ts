@@ -57,8 +57,15 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   await untilArrived("known");
   const letters = () => program.command("dead-letters", "list");
   await expect.poll(letters, LIMIT).toContain("unknown-schema");
+  const find = (messageId: string) =>
+    program.command("dead-letters", "list", "--message-id", messageId);
+  const unknown = await find("too-early");
+  expect(unknown).toContain("No dead letters match.");
+  expect(unknown).toMatch(/Message id not known, and left out: 1 dead letter: .*schema \d+/);
   const id = await registerSchema(registry.url, "next", { schema: schemaNamed("Next") });
   expect(id).toBe(next);
+  expect(await find("too-early")).toMatch(/ too-early .*\n.*\n.*1 dead letter matches\./s);
+  expect(await find("another")).toBe("No dead letters match.\n");
   // It is believed to be unknown for 10 s, and a replay within that time is a dead letter again.
   const replayed = async () => {
     await program.command("dead-letters", "replay", "--reason", "unknown-schema");
@@ -78,6 +85,9 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   const metrics = await program.admin("/metrics");
   expect(metrics).toMatch(/switchyard_registry_waiting_schemas [1-9]/);
   expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
+
+  const away = await find("too-early");
+  expect(away).toMatch(/^No dead letters match\.\nMessage id not known, and left out: \d+ dead/);
 
   await registry.restart();
   await untilArrived("waits", "behind");

@@ -68,6 +68,7 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
         json: flags.json === true,
         topics: configuredTopics(config),
         destinations: config.destinations,
+        registry: config.registry,
       };
       exit(
         await withKafka(config, shell, flags, (kafka, signal) =>
@@ -110,6 +111,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
         dryRun: flags.dryRun === true,
         topics: configuredTopics(config),
         destinations: config.destinations,
+        registry: config.registry,
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
       exit(

@@ -13,9 +13,11 @@ import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import type { RegistryConnection } from "../../registry/connection.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
+import { openLetterSchemas } from "./letter-schemas.ts";
 import {
   type KnownEndpoints,
   knownEndpoints,
@@ -34,6 +36,8 @@ export interface ListOptions {
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
   readonly signal: AbortSignal;
+  /** Null: none is configured. */
+  readonly registry: RegistryConnection | null;
 }
 
 export async function listLetters(
@@ -46,13 +50,17 @@ export async function listLetters(
   const tally = new Tally(options);
   const known = knownEndpoints(options.destinations);
   const newest: Letter[] = [];
+  await using schemas = await openLetterSchemas(options.registry, signal);
+  const { read } = schemas;
+  // Otherwise those are read that are shown.
+  const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
   const ranges = await letterRanges(kafka, topics.deadLetters, filter.sinceMs);
-  for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
+  for await (const letter of readLetters({ kafka, topics, signal, read }, ranges, filter)) {
     tally.add(letter);
     if (limit === null) {
-      shell.out(`${letterJson(letter, known)}\n`);
+      shell.out(`${letterJson(isRead ? letter : await read(letter), known)}\n`);
       continue;
     }
     newest.push(letter);
@@ -60,9 +68,13 @@ export async function listLetters(
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();
-  const shown = newest.slice(-(limit ?? 0));
+  const shown: Letter[] = [];
+  for (const letter of newest.slice(-(limit ?? 0))) {
+    shown.push(isRead ? letter : await read(letter));
+  }
   if (json) for (const letter of shown) shell.out(`${letterJson(letter, known)}\n`);
   else print(tally, shown, known, shell);
+  schemas.tell(shell, filter);
   if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
   return signal.aborted ? 1 : 0;
 }

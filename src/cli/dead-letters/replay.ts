@@ -11,6 +11,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import type { ReadLetterValue } from "../../dead-letter/filter.ts";
 import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
 import { ReplayStore } from "../../dead-letter/replay-store.ts";
 import {
@@ -23,10 +24,12 @@ import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import type { RegistryConnection } from "../../registry/connection.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
+import { openLetterSchemas } from "./letter-schemas.ts";
 import { tallyTable } from "./rows.ts";
 
 export interface ReplayOptions {
@@ -37,6 +40,8 @@ export interface ReplayOptions {
   readonly dryRun: boolean;
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
+  /** Null: none is configured. */
+  readonly registry: RegistryConnection | null;
   readonly signal: AbortSignal;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
@@ -51,8 +56,11 @@ export async function replayLetters(
   const by = randomBytes(4).toString("hex");
   const stored = await openReplay(kafka, options, by, shell);
   if (stored === null) return 2;
-  const tally = await count(kafka, options, stored, shell);
+  await using schemas = await openLetterSchemas(options.registry, options.signal);
+  const { read } = schemas;
+  const tally = await count(kafka, options, { stored, read }, shell);
   if (tally === null) return 1;
+  schemas.tell(shell, stored.plan.filter);
   if (tally.total === 0 && options.chosen.kind === "new") {
     shell.out("No dead letters match.\n");
     return 0;
@@ -68,7 +76,16 @@ export async function replayLetters(
     shell.out("Nothing was sent (--dry-run).\n");
     return 0;
   }
-  return send(kafka, options, { stored, by, total: tally.total }, shell);
+  return send(kafka, options, { stored, by, total: tally.total, read }, shell);
+}
+
+interface Chosen {
+  readonly stored: StoredReplay;
+  /** The process that works on it. */
+  readonly by: string;
+  /** Letters to look at. */
+  readonly total: number;
+  readonly read: ReadLetterValue;
 }
 
 /** Null: there is no such replay, or it cannot be kept; why has been printed. */
@@ -102,13 +119,14 @@ async function openReplay(
 async function count(
   kafka: Kafka,
   options: ReplayOptions,
-  stored: StoredReplay,
+  { stored, read }: Pick<Chosen, "stored" | "read">,
   shell: Shell,
 ): Promise<Tally | null> {
   const { topics, signal } = options;
   const tally = new Tally(options);
   using _progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} counted`);
-  for await (const letter of lettersOfReplay({ kafka, topics, signal }, stored)) tally.add(letter);
+  for await (const letter of lettersOfReplay({ kafka, topics, signal, read }, stored))
+    tally.add(letter);
   if (!signal.aborted) return tally;
   shell.err("Interrupted while counting: nothing was sent.\n");
   return null;
@@ -123,11 +141,7 @@ function countText({ total, refused }: Tally): string {
 async function send(
   kafka: Kafka,
   options: ReplayOptions,
-  {
-    stored,
-    by,
-    total,
-  }: { readonly stored: StoredReplay; readonly by: string; readonly total: number },
+  { stored, by, total, read }: Chosen,
   shell: Shell,
 ): Promise<ExitStatus> {
   const { topics, signal } = options;
@@ -150,6 +164,7 @@ async function send(
     kafka,
     topics,
     signal,
+    read,
     producer: kafka.producer(),
     clock: systemClock,
     targets: options,

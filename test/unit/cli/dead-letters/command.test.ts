@@ -25,6 +25,7 @@ async function list(
     json,
     topics,
     destinations: world.destinations,
+    registry: null,
     signal: never,
   };
   const status = await world.finish(listLetters(world.cluster.connect(), options, shell));
@@ -38,6 +39,7 @@ async function replay(world: ReplayWorld, given: Partial<ReplayOptions> = {}) {
     dryRun: false,
     topics,
     destinations: world.destinations,
+    registry: null,
     signal: never,
     resumeArguments: " --config a.yaml",
     ...given,
@@ -152,7 +154,7 @@ test("an interrupted replay says how to go on, and that goes on", async () => {
   const stop = new AbortController();
   const shell = fakeShell();
   const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
-  const common = { dryRun: false, topics, destinations: world.destinations };
+  const common = { dryRun: false, topics, destinations: world.destinations, registry: null };
   const running = replayLetters(
     world.cluster.connect(),
     {

@@ -25,6 +25,7 @@ function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | 
       dryRun: false,
       topics,
       destinations: world.destinations,
+      registry: null,
       signal: new AbortController().signal,
       resumeArguments: "",
     },
