@@ -76,7 +76,7 @@ export async function replayLetters(
     shell.out("Nothing was sent (--dry-run).\n");
     return 0;
   }
-  return send(kafka, options, { stored, by, total: tally.total, read }, shell);
+  return await send(kafka, options, { stored, by, total: tally.total, read }, shell);
 }
 
 interface Chosen {
