@@ -57,6 +57,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./status/command.ts")).statusCommand,
   },
   {
+    name: "pause",
+    summary: "stop posting to a destination for a while",
+    load: async () => (await import("./steer/command.ts")).pauseCommand,
+  },
+  {
+    name: "resume",
+    summary: "end the pause of a destination",
+    load: async () => (await import("./steer/command.ts")).resumeCommand,
+  },
+  {
     name: "dead-letters",
     summary: "list what was given up, and replay it",
     load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,

@@ -197,7 +197,13 @@ function takenNames(
   ofDestinations: readonly string[],
 ): readonly Problem[] {
   const own = OWN_TOPICS.map((topic) => ({ topic, name: at(given, [topic]) ?? names[topic] }));
-  const others = [...ofDestinations, names.deadLetters, names.audienceMembers, names.audiences];
+  const others = [
+    ...ofDestinations,
+    names.deadLetters,
+    names.audienceMembers,
+    names.audiences,
+    names.operations,
+  ];
   const expected = "a name that no other topic has";
   return own.flatMap(({ topic, name }) => {
     if (typeof name !== "string" || name === names[topic]) return [];

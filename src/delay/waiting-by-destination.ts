@@ -45,7 +45,7 @@ export interface TierWaiting {
   readonly errors: readonly string[];
 }
 
-interface Part {
+export interface Part {
   readonly topic: string;
   readonly partition: number;
   readonly from: number;
@@ -93,7 +93,7 @@ export async function waitingByDestination(
 }
 
 /** From the committed offsets to the ends; without a commit from the first offset. */
-async function partsOf(
+export async function partsOf(
   { admin }: WaitingDeps["kafka"],
   group: string,
   topic: string,

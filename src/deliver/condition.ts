@@ -20,11 +20,12 @@
  */
 
 import type { WebhookDestination } from "../domain/destination.ts";
-import type { HeldBy, LastOutcome } from "../domain/destination-status.ts";
+import type { LastOutcome } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { Pause } from "../domain/operations.ts";
 import type { HttpResult } from "./attempt.ts";
 import { judge } from "./outcome.ts";
-import { stillness } from "./prepare.ts";
+import { type Stillness, stillnessOf } from "./stillness.ts";
 import type { Attempted } from "./work-ports.ts";
 
 const REBALANCE_MAX_MS = 60_000;
@@ -38,24 +39,22 @@ export interface EndpointMemory {
 
 export class Condition {
   #destination: WebhookDestination;
-  #still: Extract<HeldBy, "paused" | "disabled"> | null = null;
-  #stillSinceMs = 0;
+  #still: Stillness | null = null;
   #endpoints = new Map<EndpointKey, EndpointMemory>();
   #acceptedAtMs: number | null = null;
   #failingSinceMs: number | null = null;
   #partitions = 0;
   #leftAtMs: number | null = null;
 
-  constructor(destination: WebhookDestination, nowMs: number) {
+  /** @param pause by a command; null: there is none. */
+  constructor(destination: WebhookDestination, nowMs: number, pause: Pause | null = null) {
     this.#destination = destination;
-    this.update(destination, nowMs);
+    this.update(destination, nowMs, pause);
   }
 
   /** Other settings. Endpoints that are gone are forgotten. */
-  update(destination: WebhookDestination, nowMs: number): void {
-    const still = stillness(destination);
-    if (still !== this.#still) this.#stillSinceMs = nowMs;
-    this.#still = still;
+  update(destination: WebhookDestination, nowMs: number, pause: Pause | null = null): void {
+    this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
     this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
     if (destination.deliver !== this.#destination.deliver) this.#failingSinceMs = null;
@@ -106,9 +105,9 @@ export class Condition {
     return this.#acceptedAtMs;
   }
 
-  /** Paused or disabled, and since when it is known here. */
-  get still(): { readonly because: "paused" | "disabled"; readonly sinceMs: number } | null {
-    return this.#still === null ? null : { because: this.#still, sinceMs: this.#stillSinceMs };
+  /** Paused or disabled. */
+  get still(): Stillness | null {
+    return this.#still;
   }
 
   get partitions(): number {

@@ -31,6 +31,8 @@ export interface LineHold {
   readonly sinceMs: number;
   /** When an endpoint may be asked again; null: somebody has to end it. */
   readonly untilMs: number | null;
+  /** Such as `command`, of a pause. Else absent. */
+  readonly by?: string;
 }
 
 export interface GateState {

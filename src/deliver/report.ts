@@ -13,6 +13,7 @@ import type { Condition } from "./condition.ts";
 import type { GateState, LineHold } from "./endpoint-gates.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Replacement } from "./replacement.ts";
+import type { Stillness } from "./stillness.ts";
 import type { Attempted } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
@@ -114,6 +115,7 @@ export function createReport(
   showEndpoints(started, []);
   return {
     breaker,
+    still: tellStillness(log, destination),
     showEndpoints,
     watch: (condition: Condition, hold: () => LineHold | null) =>
       watch(metrics, destination, condition, hold),
@@ -122,6 +124,24 @@ export function createReport(
     rounded: () => rounded.inc(),
     attempted,
     written,
+  };
+}
+
+/** Tells when it is paused, or goes on. */
+function tellStillness(log: Log, destination: DestinationId) {
+  const stage = "deliver";
+  return (before: Stillness | null, now: Stillness | null): void => {
+    const was = before?.by === undefined ? null : before;
+    const is = now?.by === undefined ? null : now;
+    if (was?.by === is?.by && was?.untilMs === is?.untilMs) return;
+    if (is === null) {
+      log.info({ stage, destination }, "destination.resumed");
+      return;
+    }
+    const { by = "", sinceMs, untilMs } = is;
+    const since = new Date(sinceMs).toISOString();
+    const until = untilMs === null ? {} : { until: new Date(untilMs).toISOString() };
+    log.warn({ stage, destination, by, since, ...until }, "destination.paused");
   };
 }
 

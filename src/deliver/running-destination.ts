@@ -2,7 +2,7 @@
  * The consumer of one destination, with its work, its connections and what it tells. `stage.ts` says
  * when offsets are finished.
  *
- *   step of an update                        because
+ *   step of an update, or of a pause         because
  *   1  metrics show the endpoints of now     a breaker that changes finds its gauge
  *   2  connections go by the new settings    what starts in 3 is sent over them
  *   3  the work goes by them                 it starts what may start now
@@ -12,8 +12,8 @@
 
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
-import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import type { Steering } from "../domain/steering.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -27,7 +27,7 @@ import {
 import type { Schemas } from "../registry/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { keepConsuming } from "../stage/keep-consuming.ts";
+import { type KeptConsumer, keepConsuming } from "../stage/keep-consuming.ts";
 import { givingUpOmitted } from "../stage/omitted-values.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
 import { schemasAdmit } from "../stage/schemas-admit.ts";
@@ -47,6 +47,8 @@ import { gatherWrites } from "./gather-writes.ts";
 import { type Replacement, smaller } from "./replacement.ts";
 import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
+import { steered } from "./stillness.ts";
+import { troublesOf } from "./troubles.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */
@@ -68,6 +70,8 @@ export interface DeliverDeps {
   readonly keeper?: TopicKeeper;
   /** Shared by the destinations; absent: attempts are not written down. */
   readonly attempts?: AttemptsTopic;
+  /** Pauses by people, while it runs; absent: none. */
+  readonly steering?: Steering;
 }
 
 export interface DestinationConfig {
@@ -94,6 +98,8 @@ export interface RunningDestination extends AsyncDisposable {
   readonly status: () => DestinationStatus;
   /** Goes by other settings of the same destination, from the next request on. */
   readonly update: (destination: WebhookDestination) => void;
+  /** Something that people ask for has changed. */
+  readonly steer: () => void;
   /** The destination's topics have so many partitions, of all owners. */
   readonly partitionsAre: (partitions: number) => void;
 }
@@ -105,9 +111,10 @@ export function startDestination(
   started: WebhookDestination,
   partitions: number,
 ): RunningDestination {
-  const { kafka, clock, metrics } = deps;
+  const { kafka, clock } = deps;
   const { id } = started;
-  const condition = new Condition(started, clock.nowMs());
+  const pause = deps.steering?.pauseOf(id) ?? null;
+  const condition = new Condition(started, clock.nowMs(), pause);
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
@@ -126,7 +133,7 @@ export function startDestination(
     if (!(error instanceof ClosedError)) consumer.fail(asError(error));
   };
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
-  const work = new DestinationWork(started, policy, topics, {
+  const work = new DestinationWork(steered(started, pause), policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => {
       sleep(ms).then(then, () => undefined);
@@ -163,20 +170,20 @@ export function startDestination(
     { keeper: deps.keeper },
   );
   const stopWatching = report.watch(condition, () => holdOf(condition, work));
-  const haltedAt = () => [consumer.haltedAt()].filter((each) => each !== null);
-  const watched = { ...consumer, haltedAt };
-  const watch = watchConsumer(metrics, watched, { stage: "deliver", destination: id }, clock);
+  const watch = watchOne(deps, id, consumer);
+  report.still(null, condition.still);
+  const goBy = goingBy(deps, { condition, work, report });
   return {
     joined: consumer.joined,
     update: (changed) => {
       report.showEndpoints(changed, work.endpoints());
       connections.update(changed);
-      condition.update(changed, clock.nowMs());
       notes?.update(changed);
-      work.update(changed);
+      goBy(changed);
     },
+    steer: () => goBy(condition.destination),
     partitionsAre: (count) => work.partitionsAre(count),
-    troubles: () => troublesOf(condition.destination, consumer.trouble(), work),
+    troubles: () => troublesOf(condition, consumer.trouble(), work),
     partitions: () => consumer.progress(),
     status: () => statusOf(condition, holdOf(condition, work), work.endpoints()),
     [Symbol.asyncDispose]: async () => {
@@ -187,6 +194,11 @@ export function startDestination(
       await connections.close();
     },
   };
+}
+
+function watchOne({ metrics, clock }: DeliverDeps, destination: DestinationId, own: KeptConsumer) {
+  const haltedAt = () => [own.haltedAt()].filter((each) => each !== null);
+  return watchConsumer(metrics, { ...own, haltedAt }, { stage: "deliver", destination }, clock);
 }
 
 function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: DestinationId) {
@@ -229,7 +241,7 @@ function owning({ work, condition, report, clock, returns }: Owning) {
 
 function holdOf(condition: Condition, work: DestinationWork): LineHold | null {
   const { still } = condition;
-  return still === null ? work.hold() : { ...still, untilMs: null };
+  return still ?? work.hold();
 }
 
 function tracesOf(
@@ -241,20 +253,18 @@ function tracesOf(
   return (record, delivery, { traceparent }) => traceAttempt(ports, record, delivery, traceparent);
 }
 
-function troublesOf(
-  destination: WebhookDestination,
-  trouble: string | null,
-  work: DestinationWork,
-): readonly string[] {
-  const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
-  const names = endpointNames(destination);
-  const open = work
-    .endpoints()
-    .filter(({ breaker }) => breaker === "open" || breaker === "probing")
-    .map(({ key, breaker }) => {
-      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
-    });
-  return [...restarts, ...open].map((each) => `destination ${destination.id}: ${each}`);
+/** Settings and pauses go together: a change of either is one of both. */
+function goingBy(
+  { clock, steering }: DeliverDeps,
+  { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
+) {
+  return (configured: WebhookDestination): void => {
+    const before = condition.still;
+    const pause = steering?.pauseOf(configured.id) ?? null;
+    condition.update(configured, clock.nowMs(), pause);
+    work.update(steered(configured, pause));
+    report.still(before, condition.still);
+  };
 }
 
 /** It waits for others, and should keep alive nothing but itself. */

@@ -27,6 +27,8 @@
  *   3  those of removed ones drain and      what is left lies on their topics, and goes on when the
  *      commit, and leave                    destination comes back
  *
+ * A pause by a command, or its end, is an update of one destination.
+ *
  * A consumer that crashes (its topic deleted, a right missing) is started again alone, later each
  * time; the other destinations do not notice.
  */
@@ -96,9 +98,11 @@ class Fleet {
   /** They drain, or leave their groups. */
   readonly #leaving = new Map<DestinationId, Promise<void>>();
   readonly #partitions = new Map<DestinationId, number>();
+  readonly #endSteering: (() => void) | undefined;
 
   constructor(deps: DeliverDeps, config: DeliverConfig) {
     this.#deps = deps;
+    this.#endSteering = deps.steering?.onChange((id) => this.#running.get(id)?.steer());
     this.#config = config;
     this.#commonBudget = commonBytes(config.commonMaxBytes);
     this.#want(config.destinations);
@@ -149,6 +153,7 @@ class Fleet {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
+    this.#endSteering?.();
     const running = [...this.#running.values()].map((one) => one[Symbol.asyncDispose]());
     await Promise.all([...running, ...this.#leaving.values()]);
     await this.#deps.attempts?.[Symbol.asyncDispose]();

@@ -44,6 +44,7 @@ export function statusOf(
       because: hold.because,
       since: new Date(hold.sinceMs).toISOString(),
       until: instant(hold.untilMs),
+      ...(hold.by === undefined ? {} : { by: hold.by }),
     },
     lastAcceptedAt: instant(acceptedAtMs),
     last: latest(endpoints, destination.deliver),

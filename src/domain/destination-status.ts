@@ -58,8 +58,10 @@ export interface DestinationStatus {
   readonly held: {
     readonly because: HeldBy;
     readonly since: string;
-    /** When the next attempt finds out; null: somebody has to end it. */
+    /** When the next attempt finds out, or the pause is over; null: somebody has to end it. */
     readonly until: string | null;
+    /** Of a pause: `configuration`, or who asked for it, such as `command`. Else absent. */
+    readonly by?: string;
   } | null;
   readonly lastAcceptedAt: string | null;
   /** Of the endpoint that answered last. */

@@ -23,6 +23,7 @@ export type CommandRole =
   | "audience-command"
   | "delete"
   | "status"
+  | "steer"
   | "replay"
   | "skip-damaged";
 export type RoleName = StageName | CommandRole;
@@ -42,8 +43,11 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
     writes: ["calls", "audienceMembers", "audiences", "deadLetters"],
   },
   deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
-  deliver: { reads: [], writes: ["delays", "deadLetters", "attempts"] },
-  delay: { reads: [], writes: ["deliveries", "returns", "delays", "deadLetters"] },
+  deliver: { reads: ["operations"], writes: ["delays", "deadLetters", "attempts"] },
+  delay: {
+    reads: ["operations"],
+    writes: ["deliveries", "returns", "delays", "deadLetters", "operations"],
+  },
 };
 
 const COMMANDS: Readonly<Record<CommandRole, Role>> = {
@@ -66,6 +70,11 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
       "deadLetters",
     ],
     writes: [],
+    groups: [],
+  },
+  steer: {
+    reads: ["operations", "deliveries", "returns", "delays"],
+    writes: ["operations"],
     groups: [],
   },
   replay: {
@@ -146,7 +155,8 @@ export function grantsOf(
       groupOperations(name),
     ),
   ];
-  if (name === "status") grants.push(...grant("group", [prefixed(topics.prefix)], ["Describe"]));
+  if (name === "status" || name === "steer")
+    grants.push(...grant("group", [prefixed(topics.prefix)], ["Describe"]));
   if (name === "topics") grants.push({ ...CLUSTER, operations: ["DescribeConfigs"] });
   return grants;
 }
@@ -173,6 +183,7 @@ function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
     deletionRequests: literal(topics.deletionRequests),
     deadLetters: literal(topics.deadLetters),
     attempts: literal(topics.attempts),
+    operations: literal(topics.operations),
     deliveries: prefixed(topics.deliveries(NONE)),
     returns: prefixed(topics.returns(NONE)),
     delays: prefixed(beginningOf(topics.delays(1), tierName(1))),

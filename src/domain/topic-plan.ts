@@ -12,6 +12,7 @@
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
+ *   operations                  compacted, one partition         1 MiB
  *
  * All others are `cleanup.policy=delete`, and all but two have `kafka.partitions` partitions. A
  * value that is removed from a compacted topic is gone within two days. Compaction comes within one
@@ -120,6 +121,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
       : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
+    compacted("operations", topics.operations, 1),
   ];
 }
 

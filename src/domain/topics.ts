@@ -18,6 +18,7 @@ export interface TopicNames {
   readonly deletionRequests: string;
   readonly deadLetters: string;
   readonly attempts: string;
+  readonly operations: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** Deliveries that were attempted and are due again. */
   readonly returns: (destination: DestinationId) => string;
@@ -35,6 +36,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
     attempts: `${prefix}attempts`,
+    operations: `${prefix}operations`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     returns: (destination) => `${prefix}returns.${destination}`,
     delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,

@@ -29,6 +29,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   const clients = new Clients(connection, log);
   const admin = new KafkaAdmin(clients);
   const reader = new RangeReader(clients);
+  const followers = new Set<RangeReader>();
   const ends = new LogEnds();
   let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
@@ -55,6 +56,16 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       return producer;
     },
     read: (range) => reader.read(range),
+    follow: async function* (range) {
+      const follower = new RangeReader(clients);
+      followers.add(follower);
+      try {
+        yield* follower.follow(range);
+      } finally {
+        followers.delete(follower);
+        follower.close();
+      }
+    },
     damageAt: (place) => reader.damageAt(place),
     watch: () => {
       const owned = () => [...consumers].flatMap((consumer) => consumer.progress());
@@ -65,7 +76,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       watch?.close();
       await Promise.all([...consumers].map((consumer) => consumer.stop()));
       await Promise.all([...producers].map((producer) => producer.close(0)));
-      reader.close();
+      for (const each of [reader, ...followers]) each.close();
       await admin.close();
     },
   };

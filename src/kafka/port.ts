@@ -36,6 +36,13 @@ export interface Kafka {
    *   at once when it will stay so (topic gone, right missing, damaged batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
+  /**
+   * The records from an offset on, and then each as it is written, until the signal aborts. Belongs
+   * to no group. It ends when the log is a new one, which does not reach to where it was.
+   *
+   * @throws Error as `read` does.
+   */
+  follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /** The damaged batch that lies at this offset; null when there is none. Throws as `read` else. */
   damageAt(place: PartitionOffset & { readonly topic: string }): Promise<DamagedBatch | null>;
   readonly admin: Admin;

@@ -240,9 +240,11 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
 
     const stopping = new AbortController();
     const ingestPort = await freePort();
+    const deliverAdmin = await freePort();
     const ended: Promise<number>[] = [];
     for (const stage of STAGE_ROLES) {
-      const file = fileOf(stage, { admin: await freePort(), ingest: ingestPort });
+      const admin = stage === "deliver" ? deliverAdmin : await freePort();
+      const file = fileOf(stage, { admin, ingest: ingestPort });
       const loaded = loadConfig({ file, env: {} });
       if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
       ended.push(run(loaded, () => loadConfig({ file, env: {} }), [stage], stopping.signal, quiet));
@@ -273,6 +275,13 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(await command("replay", replay)).toBe(0);
     await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
+
+    expect(await command("steer", ["pause", "hook"])).toBe(0);
+    const paused = async () =>
+      await (await fetch(`http://127.0.0.1:${deliverAdmin}/readyz`)).text();
+    await expect.poll(paused, POLL).toContain("paused by command");
+    expect(await command("steer", ["resume", "hook"])).toBe(0);
+    await expect.poll(paused, POLL).not.toContain("paused by command");
 
     stopping.abort("enough");
     expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
@@ -312,6 +321,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       "audience-command",
       "delete",
       "status",
+      "steer",
       "replay",
       "skip-damaged",
     ]);

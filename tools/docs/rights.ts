@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   delays: "delays.*",
   deadLetters: "dead-letters",
   attempts: "attempts",
+  operations: "operations",
 };
 
 const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>> = {
@@ -53,6 +54,10 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
   attempts: [
     "a false story of a call, for those who look into its attempts",
     "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
+  ],
+  operations: [
+    "every destination paused for as long as wanted, what waits sent early or given up as dead letters; a pause ended",
+    "which destinations are paused, and by whom",
   ],
   audienceSyncs: [
     "members of every audience put in and taken out, and the calls that tell of it; audiences deleted",

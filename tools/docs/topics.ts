@@ -23,6 +23,7 @@ const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]
   delays: ["deliver", "the delivery's key"],
   deadLetters: ["every stage", "the record's key"],
   attempts: ["deliver, if `attempts.enabled`", "the call's message id"],
+  operations: ["commands, delay", "the operation and its destination"],
 };
 /** Of topics without a consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
@@ -30,6 +31,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   audiences: "audience",
   deadLetters: "people",
   attempts: "people",
+  operations: "deliver, delay",
 };
 
 function notesOf(kind: TopicKind) {
@@ -79,7 +81,7 @@ other names to the topics that applications and data platforms write. This page 
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- **Partitions:** \`returns.<destination>\` and \`audiences\` have one. Every other topic has \`kafka.partitions\` (6). \`audience-syncs\` and \`audience-members\` must
+- **Partitions:** \`returns.<destination>\`, \`audiences\` and \`operations\` have one. Every other topic has \`kafka.partitions\` (6). \`audience-syncs\` and \`audience-members\` must
   have equally many.
 - **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
 - **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and

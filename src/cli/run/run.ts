@@ -5,7 +5,8 @@
  *   1  admin port listens               port in use                      1
  *   2  a broker answers                 not within kafka.startTimeout,   1
  *                                       or never will: a wrong password
- *   3  topics exist                     cannot be created                1
+ *   3  topics exist, and what people    cannot be created                1
+ *      ask for is known
  *   4  stages start; consumers join     after 30 s: ready all the same   -
  *   5  runs; other configurations are   a shared stage crashes           1
  *      taken over (`reload.ts`)
@@ -27,6 +28,7 @@ import type { Schemas } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type GoingAround, goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
+import type { RunningSteering } from "../../stage/steering.ts";
 import { type TopicKeeper, topicKeeper } from "../../stage/topic-keeper.ts";
 import { clusterTroubles, produceSignals, watchCluster } from "../../stage/watch-cluster.ts";
 import { watchEventLoop } from "../../telemetry/event-loop.ts";
@@ -38,6 +40,7 @@ import { configuredPlan, configuredTopics, kafkaConnection } from "../connection
 import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
+import { configuredSteering } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, reloadCauses } from "./reload-causes.ts";
@@ -101,8 +104,9 @@ export async function run(
   const fatal = Promise.withResolvers<Error>();
   try {
     if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
+    using steering = await configuredSteering(config, { kafka, log, health }, stages);
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
-    const deps = { ...shared, ...present({ schemas, tracing }) };
+    const deps = { ...shared, ...present({ schemas, tracing, steering }) };
     for await (const stage of startStages(stages, deps, config)) {
       running.push(stage);
       const { name, troubles } = stage;
@@ -206,8 +210,20 @@ function aroundTopics(
 }
 
 /** Those of the configuration that are there. */
-function present({ schemas, tracing }: { schemas: Schemas | null; tracing: Tracing | null }) {
-  return { ...(schemas === null ? {} : { schemas }), ...(tracing === null ? {} : { tracing }) };
+function present({
+  schemas,
+  tracing,
+  steering,
+}: {
+  schemas: Schemas | null;
+  tracing: Tracing | null;
+  steering: RunningSteering | null;
+}) {
+  return {
+    ...(schemas === null ? {} : { schemas }),
+    ...(tracing === null ? {} : { tracing }),
+    ...(steering === null ? {} : { steering }),
+  };
 }
 
 /** All at once: ingest answers on for a while, and the others need not wait for it. */

@@ -6,13 +6,15 @@
  *   failing                              failing since 09:12:03
  *   held by its endpoints                held since 09:12:40 by breaker (or retry-after)
  *   ... and failing                      held since 09:12:40 by breaker, failing since 09:12:03
- *   paused, disabled                     held since 08:00:00: paused
+ *   disabled                             held since 08:00:00: disabled
+ *   paused                               held since 08:00:00: paused by command until 10:00:00
  *   so in 1 of 3 processes               the same, with (1 of 3 processes)
  *   not known                            -
  *
  * Endpoints are shown of 20 destinations at most, or of those that fail.
  */
 
+import { visibleCell } from "../../domain/visible.ts";
 import { ageText } from "../age.ts";
 import type { Colors } from "../shell.ts";
 import { table } from "../table.ts";
@@ -108,8 +110,13 @@ export function stateText({ state, held, failingSince, processes }: StateReport,
   if (held === null) return fails ?? state ?? "-";
   const since = held.since === null ? "held" : `held since ${sinceText(held.since, nowMs)}`;
   const isStill = held.because === "paused" || held.because === "disabled";
-  const why = isStill ? `: ${held.because}` : ` by ${held.because}`;
+  const why = isStill ? `: ${held.because}${pausedText(held, nowMs)}` : ` by ${held.because}`;
   return `${since}${why}${share(processes.held)}${fails === null ? "" : `, ${fails}`}`;
+}
+
+function pausedText({ by, until }: NonNullable<StateReport["held"]>, nowMs: number): string {
+  const who = by === undefined ? "" : ` by ${visibleCell(by)}`;
+  return until === null ? who : `${who} until ${sinceText(until, nowMs)}`;
 }
 
 function endpointStateText({ failingSince, awayUntil, last }: EndpointReport, nowMs: number) {

@@ -36,6 +36,8 @@ export interface StateReport {
     readonly since: string | null;
     /** When an attempt finds out; null: somebody has to end it. */
     readonly until: string | null;
+    /** Of a pause: `configuration`, or who asked for it. Else absent. */
+    readonly by?: string;
   } | null;
   /** Those that own partitions of it. */
   readonly processes: { readonly owning: number; readonly held: number; readonly failing: number };
@@ -77,7 +79,7 @@ export function stateOf(
   const holders = owners.flatMap(({ held }) => held ?? []);
   const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
   const byFile = destination?.kind === "webhook" ? stillness(destination) : null;
-  const held = firstOf(holders) ?? (byFile && { because: byFile, since: null, until: null });
+  const held = firstOf(holders) ?? (byFile && heldByFile(byFile));
   const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
   return {
     state: held === null ? (known ?? null) : "held",
@@ -92,6 +94,11 @@ export function stateOf(
     last: latest(told.flatMap(({ last }) => last ?? [])),
     endpoints: endpointsOf(destination, owners),
   };
+}
+
+function heldByFile(because: "paused" | "disabled"): StateReport["held"] {
+  const by = because === "paused" ? { by: "configuration" } : {};
+  return { because, since: null, until: null, ...by };
 }
 
 type Held = NonNullable<DestinationStatus["held"]>;

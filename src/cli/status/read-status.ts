@@ -50,13 +50,19 @@ function destination(found: Fields): DestinationStatus | null {
   const state = oneOf(DESTINATION_STATES, found.state);
   if (id === null || state === null) return null;
   const last = lastOutcome(found.last);
-  const { because, since, until } = fields(found.held);
+  const { because, since, until, by } = fields(found.held);
   const held = oneOf(HELD_BY, because);
+  const pausedBy = textOf(by);
   return {
     id: id as DestinationId,
     state,
     failingSince: instant(found.failingSince),
-    held: held && { because: held, since: instant(since) ?? "", until: instant(until) },
+    held: held && {
+      because: held,
+      since: instant(since) ?? "",
+      until: instant(until),
+      ...(pausedBy === null ? {} : { by: pausedBy }),
+    },
     lastAcceptedAt: instant(found.lastAcceptedAt),
     last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },
     partitions: typeof found.partitions === "number" ? found.partitions : 0,

@@ -28,6 +28,8 @@ import { retryDelayMs } from "./retry-delay.ts";
 const GIVE_UP_AFTER_MS = 30_000;
 /** There is something to read, so the answer comes at once; else it is an open transaction. */
 const WAIT_MAX_MS = 250;
+/** Nothing may come for long. */
+const FOLLOW_WAIT_MAX_MS = 5_000;
 const EARLIEST = -2;
 const LATEST = -1;
 /** A batch is always whole. The one behind it tells where it ends. */
@@ -61,11 +63,18 @@ export class RangeReader {
   readonly #clients: Clients;
   #open: { readonly client: Client; readonly brokers: Brokers } | null = null;
   #isClosed = false;
+  #waitMaxMs = WAIT_MAX_MS;
   /** Node ids by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
 
   constructor(clients: Clients) {
     this.#clients = clients;
+  }
+
+  /** Keeps the connection of the leader to itself: a broker answers in turn. */
+  follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+    this.#waitMaxMs = FOLLOW_WAIT_MAX_MS;
+    return this.read({ ...range, to: Number.POSITIVE_INFINITY });
   }
 
   async *read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
@@ -141,7 +150,7 @@ export class RangeReader {
     const policy = { recordMaxBytes: this.#clients.connection.recordMaxBytes(topic) };
     const asked = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
     const { responses } = await request<FetchResponse>(broker, "Fetch", {
-      maxWaitTime: WAIT_MAX_MS,
+      maxWaitTime: this.#waitMaxMs,
       minBytes: 1,
       maxBytes: maxBytes,
       topics: [{ topic, partitions: [asked] }],

@@ -27,6 +27,11 @@ export const LOG_FIELDS = {
   audiences: { type: "object", meaning: "Ids of audiences: added, removed, changed." },
   broker: { type: "text", meaning: "Address of a broker: host and port." },
   brokerId: { type: "number", meaning: "Id of a broker in its cluster." },
+  by: {
+    type: "text",
+    meaning:
+      "The cause of a pause: configuration, or whoever asked for it, such as command; or both.",
+  },
   cause: {
     type: "text",
     meaning:
@@ -126,6 +131,7 @@ export const LOG_FIELDS = {
     type: "number",
     meaning: "How long it was, or has been, away, in milliseconds.",
   },
+  until: { type: "instant", meaning: "When a pause is over." },
   version: { type: "text", meaning: "Version of Switchyard, or of the Kafka client." },
   waiting: { type: "number", meaning: "How many schemas are waited for." },
   warnings: { type: "texts", meaning: "Questionable settings, a sentence each." },

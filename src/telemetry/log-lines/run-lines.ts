@@ -111,6 +111,19 @@ export const RUN_LINES = {
     action: TOPICS_FIX,
     fields: ["topics", "error"],
   },
+  "operations.unread": {
+    levels: ["error"],
+    meaning:
+      "The topic `operations` cannot be read. Pauses that are known stay in force. It is tried again every 5 s.",
+    action: "Read the error. Give the process the right to read the topic (`switchyard acls`).",
+    fields: ["topic", "error"],
+  },
+  "operations.refused": {
+    levels: ["warn"],
+    meaning: "A record of the topic `operations` cannot be used, and is passed over.",
+    action: "Find out who wrote it. A later version of Switchyard may write other ones.",
+    fields: ["topic", "partition", "offset", "error", "linesLeftOut"],
+  },
   "config.applied": {
     levels: ["info"],
     meaning: "A changed configuration runs. The line has ids and names of settings, and no values.",

@@ -35,6 +35,19 @@ export const STAGE_LINES = {
     action: "[Breakers](delivery.md#breakers). Look at `delivery.attempted` of the destination.",
     fields: ["stage", "destination", "endpoint", "endpointName", "state"],
   },
+  "destination.paused": {
+    levels: ["warn"],
+    meaning: "A destination is paused: nothing of it is attempted. Its calls wait.",
+    action: "`switchyard resume`, or `paused: false` where the configuration says it.",
+    fields: ["stage", "destination", "by", "since"],
+    optional: ["until"],
+  },
+  "destination.resumed": {
+    levels: ["info"],
+    meaning: "A destination is no longer paused, or it is disabled now.",
+    action: null,
+    fields: ["stage", "destination"],
+  },
   "deliver.consumer-restarts": {
     levels: ["error"],
     meaning: "A destination's consumer has failed and is started again. Others go on.",

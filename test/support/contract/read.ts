@@ -68,6 +68,21 @@ function describeRead(bench: Bench): void {
       expect(await read(kafka, { ...range, signal: AbortSignal.abort() })).toEqual([]);
     });
 
+    test("follows: what is there, and what is written later, until the signal aborts", async () => {
+      const kafka = bench.connect();
+      const topic = await bench.topic(kafka, 1);
+      await bench.fill(kafka, topic, 3);
+      const ending = new AbortController();
+      const place = { topic, partition: 0, maxBytes: 1_000_000 };
+      const found: (string | undefined)[] = [];
+      for await (const records of kafka.follow({ ...place, from: 1, signal: ending.signal })) {
+        found.push(...values(records));
+        if (found.length === 2) await bench.fill(kafka, topic, 1);
+        if (found.length === 3) ending.abort();
+      }
+      expect(found).toEqual(["1", "2", "0"]);
+    });
+
     test("throws for a topic that there is not", async () => {
       const kafka = bench.connect();
       const topic = bench.name();

@@ -22,7 +22,7 @@ import { MemoryBroker, type MemoryBrokerOptions } from "./broker.ts";
 import { MemoryConsumer } from "./consumer.ts";
 import type { Latency } from "./network.ts";
 import { MemoryProducer } from "./producer.ts";
-import { readRange } from "./read.ts";
+import { followLog, readRange } from "./read.ts";
 
 export class MemoryCluster {
   readonly #broker: MemoryBroker;
@@ -130,6 +130,10 @@ export class MemoryKafka implements Kafka {
 
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
     return readRange(this.#broker, this, range);
+  }
+
+  follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+    return followLog(this.#broker, this, range);
   }
 
   /** Nothing is ever damaged here. */

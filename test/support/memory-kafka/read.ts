@@ -24,6 +24,27 @@ export async function* readRange(
   }
 }
 
+/** The broker holds a request until something is written: here it is asked again. */
+const FOLLOW_EVERY_MS = 50;
+
+export async function* followLog(
+  broker: MemoryBroker,
+  party: Party,
+  range: Omit<ReadRange, "to">,
+): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+  const { signal, topic, partition } = range;
+  for (let position = range.from; !signal.aborted; ) {
+    const log = broker.topics.find(topic)?.partition(partition);
+    if (log !== undefined && log.end < position) return;
+    const to = log?.end ?? position;
+    for await (const records of readRange(broker, party, { ...range, from: position, to })) {
+      position = (records.at(-1)?.offset ?? position) + 1;
+      yield records;
+    }
+    await broker.clock.sleep(FOLLOW_EVERY_MS, signal).catch(() => undefined);
+  }
+}
+
 function stepOf(broker: MemoryBroker, range: ReadRange, position: number): Step {
   const { topic, partition, to, maxBytes } = range;
   const log = broker.topics.find(topic)?.partition(partition);

@@ -181,6 +181,7 @@ export class AudienceWorld {
     return {
       admin: kafka.admin,
       read: (range) => this.#slowly(kafka.read(range)),
+      follow: (range) => kafka.follow(range),
       damageAt: () => kafka.damageAt(),
       watch: () => kafka.watch(),
       producer: () => kafka.producer(),

@@ -18,6 +18,7 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
   return {
     admin: kafka.admin,
     read: (range) => kafka.read(range),
+    follow: (range) => kafka.follow(range),
     watch: () => kafka.watch(),
     damageAt: (place) => kafka.damageAt(place),
     consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),

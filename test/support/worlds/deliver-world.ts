@@ -10,10 +10,12 @@ import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
+import { followOperations, type RunningSteering } from "../../../src/stage/steering.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";
 import { listsOf } from "../build/lists.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
+import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";
 import { parsedLog } from "../log/parsed-log.ts";
@@ -48,6 +50,7 @@ export class DeliverWorld {
   readonly #options: WorldOptions;
   readonly #delaysMs: readonly number[];
   kafka: MemoryKafka;
+  #steering: RunningSteering | null = null;
   /** For the next start. */
   destinations: readonly WebhookDestination[];
 
@@ -64,6 +67,17 @@ export class DeliverWorld {
     this.createTopics(destinations, partitions);
     if (options.attempts !== undefined) this.cluster.createTopic(topics.attempts, 1);
     for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
+  }
+
+  /** The stages that start from now on go by the topic `operations`. */
+  async steer(): Promise<RunningSteering> {
+    if (this.#steering === null) this.cluster.createTopic(topics.operations, 1);
+    this.#steering?.[Symbol.dispose]();
+    const { clock, kafka } = this;
+    const steering = followOperations({ kafka, clock, log: this.#log.log }, topics.operations);
+    this.#steering = steering;
+    await clockDriver(clock).during(steering.known);
+    return steering;
   }
 
   /** Of destinations that are new. */
@@ -87,6 +101,7 @@ export class DeliverWorld {
       clock: this.clock,
       log: this.#log.log,
       metrics: this.metrics,
+      ...(this.#steering === null ? {} : { steering: this.#steering }),
     };
   }
 

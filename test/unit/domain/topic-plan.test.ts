@@ -65,6 +65,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.attempts", 6, config(3 * DAY_MS, 1_048_576)],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
+    ["p.operations", 1, COMPACTED],
   ]);
 });
 
@@ -87,6 +88,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "attempts",
     "audience-members",
     "audiences",
+    "operations",
   ]);
 });
 

@@ -31,6 +31,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
       "schemas",
       "skip-damaged",
       "status",
+      "steer",
       "topics",
     ],
     acls: [],
@@ -43,6 +44,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     schemas: [],
     "skip-damaged": [],
     status: [],
+    steer: [],
     topics: [],
   },
   registry: { "": ["avro"], avro: [] },
@@ -64,6 +66,7 @@ const OTHER_SHELLS = [
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
+  "delay/waiting-of-destination.ts",
   "dead-letter/replay.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];

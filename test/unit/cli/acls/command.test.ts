@@ -32,6 +32,7 @@ test("the rights of a stage, a line for each pattern", async () => {
   expect(lines).toEqual([
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
+    `${all} --operation Read --topic switchyard.operations`,
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.returns. --resource-pattern-type prefixed`,
     `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
@@ -64,7 +65,7 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
 
 test("all roles by default; one that there is not is refused", async () => {
   const { lines } = await acls([]);
-  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(13);
+  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(14);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
     errors: expect.stringContaining("mail is none of ingest, route"),
@@ -119,7 +120,7 @@ test("Strimzi's definition refuses a wrong rule", () => {
 
 test("for Strimzi a resource for each role, with its rules", async () => {
   const all = await users(["--cluster", "prod"]);
-  expect(all.length).toBe(13);
+  expect(all.length).toBe(14);
   for (const user of all) {
     expect(user).toMatchObject({
       apiVersion: "kafka.strimzi.io/v1",
@@ -144,6 +145,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
       type: "simple",
       acls: [
         rule("topic", "switchyard.", "prefix", "Describe"),
+        rule("topic", "switchyard.operations", "literal", "Read"),
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
         rule("topic", "switchyard.returns.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),

@@ -38,7 +38,7 @@ test("every topic of the plan, without asking a broker", async () => {
     [
       ...["calls", "audience-syncs", "deletion-requests", "deliveries.hook", "returns.hook"],
       ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((tier) => `delays.${tier}`),
-      ...["dead-letters", "audience-members", "audiences"],
+      ...["dead-letters", "audience-members", "audiences", "operations"],
     ].map((name) => `switchyard.${name}`),
   );
   expect(resources[0]).toEqual({
@@ -73,7 +73,7 @@ test("a topic whose name Kubernetes does not take keeps it in its spec", async (
   const { resources } = await topics(["--output", "strimzi"], kafka);
   expect(resources[0]).toMatchObject({ spec: { topicName: "raw_calls" } });
   expect(resources[0]?.metadata.name).toMatch(/^raw-calls-[\da-f]{10}$/);
-  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.audiences" } });
+  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.operations" } });
 });
 
 test("names are good for Kubernetes, and each topic has one of its own", () => {

@@ -1,0 +1,29 @@
+/**
+ * Follows the operations of people while the program runs, where a stage goes by them. The caller
+ * stops it before Kafka is closed.
+ */
+
+import type { Health } from "../../admin/health.ts";
+import type { Config } from "../../config/config.ts";
+import type { StageName } from "../../domain/stages.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { followOperations, type RunningSteering } from "../../stage/steering.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { configuredTopics } from "../connection.ts";
+
+const STEERED: readonly StageName[] = ["deliver", "delay"];
+
+/** Resolves when it is known what was asked for, or cannot be for now. Null: no stage goes by it. */
+export async function configuredSteering(
+  config: Config,
+  { kafka, log, health }: { readonly kafka: Kafka; readonly log: Log; readonly health: Health },
+  stages: readonly StageName[],
+): Promise<RunningSteering | null> {
+  if (!stages.some((stage) => STEERED.includes(stage))) return null;
+  const { operations } = configuredTopics(config);
+  const steering = followOperations({ kafka, log, clock: systemClock }, operations);
+  health.add({ name: "operations", troubles: steering.troubles });
+  await steering.known;
+  return steering;
+}

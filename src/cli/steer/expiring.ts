@@ -1,0 +1,51 @@
+/**
+ * How many of the deliveries that were attempted would expire while their destination is paused.
+ *
+ *   a delivery that waits           while it is paused
+ *   was never attempted             it has no window, and waits
+ *   its window ends before the end  it expires
+ *   ... and the pause has no end    it expires, unless the destination is resumed before
+ *   its window ends later           it is tried again
+ */
+
+import { counted } from "../count.ts";
+import { instantText } from "../instant.ts";
+
+export class Expiring {
+  readonly #windowMs: number;
+  readonly #untilMs: number;
+  attempted = 0;
+  #count = 0;
+  #firstMs = Number.POSITIVE_INFINITY;
+
+  /** @param untilMs null: the pause has no end. */
+  constructor(windowMs: number, untilMs: number | null) {
+    this.#windowMs = windowMs;
+    this.#untilMs = untilMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** @param firstAttemptAtMs null: it was never attempted. */
+  add(firstAttemptAtMs: number | null): void {
+    if (firstAttemptAtMs === null) return;
+    this.attempted += 1;
+    const endMs = firstAttemptAtMs + this.#windowMs;
+    if (endMs > this.#untilMs) return;
+    this.#count += 1;
+    this.#firstMs = Math.min(this.#firstMs, endMs);
+  }
+
+  /** @param isWhole whether all that waits was counted. */
+  text(isWhole: boolean): string {
+    const least = isWhole ? "" : "at least ";
+    const attempted = `${least}${counted(this.attempted, "delivery", "deliveries")}`;
+    if (this.attempted === 0 && isWhole)
+      return "None that waits was attempted before: none expires.";
+    const begins = `Attempted before and waiting: ${attempted}.`;
+    if (this.#count === 0) return `${begins} None of them expires before the end of the pause.`;
+    const first = `the first at ${instantText(this.#firstMs)} UTC`;
+    const has = Number.isFinite(this.#untilMs)
+      ? `Of them ${least}${this.#count} expire before the end of the pause`
+      : `They expire one after the other unless it is resumed`;
+    return `${begins} ${has}, ${first}.`;
+  }
+}

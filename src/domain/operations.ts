@@ -1,0 +1,194 @@
+/**
+ * The records of the topic `operations`, by which people steer destinations that run. Values are JSON
+ * (`schemas/operation.schema.json`). The topic is compacted, so the last record of a key counts.
+ *
+ *   key                              value                       means
+ *   pause/<destination>              since when, by whom,        nothing of it is attempted
+ *                                    until when
+ *   pause/<destination>              none                        a command no longer pauses it
+ *   pull/<destination>/<id>          retry or cancel, of what    what waits in tiers leaves them: it is
+ *                                    was parked before when      returned, or becomes a dead letter
+ *   pulled/<id>/<tier>/<partition>   up to which offset          that part of the pull is done
+ *   any of these                     none                        forgotten
+ *   anything else                    any                         refused: a later version, or damaged
+ *
+ * Processes of a version that does not know this topic go on without it.
+ */
+
+import { type DestinationId, isDestinationId } from "./ids.ts";
+import { isJsonObject, type JsonObject } from "./json.ts";
+import type { OutgoingRecord, RecordContent } from "./record.ts";
+import { isoTimestamp, readTimestamp } from "./timestamp.ts";
+import { tierDelayMs } from "./topics.ts";
+
+export interface Pause {
+  readonly destination: DestinationId;
+  readonly sinceMs: number;
+  /** Such as `command`. */
+  readonly by: string;
+  /** Null: until it is resumed. */
+  readonly untilMs: number | null;
+}
+
+export const PULLS = ["retry", "cancel"] as const;
+export type PullKind = (typeof PULLS)[number];
+
+/** Takes a destination's deliveries out of the tiers before they are due. */
+export interface Pull {
+  readonly pull: PullKind;
+  readonly destination: DestinationId;
+  /** Identifies it for its progress: letters, digits and `-`. */
+  readonly id: string;
+  /** It is about what was parked, or written to the line, before this instant. */
+  readonly atMs: number;
+  readonly by: string;
+  /** Of a cancel: only calls that were received before. Of a retry: null. */
+  readonly receivedBeforeMs: number | null;
+}
+
+/** All of the pull below the offset has left that partition. */
+export interface Pulled {
+  readonly id: string;
+  readonly tier: string;
+  readonly partition: number;
+  readonly through: number;
+}
+
+export type Operation =
+  | { readonly kind: "pause"; readonly pause: Pause }
+  | { readonly kind: "resume"; readonly destination: DestinationId }
+  | { readonly kind: "pull"; readonly pull: Pull }
+  | { readonly kind: "pulled"; readonly pulled: Pulled }
+  | { readonly kind: "forget-pull"; readonly destination: DestinationId; readonly id: string }
+  | { readonly kind: "forget-pulled"; readonly id: string };
+
+export type ReadOperation = Operation | { readonly kind: "refused"; readonly error: string };
+
+/** The topic has one partition: what was written later is read later. */
+export const OPERATIONS_PARTITION = 0;
+const VERSION = 1;
+const BY = /^[\x20-\x7e]{1,100}$/;
+const PULL_ID = /^[A-Za-z0-9-]{1,64}$/;
+
+export function pauseRecord(topic: string, { destination, sinceMs, by, untilMs }: Pause) {
+  const until = untilMs === null ? null : isoTimestamp(untilMs);
+  return written(topic, `pause/${destination}`, { since: isoTimestamp(sinceMs), by, until });
+}
+
+export function resumeRecord(topic: string, destination: DestinationId): OutgoingRecord {
+  return written(topic, `pause/${destination}`, null);
+}
+
+export function pullRecord(topic: string, { destination, id, ...of }: Pull): OutgoingRecord {
+  const { pull, atMs, by, receivedBeforeMs } = of;
+  const receivedBefore = receivedBeforeMs === null ? null : isoTimestamp(receivedBeforeMs);
+  const value = { pull, at: isoTimestamp(atMs), by, receivedBefore };
+  return written(topic, `pull/${destination}/${id}`, value);
+}
+
+export function pulledRecord(topic: string, { id, tier, partition, through }: Pulled) {
+  return written(topic, `pulled/${id}/${tier}/${partition}`, { through });
+}
+
+/** A tombstone for a key as it was read. */
+export function forgetRecord(topic: string, key: string): OutgoingRecord {
+  return written(topic, key, null);
+}
+
+function written(topic: string, key: string, value: object | null): OutgoingRecord {
+  return {
+    topic,
+    partition: OPERATIONS_PARTITION,
+    key: Buffer.from(key),
+    value: value === null ? null : Buffer.from(JSON.stringify({ v: VERSION, ...value })),
+    headers: [],
+  };
+}
+
+export function readOperation({ key, value }: Pick<RecordContent, "key" | "value">): ReadOperation {
+  const [kind = "", ...rest] = (key ?? Buffer.alloc(0)).toString().split("/");
+  if (value === null) return readForgotten(kind, rest);
+  const json = jsonOf(value);
+  if (json === null) return refused("its value is no JSON object");
+  if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
+  const [first = "", second = "", third = ""] = rest;
+  switch (kind) {
+    case "pause":
+      return rest.length === 1 ? readPause(first, json) : refusedKey();
+    case "pull":
+      return rest.length === 2 ? readPull(first, second, json) : refusedKey();
+    case "pulled":
+      return rest.length === 3 ? readPulled(first, second, third, json) : refusedKey();
+    default:
+      return refusedKey();
+  }
+}
+
+function readForgotten(kind: string, rest: readonly string[]): ReadOperation {
+  const [first = "", id = ""] = rest;
+  if (kind === "pulled" && PULL_ID.test(first)) return { kind: "forget-pulled", id: first };
+  if (!isDestinationId(first)) return refusedKey();
+  if (kind === "pause" && rest.length === 1) return { kind: "resume", destination: first };
+  if (kind !== "pull" || rest.length !== 2) return refusedKey();
+  return { kind: "forget-pull", destination: first, id };
+}
+
+function readPause(destination: string, json: JsonObject): ReadOperation {
+  const sinceMs = instant(json.since);
+  const untilMs = json.until === null ? null : instant(json.until);
+  if (!isDestinationId(destination)) return refused("its key names no destination");
+  if (sinceMs === undefined) return refused('its "since" is no time');
+  if (untilMs === undefined) return refused('its "until" is neither a time nor null');
+  const by = readBy(json);
+  if (by === null) return refused('its "by" is no short text');
+  return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
+}
+
+function readPull(destination: string, id: string, json: JsonObject): ReadOperation {
+  const pull = PULLS.find((each) => each === json.pull);
+  const atMs = instant(json.at);
+  const receivedBeforeMs = json.receivedBefore === null ? null : instant(json.receivedBefore);
+  if (!(isDestinationId(destination) && PULL_ID.test(id))) return refusedKey();
+  if (pull === undefined) return refused(`its "pull" is none of ${PULLS.join(", ")}`);
+  if (atMs === undefined) return refused('its "at" is no time');
+  const isWhole =
+    receivedBeforeMs !== undefined && (pull === "retry") === (receivedBeforeMs === null);
+  if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
+  const by = readBy(json);
+  if (by === null) return refused('its "by" is no short text');
+  return { kind: "pull", pull: { pull, destination, id, atMs, by, receivedBeforeMs } };
+}
+
+function readPulled(id: string, tier: string, partition: string, json: JsonObject): ReadOperation {
+  const { through } = json;
+  const isKey = PULL_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
+  if (!isKey) return refusedKey();
+  const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
+  if (!isOffset) return refused('its "through" is no offset');
+  return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through } };
+}
+
+function jsonOf(value: Buffer): JsonObject | null {
+  try {
+    const json: unknown = JSON.parse(value.toString());
+    return isJsonObject(json) ? json : null;
+  } catch {
+    return null;
+  }
+}
+
+function instant(value: unknown): number | undefined {
+  return typeof value === "string" ? (readTimestamp(value) ?? undefined) : undefined;
+}
+
+function readBy({ by }: JsonObject): string | null {
+  return typeof by === "string" && BY.test(by) ? by : null;
+}
+
+function refusedKey(): ReadOperation {
+  return refused("its key is none that this version knows");
+}
+
+function refused(error: string): ReadOperation {
+  return { kind: "refused", error };
+}

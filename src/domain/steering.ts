@@ -1,0 +1,133 @@
+/**
+ * All that the topic `operations` says, as a process knows it now.
+ *
+ *   a record                                  then
+ *   pauses a destination                      it is paused until it is resumed, or the time is over
+ *   the same again                            the later one counts
+ *   is a pull                                 it counts beside others, until it is forgotten
+ *   says how far a pull is                    the furthest counts: a process that is late may say less
+ *   is refused                                nothing changes
+ *   is one too many                           nothing changes, and it is refused
+ *
+ * A pull is known for so long that none of its records can be left in a tier: who takes one needs to
+ * know whether it has been pulled.
+ */
+
+import type { DestinationId } from "./ids.ts";
+import type { Operation, Pause, Pull } from "./operations.ts";
+
+/** Anybody who may write to the topic could fill it. */
+export const OPERATIONS_MAX = 20_000;
+/** Longest that a delivery lies on a topic from which a pull takes it. */
+export const PULL_KEPT_MS = 7 * 86_400_000;
+
+/** The operations of people, as stages see them. */
+export interface Steering {
+  /** In force at this moment; null: no command pauses it. */
+  readonly pauseOf: (destination: DestinationId) => Pause | null;
+  /** In the order in which they were asked for. */
+  readonly pullsOf: (destination: DestinationId) => readonly Pull[];
+  readonly pulls: () => readonly Pull[];
+  /** All of the pull below this offset has left the partition. */
+  readonly pulledThrough: (id: string, tier: string, partition: number) => number;
+  /** Returns how to end that. @param listener is told of whom something has changed. */
+  readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
+}
+
+export class KnownOperations {
+  readonly #pauses = new Map<DestinationId, Pause>();
+  readonly #pulls = new Map<DestinationId, Pull[]>();
+  /** By pull, then by tier and partition. */
+  readonly #pulled = new Map<string, Map<string, number>>();
+  #count = 0;
+
+  /** False: there are too many, and it is left out. */
+  apply(operation: Operation): boolean {
+    switch (operation.kind) {
+      case "pause": {
+        const { pause } = operation;
+        if (!this.#pauses.has(pause.destination) && !this.#hasRoom()) return false;
+        this.#pauses.set(pause.destination, pause);
+        return true;
+      }
+      case "resume":
+        if (this.#pauses.delete(operation.destination)) this.#count -= 1;
+        return true;
+      case "pull":
+        return this.#addPull(operation.pull);
+      case "pulled": {
+        const { id, tier, partition, through } = operation.pulled;
+        const parts = this.#pulled.get(id) ?? new Map<string, number>();
+        const place = `${tier}/${partition}`;
+        if (!parts.has(place) && !this.#hasRoom()) return false;
+        this.#pulled.set(id, parts.set(place, Math.max(through, parts.get(place) ?? 0)));
+        return true;
+      }
+      case "forget-pull":
+        this.#forgetPull(operation.destination, operation.id);
+        return true;
+      case "forget-pulled":
+        this.#count -= this.#pulled.get(operation.id)?.size ?? 0;
+        this.#pulled.delete(operation.id);
+        return true;
+    }
+  }
+
+  /** Whether its time is over or not. */
+  pauses(): readonly Pause[] {
+    return [...this.#pauses.values()];
+  }
+
+  pauseOf(destination: DestinationId, nowMs: number): Pause | null {
+    const pause = this.#pauses.get(destination);
+    return pause === undefined || isOver(pause, nowMs) ? null : pause;
+  }
+
+  /** When the next pause is over; null: none ends by itself. */
+  nextEndMs(nowMs: number): number | null {
+    const ends = this.pauses().flatMap((pause) =>
+      pause.untilMs === null || isOver(pause, nowMs) ? [] : [pause.untilMs],
+    );
+    return ends.length === 0 ? null : Math.min(...ends);
+  }
+
+  pulls(): readonly Pull[] {
+    return [...this.#pulls.values()].flat();
+  }
+
+  pullsOf(destination: DestinationId): readonly Pull[] {
+    return this.#pulls.get(destination) ?? NONE;
+  }
+
+  pulledThrough(id: string, tier: string, partition: number): number {
+    return this.#pulled.get(id)?.get(`${tier}/${partition}`) ?? 0;
+  }
+
+  #addPull(pull: Pull): boolean {
+    const all = this.#pulls.get(pull.destination) ?? [];
+    const others = all.filter(({ id }) => id !== pull.id);
+    if (others.length === all.length && !this.#hasRoom()) return false;
+    this.#pulls.set(pull.destination, [...others, pull]);
+    return true;
+  }
+
+  #forgetPull(destination: DestinationId, id: string): void {
+    const all = this.#pulls.get(destination) ?? [];
+    const others = all.filter((pull) => pull.id !== id);
+    this.#count -= all.length - others.length;
+    if (others.length === 0) this.#pulls.delete(destination);
+    else this.#pulls.set(destination, others);
+  }
+
+  #hasRoom(): boolean {
+    if (this.#count >= OPERATIONS_MAX) return false;
+    this.#count += 1;
+    return true;
+  }
+}
+
+const NONE: readonly Pull[] = [];
+
+export function isOver({ untilMs }: Pause, nowMs: number): boolean {
+  return untilMs !== null && untilMs <= nowMs;
+}
