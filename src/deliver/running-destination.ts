@@ -114,7 +114,6 @@ export function startDestination(
   const { kafka, clock } = deps;
   const { id } = started;
   const pause = deps.steering?.pauseOf(id) ?? null;
-  const condition = new Condition(started, clock.nowMs(), pause);
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
@@ -135,9 +134,7 @@ export function startDestination(
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
   const work = new DestinationWork(steered(started, pause), policy, topics, {
     nowMs: () => clock.nowMs(),
-    after: (ms, then) => {
-      sleep(ms).then(then, () => undefined);
-    },
+    after: (ms, then) => void sleep(ms).then(then, () => undefined),
     connections,
     trace: tracesOf(deps, connections, groups.deliver(id)),
     write: (replacements, ended) => gather(replacements.map(packed), ended),
@@ -151,6 +148,7 @@ export function startDestination(
     onBreaker: report.breaker,
     partitions,
   });
+  const condition = new Condition(started, clock.nowMs(), pause);
   const own = owning({ work, condition, report, clock, returns: topics.returns(id) });
   const consumer = keepConsuming(
     kafka,

@@ -30,7 +30,7 @@ export const LOG_FIELDS = {
   by: {
     type: "text",
     meaning:
-      "The cause of a pause: configuration, or whoever asked for it, such as command; or both.",
+      "The author of a pause: configuration, command, or another one; or two of them.",
   },
   cause: {
     type: "text",
