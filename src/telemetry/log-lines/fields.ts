@@ -29,8 +29,7 @@ export const LOG_FIELDS = {
   brokerId: { type: "number", meaning: "Id of a broker in its cluster." },
   by: {
     type: "text",
-    meaning:
-      "The author of a pause: configuration, command, or another one; or two of them.",
+    meaning: "The author of a pause: configuration, command, or another one; or two of them.",
   },
   cause: {
     type: "text",
