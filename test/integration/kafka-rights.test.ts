@@ -230,6 +230,15 @@ async function skipAll(): Promise<void> {
   }
 }
 
+/** @param admin port of the process that delivers. */
+async function pauseAndResume(admin: number): Promise<void> {
+  const readyz = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
+  expect(await command("steer", ["pause", "hook"])).toBe(0);
+  await expect.poll(readyz, POLL).toContain("paused by command");
+  expect(await command("steer", ["resume", "hook"])).toBe(0);
+  await expect.poll(readyz, POLL).not.toContain("paused by command");
+}
+
 function bodiesAt(path: string): readonly string[] {
   return received.filter((each) => each.path === path).map(({ body }) => body);
 }
@@ -276,12 +285,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
 
-    expect(await command("steer", ["pause", "hook"])).toBe(0);
-    const paused = async () =>
-      await (await fetch(`http://127.0.0.1:${deliverAdmin}/readyz`)).text();
-    await expect.poll(paused, POLL).toContain("paused by command");
-    expect(await command("steer", ["resume", "hook"])).toBe(0);
-    await expect.poll(paused, POLL).not.toContain("paused by command");
+    await pauseAndResume(deliverAdmin);
 
     stopping.abort("enough");
     expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
