@@ -2,7 +2,7 @@
  * The ceiling of `bench deliver`: the same requests by `undici.request`, without Kafka and without
  * Switchyard. Body and signature are computed each time, and the answer's body is read.
  *
- *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url...>
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> [--payload=full] <url...>
  */
 
 import { createHmac } from "node:crypto";
@@ -12,11 +12,15 @@ import { Agent, request } from "undici";
 import { BENCH_SECRET, webhookPayloads } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
 
-const [inFlight = "64", units = "0", warmUp = "0", ...urls] = process.argv.slice(2);
+const args = process.argv.slice(2);
+const isFull = args.includes("--payload=full");
+const [inFlight = "64", units = "0", warmUp = "0", ...urls] = args.filter(
+  (word) => !word.startsWith("--"),
+);
 const perUrl = Number(inFlight);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
-const payloads = webhookPayloads(1_000);
+const payloads = webhookPayloads(1_000, isFull);
 const meter = createMeter();
 let started = 0;
 let done = 0;

@@ -10,11 +10,12 @@ import { benchCall } from "./route-work.ts";
 export const BENCH_SECRET = "bench-secret";
 
 /** Webhook bodies, not yet serialised: the ceiling has no JSON to parse, only to write. */
-export function webhookPayloads(count: number): readonly object[] {
+export function webhookPayloads(count: number, isFull = false): readonly object[] {
   return Array.from({ length: count }, (_, number) => {
     const call = JSON.parse(benchCall(number, "all").value) as Record<string, unknown>;
-    const { type, userId, event, properties, timestamp } = call;
-    return { version: 1, type, userId, event, properties, timestamp };
+    const { type, userId, event, properties, timestamp, messageId, context } = call;
+    const standard = { version: 1, type, userId, event, properties, timestamp };
+    return isFull ? { ...standard, messageId, context, receivedAt: timestamp } : standard;
   });
 }
 

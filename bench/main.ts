@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [NAME...|all] [--rounds N] [--write]`: runs benches on a local Kafka, prints
+ * `npm run bench -- [NAME...|all] [--rounds N] [--long] [--write]`: runs benches on a local Kafka, prints
  * tables. Without a name it lists what there is.
  */
 
@@ -15,6 +15,7 @@ import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDeliverMemory } from "./deliver-memory.ts";
 import { benchEncode } from "./encode.ts";
+import { benchEveryday } from "./everyday.ts";
 import { benchFailures } from "./failures.ts";
 import { benchIdle } from "./idle.ts";
 import { benchIngest } from "./ingest.ts";
@@ -23,6 +24,7 @@ import { benchIsolation } from "./isolation.ts";
 import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
+import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
 import { benchTracing } from "./tracing.ts";
@@ -39,6 +41,17 @@ const ROUNDS = 3;
 
 /** Runs of the same name stand together in `RESULTS.md`, in this order. */
 const BENCHES: Readonly<Record<string, Bench>> = {
+  product: {
+    says: "the whole product from `calls` to the receiver, as its image starts it",
+    minutes: 7,
+    rounds: 5,
+    run: benchProduct,
+  },
+  everyday: {
+    says: "the same under little load: latency and CPU of its first two minutes, and of a start",
+    minutes: 9,
+    run: (brokers, rounds) => benchEveryday(brokers, { rounds, isLong: values.long }),
+  },
   route: {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
     minutes: 1.5,
@@ -167,6 +180,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: "string" },
     write: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -196,7 +210,7 @@ for (const name of chosen) {
   const table = await bench?.run(kafka.brokers.join(","), rounds);
   process.stdout.write(`${table}\n`);
   if (!values.write) continue;
-  const command = `npm run bench -- ${name} --rounds ${rounds}`;
+  const command = `npm run bench -- ${name} --rounds ${rounds}${values.long ? " --long" : ""}`;
   const day = new Date().toISOString().slice(0, 10);
   writeResult(names, name, `\`${command}\`, ${day}. ${conditionsThen}\n\n${table}`);
 }
@@ -207,10 +221,11 @@ function help(): string {
   );
   const total = Object.values(BENCHES).reduce((sum, { minutes }) => sum + minutes, 0);
   return (
-    "Usage: npm run bench -- NAME...|all [--rounds N] [--write]\n\n" +
+    "Usage: npm run bench -- NAME...|all [--rounds N] [--long] [--write]\n\n" +
     `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
     `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 5 of isolation)\n` +
+    "  --long       everyday: the tenth minute of each load as well (about 33 min)\n" +
     "  --write      puts the tables into bench/RESULTS.md\n"
   );
 }

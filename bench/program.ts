@@ -4,24 +4,34 @@
  */
 
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
+import type { ImageStart } from "./image.ts";
 import { NODE_FLAGS } from "./measure.ts";
 
 const READY_LIMIT_MS = 120_000;
 const READY_STEP_MS = 100;
+/** Linux has told programs a hundredth of a second since ever, whatever it counts in. */
+const TICK_MS = 10;
 
 export interface ProgramOptions {
   readonly brokers: string;
   readonly topicPrefix: string;
-  readonly stages: readonly string[];
+  /** By default those that `run` starts by itself. */
+  readonly stages?: readonly string[];
   readonly destinations: readonly WebhookSetting[];
   /** Delays of the tiers, such as `1s`. */
   readonly delays?: readonly string[];
+  /** By default `warn`. The lines go to a pipe that is read, as a container's do. */
+  readonly logLevel?: "info" | "warn";
+  /** By default it is started with the flags of all benches, and compiles its code. */
+  readonly image?: ImageStart;
+  /** More flags for Node, such as those of a profile. */
+  readonly nodeFlags?: readonly string[];
 }
 
 export interface WebhookSetting {
@@ -29,26 +39,34 @@ export interface WebhookSetting {
   readonly url: string;
   readonly concurrency?: number;
   readonly requestsPerSecond?: number;
+  readonly payload?: "standard" | "full";
 }
 
 export interface Program {
   /** A metric's value, summed over its label sets; 0 when it is not shown. */
   metric(name: string, having?: string): Promise<number>;
+  /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
+  cpuMs(): number;
   /** SIGTERM, then waits for the end. Throws when it did not end in good order. */
   stop(): Promise<void>;
 }
 
 /** Resolves when it says that it is ready. It ends when this process does, however that ends. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
-  const port = await freePort();
+  const [port, ingestPort] = [await freePort(), await freePort()];
   const directory = mkdtempSync(join(tmpdir(), "switchyard-bench-"));
   const file = join(directory, "switchyard.yaml");
   // JSON is YAML.
-  writeFileSync(file, JSON.stringify(configuration(options, port)));
+  writeFileSync(file, JSON.stringify(configuration(options, directory, port, ingestPort)));
+  const { image, nodeFlags = [], stages } = options;
   const main = join(import.meta.dirname, "../src/main.ts");
-  const argv = [...NODE_FLAGS, main, "run", "--config", file, "--stages", options.stages.join(",")];
-  const command = [process.execPath, ...argv];
-  const child = spawnGuarded(directory, command, { output: ["ignore", "inherit"] });
+  const chosen = stages === undefined ? [] : ["--stages", stages.join(",")];
+  const argv = [...(image?.flags ?? NODE_FLAGS), ...nodeFlags, main, "run", "--config", file];
+  const child = spawnGuarded(directory, [process.execPath, ...argv, ...chosen], {
+    output: ["pipe", "inherit"],
+    env: { ...process.env, ...image?.env },
+  });
+  child.stdout?.resume();
   const ended = once(child, "close").then(([status]) => {
     rmSync(directory, { recursive: true, force: true });
     return status as number | null;
@@ -62,6 +80,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   return {
     metric: async (name, having = "") =>
       sum(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name, having),
+    cpuMs: () => cpuMsOf(child.pid ?? 0),
     stop: async () => {
       child.kill("SIGTERM");
       const status = await ended;
@@ -70,8 +89,21 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-function configuration(options: ProgramOptions, port: number): object {
-  const { brokers, topicPrefix, destinations, delays } = options;
+/** Node's own process: what starts it becomes it. */
+function cpuMsOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name before these may have blanks; user and system time are the 14th and 15th field.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function configuration(
+  options: ProgramOptions,
+  directory: string,
+  port: number,
+  ingestPort: number,
+): object {
+  const { brokers, topicPrefix, destinations, delays, logLevel = "warn" } = options;
   const ids = destinations.map(({ id }) => id);
   return {
     kafka: { brokers: brokers.split(","), topicPrefix, partitions: 3, replicationFactor: 1 },
@@ -88,7 +120,9 @@ function configuration(options: ProgramOptions, port: number): object {
     })),
     delivery: { allowNetworks: ["127.0.0.0/8"], ...(delays === undefined ? {} : { delays }) },
     admin: { host: "127.0.0.1", port },
-    log: { level: "warn" },
+    ingest: { host: "127.0.0.1", port: ingestPort },
+    audience: { stateDir: join(directory, "state") },
+    log: { level: logLevel },
   };
 }
 

@@ -13,7 +13,15 @@ function bench(...args: readonly string[]) {
 
 test("without a name each measurement has a line, and nothing is started", async () => {
   const { stdout, stderr } = await bench();
-  for (const name of ["route", "deliver", "latency", "audience-10m", "all"]) {
+  for (const name of [
+    "product",
+    "everyday",
+    "route",
+    "deliver",
+    "latency",
+    "audience-10m",
+    "all",
+  ]) {
     expect(stdout).toMatch(
       new RegExp(`^ {2}${name} +\\S.* \\(about [\\d.]+ (?:min|hours)\\)$`, "m"),
     );
@@ -24,6 +32,6 @@ test("without a name each measurement has a line, and nothing is started", async
 test("an unknown name is refused, with those that there are", async () => {
   await expect(bench("all", "rout")).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("there is no bench rout; there are route, "),
+    stderr: expect.stringContaining("there is no bench rout; there are product, everyday, route, "),
   });
 });
