@@ -1,8 +1,9 @@
 /**
- * The ceiling of `bench deliver`: the same requests by `undici.request`, without Kafka and without
- * Switchyard. Body and signature are computed each time, and the answer's body is read.
+ * The ceiling of `bench deliver` and `bench product`: the same requests by `undici.request`, without
+ * Kafka and without Switchyard. Body and signature are computed each time, and the answer's body is
+ * read.
  *
- *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> [--payload=full] <url...>
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> [--product=standard|full] <url...>
  */
 
 import { createHmac } from "node:crypto";
@@ -11,16 +12,20 @@ import { Agent, request } from "undici";
 
 import { BENCH_SECRET, webhookPayloads } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
+import { productPayloads } from "./product-work.ts";
 
 const args = process.argv.slice(2);
-const isFull = args.includes("--payload=full");
+const product = args.find((word) => word.startsWith("--product="));
 const [inFlight = "64", units = "0", warmUp = "0", ...urls] = args.filter(
   (word) => !word.startsWith("--"),
 );
 const perUrl = Number(inFlight);
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
-const payloads = webhookPayloads(1_000, isFull);
+const payloads =
+  product === undefined
+    ? webhookPayloads(1_000)
+    : productPayloads(1_000, product === "--product=full");
 const meter = createMeter();
 let started = 0;
 let done = 0;

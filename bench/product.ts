@@ -26,8 +26,8 @@ import { benchDelivery } from "./deliver-work.ts";
 import { type ImageStart, imageStart } from "./image.ts";
 import { untilCount } from "./isolation-run.ts";
 import { type Measured, markdown, median, perThousand, runOnce, summarise } from "./measure.ts";
+import { productCall } from "./product-work.ts";
 import { startProgram } from "./program.ts";
-import { benchCall } from "./route-work.ts";
 import { type Receiver, startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
@@ -66,7 +66,7 @@ export async function benchProduct(brokers: string, rounds: number): Promise<str
         await receiver.reset();
         const url = `http://127.0.0.1:${receiver.port}/d1`;
         const work = [`${IN_FLIGHT}`, `${MEASURED}`, `${WARM_UP}`];
-        const argv = ["bench/deliver-ceiling.ts", ...work, `--payload=${payload}`, url];
+        const argv = ["bench/deliver-ceiling.ts", ...work, `--product=${payload}`, url];
         return await runOnce({ name, argv, nodeFlags: [] });
       },
     });
@@ -171,7 +171,7 @@ async function fillCalls(brokers: string, topics: TopicNames): Promise<void> {
   await createTopics(kafka, [topics.calls], PARTITIONS);
   const producer = kafka.producer();
   await fill(producer, TOTAL, (number) => {
-    const { key, value } = benchCall(number, "all");
+    const { key, value } = productCall(number);
     return { topic: topics.calls, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
   });
   await producer.close(10_000);
@@ -183,7 +183,7 @@ async function fillDeliveries(brokers: string, topics: TopicNames): Promise<void
   const topic = topics.deliveries("d1" as DestinationId);
   await createTopics(kafka, [topic], PARTITIONS);
   const producer = kafka.producer();
-  await fill(producer, TOTAL, (number) => benchDelivery(topic, 0, number));
+  await fill(producer, TOTAL, (number) => benchDelivery(topic, 0, number, productCall(number)));
   await producer.close(10_000);
   await kafka.close();
 }

@@ -48,6 +48,31 @@ export function attemptFields(
   };
 }
 
+/** Nothing that JSON or a terminal reads as anything else. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/**
+ * The fields of an accepted attempt, as `Log.infoText` takes them. Null where it made more than one
+ * request, or where an id is not plain: then `attemptFields` has them.
+ */
+export function acceptedText(
+  { delivery, results, decision }: Attempted,
+  names: ReadonlyMap<EndpointKey, string>,
+): string | null {
+  const [only] = results;
+  if (decision.name !== "accepted" || results.length > 1 || only === undefined) return null;
+  const { endpoint, result } = only;
+  if (result.kind !== "response") return null;
+  const { destination, source, messageId, attempt } = delivery;
+  const name = names.get(endpoint) ?? endpoint;
+  if (!PLAIN.test(messageId) || !PLAIN.test(source) || !PLAIN.test(name)) return null;
+  return (
+    `"stage":"deliver","destination":"${destination}","source":"${source}","messageId":"${messageId}",` +
+    `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpoint":"${endpoint}",` +
+    `"endpointName":"${name}","status":${result.status},"durationMs":${Math.round(result.durationMs)}}]`
+  );
+}
+
 function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: Parked) {
   const nextAtMs = notBeforeMs ?? dueAtMs;
   return {

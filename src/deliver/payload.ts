@@ -18,10 +18,13 @@
 
 import type { Call, Caller } from "../domain/call.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
+import { asIsoTimestamp, isoTimestamp, isoTimestamps } from "../domain/timestamp.ts";
 import type { Webhook } from "./webhook.ts";
 
 type Fields = Record<string, unknown>;
+
+/** Of a delivery's times and a call's: each writer keeps the second that it wrote last. */
+const timeOfReceipt = isoTimestamps();
 
 /**
  * The fields that a webhook takes from its delivery; the same on every attempt and after a replay.
@@ -70,32 +73,30 @@ function caller(call: Caller): Fields {
   return call.userId === null ? { anonymousId: call.anonymousId } : { userId: call.userId };
 }
 
-/** Appends the call's fields that the standard ones do not say yet; never the write key. */
+/**
+ * Appends the call's fields that the standard ones do not say yet; never the write key. A field that
+ * is there keeps its place and its value. JSON leaves out what is undefined.
+ */
 function withTheRest(fields: Fields, call: Call, delivery: PayloadTimes): Fields {
-  const rest: Fields = {
-    properties: call.properties,
-    traits: call.traits,
-    anonymousId: call.anonymousId,
+  return {
+    ...fields,
+    properties: fields.properties ?? call.properties ?? undefined,
+    traits: fields.traits ?? call.traits ?? undefined,
+    anonymousId: fields.anonymousId ?? call.anonymousId ?? undefined,
     messageId: delivery.messageId,
-    category: call.category,
-    name: call.name,
-    groupId: call.groupId,
-    previousId: call.previousId,
-    context: call.context,
-    integrations: call.integrations,
+    category: call.category ?? undefined,
+    name: call.name ?? undefined,
+    groupId: call.groupId ?? undefined,
+    previousId: call.previousId ?? undefined,
+    context: fields.context ?? call.context ?? undefined,
+    integrations: call.integrations ?? undefined,
     originalTimestamp: asTime(call.originalTimestamp),
     sentAt: asTime(call.sentAt),
-    receivedAt: isoTimestamp(delivery.receivedAtMs),
+    receivedAt: timeOfReceipt(delivery.receivedAtMs),
   };
-  const full = { ...fields };
-  for (const [name, value] of Object.entries(rest)) {
-    if (value !== null && value !== undefined && full[name] === undefined) full[name] = value;
-  }
-  return full;
 }
 
 /** Timestamps leave in one form; one that cannot be read counts as absent. */
-function asTime(given: unknown): string | null {
-  const atMs = readTimestamp(given);
-  return atMs === null ? null : isoTimestamp(atMs);
+function asTime(given: unknown): string | undefined {
+  return given === undefined ? undefined : (asIsoTimestamp(given) ?? undefined);
 }

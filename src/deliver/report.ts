@@ -8,7 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
-import { attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
+import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
 import type { Condition } from "./condition.ts";
 import type { GateState, LineHold } from "./endpoint-gates.ts";
 import { outcomeClass } from "./outcome.ts";
@@ -154,6 +154,11 @@ function logAttempt(
   const level = levelOf(attempt);
   if (level === "info" && !isSampled()) return;
   if (!log.isLevelEnabled(level)) return;
+  const text = acceptedText(attempt, names);
+  if (text !== null) {
+    log.infoText(text, "delivery.attempted");
+    return;
+  }
   const fields = attemptFields(attempt, names);
   if (level === "info") log.info(fields, "delivery.attempted");
   else if (level === "warn") log.warn(fields, "delivery.attempted");

@@ -33,6 +33,7 @@ const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
 const MINUTE_MS = 60_000;
+const DAY_S = 86_400;
 
 /** Milliseconds since the epoch, or null for values that cannot be read. */
 export function readTimestamp(value: unknown): number | null {
@@ -41,27 +42,51 @@ export function readTimestamp(value: unknown): number | null {
   return inRange(Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value));
 }
 
+/** The same as a text, or null. A text that is written so already is given back as it is. */
+export function asIsoTimestamp(value: unknown): string | null {
+  if (typeof value === "string" && !Number.isNaN(readWritten(value))) return value;
+  const atMs = readTimestamp(value);
+  return atMs === null ? null : isoTimestamp(atMs);
+}
+
 /** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError for no instant. */
 export const isoTimestamp = isoTimestamps();
 
+/** `00` to `59`. */
+const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
+
 /**
- * A writer that keeps the second it wrote last, without its milliseconds: instants that follow each
- * other often share it. Callers that write instants of another kind have one of their own.
+ * A writer that keeps the day and the second it wrote last: instants that follow each other often
+ * share them. Callers that write instants of another kind have one of their own.
  */
 export function isoTimestamps(): (atMs: number) => string {
+  let lastDay = Number.NaN;
   let lastSecond = Number.NaN;
+  let dayText = "";
   let lastText = "";
   return (atMs) => {
     const wholeMs = Math.trunc(atMs);
     const second = Math.floor(wholeMs / 1_000);
     if (second !== lastSecond) {
-      lastText = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
+      const day = Math.floor(second / DAY_S);
+      if (day !== lastDay) {
+        dayText = new Date(day * DAY_S * 1_000).toISOString().slice(0, -"00:00:00.000Z".length);
+        lastDay = day;
+      }
+      const minute = Math.floor((second - day * DAY_S) / 60);
+      const hours = Math.floor(minute / 60);
+      const ofMinute = second - day * DAY_S - minute * 60;
+      lastText = `${dayText}${two(hours)}:${two(minute - hours * 60)}:${two(ofMinute)}.`;
       lastSecond = second;
     }
     const ms = wholeMs - second * 1_000;
     const zeros = ms < 10 ? "00" : ms < 100 ? "0" : "";
     return `${lastText}${zeros}${ms}Z`;
   };
+}
+
+function two(number: number): string {
+  return TWO_DIGITS[number] ?? `${number}`;
 }
 
 /** Whether `isoTimestamp` writes it with a year of four digits. */
@@ -73,7 +98,58 @@ function inRange(atMs: number): number | null {
   return isWritable(atMs) ? atMs : null;
 }
 
+const ZERO = 0x30;
+const WRITTEN = "0000-00-00T00:00:00.000Z";
+/** The day that was read last, as `yyyymmdd`, and its beginning. */
+let [readDay, readDayMs] = [Number.NaN, Number.NaN];
+
+/**
+ * Of the form that `isoTimestamp` writes, which nearly all are in: the expression takes ten times as
+ * long. NaN: of another form, or no instant.
+ */
+function readWritten(text: string): number {
+  if (text.length !== WRITTEN.length) return Number.NaN;
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":") return Number.NaN;
+  if (text[16] !== ":" || text[19] !== "." || text[23] !== "Z") return Number.NaN;
+  const day = digits(text, 0, 4) * 10_000 + digits(text, 5, 7) * 100 + digits(text, 8, 10);
+  const [hour, minute] = [digits(text, 11, 13), digits(text, 14, 16)];
+  const [second, ms] = [digits(text, 17, 19), digits(text, 20, 23)];
+  if (hour > 23 || minute > 59 || second > 59) return Number.NaN;
+  if (day !== readDay) {
+    [readDay, readDayMs] = [day, beginningOf(day)];
+  }
+  return readDayMs + ((hour * 60 + minute) * 60 + second) * 1_000 + ms;
+}
+
+/** Of a day as `yyyymmdd`; NaN when there is none. */
+function beginningOf(day: number): number {
+  const year = Math.floor(day / 10_000);
+  const month = Math.floor(day / 100) % 100;
+  const ofMonth = day % 100;
+  if (!(month >= 1 && month <= 12 && ofMonth >= 1)) return Number.NaN;
+  if (ofMonth > daysInMonth(year, month)) return Number.NaN;
+  return dateMs(year, month, ofMonth);
+}
+
+/** The number that stands there; NaN when other characters do. */
+function digits(text: string, from: number, to: number): number {
+  let number = 0;
+  for (let at = from; at < to; at += 1) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+/** Date.UTC takes the years 0 to 99 for 1900 to 1999; a calendar cycle later it does not. */
+function dateMs(year: number, month: number, day: number): number {
+  return Date.UTC(year + 400, month - 1, day) - CALENDAR_CYCLE_MS;
+}
+
 function readText(text: string): number | null {
+  const writtenMs = readWritten(text);
+  if (!Number.isNaN(writtenMs)) return writtenMs;
   const match = FORM.exec(text);
   if (match === null) return null;
   const [, yyyy, mm, dd, hh, min, ss, fraction, sign, offsetHh, offsetMin] = match;
@@ -90,9 +166,8 @@ function readText(text: string): number | null {
   if (hour > 23 && !isEndOfDay) return null;
   const offsetMs = readOffsetMs(sign, offsetHh, offsetMin);
   if (offsetMs === null) return null;
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999; a calendar cycle later it does not.
   const localMs =
-    Date.UTC(year + 400, month - 1, day, hour, minute, second, fractionMs) - CALENDAR_CYCLE_MS;
+    dateMs(year, month, day) + ((hour * 60 + minute) * 60 + second) * 1_000 + fractionMs;
   return inRange(localMs - offsetMs);
 }
 

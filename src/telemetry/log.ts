@@ -3,7 +3,9 @@
  * Core code never logs; shells are handed a `Log`.
  *
  * Lines that come within 50 ms go out in one write, or in one for each 65,536 bytes, while other
- * work goes on. A write for each line would cost 20 us to wake the thread that writes.
+ * work goes on. A write for each line would cost 20 us to wake the thread that writes. A line that
+ * comes with each delivery is handed over as text: pino and a look for what could steer a terminal
+ * are most of what a line costs.
  * `process.exit` and uncaught exceptions write the rest; SIGKILL loses it. Writing without that
  * thread would lose nothing to SIGKILL, but a slow reader would hold up all other work.
  */
@@ -30,10 +32,18 @@ export interface Log {
   readonly info: WriteLine<"info">;
   readonly warn: WriteLine<"warn">;
   readonly error: WriteLine<"error">;
+  /**
+   * The same as `info`, for a line that comes with each delivery. Only where that level is enabled.
+   *
+   * @param fields as JSON, without the braces around it, and nothing but visible ASCII.
+   */
+  readonly infoText: (fields: string, msg: LineAt<"info">) => void;
 }
 
 interface Lines {
   write(line: string): void;
+  /** Of visible ASCII and a line feed alone. By default as any other. */
+  writePlain?(line: string): void;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -49,7 +59,13 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
   const formatters = { level: (name: string) => ({ level: name }) };
-  return pino({ level, base: null, timestamp, formatters }, destination);
+  const lines = pino({ level, base: null, timestamp, formatters }, destination);
+  const infoText = (fields: string, msg: LineAt<"info">) => {
+    const line = `{"level":"info"${timestamp()},${fields},"msg":"${msg}"}\n`;
+    if (destination.writePlain === undefined) destination.write(line);
+    else destination.writePlain(line);
+  };
+  return Object.assign(lines, { infoText });
 }
 
 let shared: Lines | null = null;
@@ -81,20 +97,23 @@ function gatheredOutput(): Lines {
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
   // Its types know only texts.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
+  const gather = (line: string, maxBytes: number, encoding: "utf8" | "latin1") => {
+    if (used + maxBytes > GATHER_BYTES) write();
+    if (maxBytes > GATHER_BYTES) {
+      output.write(Buffer.from(line));
+      return;
+    }
+    used += block.write(line, used, encoding);
+    if (isTimed) return;
+    isTimed = true;
+    setTimeout(writeInTime, GATHER_MS).unref();
+  };
   return {
     write: (json) => {
       // Standard output may be a terminal.
       const line = visibleText(json);
-      const maxBytes = line.length * UTF8_MAX_BYTES;
-      if (used + maxBytes > GATHER_BYTES) write();
-      if (maxBytes > GATHER_BYTES) {
-        output.write(Buffer.from(line));
-        return;
-      }
-      used += block.write(line, used);
-      if (isTimed) return;
-      isTimed = true;
-      setTimeout(writeInTime, GATHER_MS).unref();
+      gather(line, line.length * UTF8_MAX_BYTES, "utf8");
     },
+    writePlain: (line) => gather(line, line.length, "latin1"),
   };
 }

@@ -28,6 +28,17 @@ function writing(lines: number, then: string) {
     }
     ${then};
   `;
+  return spawnProgram(program);
+}
+
+/** A program that writes what is said. */
+function spawnLines(lines: string) {
+  return spawnProgram(
+    `import { createLog } from ${JSON.stringify(LOG)}; const log = createLog("info"); ${lines}`,
+  );
+}
+
+function spawnProgram(program: string) {
   const argv = ["--input-type=module", "--eval", program];
   return spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "ignore"] });
 }
@@ -62,6 +73,19 @@ test("a line of any length comes whole and in its place", async () => {
   const output = await text(child.stdout);
   expect(numbersIn(output)).toEqual([1, 2, 3, 4]);
   expect(output.match(/\u20ac/g)).toHaveLength(80_000);
+});
+
+test("a line that is handed over as text comes in its place, and reads as one of fields", async () => {
+  const child = spawnLines(`
+    log.info({ number: 1, text: "x" }, "a.line");
+    log.infoText('"number":2,"text":"x"', "a.line");
+    log.info({ number: 3, text: "x" }, "a.line");
+  `);
+  const output = await text(child.stdout);
+  const [first = "", second = "", third = ""] = output.split("\n");
+  const bare = (line: string) => line.replace(/"time":"[^"]+"/, "").replace(/"number":\d/, "");
+  expect(numbersIn(output)).toEqual([1, 2, 3]);
+  expect([second, third].map(bare)).toEqual([bare(first), bare(first)]);
 });
 
 test("a few lines come out together while the process goes on", async () => {

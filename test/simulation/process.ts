@@ -102,6 +102,7 @@ const silentLog: Log = {
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,
+  infoText: () => undefined,
 };
 
 /** Thousands of registries would be most of a simulation's time. */

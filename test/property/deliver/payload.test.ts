@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { payload } from "../../../src/deliver/payload.ts";
 import { sharedRequest } from "../../../src/deliver/request.ts";
 import { parseWebhook } from "../../../src/deliver/webhook.ts";
+import { readTimestamp } from "../../../src/domain/timestamp.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { recordValue } from "../../support/build/record-value.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
@@ -28,6 +29,29 @@ const call = fc.record(
   },
   { requiredKeys: ["type", "userId", "previousId", "groupId", "event", "writeKey"] },
 );
+/** Fields that a full payload appends, absent ones and unreadable ones too. */
+const optional = (value: fc.Arbitrary<unknown>) => fc.option(value, { nil: null });
+const time = fc.constantFrom("2026-03-01T09:30:15.250Z", "2026-03-01 09:30+01:00", "soon", 1e12, 5);
+const anyCall = fc
+  .tuple(
+    call,
+    fc.record(
+      {
+        anonymousId: fc.string({ minLength: 1 }),
+        name: optional(fc.string()),
+        category: optional(fc.string()),
+        integrations: optional(json),
+        originalTimestamp: optional(time),
+        sentAt: time,
+      },
+      { requiredKeys: [] },
+    ),
+  )
+  .map(([fields, more]) => ({ ...fields, ...more }));
+const APPENDED = [
+  ...["properties", "traits", "anonymousId", "messageId", "category", "name", "groupId"],
+  ...["previousId", "context", "integrations", "originalTimestamp", "sentAt", "receivedAt"],
+];
 const shape = fc.constantFrom("standard" as const, "full" as const);
 
 test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is in it", () => {
@@ -38,6 +62,44 @@ test("JSON.stringify(JSON.parse(body)) gives the body back, and no write key is 
       const body = payload(parsed.webhook, deliveryOf(), as);
       expect(JSON.stringify(JSON.parse(body))).toBe(body);
       expect(Object.hasOwn(JSON.parse(body), "writeKey")).toBe(false);
+    }),
+    { numRuns },
+  );
+});
+
+test("a full body is the standard one, and then what it does not say yet, in its order", () => {
+  fc.assert(
+    fc.property(anyCall, (given) => {
+      const parsed = parseWebhook(recordValue(JSON.stringify(given)));
+      if (parsed.kind === "refused") throw new Error(parsed.error);
+      const { webhook } = parsed;
+      const bodies = (["standard", "full"] as const).map((as) => {
+        return Object.entries(JSON.parse(payload(webhook, deliveryOf(), as)) as object);
+      });
+      const [standard = [], full = []] = bodies;
+      expect(full.slice(0, standard.length)).toEqual(standard);
+      const appended = full.slice(standard.length).map(([name]) => name);
+      if (webhook.type === "delete") {
+        expect(appended).toEqual([]);
+        return;
+      }
+      const said = new Set(standard.map(([name]) => name));
+      const iso = (value: unknown) => {
+        const atMs = readTimestamp(value);
+        return atMs === null ? null : new Date(atMs).toISOString();
+      };
+      const known: Readonly<Record<string, unknown>> = {
+        ...webhook,
+        messageId: "m-1",
+        originalTimestamp: iso(webhook.originalTimestamp),
+        sentAt: iso(webhook.sentAt),
+        receivedAt: new Date(deliveryOf().receivedAtMs).toISOString(),
+      };
+      const expected = APPENDED.filter((name) => !said.has(name) && (known[name] ?? null) !== null);
+      expect(appended).toEqual(expected);
+      for (const [name, value] of full.slice(standard.length)) {
+        expect(JSON.stringify(value)).toBe(JSON.stringify(known[name]));
+      }
     }),
     { numRuns },
   );

@@ -21,6 +21,8 @@ export class LogLines {
     info: (fields, msg) => this.#add({ level: "info", msg, fields }),
     warn: (fields, msg) => this.#add({ level: "warn", msg, fields }),
     error: (fields, msg) => this.#add({ level: "error", msg, fields }),
+    infoText: (fields, msg) =>
+      this.#add({ level: "info", msg, fields: JSON.parse(`{${fields}}`) as LogFields }),
   };
 
   /** Names of the lines that an operator sees. */

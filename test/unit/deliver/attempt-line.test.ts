@@ -1,6 +1,55 @@
 import { expect, test } from "vitest";
 
-import { sampling } from "../../../src/deliver/attempt-line.ts";
+import { acceptedText, attemptFields, sampling } from "../../../src/deliver/attempt-line.ts";
+import type { Decision } from "../../../src/deliver/decide.ts";
+import type { EndpointKey, MessageId, SourceId } from "../../../src/domain/ids.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+const KEY = "0123456789abcdef" as EndpointKey;
+const NAMES = new Map([[KEY, "1 hooks.example.com"]]);
+const ACCEPTED: Decision = { name: "accepted", outputs: [] };
+const RESULT = { kind: "response", status: 204, retryAfter: null, durationMs: 12.6 } as const;
+
+function attempted(messageId: string, source = "web") {
+  const delivery = deliveryOf({
+    messageId: messageId as MessageId,
+    source: source as SourceId,
+    attempt: 2,
+  });
+  const results = [{ endpoint: KEY, result: RESULT }];
+  return { delivery, results, decision: ACCEPTED, endedAtMs: 0 };
+}
+
+test.each(["m-1", "a b", "!#[]~", "{}:,'"])(
+  "the text of an accepted attempt with the id %j is its fields as JSON",
+  (messageId) => {
+    for (const names of [NAMES, new Map<EndpointKey, string>()]) {
+      const text = acceptedText(attempted(messageId), names);
+      expect(`{${text}}`).toBe(JSON.stringify(attemptFields(attempted(messageId), names)));
+    }
+  },
+);
+
+test.each(['"', "\\", "\n", "\u001b[31m", "\u007f", "\u009b", "\u202e", "é", "☕", "\ud800"])(
+  "an id with %j has no such text, whosever it is",
+  (odd) => {
+    expect(acceptedText(attempted(`m${odd}1`), NAMES)).toBeNull();
+    expect(acceptedText(attempted("m-1", `web${odd}`), NAMES)).toBeNull();
+    expect(acceptedText(attempted("m-1"), new Map([[KEY, `1 ${odd}`]]))).toBeNull();
+  },
+);
+
+test("an attempt of another kind has none either", () => {
+  const one = attempted("m-1");
+  const failed = { endpoint: KEY, result: { kind: "no-response", cause: "reset", durationMs: 1 } };
+  const others = [
+    { ...one, decision: { ...ACCEPTED, name: "parked" } },
+    { ...one, results: [...one.results, ...one.results] },
+    { ...one, results: [{ endpoint: KEY, result: { kind: "held" } }] },
+    { ...one, results: [failed] },
+  ] as readonly (typeof one)[];
+  for (const other of others) expect(acceptedText(other, NAMES)).toBeNull();
+});
 
 test.each([
   [1, 1_000],
