@@ -2,7 +2,8 @@
  * The real program on a real Kafka, with everything going wrong that a seed decides, and a ledger
  * of every call for every destination.
  *
- *   1  a broker of its own, a proxy before each program, an endpoint server, two to four programs
+ *   1  one broker of its own or three, proxies before each program, an endpoint server, two to four
+ *      programs
  *   2  calls are published all the time; in each round one or two faults (`faults.ts`)
  *   3  all is healed; it waits until every record is finished and its offset committed
  *   4  SIGTERM; the ledger is judged (`laws.ts`)
@@ -16,21 +17,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { startKafka } from "../../tools/kafka/start.ts";
 import { createPrng } from "../support/clock/prng.ts";
+import {
+  CLUSTER_FAULT_KINDS,
+  type ClusterWorld,
+  injectInCluster,
+  isGracefulInCluster,
+  LONELY,
+} from "./cluster-faults.ts";
 import { FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
 import { Journal } from "./journal.ts";
-import { outOfOrder, violations } from "./laws.ts";
+import { type Judgement, judge } from "./judge.ts";
 import { Member } from "./member.ts";
-import { startProxy } from "./proxy.ts";
 import { publish } from "./publisher.ts";
 import { TopicReader } from "./read-topics.ts";
 import { startReceiver } from "./receiver.ts";
-import { tooMany } from "./repetitions.ts";
-import { type Broken, history, type Injected, ledgerText } from "./report.ts";
-import { type Answer, healthyAnswer, scriptedAnswer, sickAnswer } from "./scripts.ts";
-import { configuration, destinations, POLICY, recipientOf, WINDOW_MS } from "./setup.ts";
-import type { Exposure } from "./violation.ts";
+import type { Injected } from "./report.ts";
+import {
+  configuration,
+  consumedTopics,
+  destinations,
+  LONELY_REPLICAS,
+  topics,
+  WINDOW_MS,
+} from "./setup.ts";
+import { oneBroker, threeBrokers } from "./surroundings.ts";
+import { createTempers } from "./tempers.ts";
+import type { Loss } from "./violation.ts";
 
 const WHOLE_PATH = "route,deliver,delay";
 /** Stages of the programs that make up the pipeline. */
@@ -40,63 +53,58 @@ const LAYOUTS: readonly (readonly string[])[] = [
   ["route", "deliver,delay", "deliver"],
   ["route", "delay,route", "deliver", "deliver,delay"],
 ];
+/** With several brokers each program has all stages. */
+const CLUSTER_LAYOUTS: typeof LAYOUTS = [2, 4].map((programs) => Array(programs).fill(WHOLE_PATH));
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
-const HISTORIES_MAX = 3;
 /** Deliveries keep nothing on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
   (kind) => kind !== "lose-disk",
 );
 
+export const CLUSTER_FAULTS: readonly string[] = [
+  ...DELIVERY_FAULTS.filter((kind) => kind !== "broker"),
+  ...CLUSTER_FAULT_KINDS,
+];
+
 export interface ChaosOptions {
   readonly seed: number;
   /** Faults of each round, which begin one after the other and go on side by side. */
   readonly plan: readonly (readonly string[])[];
+  /** By default 1. With 3, the plan may have faults of clusters. */
+  readonly brokers?: 1 | 3;
   /** Called with a line for each step. */
   readonly say: (line: string) => void;
 }
 
-export interface ChaosResult {
-  readonly ledger: string;
-  /** Histories of deliveries that broke a law; none when all held. */
-  readonly broken: readonly string[];
+export interface ChaosResult extends Judgement {
   readonly logs: string | null;
 }
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { seed, say } = options;
+  const { seed, say, brokers = 1 } = options;
   const random = createPrng(seed);
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
   const failures: string[] = [];
-  let isSick = false;
-  // The receiver is told the answers by path, and the paths need its address.
-  const tempers = new Map<string, string>();
-  const answerRandom = random.fork();
-  const answer = (path: string, messageId: string, attempt: number): Answer => {
-    const temper = tempers.get(path);
-    if (temper === "healthy") return healthyAnswer(answerRandom);
-    if (temper === "sick" && isSick) return sickAnswer(answerRandom);
-    return scriptedAnswer(seed, path, messageId, attempt);
-  };
+  const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
-  const receiver = stack.use(await startReceiver(answer, (each) => journal?.requested(each)));
-  const all = destinations(receiver.baseUrl);
-  for (const { path, temper } of all.flatMap((each) => each.endpoints)) tempers.set(path, temper);
+  const receiver = stack.use(
+    await startReceiver(tempers.answer, (each) => journal?.requested(each)),
+  );
+  const all = destinations(receiver.baseUrl, brokers);
+  tempers.learn(all);
   journal = new Journal(all);
 
-  const proxies = await Promise.all(Array.from({ length: PROGRAMS_MAX + 1 }, startProxy));
-  for (const proxy of proxies) stack.use(proxy);
-  const fronts = proxies.map(({ address }) => address);
-  const broker = stack.use(await startKafka({ private: true, fronts, log: say }));
-  proxies.forEach((proxy, index) => {
-    proxy.leadTo(broker.behind[index] ?? "");
-  });
-  const config = configuration(all, receiver.baseUrl);
-  const layout = random.pick(LAYOUTS);
+  const programs = PROGRAMS_MAX + 1;
+  const around = stack.use(
+    await (brokers === 1 ? oneBroker(programs, say) : threeBrokers(programs, random.fork(), say)),
+  );
+  const config = configuration(all, receiver.baseUrl, brokers);
+  const layout = random.pick(brokers === 1 ? LAYOUTS : CLUSTER_LAYOUTS);
   say(`programs: ${layout.join(" | ")}`);
   const member = (name: string, stages: string, index: number) => {
-    const proxy = proxies[index];
+    const proxy = around.proxies[index];
     if (proxy === undefined) throw new Error("there are fewer proxies than programs");
     const onDeath = (says: string) => failures.push(says);
     return stack.use(new Member({ name, stages, directory, config, proxy }, onDeath));
@@ -104,27 +112,52 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const members = layout.map((stages, index) => member(`program-${index + 1}`, stages, index));
   const world: FaultWorld = {
     random,
-    broker,
+    broker: around.broker,
     members,
     spare: member("spare", WHOLE_PATH, PROGRAMS_MAX),
-    setSick: (value) => {
-      isSick = value;
-    },
+    setSick: tempers.setSick,
     exposures: [],
     busy: new Set(),
     fail: (says) => failures.push(says),
     say,
   };
-  const kafka = connect(broker.brokers);
+  const kafka = connect(around.brokers);
   stack.defer(() => kafka.close());
-  const injected = await live(world, kafka, journal, options);
   const reader = new TopicReader(kafka, journal, all);
+  const losses: Loss[] = [];
+  const { cluster } = around;
+  if (cluster !== null) {
+    const replicas = LONELY_REPLICAS;
+    await cluster.look.create(topics.deliveries(LONELY), replicas);
+  }
+  const act: Actions =
+    cluster === null
+      ? { inject: (kind) => inject(kind, world), isGraceful }
+      : clusterActions(world, {
+          cluster,
+          reader,
+          losses,
+          setDoomed: tempers.setDoomed,
+          consumed: consumedTopics(all).map(([topic]) => topic),
+          brokers: Promise.resolve(),
+        });
+  const injected = await live(world, act, kafka, journal, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)));
-  const result = judge(journal, injected, world.exposures, failures);
+  const result = judge(journal, injected, { exposures: world.exposures, losses }, failures);
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   return { ...result, logs: null };
+}
+
+interface Actions {
+  readonly inject: (kind: string) => Promise<void>;
+  readonly isGraceful: (kind: string) => boolean;
+}
+
+function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultWorld>): Actions {
+  const whole: ClusterWorld = Object.assign(world, more);
+  return { inject: (kind) => injectInCluster(kind, whole), isGraceful: isGracefulInCluster };
 }
 
 /** Reaches the broker past all proxies. The caller closes it. */
@@ -137,6 +170,7 @@ export function connect(brokers: readonly string[]): Kafka {
 /** The rounds. Returns what went wrong when. */
 async function live(
   world: FaultWorld,
+  act: Actions,
   kafka: Kafka,
   journal: Journal,
   { plan, say }: ChaosOptions,
@@ -150,13 +184,13 @@ async function live(
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {
     // Else an earlier fault would excuse what a graceful one must not do.
-    if (kinds.every(isGraceful)) await untilCalm(exposures);
+    if (kinds.every(act.isGraceful)) await untilCalm(exposures);
     say(`round ${index + 1}: ${kinds.join(" and ")}; ${journal.calls.length} calls so far`);
     await Promise.all(
       kinds.map(async (kind, position) => {
         await sleep(position * random.integer(0, 4_000));
         injected.push({ kind, atMs: Date.now() });
-        await inject(kind, world);
+        await act.inject(kind);
       }),
     );
     await Promise.all(members.map((member) => revive(member)));
@@ -216,43 +250,4 @@ async function settle(world: FaultWorld, reader: TopicReader): Promise<readonly 
   });
   await reader.read();
   return failures;
-}
-
-function judge(
-  journal: Journal,
-  injected: readonly Injected[],
-  exposures: readonly Exposure[],
-  failures: readonly string[],
-): Omit<ChaosResult, "logs"> {
-  const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
-    entry: null,
-    violation: { law: "run", says },
-  }));
-  const deliveries = [...journal.deliveries()].map(
-    ([entry, destination]) => [entry, recipientOf(destination)] as const,
-  );
-  for (const [entry, recipient] of deliveries) {
-    for (const violation of violations(entry, recipient, POLICY, exposures)) {
-      broken.push({ entry, violation });
-    }
-  }
-  for (const violation of tooMany(deliveries, exposures)) broken.push({ entry: null, violation });
-  for (const destination of ["healthy", "narrow"]) {
-    const entries = journal.calls.map(
-      ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
-    );
-    broken.push(...outOfOrder(entries));
-  }
-  for (const key of journal.poison) {
-    if (!journal.poisonLetters.has(key)) {
-      broken.push({ entry: null, violation: { law: "lost", says: `${key} is no dead letter` } });
-    }
-  }
-  const ofLaws = Map.groupBy(broken, ({ violation }) => violation.law).values();
-  const histories = [...ofLaws]
-    .flatMap((ofLaw) => ofLaw.slice(0, HISTORIES_MAX))
-    .map((each) => history(each, injected));
-  const more = broken.length - histories.length;
-  if (more > 0) histories.push(`... and ${more} more`);
-  return { ledger: ledgerText({ journal, injected, exposures, broken }), broken: histories };
 }

@@ -14,15 +14,17 @@
  *   freeze     SIGSTOP for longer than the session timeout, SIGCONT     before it, and until it has joined again
  *   silence    its connections go silent for longer than that           the same
  *   cut        its connections to the broker are reset, a few times     the same
- *   broker     SIGKILL of the broker; a new start later                 the same
+ *   broker     SIGKILL of the broker, or one of them; a start later     the same
+ *
+ * `cluster-faults.ts` has those that need several brokers.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { PrivateKafka } from "../../tools/kafka/start.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { Member } from "./member.ts";
 import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
+import type { MortalBroker } from "./surroundings.ts";
 import type { Exposure } from "./violation.ts";
 
 /** Commits come once a second; an attempt that began earlier is noted with its end. */
@@ -35,11 +37,11 @@ const BEGIN_AGAIN_MS = 5_000;
  * Until those who have lost sight of the broker have begun again, ended the attempts under way, and
  * joined: the group waits for their earlier selves until the session of these is over.
  */
-const REJOINED_MS = BEGIN_AGAIN_MS + TIMEOUT_MS + SESSION_TIMEOUT_MS;
+export const REJOINED_MS = BEGIN_AGAIN_MS + TIMEOUT_MS + SESSION_TIMEOUT_MS;
 
 export interface FaultWorld {
   readonly random: Prng;
-  readonly broker: PrivateKafka;
+  readonly broker: MortalBroker;
   /** The programs that make up the pipeline. */
   readonly members: readonly Member[];
   /** Runs the whole path, but only while a fault wants it. */
@@ -53,7 +55,7 @@ export interface FaultWorld {
   readonly say: (line: string) => void;
 }
 
-type Fault = (world: FaultWorld) => Promise<void>;
+export type Fault = (world: FaultWorld) => Promise<void>;
 
 const GRACEFUL: Readonly<Record<string, Fault>> = {
   stop: (world) =>
@@ -173,7 +175,10 @@ export async function untilCalm(exposures: readonly Exposure[]): Promise<void> {
 }
 
 /** Returns what ends the exposure, so many milliseconds from when it is called. */
-function expose({ exposures }: FaultWorld, kind: string): (afterMs: number) => void {
+export function expose(
+  { exposures }: Pick<FaultWorld, "exposures">,
+  kind: string,
+): (afterMs: number) => void {
   const fromMs = Date.now() - BEFORE_MS;
   const open: Exposure = { kind, fromMs, toMs: Number.POSITIVE_INFINITY };
   exposures.push(open);
@@ -203,7 +208,7 @@ async function withSpare(world: FaultWorld, act: () => Promise<unknown>): Promis
   world.busy.delete(spare);
 }
 
-async function stopAndStart(world: FaultWorld, member: Member): Promise<void> {
+export async function stopAndStart(world: FaultWorld, member: Member): Promise<void> {
   await stop(world, member);
   await member.start();
   await member.ready();

@@ -35,6 +35,7 @@ export interface ChaosEntry extends Entry {
 
 export interface SentCall {
   readonly messageId: string;
+  readonly atMs: number;
   readonly user: string;
 }
 

@@ -2,7 +2,7 @@
  * What must hold for each delivery, whatever went wrong.
  *
  *   law                                                    unless
- *   accepted by an endpoint, or a dead letter              -
+ *   accepted by an endpoint, or a dead letter              its record was deleted unread (`isExcused`)
  *   no attempt before its tier's delay or `Retry-After`    the window would end first
  *   nothing leaves a delay topic before it is due          -
  *   nothing is parked that was never attempted             it is the share of one endpoint
@@ -15,6 +15,7 @@
  */
 
 import type { RetryPolicy } from "../../src/deliver/park.ts";
+import type { DestinationId } from "../../src/domain/ids.ts";
 import {
   early,
   givenUpEarly,
@@ -23,9 +24,10 @@ import {
   type Recipient,
   windowBeganMs,
 } from "../support/worlds/ledger.ts";
-import type { ChaosEntry, ChaosRequest } from "./journal.ts";
+import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
 import { repetitions, tooOften, unexplained } from "./repetitions.ts";
-import type { Exposure, Law, Violation } from "./violation.ts";
+import { topics } from "./setup.ts";
+import type { Exposure, Law, Loss, Violation } from "./violation.ts";
 
 /** From a check of the window in the program to the note in the receiver. */
 const LATE_GRACE_MS = 2_000;
@@ -54,6 +56,28 @@ export function violations(
       ...tooOften(entry, exposures),
     ]),
   ];
+}
+
+/**
+ * Whether a delivery can be among what was deleted: as far as anybody knows it lay in the topic of its
+ * destination then. One that waited elsewhere was not touched.
+ */
+export function isExcused(
+  { destination, written }: ChaosEntry,
+  sentAtMs: number,
+  losses: readonly Loss[],
+): boolean {
+  const last = written.reduce<Written | undefined>(
+    (latest, each) => (latest === undefined || each.atMs >= latest.atMs ? each : latest),
+    undefined,
+  );
+  const isInLine =
+    last === undefined ||
+    last.place.startsWith(`${topics.deliveries(destination as DestinationId)}/`);
+  const lastAtMs = last?.atMs ?? sentAtMs;
+  return losses.some(
+    (loss) => loss.destination === destination && isInLine && lastAtMs <= loss.toMs,
+  );
 }
 
 /** A line is held, not parked. Copies that go around a topic have waited, and were not parked. */

@@ -4,13 +4,14 @@
  *   npm run chaos -- --rounds 20 --seed 7        prints the ledger; exit 1 if a law was broken
  *   npm run chaos -- --faults kill,freeze        only these
  *   npm run chaos -- audience --rounds 100       audiences in place of deliveries
+ *   npm run chaos -- cluster --rounds 60         three brokers, which die, too
  *   npm run chaos -- --takeover                  how soon deliveries go on after a SIGKILL
  */
 
 import { parseArgs } from "node:util";
 
 import { AUDIENCE_FAULTS, runAudienceChaos } from "./audience-chaos.ts";
-import { choosePlan, DELIVERY_FAULTS, runChaos } from "./chaos.ts";
+import { CLUSTER_FAULTS, choosePlan, DELIVERY_FAULTS, runChaos } from "./chaos.ts";
 import { measureTakeover } from "./takeover.ts";
 
 const { values, positionals } = parseArgs({
@@ -27,6 +28,7 @@ const SUITES: Readonly<
   Record<string, { readonly run: typeof runChaos; readonly faults: readonly string[] }>
 > = {
   deliveries: { run: runChaos, faults: DELIVERY_FAULTS },
+  cluster: { run: (options) => runChaos({ ...options, brokers: 3 }), faults: CLUSTER_FAULTS },
   audience: { run: runAudienceChaos, faults: AUDIENCE_FAULTS },
 };
 

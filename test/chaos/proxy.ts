@@ -94,6 +94,24 @@ export async function startProxy(): Promise<BrokerProxy> {
   };
 }
 
+/** The ways of one program to several brokers, as one. Each has to be led to its broker before. */
+export function joinProxies(proxies: readonly BrokerProxy[]): BrokerProxy {
+  const each = (act: (proxy: BrokerProxy) => void) => () => proxies.forEach(act);
+  return {
+    address: proxies.map(({ address }) => address).join(),
+    leadTo: () => {
+      throw new Error("each of the joined proxies leads to a broker of its own");
+    },
+    cut: each((proxy) => proxy.cut()),
+    hold: (what) => each((proxy) => proxy.hold(what))(),
+    release: each((proxy) => proxy.release()),
+    silence: each((proxy) => proxy.silence()),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+    },
+  };
+}
+
 function forward(from: Socket, to: Socket, isHeld: () => boolean): void {
   from.setNoDelay(true);
   from.on("error", () => undefined);

@@ -22,7 +22,8 @@ export async function publish(
     const calls: SentCall[] = [];
     for (let left = random.integer(1, 6); left > 0; left -= 1) {
       count += 1;
-      calls.push({ messageId: `m${count}`, user: `u${random.integer(1, USERS)}` });
+      const user = `u${random.integer(1, USERS)}`;
+      calls.push({ messageId: `m${count}`, user, atMs: Date.now() });
     }
     const records = calls.map(callRecord);
     if (random.chance(0.02)) {

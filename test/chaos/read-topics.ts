@@ -18,6 +18,8 @@ export class TopicReader {
   readonly #journal: Journal;
   readonly #destinations: readonly ChaosDestination[];
   readonly #positions = new Map<string, number>();
+  /** One look at a time: each goes on where the last one ended. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(kafka: Kafka, journal: Journal, destinations: readonly ChaosDestination[]) {
     this.#kafka = kafka;
@@ -26,13 +28,31 @@ export class TopicReader {
   }
 
   /** Everything written since the last time. */
-  async read(): Promise<void> {
+  read(): Promise<void> {
+    this.#last = this.#last.then(() => this.#readAll());
+    return this.#last;
+  }
+
+  /** Deletes a topic. Offsets count anew in the one that takes its place. */
+  async delete(topic: string): Promise<void> {
+    await this.#kafka.admin.deleteTopics([topic]);
+    for (const place of this.#positions.keys()) {
+      if (place.startsWith(`${topic}/`)) this.#positions.delete(place);
+    }
+  }
+
+  endsOf(topic: string): Promise<readonly PartitionOffsets[]> {
+    return this.#kafka.admin.offsets(topic);
+  }
+
+  async #readAll(): Promise<void> {
     const names = [
       ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
       ...DELAYS_MS.map(topics.delays),
       topics.deadLetters,
     ];
-    for (const topic of names) {
+    const existing = new Set(await this.#kafka.admin.topics());
+    for (const topic of names.filter((name) => existing.has(name))) {
       for (const each of await this.#kafka.admin.offsets(topic)) await this.#readOne(topic, each);
     }
   }
@@ -53,7 +73,12 @@ export class TopicReader {
   async progress(): Promise<Progress> {
     const behind: string[] = [];
     let ends = 0;
+    const existing = new Set(await this.#kafka.admin.topics());
     for (const [topic, group] of consumedTopics(this.#destinations)) {
+      if (!existing.has(topic)) {
+        behind.push(`${topic} is not there`);
+        continue;
+      }
       const committed = new Map(
         (await this.#kafka.admin.committed(group, topic)).map((each) => [
           each.partition,

@@ -51,9 +51,11 @@ export interface LedgerInput {
   readonly injected: readonly Injected[];
   readonly exposures: readonly Exposure[];
   readonly broken: readonly Broken[];
+  /** Deliveries whose records a fault has deleted unread. */
+  readonly excused: number;
 }
 
-export function ledgerText({ journal, injected, exposures, broken }: LedgerInput): string {
+export function ledgerText({ journal, injected, exposures, broken, excused }: LedgerInput): string {
   const rows = new Map<string, Row>();
   const letters = new Map<string, number>();
   const repeats = new Map<string, number>();
@@ -84,6 +86,9 @@ export function ledgerText({ journal, injected, exposures, broken }: LedgerInput
     ...tableLines(rows),
     `dead letters   ${listed(letters)}`,
     `repeated       ${listed(repeats)} (deliveries, by the fault that explains it)`,
+    ...(excused > 0
+      ? [`deleted        ${excused} deliveries, unread, by a fault that deletes`]
+      : []),
     `faults         ${listed(faults)}`,
     `broken laws    ${laws.join(", ")}`,
   ].join("\n");

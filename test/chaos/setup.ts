@@ -1,6 +1,6 @@
 /**
- * What is the same in every run: six destinations, their endpoints' tempers, short delays and a
- * short window.
+ * What is the same in every run: destinations, their endpoints' tempers, short delays and a short
+ * window. The last two destinations are those of runs with several brokers.
  *
  *   destination   endpoints              temper
  *   healthy       one                    accepts everything
@@ -9,6 +9,9 @@
  *   sick          one                    like flaky, and now and then it fails everything
  *   any           two, one will do       like flaky, each for itself
  *   every         two, both must         like flaky, each for itself
+ *   lonely        one                    accepts everything; its topic has one copy
+ *   doomed        one                    accepts everything, but for a fault that holds its line;
+ *                                        its topic is deleted now and then
  */
 
 import { stringify } from "yaml";
@@ -24,6 +27,8 @@ export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
 export const TIMEOUT_MS = 3_000;
 export const SESSION_TIMEOUT_MS = 6_000;
 const PARTITIONS = 3;
+/** Of the topic of `lonely`, by partition. */
+export const LONELY_REPLICAS = [[1], [2], [3]] as const;
 
 const PREFIX = "chaos.";
 export const topics = topicNames(PREFIX);
@@ -33,7 +38,7 @@ export interface ChaosEndpoint {
   readonly key: EndpointKey;
   /** Of the URL, without the host. */
   readonly path: string;
-  readonly temper: "healthy" | "scripted" | "sick";
+  readonly temper: "healthy" | "scripted" | "sick" | "doomed";
 }
 
 export interface ChaosDestination {
@@ -44,7 +49,7 @@ export interface ChaosDestination {
 }
 
 /** @param baseUrl of the receiver, such as `http://127.0.0.1:8000`. */
-export function destinations(baseUrl: string): readonly ChaosDestination[] {
+export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestination[] {
   const endpoint = (path: string, temper: ChaosEndpoint["temper"]) => ({
     key: endpointKey(baseUrl + path),
     path,
@@ -63,6 +68,12 @@ export function destinations(baseUrl: string): readonly ChaosDestination[] {
     destination("sick", [endpoint("/sick", "sick")]),
     destination("any", [endpoint("/any-a", "scripted"), endpoint("/any-b", "scripted")]),
     destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
+    ...(brokers === 1
+      ? []
+      : [
+          destination("lonely", [endpoint("/lonely", "healthy")]),
+          destination("doomed", [endpoint("/doomed", "doomed")]),
+        ]),
   ];
 }
 
@@ -71,13 +82,17 @@ export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recip
 }
 
 /** YAML for `switchyard run`; brokers and the admin port come by the environment. */
-export function configuration(all: readonly ChaosDestination[], baseUrl: string): string {
+export function configuration(
+  all: readonly ChaosDestination[],
+  baseUrl: string,
+  brokers = 1,
+): string {
   return stringify({
     kafka: {
       brokers: ["overridden:1"],
       topicPrefix: PREFIX,
       partitions: PARTITIONS,
-      replicationFactor: 1,
+      replicationFactor: brokers,
       sessionTimeout: `${SESSION_TIMEOUT_MS}ms`,
     },
     sources: [{ id: "web", writeKey: "k", destinations: all.map(({ id }) => id) }],

@@ -7,6 +7,12 @@ export interface Exposure {
   readonly toMs: number;
 }
 
+/** Records of a destination's topic were deleted before they were read, some of them until then. */
+export interface Loss {
+  readonly destination: string;
+  readonly toMs: number;
+}
+
 export type Law = "lost" | "early" | "late" | "given up" | "repeated" | "order" | "parked";
 
 export interface Violation {

@@ -1,0 +1,67 @@
+/** Holds the laws against the journal of a run. */
+
+import type { Journal } from "./journal.ts";
+import { isExcused, outOfOrder, violations } from "./laws.ts";
+import { tooMany } from "./repetitions.ts";
+import { type Broken, history, type Injected, ledgerText } from "./report.ts";
+import { POLICY, recipientOf } from "./setup.ts";
+import type { Exposure, Loss } from "./violation.ts";
+
+export interface Judgement {
+  readonly ledger: string;
+  /** Histories of deliveries that broke a law; none when all held. */
+  readonly broken: readonly string[];
+}
+
+/** Of each law. */
+const HISTORIES_MAX = 3;
+
+export function judge(
+  journal: Journal,
+  injected: readonly Injected[],
+  {
+    exposures,
+    losses,
+  }: { readonly exposures: readonly Exposure[]; readonly losses: readonly Loss[] },
+  failures: readonly string[],
+): Judgement {
+  const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
+    entry: null,
+    violation: { law: "run", says },
+  }));
+  const deliveries = [...journal.deliveries()].map(
+    ([entry, destination]) => [entry, recipientOf(destination)] as const,
+  );
+  const sentAtMs = new Map(journal.calls.map(({ messageId, atMs }) => [messageId, atMs]));
+  let excused = 0;
+  for (const [entry, recipient] of deliveries) {
+    for (const violation of violations(entry, recipient, POLICY, exposures)) {
+      const isGone =
+        violation.law === "lost" && isExcused(entry, sentAtMs.get(entry.messageId) ?? 0, losses);
+      if (isGone) excused += 1;
+      else broken.push({ entry, violation });
+    }
+  }
+  for (const violation of tooMany(deliveries, exposures)) broken.push({ entry: null, violation });
+  for (const destination of ["healthy", "narrow"]) {
+    const entries = journal.calls.map(
+      ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
+    );
+    broken.push(...outOfOrder(entries));
+  }
+  for (const key of journal.poison) {
+    if (!journal.poisonLetters.has(key)) {
+      broken.push({ entry: null, violation: { law: "lost", says: `${key} is no dead letter` } });
+    }
+  }
+  const ofLaws = Map.groupBy(broken, ({ violation }) => violation.law).values();
+  const histories = [...ofLaws]
+    .flatMap((ofLaw) => ofLaw.slice(0, HISTORIES_MAX))
+    .map((each) => history(each, injected));
+  const more = broken.length - histories.length;
+  if (more > 0) histories.push(`... and ${more} more`);
+  return {
+    ledger: ledgerText({ journal, injected, exposures, broken, excused }),
+    broken: histories,
+  };
+}
