@@ -190,7 +190,7 @@ async function live(
       kinds.map(async (kind, position) => {
         await sleep(position * random.integer(0, 4_000));
         injected.push({ kind, atMs: Date.now() });
-        await act.inject(kind);
+        await act.inject(kind).catch((error: unknown) => world.fail(`${kind}: ${String(error)}`));
       }),
     );
     await Promise.all(members.map((member) => revive(member)));

@@ -2,6 +2,7 @@
 
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fetchMetadata } from "../../src/kafka/cluster/topic-metadata.ts";
 import {
   createClient,
   type DriverAdmin,
@@ -25,9 +26,8 @@ export interface Replicas {
   readonly inSync: readonly number[];
 }
 
-export class ClusterLook implements AsyncDisposable {
+export class ClusterLook {
   readonly #client: DriverClient;
-  #admin: DriverAdmin | null = null;
 
   /** @param brokers plaintext addresses. */
   constructor(brokers: readonly string[]) {
@@ -44,7 +44,7 @@ export class ClusterLook implements AsyncDisposable {
 
   /** Ids of the brokers that are up. */
   async brokers(): Promise<readonly number[]> {
-    const { brokers } = await this.#ask((admin) => admin.describeCluster());
+    const { brokers } = await this.#askBroker((broker) => fetchMetadata(broker, null));
     return brokers.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
   }
 
@@ -52,9 +52,10 @@ export class ClusterLook implements AsyncDisposable {
     await this.#until(`${brokers} brokers`, async () => (await this.brokers()).length === brokers);
   }
 
+  /** Empty when there is no such topic. */
   async partitions(topic: string): Promise<readonly Replicas[]> {
-    const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
-    return (topics[0]?.partitions ?? [])
+    const { topicMetadata } = await this.#askBroker((broker) => fetchMetadata(broker, [topic]));
+    return (topicMetadata[0]?.partitionMetadata ?? [])
       .map(({ partitionId, leader, replicas, isr }) => ({
         partition: partitionId,
         leader,
@@ -104,30 +105,28 @@ export class ClusterLook implements AsyncDisposable {
   /** Makes the first replica of each partition its leader again, where it is in sync. */
   async electPreferred(topic: string): Promise<void> {
     const partitions = (await this.partitions(topic)).map(({ partition }) => partition);
-    const pool = this.#client.brokerPool();
-    await pool.connect();
-    try {
-      await electLeaders(pool.seedBroker, topic, partitions);
-    } finally {
-      await pool.disconnect();
-    }
+    await this.#askBroker((broker) => electLeaders(broker, topic, partitions));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#admin?.disconnect().catch(() => undefined);
-  }
-
-  /** A client that has failed once is not asked again: kafkajs' admin stays broken. */
+  /** A new one each time: kafkajs' admin does not get over topics that were made anew. */
   async #ask<Answer>(act: (admin: DriverAdmin) => Promise<Answer>): Promise<Answer> {
-    this.#admin ??= this.#client.admin();
-    const admin = this.#admin;
+    const admin = this.#client.admin();
     try {
       await admin.connect();
       return await act(admin);
-    } catch (error) {
-      this.#admin = null;
-      await admin.disconnect().catch(() => undefined);
-      throw error;
+    } finally {
+      await admin.disconnect();
+    }
+  }
+
+  /** kafkajs' admin throws where a partition has no leader. */
+  async #askBroker<Answer>(act: (broker: Broker) => Promise<Answer>): Promise<Answer> {
+    const pool = this.#client.brokerPool();
+    try {
+      await pool.connect();
+      return await act(pool.seedBroker);
+    } finally {
+      await pool.disconnect();
     }
   }
 

@@ -66,7 +66,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const nodes = await prepareNodes(choice, directory, plan, signal);
   const all = nodes.map((node) => stack.use(new Node(node)));
   await Promise.all(all.map((node) => node.start(signal)));
-  const look = stack.use(new ClusterLook(nodes.map(({ broker }) => broker.address)));
+  const look = new ClusterLook(nodes.map(({ broker }) => broker.address));
   await look.untilKnown(brokers);
   const parts = stack.move();
   return {

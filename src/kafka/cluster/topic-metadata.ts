@@ -20,6 +20,8 @@ export interface TopicMetadata {
     /** Below 0: none at the moment. */
     readonly leader: number;
     readonly replicas: readonly number[];
+    /** Those of them that are in sync. */
+    readonly isr: readonly number[];
   }[];
 }
 
