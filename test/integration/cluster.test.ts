@@ -107,6 +107,13 @@ async function leadersOf(topic: string): Promise<readonly number[]> {
   return (await cluster.look.partitions(topic)).map(({ leader }) => leader);
 }
 
+/** Where Kafka keeps a group's offsets: Java's hash of its name. */
+function partitionOf(group: string, partitions: number): number {
+  let hash = 0;
+  for (const character of group) hash = (Math.imul(31, hash) + character.charCodeAt(0)) | 0;
+  return (hash & 0x7fff_ffff) % partitions;
+}
+
 describe.skipIf(java === null)("three brokers (need Java)", () => {
   test("a leader dies while calls flow, and is elected again when it is back: all arrive, once", async () => {
     const before = await publish(50);
@@ -133,6 +140,27 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     const all = [...before, ...(await flowing), ...meanwhile, ...(await publish(20))];
     await untilArrived("/near", all);
     await untilArrived("/lonely", all);
+    expect([...arrived("/near")].filter(([, count]) => count > 1)).toEqual([]);
+  });
+
+  // Its groups keep their members and partitions, whose commits go to the next one.
+  test("the broker that coordinates a group restarts in good order: all arrive, once", async () => {
+    const offsets = await cluster.look.partitions("__consumer_offsets");
+    const at = partitionOf(`${PREFIX}route`, offsets.length);
+    const coordinator = offsets.find(({ partition }) => partition === at)?.leader ?? 0;
+    const before = await publish(50);
+    await untilArrived("/near", before);
+    const rejoined = program.lines.filter(({ msg }) => msg === "kafka.consumer.restarting").length;
+    await broker(coordinator).stop();
+    const meanwhile = await publish(50);
+    await untilArrived("/near", meanwhile);
+    await broker(coordinator).start();
+    await cluster.look.untilInSync([CALLS, NEAR, "__consumer_offsets"]);
+    await cluster.look.electPreferred("__consumer_offsets");
+    const after = await publish(50);
+    await untilArrived("/near", after);
+    const since = program.lines.filter(({ msg }) => msg === "kafka.consumer.restarting").length;
+    expect(since).toBe(rejoined);
     expect([...arrived("/near")].filter(([, count]) => count > 1)).toEqual([]);
   });
 

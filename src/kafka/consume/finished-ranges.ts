@@ -120,3 +120,60 @@ export function decodeRanges(
   }
   return unit === 1 && ranges.length % 2 === 0 ? ranges : [];
 }
+
+type Range = readonly [from: number, to: number];
+
+interface Place {
+  readonly offset: number;
+  readonly metadata: string;
+}
+
+/**
+ * A commit that knows all that either of them does: the group's, and what this process has finished
+ * without being able to commit it. While it was away others may have finished records that it had
+ * left, and it others that they had not come to.
+ *
+ * @returns the group's alone where both together would be too long.
+ */
+export function withFinished(committed: Place, remembered: Place, topicId: string): Place {
+  const start = committed.offset;
+  const finished = [
+    ...finishedIn(committed, topicId),
+    [start, remembered.offset] as Range,
+    ...finishedIn(remembered, topicId),
+  ]
+    .filter(([from, to]) => to > Math.max(from, start))
+    .sort(([one], [other]) => one - other);
+  const [[, offset], ...above] = merged([start, start], finished);
+  const ranges = above.flatMap(([from, to], index) => [
+    from - (above[index - 1]?.[1] ?? offset),
+    to - from,
+  ]);
+  const chars = ranges.reduce((sum, length) => sum + rangeChars(length), 0);
+  if (chars > rangesCharsMax(topicId)) return committed;
+  return { offset, metadata: encodeRanges(offset, topicId, ranges) };
+}
+
+/** Of ranges by rising beginnings, those that meet become one. */
+function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
+  const all: [Range, ...Range[]] = [first];
+  for (const [from, to] of others) {
+    const [lastFrom, lastTo] = all.at(-1) ?? first;
+    if (from <= lastTo) all[all.length - 1] = [lastFrom, Math.max(lastTo, to)];
+    else all.push([from, to]);
+  }
+  return all;
+}
+
+/** From the first finished offset to before the first that is not, for each such range. */
+function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
+  const ranges = decodeRanges(metadata, offset, topicId);
+  const found: Range[] = [];
+  let at = offset;
+  for (let index = 0; index < ranges.length; index += 2) {
+    const from = at + (ranges[index] ?? 0);
+    at = from + (ranges[index + 1] ?? 0);
+    found.push([from, at]);
+  }
+  return found;
+}

@@ -24,7 +24,7 @@ import type { PartitionHandler, PartitionProgress } from "../port.ts";
 import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
-import { encodeRanges, withoutRanges } from "./finished-ranges.ts";
+import { encodeRanges, withFinished, withoutRanges } from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -167,14 +167,15 @@ export class OwnedPartition {
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
     // Records that this process has finished count even if that could not be committed, as long as
-    // the log is the one that they were read from.
+    // the log is the one that they were read from. Those that others have committed count, too.
     const isUsable =
       remembered !== null &&
       remembered.topicId === topicId &&
       topicId !== "" &&
-      remembered.offset >= start &&
       remembered.offset <= this.#end;
-    const { offset, metadata } = isUsable ? remembered : committed;
+    const { offset, metadata } = isUsable
+      ? withFinished(committed, remembered, topicId)
+      : committed;
     this.#committed = committed;
     this.#completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
   }

@@ -21,10 +21,25 @@ export interface FetchBroker {
 /** kafkajs has one for each consumer. */
 export interface GroupCluster {
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
+  /** Asks the brokers, and connects to the one that they name. */
+  findGroupCoordinator(of: { readonly groupId: string }): Promise<object>;
+}
+
+/** The part of a group that is about its coordinator: the broker that it was at the last join. */
+export interface CoordinatedGroup {
+  readonly groupId: string;
+  readonly cluster: Pick<GroupCluster, "findGroupCoordinator">;
+  /** Asked by joins and heartbeats. */
+  coordinator: object | null;
+  /** Null before the first join. */
+  readonly offsetManager: {
+    /** Asked by commits. */
+    coordinator: object;
+  } | null;
 }
 
 /** The state that kafkajs keeps of its membership of a group; a new one for each `run`. */
-export interface ConsumerGroup {
+export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
   /** Read anew for each fetch. */
   maxWaitTime: number;
@@ -34,6 +49,7 @@ export interface ConsumerGroup {
   lastRequest: number;
   /** A new one for each join. */
   readonly offsetManager: {
+    coordinator: object;
     /** Where the next fetch of the partition begins: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };

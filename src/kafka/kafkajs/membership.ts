@@ -29,6 +29,7 @@ import type {
   KafkajsBatch,
   OffsetsOfTopic,
 } from "./consumer-group.ts";
+import { atCoordinator } from "./coordinator.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
 import { fetchOnly, readsFrom } from "./fetch-only.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
@@ -155,7 +156,8 @@ export function watch(
     return [];
   };
   const heartbeat = group.heartbeat.bind(group);
-  group.heartbeat = (request) => events.heartbeat(member, () => heartbeat(request));
+  group.heartbeat = (request) =>
+    events.heartbeat(member, () => atCoordinator(group, () => heartbeat(request)));
 }
 
 export class KafkajsMember implements Member {
@@ -207,7 +209,8 @@ export class KafkajsMember implements Member {
   }
 
   commit(offsets: readonly OffsetToCommit[]): Promise<void> {
-    return this.#group.commitOffsets({ topics: byTopic(offsets) });
+    const topics = byTopic(offsets);
+    return atCoordinator(this.#group, () => this.#group.commitOffsets({ topics }));
   }
 
   pause(topic: string, partition: number): void {

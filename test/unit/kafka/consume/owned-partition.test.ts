@@ -188,6 +188,26 @@ describe("the topic's id", () => {
   });
 });
 
+describe("what was finished and not committed, when others had the partition meanwhile", () => {
+  const remembered = { offset: 3, metadata: `sw1:3:${TOPIC_ID}:BB`, topicId: TOPIC_ID };
+
+  // Another member had the partition meanwhile, and finished what this one had left.
+  test("is added to what the group knows: neither comes again", () => {
+    const partition = owned(100, { offset: 1, metadata: `sw1:1:${TOPIC_ID}:DC` });
+    partition.offer(batch(1, [1, 2, 3, 4, 5, 6]), remembered);
+    partition.handOver();
+    expect(taken).toEqual([3, 6]);
+  });
+
+  test("counts where the group has come further in the meantime", () => {
+    const partition = owned(100, { offset: 2, metadata: "" });
+    const earlier = { offset: 1, metadata: `sw1:1:${TOPIC_ID}:CB`, topicId: TOPIC_ID };
+    partition.offer(batch(2, [2, 3, 4]), earlier);
+    partition.handOver();
+    expect(taken).toEqual([2, 4]);
+  });
+});
+
 describe("what was finished and not committed", () => {
   const remembered = { offset: 3, metadata: `sw1:3:${TOPIC_ID}:BB`, topicId: TOPIC_ID };
 
