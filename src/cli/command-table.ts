@@ -42,6 +42,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./explain/command.ts")).explainCommand,
   },
   {
+    name: "trace",
+    summary: "tell one call's way: received, routed, attempted, waiting, accepted or given up",
+    load: async () => (await import("./trace/command.ts")).traceCommand,
+  },
+  {
     name: "delete",
     summary: "ask for the deletion of a user",
     load: async () => (await import("./delete-command.ts")).deleteCommand,

@@ -25,6 +25,7 @@ export type CommandRole =
   | "status"
   | "steer"
   | "replay"
+  | "trace"
   | "skip-damaged";
 export type RoleName = StageName | CommandRole;
 
@@ -81,6 +82,11 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     reads: ["deadLetters"],
     writes: ["calls", "deletionRequests", "audienceSyncs", "deliveries", "delays"],
     groups: ["replay"],
+  },
+  trace: {
+    reads: ["calls", "deliveries", "returns", "delays", "deadLetters", "attempts"],
+    writes: [],
+    groups: [],
   },
   // It reads the batch at which a stage halts, and moves the group of that stage.
   "skip-damaged": {
@@ -155,7 +161,7 @@ export function grantsOf(
       groupOperations(name),
     ),
   ];
-  if (name === "status" || name === "steer")
+  if (name === "status" || name === "steer" || name === "trace")
     grants.push(...grant("group", [prefixed(topics.prefix)], ["Describe"]));
   if (name === "topics") grants.push({ ...CLUSTER, operations: ["DescribeConfigs"] });
   return grants;

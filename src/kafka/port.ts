@@ -19,6 +19,7 @@ import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
+import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
 import { packRecord as asBytes } from "./wire/pack-record.ts";
 import { packText as textAsBytes } from "./wire/pack-text.ts";
 
@@ -265,3 +266,6 @@ export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
 /** The same of a record that is two texts, for less. Pure. */
 export const packText: (topic: string, key: string, value: string) => OutgoingRecord = textAsBytes;
+
+/** The partition that the producer places a key in, as Java's does. Pure. */
+export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;

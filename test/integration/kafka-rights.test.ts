@@ -114,6 +114,7 @@ function fileOf(role: RoleName, ports: { readonly admin: number; readonly ingest
     ingest: { host: "127.0.0.1", port: ports.ingest, handover: "100ms" },
     admin: { host: "127.0.0.1", port: ports.admin },
     audience: { stateDir: join(directory, "state") },
+    attempts: { enabled: true },
   };
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(options));
@@ -259,7 +260,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       ended.push(run(loaded, () => loadConfig({ file, env: {} }), [stage], stopping.signal, quiet));
     }
 
-    const call = '{"type":"track","userId":"u1","event":"Published"}\n';
+    const call = '{"type":"track","userId":"u1","event":"Published","messageId":"m-1"}\n';
     expect(await command("publish", ["publish"], call)).toBe(0);
     await expect.poll(() => bodiesAt("/hook").length, POLL).toBe(1);
     // It went through a delay topic.
@@ -284,6 +285,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(await command("replay", replay)).toBe(0);
     await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
+    expect(await command("trace", ["trace", "m-1"])).toBe(0);
 
     await pauseAndResume(deliverAdmin);
 
@@ -327,6 +329,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       "status",
       "steer",
       "replay",
+      "trace",
       "skip-damaged",
     ]);
   });

@@ -17,6 +17,8 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
     "one object: `changes` (added, removed and changed ids), `hashes` (`inPlace`, `given`), `processes` (`admin`, `hash`, `runs`, `error`)",
   explain:
     "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
+  trace:
+    "one object a line, told apart by `kind`: the steps in order of time (`at`, `sentence`, most with `destination`), each `fate`, each `gap`",
   "audience list":
     "one object: `audiences`, each with `id`, `name`, `key`, `members`, `last`, `openSyncId`, `held`",
   "audience members": "one user id a line, as a JSON text",

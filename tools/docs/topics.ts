@@ -97,7 +97,7 @@ ${plan.map(row).join("\n")}
 ## Attempts
 
 The topic \`attempts\` is there if \`attempts.enabled\` is \`true\`. Deliver then writes a record for each attempt: what each endpoint answered, how
-long the phases of each request took, what was decided, and when the next attempt is due. [Schemas](schemas.md#attemptrecord)
+long the phases of each request took, what was decided, and when the next attempt is due. \`switchyard trace\` reads it. [Schemas](schemas.md#attemptrecord)
 has its fields, for programs of your own.
 
 - **Key:** the call's message id. So all attempts of a call are in one partition, in the order in which they ended.

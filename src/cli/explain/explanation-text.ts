@@ -47,7 +47,7 @@ function callLines({ call, source, namedBy, times }: ReadCall): readonly string[
   ];
 }
 
-const NAMED_BY = {
+export const NAMED_BY = {
   "header source-id": "by the header source-id",
   sourceId: "by its sourceId",
   writeKey: "by its writeKey",
@@ -97,7 +97,7 @@ function firstLines(first: FirstStep): readonly string[] {
   }
 }
 
-function reasonText(reason: Reason, name: string, source: string): string {
+export function reasonText(reason: Reason, name: string, source: string): string {
   switch (reason) {
     case "by-default":
       return "the source lists it, and nothing in integrations is against it";

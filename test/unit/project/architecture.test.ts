@@ -33,6 +33,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
       "status",
       "steer",
       "topics",
+      "trace",
     ],
     acls: [],
     audience: [],
@@ -46,6 +47,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     status: [],
     steer: [],
     topics: [],
+    // Its reasons are those that `explain` gives.
+    trace: ["explain"],
   },
   registry: { "": ["avro"], avro: [] },
   telemetry: { "": ["log-lines"], "log-lines": [] },
@@ -56,12 +59,14 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 };
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
-const LIBRARIES = ["dead-letter"];
+const LIBRARIES = ["call-trace", "dead-letter"];
 const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry", "tracing"];
 /** `report.ts`: what a stage tells logs and metrics. */
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
+  "call-trace/read-trace.ts",
+  "call-trace/scan.ts",
   "deliver/attempts-topic.ts",
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",

@@ -1,0 +1,241 @@
+// `switchyard trace` and the topic of attempts, with the real program on a real Kafka: one call to
+// three destinations, of which one asks again and one refuses, told with attempts and without.
+
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+import { parseAttemptRecord } from "../../src/domain/attempt-record.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
+
+const TIMEOUT_MS = 110_000;
+const POLL = { timeout: 60_000, interval: 250 };
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+
+interface Received {
+  readonly path: string;
+  readonly messageId: string;
+  readonly status: number;
+}
+
+/** `/fine` takes everything, `/flaky` refuses what comes first of each call, `/bad` takes nothing. */
+async function startReceiver() {
+  const ledger: Received[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    const messageId = decodeURIComponent(String(request.headers["x-switchyard-message-id"]));
+    const isFirst = !ledger.some((each) => each.path === path && each.messageId === messageId);
+    const status = path === "/bad" ? 410 : path === "/flaky" && isFirst ? 503 : 200;
+    ledger.push({ path, messageId, status });
+    request.resume().on("end", () => response.writeHead(status).end(`no\u001b[2J ${status}`));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { ledger, port: (server.address() as AddressInfo).port };
+}
+
+async function startWorld(attempts: string) {
+  const { ledger, port } = await startReceiver();
+  const prefix = uniquePrefix("trace");
+  const webhook = (id: string) =>
+    `  - { id: ${id}, type: webhook, name: ${id}, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }], messageIdHeader: true }`;
+  const world = programWorld(`
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 3, replicationFactor: 1 }
+sources: [{ id: web, destinations: [fine, flaky, bad, off] }]
+defaultSource: web
+destinations:
+${["fine", "flaky", "bad"].map(webhook).join("\n")}
+  - { id: off, type: topic, name: Off, enabled: false }
+delivery: { delays: [1s], allowNetworks: [127.0.0.0/8] }
+attempts: ${attempts}
+admin: { host: 127.0.0.1, port: ${await freePort()} }
+`);
+  const kafka = createKafka(
+    {
+      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
+      recordMaxBytes: () => 1_048_576,
+    },
+    createLog("error", { write: () => undefined }),
+  );
+  onTestFinished(async () => {
+    await world[Symbol.asyncDispose]();
+    const names = await kafka.admin.topics();
+    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+    await kafka.close();
+  });
+  const program = world.start(["--stages", "route,deliver,delay"]);
+  await program.logged("ready");
+  return { ledger, prefix, world, kafka, program };
+}
+
+async function publish(world: ProgramWorld, calls: readonly object[]): Promise<void> {
+  const file = join(world.directory, "calls.json");
+  writeFileSync(file, calls.map((call) => JSON.stringify(call)).join("\n"));
+  expect(await world.command(["publish", file])).toMatchObject({ status: 0 });
+}
+
+function track(messageId: string) {
+  return { type: "track", event: "Order", userId: `user of ${messageId}`, messageId };
+}
+
+type TraceLine = Readonly<Record<string, unknown>>;
+
+async function traced(world: ProgramWorld, messageId: string): Promise<readonly TraceLine[]> {
+  const { status, out, err } = await world.command(["trace", messageId, "--json", "--since", "1h"]);
+  expect([status, err]).toEqual([0, ""]);
+  return out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as TraceLine);
+}
+
+function story(lines: readonly TraceLine[], destination: string): readonly unknown[] {
+  return lines.filter((line) => line.destination === destination).map((line) => line.kind);
+}
+
+async function recordsOf(
+  kafka: ReturnType<typeof createKafka>,
+  topic: string,
+): Promise<readonly IncomingRecord[]> {
+  const found: IncomingRecord[] = [];
+  const { signal } = new AbortController();
+  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
+    if (first === end) continue;
+    const range = { topic, partition, from: first, to: end, maxBytes: 1_048_576, signal };
+    for await (const records of kafka.read(range)) found.push(...records);
+  }
+  return found;
+}
+
+test(
+  "with the topic of attempts: the whole story, and the receiver's ledger",
+  async () => {
+    const ids = ["m-one", 'odd/"é\u202e\u0007'];
+    const { ledger, prefix, world, kafka } = await startWorld("{ enabled: true, responses: 8B }");
+    await publish(world, ids.map(track));
+    const done = 4 * ids.length;
+    await expect.poll(() => ledger.length, POLL).toBe(done);
+    await expect
+      .poll(async () => (await recordsOf(kafka, `${prefix}attempts`)).length, POLL)
+      .toBe(done);
+
+    const records = (await recordsOf(kafka, `${prefix}attempts`)).map(({ key, value }) => {
+      const record = parseAttemptRecord(value);
+      expect(record?.messageId).toBe(key?.toString());
+      return record;
+    });
+    const said = records.map((record) => {
+      const [request] = record?.requests ?? [];
+      return [record?.destination, record?.messageId, request?.status];
+    });
+    const seen = ledger.map(({ path, messageId, status }) => [path.slice(1), messageId, status]);
+    expect(said.toSorted()).toEqual(seen.toSorted());
+
+    for (const id of ids) {
+      const lines = await traced(world, id);
+      expect(lines[0]).toMatchObject({ kind: "received", event: "Order", source: "web" });
+      expect(story(lines, "off")).toEqual(["left-out"]);
+      expect(story(lines, "fine")).toEqual(["routed", "attempt", "fate"]);
+      expect(story(lines, "bad")).toEqual(["routed", "attempt", "given-up", "fate"]);
+      expect(story(lines, "flaky")).toEqual([
+        ...["routed", "attempt", "parked", "returned", "attempt", "fate"],
+      ]);
+      const fates = lines.filter(({ kind }) => kind === "fate");
+      expect(Object.fromEntries(fates.map((fate) => [fate.destination, fate.fate]))).toEqual({
+        ...{ fine: "accepted", flaky: "accepted", bad: "given-up" },
+      });
+      expect(lines.filter(({ kind }) => kind === "gap")).toEqual([]);
+      const refused = lines.find((line) => line.kind === "attempt" && line.destination === "bad");
+      expect(refused).toMatchObject({
+        decision: "rejected",
+        requests: [{ status: 410, answer: "no\u001b[2J 4", outcome: "rejected" }],
+      });
+      const times = lines.flatMap(({ kind, at }) =>
+        kind === "fate" || kind === "gap" ? [] : String(at),
+      );
+      expect(times).toEqual(times.toSorted());
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "without it: what other topics tell, and what cannot be known",
+  async () => {
+    const { ledger, prefix, world, kafka } = await startWorld("{ enabled: false }");
+    await publish(world, [track("m-two"), { type: "track", event: "No id", userId: "u" }]);
+    await expect.poll(() => ledger.length, POLL).toBe(8);
+    expect(await kafka.admin.topics()).not.toContain(`${prefix}attempts`);
+    const fates = async (id: string) => {
+      const lines = await traced(world, id);
+      return Object.fromEntries(
+        lines.flatMap((line) => (line.kind === "fate" ? [[line.destination, line.fate]] : [])),
+      );
+    };
+    // It takes a commit of the lines until they are known to be finished.
+    await expect
+      .poll(() => fates("m-two"), POLL)
+      .toEqual({ fine: "finished", flaky: "finished", bad: "given-up" });
+    const lines = await traced(world, "m-two");
+    expect(story(lines, "flaky")).toEqual(["routed", "attempt", "parked", "returned", "fate"]);
+    expect(
+      lines.find((line) => line.kind === "attempt" && line.destination === "flaky"),
+    ).toMatchObject({
+      ...{ attempt: 1, from: "headers", decision: "parked" },
+      requests: [{ status: 503 }],
+    });
+    expect(lines.at(-1)).toMatchObject({ kind: "gap", gap: "no-attempts-topic" });
+
+    const nameless = ledger.find(({ messageId }) => messageId.startsWith(`${prefix}calls/`));
+    expect(await fates(nameless?.messageId ?? "")).toMatchObject({ bad: "given-up" });
+
+    const text = await world.command(["trace", "m-two"]);
+    expect(text.status).toBe(0);
+    expect(text.out).toContain("bad[1] 127.0.0.1:");
+    expect(text.out).not.toContain("user of");
+    const nothing = await world.command(["trace", "m-\u001b[2Jnever"]);
+    expect(nothing).toMatchObject({ status: 1, out: "" });
+    expect(nothing.err).toContain("Nothing is known of");
+    expect(nothing.err).not.toContain("\u001b");
+    expect(await world.command(["trace", "m-two", "--since", "soon"])).toMatchObject({ status: 2 });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "when the topic of attempts is deleted, deliveries go on and it is made again",
+  async () => {
+    const { ledger, prefix, world, kafka, program } = await startWorld("{ enabled: true }");
+    await publish(world, [track("m-before")]);
+    await expect.poll(() => ledger.length, POLL).toBe(4);
+    await kafka.admin.deleteTopics([`${prefix}attempts`]);
+    await publish(world, [track("m-meanwhile")]);
+    await expect.poll(() => ledger.length, POLL).toBe(8);
+    let number = 0;
+    const again = async () => {
+      number += 1;
+      await publish(world, [track(`m-after-${number}`)]);
+      const topics = await kafka.admin.topics();
+      if (!topics.includes(`${prefix}attempts`)) return [];
+      const keys = await recordsOf(kafka, `${prefix}attempts`).catch(() => []);
+      return keys.map(({ key }) => key?.toString());
+    };
+    await expect
+      .poll(again, { ...POLL, interval: 1_000 })
+      .toContainEqual(expect.stringMatching("m-after-"));
+    expect(program.lines.filter(({ msg }) => msg === "deliver.consumer-restarts")).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
