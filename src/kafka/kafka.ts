@@ -12,7 +12,7 @@ import { KafkajsMembership } from "./kafkajs/membership.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
 import { KafkaProducer } from "./produce/producer.ts";
 
-const NEEDED = ["join-hook", "commit-metadata"];
+const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
 
 /** The driver behind the port, for a log line at start. */
 export const driverInUse = kafkajsInUse;
@@ -33,7 +33,8 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   const ends = new LogEnds();
   let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
-    createMembership: (options, events) => new KafkajsMembership(clients.create(), options, events),
+    createMembership: (options, events) =>
+      new KafkajsMembership(clients.createShared(), options, events),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
     outages: clients.outages,
@@ -78,6 +79,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       await Promise.all([...producers].map((producer) => producer.close(0)));
       for (const each of [reader, ...followers]) each.close();
       await admin.close();
+      clients.close();
     },
   };
 }

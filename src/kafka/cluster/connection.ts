@@ -2,9 +2,10 @@
  * Makes the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
  *
  * Each consumer gets a client of its own: kafkajs keeps committed offsets by group in the client,
- * so that two members of a group would share and spoil them. A client's sockets are known here,
- * because kafkajs waits for open requests before it closes a connection, and a fetch or a broker
- * that hangs would keep a stop waiting.
+ * so that two members of a group would share and spoil them. All of these clients use the same
+ * connections (`kafkajs/shared-connections.ts`). Another client's sockets are known here, because
+ * kafkajs waits for open requests before it closes a connection, and a broker that hangs would keep
+ * a stop waiting.
  */
 
 import net from "node:net";
@@ -22,6 +23,8 @@ import {
   type SaslOptions,
   type SocketRequest,
 } from "../kafkajs/client.ts";
+import { SharedMember } from "../kafkajs/member-pool.ts";
+import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { KafkaConnection } from "../port.ts";
 import { OutageLog } from "./outage-log.ts";
 
@@ -38,6 +41,7 @@ export class Clients {
   readonly outages: OutageLog;
   readonly #log: Log;
   readonly #sasl: SaslOptions | undefined;
+  #shared: { readonly client: Client; readonly connections: SharedConnections } | null = null;
 
   constructor(connection: KafkaConnection, log: Log, clock: Clock = systemClock) {
     this.connection = connection;
@@ -48,8 +52,33 @@ export class Clients {
 
   /** @param retries of each step in the driver, by default enough to sit out a broker's restart. */
   create(retries?: number): Client {
-    const { brokers, clientId } = this.connection;
+    return this.#create(new Sockets(this.outages), retries);
+  }
+
+  /** On connections that it shares with all others of these. It must not produce. */
+  createShared(retries?: number): Client {
+    if (this.#shared === null) {
+      const client = this.create();
+      this.#shared = { client, connections: new SharedConnections(client.brokerPool()) };
+    }
     const sockets = new Sockets(this.outages);
+    const member = new SharedMember(this.#shared.connections, sockets.create);
+    const client = this.#create(sockets, retries);
+    const destroy = (): void => {
+      member.destroy();
+      client.destroy();
+    };
+    return { ...client, destroy };
+  }
+
+  /** Closes what is shared. */
+  close(): void {
+    this.#shared?.connections.close();
+    this.#shared?.client.destroy();
+  }
+
+  #create(sockets: Sockets, retries: number | undefined): Client {
+    const { brokers, clientId } = this.connection;
     const client = createClient({
       brokers,
       clientId,

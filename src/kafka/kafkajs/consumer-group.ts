@@ -1,20 +1,30 @@
 /** Types for the parts of kafkajs' `ConsumerGroup` that are used here. */
 
 import type { FetchedRecord, OldMessage } from "../wire/fetched-record.ts";
+import type { FetchPolicy } from "./fetch-decoder.ts";
 
 export interface TopicPartitions {
   readonly topic: string;
   readonly partitions: number[];
 }
 
+/** As kafkajs has it, and with a policy for each partition. */
 export interface FetchRequest {
+  readonly maxWaitTime: number;
+  readonly maxBytes: number;
   readonly topics: readonly {
     readonly topic: string;
-    readonly partitions: readonly { readonly partition: number }[];
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly fetchOffset: string;
+      readonly maxBytes: number;
+      readonly policy: FetchPolicy;
+    }[];
   }[];
 }
 
 export interface FetchBroker {
+  readonly connectionPool: object;
   fetch(request: FetchRequest): Promise<unknown>;
 }
 

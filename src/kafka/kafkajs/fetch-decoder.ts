@@ -25,6 +25,16 @@ export interface FetchPolicy {
   readonly passesDamaged?: boolean;
 }
 
+interface Asked extends Partial<FetchPolicy> {
+  /** The offset. */
+  readonly from: number;
+}
+
+interface DecodeWith {
+  readonly inflated: Inflated;
+  readonly messageSet: DecodeMessageSet;
+}
+
 interface AskedPartition {
   readonly partition: number;
   readonly fetchOffset: string | number;
@@ -59,13 +69,7 @@ export const fetchDecoder: Replacement = {
   name: "decode-fetch",
   module: "src/protocol/requests/fetch/v4/decodeMessages.js",
   replace: (load): DecodeMessages => {
-    const Decoder = load("src/protocol/decoder.js") as new (buffer: Buffer) => Decoder;
-    const MessageSet = load("src/protocol/messageSet/decoder.js") as (
-      decoder: Decoder,
-      bytes: number,
-    ) => Promise<readonly unknown[]>;
-    const messageSet: DecodeMessageSet = (records) =>
-      MessageSet(new Decoder(records), records.length);
+    const messageSet = messageSetDecoder(load);
     return async (decoder) => {
       const position = decoder.offset;
       const bytes = Math.max(0, decoder.buffer.readInt32BE(position));
@@ -75,6 +79,16 @@ export const fetchDecoder: Replacement = {
     };
   },
 };
+
+/** For message sets of Kafka before 0.11. */
+export function messageSetDecoder(load: LoadInternal): DecodeMessageSet {
+  const Decoder = load("src/protocol/decoder.js") as new (buffer: Buffer) => Decoder;
+  const MessageSet = load("src/protocol/messageSet/decoder.js") as (
+    decoder: Decoder,
+    bytes: number,
+  ) => Promise<readonly unknown[]>;
+  return (records) => MessageSet(new Decoder(records), records.length);
+}
 
 async function decodeSet(
   records: Buffer,
@@ -86,28 +100,39 @@ async function decodeSet(
   if (context === undefined || set === undefined) {
     throw new Error("a Fetch response is decoded without its request");
   }
-  const { topic, partition, end, errorCode } = set;
-  const asked = context.asked.get(`${topic}/${partition}`);
+  const asked = context.asked.get(`${set.topic}/${set.partition}`);
   const from = Number(asked?.fetchOffset ?? 0);
+  return await decodePartition(
+    records,
+    set,
+    { from, ...asked?.policy },
+    {
+      inflated: context.inflated,
+      messageSet,
+    },
+  );
+}
+
+/** @throws DamagedBatchError */
+export async function decodePartition(
+  records: Buffer,
+  { topic, partition, end, errorCode }: RecordSet,
+  { from, recordMaxBytes = RECORD_MAX_BYTES, passesDamaged = false }: Asked,
+  { inflated, messageSet }: DecodeWith,
+): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
     const damage = "the broker itself cannot read it, so that nobody can tell where it ends";
     const offsets = { offset: from, behind: from + 1, isEndKnown: false };
     throw new DamagedBatchError(damage, from, { topic, partition, ...offsets, damage });
   }
-  const wanted = {
-    topic,
-    partition,
-    from,
-    end,
-    recordMaxBytes: asked?.policy?.recordMaxBytes ?? RECORD_MAX_BYTES,
-  };
+  const wanted = { topic, partition, from, end, recordMaxBytes };
   try {
-    return await decodeRecords(records, wanted, messageSet, context.inflated);
+    return await decodeRecords(records, wanted, messageSet, inflated);
   } catch (error) {
     if (!(error instanceof DamagedBatchError)) throw error;
     const { damage } = error;
     const batch = { topic, partition, ...damagedOffsets(records, from, end), damage };
-    if (batch.isEndKnown && asked?.policy?.passesDamaged === true) return noRecordsOf(batch);
+    if (batch.isEndKnown && passesDamaged) return noRecordsOf(batch);
     throw new DamagedBatchError(damage, batch.offset, batch);
   }
 }

@@ -12,9 +12,12 @@ import type { Kafka } from "kafkajs";
 
 import { loadInternal } from "./kafkajs.ts";
 
-interface Protocol {
+export interface Protocol {
   readonly request: unknown;
-  readonly response: { readonly decode: (payload: Buffer) => Promise<unknown> };
+  readonly response: {
+    readonly decode: (payload: Buffer) => Promise<unknown>;
+    readonly parse?: (decoded: unknown) => Promise<unknown>;
+  };
 }
 
 /** Builds the fields of a request, big-endian. Arrays hold encoders or plain values. */
@@ -43,14 +46,22 @@ interface Connection {
   readonly socket?: Socket;
   /** While a log-in waits for an answer. */
   readonly authHandlers: { onError(): void } | null;
+  isConnected(): boolean;
   rejectRequests(error: Error): void;
+  send(protocol: Protocol): Promise<unknown>;
 }
+
+export type Versions = Readonly<
+  Record<number, { readonly minVersion: number; readonly maxVersion: number }>
+>;
 
 export interface Broker {
   readonly connectionPool: {
     readonly pool: readonly Connection[];
     send(protocol: Protocol): Promise<unknown>;
   };
+  /** Null before the first connection. */
+  readonly versions: Versions | null;
   isConnected(): boolean;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
@@ -112,8 +123,19 @@ export function brokerPool(options: ClusterOptions): BrokerPool {
 }
 
 const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
-  readonly KafkaJSConnectionClosedError: new (message: string) => Error;
+  readonly KafkaJSConnectionClosedError: new (
+    message: string,
+    broker?: { readonly host: string; readonly port: number },
+  ) => Error;
 };
+
+/** The error of a connection that is closed from here. */
+export function closedError(
+  message: string,
+  broker: { readonly host: string; readonly port: number },
+): Error {
+  return new KafkaJSConnectionClosedError(message, broker);
+}
 
 /**
  * Gives up the connections to a broker that does not answer; requests on them fail at once. kafkajs'

@@ -34,6 +34,7 @@ import type { FetchPolicy } from "./fetch-decoder.ts";
 import { fetchOnly, readsFrom } from "./fetch-only.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
+import { MemberPool } from "./member-pool.ts";
 
 /** After this time and one poll, 30 s in all, partitions that were added to a topic are read. */
 const METADATA_AGE_MAX_MS = 24_000;
@@ -132,7 +133,10 @@ function addPolicy({ cluster }: ConsumerGroup, policyOf: (topic: string) => Fetc
         const policy = policyOf(topic);
         return { topic, partitions: partitions.map((partition) => ({ ...partition, policy })) };
       });
-      return broker.fetch({ ...request, topics });
+      const asked = { ...request, topics };
+      const { connectionPool } = broker;
+      const isShared = connectionPool instanceof MemberPool && connectionPool.sharesFetches;
+      return isShared ? connectionPool.fetch(asked) : broker.fetch(asked);
     };
     return Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
   };

@@ -110,6 +110,7 @@ export class NumberingCluster {
   #broker(nodeId: number): Broker {
     let isUp = false;
     return {
+      versions: null,
       isConnected: () => isUp,
       connect: async () => {
         this.connecting += 1;

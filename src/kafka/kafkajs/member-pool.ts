@@ -1,0 +1,170 @@
+/**
+ * The shared connections to a broker as kafkajs sees them: as the pool of connections that belongs to
+ * one client. A client that gives up, or is destroyed, ends its own requests and nobody else's.
+ *
+ *   kafkajs asks             it is told
+ *   for a connection         when the shared one is there
+ *   for the API's versions   those of the shared connection
+ *   for a log-in             done: the shared connection has done it
+ *   to close it              its own requests fail, the shared connection stays
+ */
+
+import { FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
+import type { OwnPool, PoolOptions } from "./connection-pools.ts";
+import { usePools } from "./connection-pools.ts";
+import type { FetchRequest } from "./consumer-group.ts";
+import { closedError, type Protocol } from "./internals.ts";
+import type { SharedBroker, SharedConnections } from "./shared-connections.ts";
+import type { FetchAnswer } from "./shared-fetch.ts";
+
+const API_VERSIONS = 18;
+
+interface KeyedProtocol extends Protocol {
+  readonly request: { readonly apiKey: number };
+}
+
+/** One client of kafkajs on shared connections. */
+export class SharedMember {
+  readonly #pools = new Set<MemberPool>();
+  #isDestroyed = false;
+
+  /** @param socketFactory the client's. */
+  constructor(shared: SharedConnections, socketFactory: object) {
+    usePools(socketFactory, (options, createOwn) => {
+      const pool = new MemberPool(this, shared.broker(options), options, createOwn);
+      this.#pools.add(pool);
+      return pool;
+    });
+  }
+
+  get isDestroyed(): boolean {
+    return this.#isDestroyed;
+  }
+
+  /** Its requests fail, and all later ones. */
+  destroy(): void {
+    this.#isDestroyed = true;
+    for (const pool of this.#pools) pool.giveUp("the client is closed");
+  }
+}
+
+export class MemberPool {
+  readonly host: string;
+  readonly port: number;
+  rack: string | null | undefined;
+  readonly sasl: unknown;
+  readonly connectionTimeout: number;
+  /** For `cutOff`, which walks through connections. */
+  readonly pool: readonly object[];
+  readonly #member: SharedMember;
+  readonly #shared: SharedBroker;
+  readonly #createOwn: () => OwnPool;
+  #own: OwnPool | null = null;
+  #isOpen = false;
+  #ending = new AbortController();
+
+  constructor(
+    member: SharedMember,
+    shared: SharedBroker,
+    options: PoolOptions,
+    createOwn: () => OwnPool,
+  ) {
+    const { host, port, rack, sasl, connectionTimeout } = options;
+    this.host = host;
+    this.port = port;
+    this.rack = rack;
+    this.sasl = sasl;
+    this.connectionTimeout = connectionTimeout;
+    this.#member = member;
+    this.#shared = shared;
+    this.#createOwn = createOwn;
+    const rejectRequests = ({ message }: Error): void => this.giveUp(message);
+    this.pool = [{ authHandlers: null, rejectRequests }];
+  }
+
+  /** Whether the broker knows the version of a fetch that carries a session. */
+  get sharesFetches(): boolean {
+    return (this.#shared.line.versions?.[FETCH_KEY]?.maxVersion ?? 0) >= FETCH_VERSION;
+  }
+
+  isConnected(): boolean {
+    return this.#isOpen && this.#shared.line.isOpen;
+  }
+
+  isAuthenticated(): boolean {
+    return this.isConnected();
+  }
+
+  setVersions(): void {}
+
+  setSupportAuthenticationProtocol(): void {}
+
+  async getConnection(): Promise<object> {
+    await this.#untilGivenUp(() => this.#shared.line.open());
+    const authenticate = async (): Promise<void> => {
+      this.#isOpen = true;
+    };
+    return { getSupportAuthenticationProtocol: () => true, authenticate };
+  }
+
+  async send(protocol: KeyedProtocol): Promise<unknown> {
+    const { apiKey } = protocol.request;
+    if (apiKey === API_VERSIONS) return await this.#untilGivenUp(() => this.#versions());
+    if (apiKey === FETCH_KEY) return await this.#sendByOwn(protocol);
+    const { signal } = this.#ending;
+    return await this.#untilGivenUp(() => this.#shared.send(apiKey, protocol, signal));
+  }
+
+  async fetch(request: FetchRequest): Promise<FetchAnswer> {
+    return await this.#untilGivenUp(() => this.#shared.fetch(this.#member, request));
+  }
+
+  /** kafkajs may open it again. */
+  async destroy(): Promise<void> {
+    this.giveUp("Closed connection");
+    const own = this.#own;
+    this.#own = null;
+    await own?.destroy();
+  }
+
+  giveUp(why: string): void {
+    this.#isOpen = false;
+    const ending = this.#ending;
+    this.#ending = new AbortController();
+    ending.abort(closedError(why, this));
+    this.#shared.leave(this.#member);
+  }
+
+  async #versions(): Promise<unknown> {
+    const { versions } = await this.#shared.line.open();
+    const apiVersions = Object.entries(versions ?? {}).map(([apiKey, each]) => ({
+      apiKey: Number(apiKey),
+      ...each,
+    }));
+    return { errorCode: 0, apiVersions };
+  }
+
+  /** Fetches without a session wait by themselves, and so they need a connection for them. */
+  async #sendByOwn(protocol: KeyedProtocol): Promise<unknown> {
+    const { versions } = await this.#shared.line.open();
+    if (this.#own === null) {
+      this.#own = this.#createOwn();
+      this.#own.setVersions(versions);
+      this.#own.setSupportAuthenticationProtocol(true);
+    }
+    return await this.#own.send(protocol);
+  }
+
+  async #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    const { signal } = this.#ending;
+    if (this.#member.isDestroyed) throw closedError("the client is closed", this);
+    const { promise, reject } = Promise.withResolvers<never>();
+    const giveUp = (): void => reject(signal.reason);
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      return await Promise.race([ask(), promise]);
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+}

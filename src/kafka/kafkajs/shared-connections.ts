@@ -1,0 +1,159 @@
+/**
+ * The connections to the brokers that all members of a process share. A broker answers the requests
+ * of a connection one after the other, so that one that has to wait holds up those behind it.
+ *
+ *   request                        how long a broker may take      goes by
+ *   Fetch                          as long as it may wait for      a connection for the fetches of all
+ *                                  records
+ *   OffsetCommit                   until it is replicated          a connection for the commits of all
+ *   JoinGroup, SyncGroup           until all members are there     one that is free, or a new one
+ *   any other (heartbeats, leaving,  no time                       a connection for all of these
+ *   committed offsets, metadata)
+ *
+ * Connections that nobody uses are closed: those for joins soon, the others after a minute.
+ */
+
+import type { FetchRequest } from "./consumer-group.ts";
+import type { BrokerPool, Protocol } from "./internals.ts";
+import { type Address, Line } from "./line.ts";
+import { type FetchAnswer, SharedFetch } from "./shared-fetch.ts";
+
+const OFFSET_COMMIT = 8;
+const JOIN_GROUP = 11;
+const SYNC_GROUP = 14;
+
+const LOOK_EVERY_MS = 2_500;
+const UNUSED_MS = 60_000;
+const UNUSED_JOIN_MS = 5_000;
+/** To one broker. A thousand members that begin together should not open a thousand connections. */
+const JOINS_MAX = 256;
+
+export class SharedConnections {
+  readonly #source: BrokerPool;
+  readonly #brokers = new Map<string, SharedBroker>();
+  readonly #looks: NodeJS.Timeout;
+
+  /** @param source makes connections. */
+  constructor(source: BrokerPool) {
+    this.#source = source;
+    this.#looks = setInterval(() => {
+      for (const broker of this.#brokers.values()) broker.closeUnused();
+    }, LOOK_EVERY_MS).unref();
+  }
+
+  broker({ host, port }: Address): SharedBroker {
+    const key = `${host}:${port}`;
+    let broker = this.#brokers.get(key);
+    if (broker === undefined) {
+      broker = new SharedBroker(this.#source, { host, port });
+      this.#brokers.set(key, broker);
+    }
+    return broker;
+  }
+
+  /** Requests under way fail. */
+  close(): void {
+    clearInterval(this.#looks);
+    for (const broker of this.#brokers.values()) broker.close();
+  }
+}
+
+export class SharedBroker {
+  /** For requests that are answered at once. */
+  readonly line: Line;
+  readonly #commits: Line;
+  readonly #joins: Joins;
+  /** More than one only where two groups read the same partition: a session has it once. */
+  readonly #fetches: SharedFetch[] = [];
+  readonly #newLine: () => Line;
+
+  constructor(source: BrokerPool, address: Address) {
+    this.#newLine = () => new Line(source, address);
+    this.line = this.#newLine();
+    this.#commits = this.#newLine();
+    this.#joins = new Joins(this.#newLine);
+  }
+
+  send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
+    if (apiKey === OFFSET_COMMIT) return this.#commits.send(protocol);
+    if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) return this.#joins.send(protocol, signal);
+    return this.line.send(protocol);
+  }
+
+  fetch(member: object, request: FetchRequest): Promise<FetchAnswer> {
+    let fetch = this.#fetches.find((each) => !each.isTaken(member, request));
+    if (fetch === undefined) {
+      fetch = new SharedFetch(this.#newLine());
+      this.#fetches.push(fetch);
+    }
+    return fetch.fetch(member, request);
+  }
+
+  /** The member fetches no more. */
+  leave(member: object): void {
+    for (const fetch of this.#fetches) fetch.leave(member);
+  }
+
+  closeUnused(): void {
+    this.line.closeIfUnused(UNUSED_MS);
+    this.#commits.closeIfUnused(UNUSED_MS);
+    for (const { line } of this.#fetches) line.closeIfUnused(UNUSED_MS);
+    this.#joins.closeUnused();
+  }
+
+  close(): void {
+    this.line.close();
+    this.#commits.close();
+    for (const { line } of this.#fetches) line.close();
+    this.#joins.close();
+  }
+}
+
+/** Connections for requests that wait for other members, each of them for one request at a time. */
+class Joins {
+  readonly #newLine: () => Line;
+  readonly #lines = new Set<Line>();
+  readonly #free: Line[] = [];
+  readonly #waiting: ((line: Line) => void)[] = [];
+
+  constructor(newLine: () => Line) {
+    this.#newLine = newLine;
+  }
+
+  async send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
+    const line = await this.#take();
+    // Whoever has given up must not keep a connection until the coordinator answers.
+    const giveUp = (): void => line.close();
+    signal.addEventListener("abort", giveUp);
+    try {
+      signal.throwIfAborted();
+      return await line.send(protocol);
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free.push(line);
+      else next(line);
+    }
+  }
+
+  closeUnused(): void {
+    for (const line of this.#free.splice(0)) {
+      line.closeIfUnused(UNUSED_JOIN_MS);
+      if (line.isOpen) this.#free.push(line);
+      else this.#lines.delete(line);
+    }
+  }
+
+  close(): void {
+    for (const line of this.#lines) line.close();
+  }
+
+  #take(): Promise<Line> {
+    const free = this.#free.pop();
+    if (free !== undefined) return Promise.resolve(free);
+    if (this.#lines.size >= JOINS_MAX) return new Promise((resolve) => this.#waiting.push(resolve));
+    const line = this.#newLine();
+    this.#lines.add(line);
+    return Promise.resolve(line);
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` says
+ * what is asked and what an answer means, `fetch-rhythm.ts` when. One request is under way at a time.
+ *
+ *   a member's fetch ends                         with
+ *   when a partition of it has records            them, and the known ends of its other partitions
+ *   when one has an error, or is damaged          that error, as kafkajs makes it
+ *   when its time is over, and it was asked for   the known ends
+ *   when the connection breaks                    the connection's error
+ *   when the member leaves, or asks anew          nothing
+ *
+ * Nothing is committed here, and no offset is asked for that no member has asked for.
+ */
+
+import type { DecodeMessageSet } from "../wire/decode-records.ts";
+import {
+  type AskedPartition,
+  encodeFetch,
+  FETCH_KEY,
+  FETCH_VERSION,
+} from "../wire/fetch-request.ts";
+import { type FetchedSet, type FetchResponse, readFetchResponse } from "../wire/fetch-response.ts";
+import type { FetchRequest } from "./consumer-group.ts";
+import { decodePartition, type FetchPolicy, messageSetDecoder } from "./fetch-decoder.ts";
+import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
+import { beginsInMs, brokerWaitsMs } from "./fetch-rhythm.ts";
+import { createErrorFromCode, type Protocol } from "./internals.ts";
+import { loadInternal } from "./kafkajs.ts";
+import type { Line } from "./line.ts";
+
+/** Of one answer: records of many members that are in memory before any of them has counted them. */
+const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+/** A partition's share of what its member may fetch is no smaller. */
+const PARTITION_MIN_BYTES = 64 * 1024;
+
+export interface FetchAnswer {
+  readonly responses: readonly {
+    readonly topicName: string;
+    readonly partitions: readonly DecodedPartition[];
+  }[];
+}
+
+interface DecodedPartition {
+  readonly partition: number;
+  readonly errorCode: number;
+  readonly highWatermark: string;
+  readonly lastStableOffset: string;
+  readonly abortedTransactions: FetchedSet["aborted"];
+  readonly preferredReadReplica: number;
+  readonly messages: readonly unknown[];
+}
+
+interface Asked extends AskedPartition {
+  readonly policy: FetchPolicy;
+}
+
+interface MemberWish extends Wish {
+  readonly partitions: readonly Asked[];
+  readonly resolve: (answer: FetchAnswer) => void;
+  readonly reject: (error: unknown) => void;
+  timer: NodeJS.Timeout | undefined;
+  isLate: boolean;
+}
+
+const NOTHING: FetchAnswer = { responses: [] };
+
+/** Throws the error of the first partition that has one. */
+const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.js") as {
+  parse(answer: FetchAnswer): Promise<FetchAnswer>;
+};
+const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
+
+export class SharedFetch {
+  readonly line: Line;
+  readonly #plan = new FetchPlan<MemberWish>();
+  /** By member: its wishes. */
+  readonly #members = new Map<object, Set<MemberWish>>();
+  #next: NodeJS.Timeout | undefined;
+  #isUnderWay = false;
+  #beganAtMs = Number.NEGATIVE_INFINITY;
+  #answeredAtMs = Number.NEGATIVE_INFINITY;
+  #recordsAtMs = performance.now();
+  /** The shortest of the wishes that are not asked yet. */
+  #wishedMs = Number.POSITIVE_INFINITY;
+
+  constructor(line: Line) {
+    this.line = line;
+  }
+
+  /** Whether another member has a wish for one of the partitions. */
+  isTaken(member: object, request: FetchRequest): boolean {
+    return this.#plan.isTaken({ owner: member, partitions: askedIn(request) });
+  }
+
+  fetch(member: object, request: FetchRequest): Promise<FetchAnswer> {
+    return new Promise((resolve, reject) => {
+      const partitions = askedIn(request);
+      const wish: MemberWish = {
+        owner: member,
+        partitions,
+        resolve,
+        reject,
+        timer: undefined,
+        isLate: false,
+      };
+      wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
+      for (const replaced of this.#plan.add(wish)) this.#settle(replaced).resolve(NOTHING);
+      const wishes = this.#members.get(member);
+      if (wishes === undefined) this.#members.set(member, new Set([wish]));
+      else wishes.add(wish);
+      this.#wishedMs = Math.min(this.#wishedMs, request.maxWaitTime);
+      this.#soon();
+    });
+  }
+
+  /** The member fetches no more. */
+  leave(member: object): void {
+    for (const wish of this.#members.get(member) ?? []) this.#settle(wish).resolve(NOTHING);
+    this.#members.delete(member);
+  }
+
+  #soon(): void {
+    if (this.#isUnderWay || this.#next !== undefined || this.#plan.size === 0) return;
+    const partitions = this.#plan.size;
+    const rhythm = {
+      beganAtMs: this.#beganAtMs,
+      answeredAtMs: this.#answeredAtMs,
+      partitions,
+    };
+    this.#next = setTimeout(
+      () => {
+        this.#next = undefined;
+        void this.#ask();
+      },
+      beginsInMs(rhythm, performance.now()),
+    );
+  }
+
+  async #ask(): Promise<void> {
+    this.#isUnderWay = true;
+    try {
+      // The plan is made when there is a connection, as late as can be.
+      await this.line.open();
+      const planned = this.#plan.request();
+      if (planned === null) return;
+      this.#beganAtMs = performance.now();
+      await this.#answered(await this.line.send<FetchResponse>(this.#protocol(planned)));
+    } catch (error) {
+      this.#plan.lost();
+      for (const wish of this.#plan.wishes()) this.#settle(wish).reject(error);
+    } finally {
+      this.#isUnderWay = false;
+      this.#answeredAtMs = performance.now();
+      this.#soon();
+    }
+  }
+
+  async #answered(response: FetchResponse): Promise<void> {
+    const meaning = this.#plan.answered(response);
+    if (meaning.kind === "failed") {
+      const error = createErrorFromCode(meaning.errorCode);
+      for (const wish of meaning.wishes) this.#settle(wish).reject(error);
+    }
+    if (meaning.kind !== "answers") return;
+    // One budget of inflated bytes: a broker fills an answer with partitions of many members.
+    const inflated = { bytes: 0 };
+    for (const wish of meaning.answers.keys()) clearTimeout(wish.timer);
+    for (const [wish, sets] of meaning.answers) {
+      if (!this.#plan.has(wish)) continue;
+      this.#recordsAtMs = performance.now();
+      try {
+        const answer = await this.#decode(wish, sets, inflated);
+        this.#settle(wish).resolve(await parse(answer));
+      } catch (error) {
+        this.#settle(wish).reject(error);
+      }
+    }
+    for (const wish of this.#plan.wishes()) {
+      if (wish.isLate && this.#plan.wasAsked(wish, false)) this.#end(wish);
+    }
+  }
+
+  async #decode(
+    wish: MemberWish,
+    sets: readonly FetchedSet[],
+    inflated: { bytes: number },
+  ): Promise<FetchAnswer> {
+    const others = this.#plan.ends(wish).filter((end) => !sets.some((set) => isSame(set, end)));
+    const decoded: [topic: string, DecodedPartition][] = [];
+    for (const set of [...sets, ...others]) {
+      const asked = wish.partitions.find((each) => isSame(each, set));
+      if (asked === undefined) continue;
+      const how = { from: asked.offset, ...asked.policy };
+      const messages = await decodePartition(set.records, set, how, { inflated, messageSet });
+      decoded.push([set.topic, decodedOf(set, messages)]);
+    }
+    return answerOf(decoded);
+  }
+
+  #isOver(wish: MemberWish): void {
+    if (this.#plan.wasAsked(wish, this.#isUnderWay)) this.#end(wish);
+    else wish.isLate = true;
+  }
+
+  #end(wish: MemberWish): void {
+    const decoded = this.#plan
+      .ends(wish)
+      .map((set): [string, DecodedPartition] => [set.topic, decodedOf(set, [])]);
+    this.#settle(wish).resolve(answerOf(decoded));
+  }
+
+  #settle(wish: MemberWish): MemberWish {
+    clearTimeout(wish.timer);
+    this.#plan.remove(wish);
+    this.#members.get(wish.owner)?.delete(wish);
+    return wish;
+  }
+
+  #protocol(planned: Planned): Protocol {
+    const nowMs = performance.now();
+    const isEverybodyIn = [...this.#members.values()].every(({ size }) => size > 0);
+    const quietMs = nowMs - this.#recordsAtMs;
+    const maxWaitMs = brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs: this.#wishedMs });
+    this.#wishedMs = Number.POSITIVE_INFINITY;
+    const fetch = { ...planned, maxWaitMs, maxBytes: ANSWER_MAX_BYTES };
+    return {
+      request: {
+        apiKey: FETCH_KEY,
+        apiVersion: FETCH_VERSION,
+        apiName: "Fetch",
+        encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
+      },
+      response: {
+        decode: async (payload: Buffer) => {
+          const response = readFetchResponse(payload);
+          return { ...response, clientSideThrottleTime: response.throttleMs };
+        },
+        parse: async (response: unknown) => response,
+      },
+    };
+  }
+}
+
+function askedIn({ topics, maxBytes }: FetchRequest): Asked[] {
+  const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
+  // kafkajs limits an answer as a whole, and an answer is for many here.
+  const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
+  return topics.flatMap(({ topic, partitions }) =>
+    partitions.map((each) => ({
+      topic,
+      partition: each.partition,
+      offset: Number(each.fetchOffset),
+      maxBytes: Math.min(share, each.maxBytes),
+      policy: each.policy,
+    })),
+  );
+}
+
+function decodedOf(set: FetchedSet, messages: readonly unknown[]): DecodedPartition {
+  return {
+    partition: set.partition,
+    errorCode: set.errorCode,
+    highWatermark: `${set.end}`,
+    lastStableOffset: `${set.lastStableOffset}`,
+    abortedTransactions: set.aborted,
+    preferredReadReplica: -1,
+    messages,
+  };
+}
+
+function answerOf(decoded: readonly (readonly [topic: string, DecodedPartition])[]): FetchAnswer {
+  const topics = Map.groupBy(decoded, ([topic]) => topic);
+  const responses = [...topics].map(([topicName, partitions]) => ({
+    topicName,
+    partitions: partitions.map(([, partition]) => partition),
+  }));
+  return { responses };
+}
+
+interface Place {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+function isSame(one: Place, other: Place): boolean {
+  return one.partition === other.partition && one.topic === other.topic;
+}

@@ -1,0 +1,89 @@
+/** Encodes Fetch requests with a session (KIP-227), version 11. */
+
+export const FETCH_KEY = 1;
+export const FETCH_VERSION = 11;
+
+const CONSUMER = -1;
+const MIN_BYTES = 1;
+const READ_COMMITTED = 1;
+/** What only followers know. */
+const UNKNOWN = -1;
+const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
+const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
+
+export interface AskedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly maxBytes: number;
+}
+
+export interface FetchWithSession {
+  /** 0: none yet. */
+  readonly sessionId: number;
+  /** 0 begins a session. */
+  readonly sessionEpoch: number;
+  readonly maxWaitMs: number;
+  readonly maxBytes: number;
+  /** New in the session, or asked for at another offset. */
+  readonly asked: readonly AskedPartition[];
+  /** They leave the session. */
+  readonly forgotten: readonly { readonly topic: string; readonly partition: number }[];
+}
+
+/** @param roomBytes left free in front. */
+export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer {
+  const asked = Map.groupBy(fetch.asked, ({ topic }) => topic);
+  const forgotten = Map.groupBy(fetch.forgotten, ({ topic }) => topic);
+  const names = (topics: Iterable<string>) =>
+    [...topics].reduce((bytes, topic) => bytes + 2 + Buffer.byteLength(topic) + 4, 4);
+  const bytes =
+    roomBytes +
+    HEAD_BYTES +
+    names(asked.keys()) +
+    fetch.asked.length * PARTITION_BYTES +
+    names(forgotten.keys()) +
+    fetch.forgotten.length * 4 +
+    2;
+  const buffer = Buffer.allocUnsafe(bytes);
+  let at = writeHead(buffer, roomBytes, fetch);
+  at = buffer.writeInt32BE(asked.size, at);
+  for (const [topic, partitions] of asked) {
+    at = writeName(buffer, at, topic);
+    at = buffer.writeInt32BE(partitions.length, at);
+    for (const each of partitions) at = writePartition(buffer, at, each);
+  }
+  at = buffer.writeInt32BE(forgotten.size, at);
+  for (const [topic, partitions] of forgotten) {
+    at = writeName(buffer, at, topic);
+    at = buffer.writeInt32BE(partitions.length, at);
+    for (const { partition } of partitions) at = buffer.writeInt32BE(partition, at);
+  }
+  // No rack.
+  buffer.writeInt16BE(0, at);
+  return buffer;
+}
+
+function writeHead(buffer: Buffer, start: number, fetch: FetchWithSession): number {
+  let at = buffer.writeInt32BE(CONSUMER, start);
+  at = buffer.writeInt32BE(fetch.maxWaitMs, at);
+  at = buffer.writeInt32BE(MIN_BYTES, at);
+  at = buffer.writeInt32BE(fetch.maxBytes, at);
+  at = buffer.writeInt8(READ_COMMITTED, at);
+  at = buffer.writeInt32BE(fetch.sessionId, at);
+  return buffer.writeInt32BE(fetch.sessionEpoch, at);
+}
+
+function writeName(buffer: Buffer, start: number, name: string): number {
+  const bytes = buffer.write(name, start + 2);
+  buffer.writeInt16BE(bytes, start);
+  return start + 2 + bytes;
+}
+
+function writePartition(buffer: Buffer, start: number, asked: AskedPartition): number {
+  let at = buffer.writeInt32BE(asked.partition, start);
+  at = buffer.writeInt32BE(UNKNOWN, at);
+  at = buffer.writeBigInt64BE(BigInt(asked.offset), at);
+  at = buffer.writeBigInt64BE(BigInt(UNKNOWN), at);
+  return buffer.writeInt32BE(asked.maxBytes, at);
+}
