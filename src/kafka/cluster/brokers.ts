@@ -26,14 +26,17 @@ export interface ProduceResponse {
 const GROUP = 0;
 
 export class Brokers {
+  /** For questions to any broker. */
   readonly #pool: BrokerPool;
+  readonly #leaders: BrokerPool;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
   /** Those that ask for a broker side by side share one connection. */
   readonly #connecting = new Map<number, Promise<Broker>>();
 
   constructor(client: Client) {
-    this.#pool = client.brokerPool();
+    this.#leaders = client.brokerPool();
+    this.#pool = client.questionPool?.() ?? this.#leaders;
   }
 
   /** Brokers known so far. */
@@ -99,10 +102,10 @@ export class Brokers {
     if (address === undefined) throw new Error(`broker ${nodeId} is not known`);
     const broker =
       known ??
-      this.#pool.createBroker({
-        logger: this.#pool.rootLogger,
+      this.#leaders.createBroker({
+        logger: this.#leaders.rootLogger,
         versions: this.#pool.versions,
-        connectionPool: await this.#pool.connectionPoolBuilder.build(address),
+        connectionPool: await this.#leaders.connectionPoolBuilder.build(address),
         nodeId,
       });
     this.#brokers.set(nodeId, broker);

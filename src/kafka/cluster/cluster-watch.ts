@@ -57,7 +57,7 @@ export class ClusterWatch {
   /** Begins at once. The caller closes it. @param owned the partitions that are looked at. */
   constructor(clients: Clients, ends: LogEnds, owned: () => Owned) {
     this.#clients = clients;
-    this.#client = clients.create(0);
+    this.#client = clients.createShared(0);
     this.#brokers = new Brokers(this.#client);
     this.#ends = ends;
     this.#owned = owned;

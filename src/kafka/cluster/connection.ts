@@ -23,6 +23,7 @@ import {
   type SaslOptions,
   type SocketRequest,
 } from "../kafkajs/client.ts";
+import type { BrokerPool } from "../kafkajs/internals.ts";
 import { SharedMember } from "../kafkajs/member-pool.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { KafkaConnection } from "../port.ts";
@@ -33,6 +34,8 @@ const KEEP_ALIVE_DELAY_MS = 60_000;
 export interface Client extends DriverClient {
   /** Drops all connections at once; later ones fail. */
   destroy(): void;
+  /** For questions that any broker answers; by default `brokerPool`. */
+  questionPool?(): BrokerPool;
 }
 
 /** One for each `createKafka`: what its clients share. */
@@ -69,6 +72,17 @@ export class Clients {
       client.destroy();
     };
     return { ...client, destroy };
+  }
+
+  /** On connections of its own for records, and on shared ones for questions. */
+  createProducing(): Client {
+    const producing = this.create();
+    const questions = this.createShared();
+    const destroy = (): void => {
+      producing.destroy();
+      questions.destroy();
+    };
+    return { ...producing, questionPool: () => questions.brokerPool(), destroy };
   }
 
   /** Closes what is shared. */

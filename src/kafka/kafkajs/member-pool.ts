@@ -31,10 +31,17 @@ export class SharedMember {
   /** @param socketFactory the client's. */
   constructor(shared: SharedConnections, socketFactory: object) {
     usePools(socketFactory, (options, createOwn) => {
-      const pool = new MemberPool(this, shared.broker(options), options, createOwn);
-      this.#pools.add(pool);
-      return pool;
+      return new MemberPool(this, shared.broker(options), options, createOwn);
     });
+  }
+
+  /** From now on the pool has requests to give up. */
+  uses(pool: MemberPool): void {
+    this.#pools.add(pool);
+  }
+
+  leaves(pool: MemberPool): void {
+    this.#pools.delete(pool);
   }
 
   get isDestroyed(): boolean {
@@ -133,6 +140,7 @@ export class MemberPool {
     this.#ending = new AbortController();
     ending.abort(closedError(why, this));
     this.#shared.leave(this.#member);
+    this.#member.leaves(this);
   }
 
   async #versions(): Promise<unknown> {
@@ -158,6 +166,7 @@ export class MemberPool {
   async #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     const { signal } = this.#ending;
     if (this.#member.isDestroyed) throw closedError("the client is closed", this);
+    this.#member.uses(this);
     const { promise, reject } = Promise.withResolvers<never>();
     const giveUp = (): void => reject(signal.reason);
     signal.addEventListener("abort", giveUp, { once: true });

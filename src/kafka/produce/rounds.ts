@@ -50,7 +50,7 @@ export class ProduceRounds {
 
   constructor(clients: Clients, options: ProducerOptions) {
     this.#options = options;
-    this.#client = clients.create();
+    this.#client = clients.createProducing();
     this.#brokers = new Brokers(this.#client);
     this.#outages = clients.outages;
     this.#topics = new ProduceTopics({
