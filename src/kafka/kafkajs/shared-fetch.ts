@@ -162,10 +162,11 @@ export class SharedFetch {
       for (const wish of meaning.wishes) this.#settle(wish).reject(error);
     }
     if (meaning.kind !== "answers") return;
-    // One budget of inflated bytes: a broker fills an answer with partitions of many members.
+    // One budget of inflated bytes: a broker fills an answer with partitions of many members. Where
+    // it is used up records are left for another answer, so that each has to come to be the first.
     const inflated = { bytes: 0 };
     for (const wish of meaning.answers.keys()) clearTimeout(wish.timer);
-    for (const [wish, sets] of meaning.answers) {
+    for (const [wish, sets] of turned([...meaning.answers])) {
       if (!this.#plan.has(wish)) continue;
       this.#recordsAtMs = performance.now();
       try {
@@ -187,7 +188,7 @@ export class SharedFetch {
   ): Promise<FetchAnswer> {
     const others = this.#plan.ends(wish).filter((end) => !sets.some((set) => isSame(set, end)));
     const decoded: [topic: string, DecodedPartition][] = [];
-    for (const set of [...sets, ...others]) {
+    for (const set of [...turned(sets), ...others]) {
       const asked = wish.partitions.find((each) => isSame(each, set));
       if (asked === undefined) continue;
       const how = { from: asked.offset, ...asked.policy };
@@ -275,6 +276,13 @@ function answerOf(decoded: readonly (readonly [topic: string, DecodedPartition])
     partitions: partitions.map(([, partition]) => partition),
   }));
   return { responses };
+}
+
+/** From a chance one on, and round. */
+function turned<Item>(items: readonly Item[]): readonly Item[] {
+  if (items.length < 2) return items;
+  const first = Math.floor(Math.random() * items.length);
+  return [...items.slice(first), ...items.slice(0, first)];
 }
 
 interface Place {

@@ -1,0 +1,103 @@
+/**
+ * A broker's side of fetch sessions (KIP-227), without bytes: it keeps what a session was asked for,
+ * and answers with what is new of it. Records are a text that says which offsets they are.
+ */
+
+import type { Planned } from "../../../src/kafka/kafkajs/fetch-plan.ts";
+import type { AskedPartition } from "../../../src/kafka/wire/fetch-request.ts";
+import type { FetchedSet, FetchResponse } from "../../../src/kafka/wire/fetch-response.ts";
+
+const SESSION_NOT_FOUND = 70;
+const INVALID_EPOCH = 71;
+
+interface Cached {
+  asked: AskedPartition;
+  /** The end that was told last. */
+  toldEnd: number;
+}
+
+interface Session {
+  epoch: number;
+  /** In the order in which it looks at them. */
+  readonly partitions: Map<string, Cached>;
+}
+
+export class SessionBroker {
+  /** By partition. */
+  readonly ends = new Map<string, number>();
+  readonly errors = new Map<string, number>();
+  /** A full cache gives no session. */
+  hasRoom = true;
+  /** Of one answer: so many partitions have records, and each so many of them. */
+  partitionsMax = Number.POSITIVE_INFINITY;
+  recordsMax = Number.POSITIVE_INFINITY;
+  #nextId = 1;
+  readonly #sessions = new Map<number, Session>();
+
+  evictAll(): void {
+    this.#sessions.clear();
+  }
+
+  /** What a session stands for after the request. */
+  static keyOf({ topic, partition }: { topic: string; partition: number }): string {
+    return `${topic}/${partition}`;
+  }
+
+  answer(request: Planned): {
+    readonly response: FetchResponse;
+    readonly looked: AskedPartition[];
+  } {
+    const { sessionId, sessionEpoch } = request;
+    if (sessionEpoch === 0) {
+      this.#sessions.delete(sessionId);
+      const session: Session = { epoch: 1, partitions: new Map() };
+      const id = this.hasRoom ? this.#nextId++ : 0;
+      if (id !== 0) this.#sessions.set(id, session);
+      this.#update(session, request);
+      return this.#read(id, session);
+    }
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) return failed(SESSION_NOT_FOUND);
+    if (session.epoch !== sessionEpoch) return failed(INVALID_EPOCH);
+    session.epoch += 1;
+    this.#update(session, request);
+    return this.#read(sessionId, session);
+  }
+
+  #update({ partitions }: Session, { asked, forgotten }: Planned): void {
+    for (const each of asked) {
+      const key = SessionBroker.keyOf(each);
+      const cached = partitions.get(key);
+      if (cached === undefined) partitions.set(key, { asked: each, toldEnd: -1 });
+      else cached.asked = each;
+    }
+    for (const each of forgotten) partitions.delete(SessionBroker.keyOf(each));
+  }
+
+  #read(sessionId: number, { partitions }: Session) {
+    const looked = [...partitions.values()].map(({ asked }) => asked);
+    const sets: FetchedSet[] = [];
+    let withRecords = 0;
+    for (const [key, cached] of [...partitions]) {
+      const { topic, partition, offset } = cached.asked;
+      const end = this.ends.get(key) ?? 0;
+      const errorCode = this.errors.get(key) ?? 0;
+      const isRead = errorCode === 0 && offset < end && withRecords < this.partitionsMax;
+      if (!isRead && errorCode === 0 && cached.toldEnd === end) continue;
+      const to = Math.min(end, offset + this.recordsMax);
+      const records = Buffer.from(isRead ? JSON.stringify([offset, to]) : "");
+      sets.push({ topic, partition, errorCode, end, lastStableOffset: end, aborted: [], records });
+      cached.toldEnd = errorCode === 0 ? end : -1;
+      if (!isRead) continue;
+      withRecords += 1;
+      // Those that had records come last the next time.
+      partitions.delete(key);
+      partitions.set(key, cached);
+    }
+    return { response: { throttleMs: 0, errorCode: 0, sessionId, sets }, looked };
+  }
+}
+
+function failed(errorCode: number) {
+  return { response: { throttleMs: 0, errorCode, sessionId: 0, sets: [] }, looked: [] };
+}
