@@ -157,6 +157,9 @@ async function startTraffic(sasl: () => KafkaSasl) {
     sent += 6;
   };
   await work();
+  // Commits go by a connection of their own.
+  const committed = async () => (await kafka.admin.committed(topic, topic)).length;
+  await expect.poll(committed, { timeout: 10_000 }).toBeGreaterThan(0);
   /** @param isQuiet whether nothing may have been logged. */
   const end = async (isQuiet = true): Promise<void> => {
     await taker.untilTaken(sent);
