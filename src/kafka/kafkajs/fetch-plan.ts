@@ -47,7 +47,7 @@ export type Meaning<W extends Wish> =
   | { readonly kind: "failed"; readonly errorCode: number; readonly wishes: readonly W[] }
   | { readonly kind: "answers"; readonly answers: ReadonlyMap<W, readonly FetchedSet[]> };
 
-/** What the broker remembers of a partition. */
+/** The broker remembers this of a partition. */
 interface Known {
   readonly asked: AskedPartition;
   /** The partition's end; null: not told yet. */

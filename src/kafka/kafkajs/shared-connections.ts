@@ -122,7 +122,7 @@ class Joins {
 
   async send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
     const line = await this.#take();
-    // Whoever has given up must not keep a connection until the coordinator answers.
+    // A member that has given up must not keep a connection until the coordinator answers.
     const giveUp = (): void => line.close();
     signal.addEventListener("abort", giveUp);
     try {

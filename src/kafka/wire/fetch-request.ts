@@ -6,7 +6,7 @@ export const FETCH_VERSION = 11;
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
-/** What only followers know. */
+/** Only followers know more. */
 const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;

@@ -87,7 +87,7 @@ export class NumberingCluster {
       createBroker: (options) => this.#broker((options as { readonly nodeId: number }).nodeId),
     };
     const clients = {
-      create: () => ({ brokerPool: () => pool, destroy: () => undefined }),
+      createProducing: () => ({ brokerPool: () => pool, destroy: () => undefined }),
       outages: { warnOnce: () => undefined, trouble: () => undefined },
       connection: { recordMaxBytes: () => 1_000_000 },
     };
