@@ -197,6 +197,7 @@ A member takes its id and ${onDisk()}.
 | partitions | As many as the processes that you will ever start with one stage; the default is 6. More later puts calls of one user out of order for a while. |
 | disk | Bytes a second of calls x (1 + destinations of a call) x the retention of 7 days x the replication factor. 1 MB/s of calls to two destinations with three replicas is 1 x 3 x 604,800 x 3 MB = 5.4 TB. Compression by your producers makes the first copy smaller. |
 | replicas | 3, with \`min.insync.replicas=2\`. |
-| requests | A consumer for each destination in each process. So with many destinations start few processes. |
+| sockets | At most four for each broker and process, however many destinations there are, and one more for each group that begins or rebalances, for a few seconds. |
+| groups | One for each destination, with a heartbeat every quarter of \`kafka.sessionTimeout\` from each process. So with many destinations start few processes. |
 `;
 }

@@ -1,0 +1,211 @@
+// The table of src/kafka/kafkajs/shared-fetch.ts, on a line that answers as it is told to.
+
+import { expect, test } from "vitest";
+
+import type { FetchRequest } from "../../../../src/kafka/kafkajs/consumer-group.ts";
+import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
+import type { Line } from "../../../../src/kafka/kafkajs/line.ts";
+import { SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
+import { encodeBatch } from "../../../support/build/record-batches.ts";
+import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";
+
+/** A connection whose requests wait for the test's answers. */
+class ScriptedLine {
+  readonly #asked: { answer(payload: Buffer): void; fail(error: Error): void }[] = [];
+  #arrived: (() => void) | null = null;
+  underWay = 0;
+  underWayMax = 0;
+  /** Fails to connect. */
+  refused: Error | null = null;
+
+  async open(): Promise<void> {
+    if (this.refused !== null) throw this.refused;
+  }
+
+  async send(protocol: Protocol): Promise<unknown> {
+    this.underWay += 1;
+    this.underWayMax = Math.max(this.underWay, this.underWayMax);
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    this.#asked.push({ answer: resolve, fail: reject });
+    this.#arrived?.();
+    try {
+      return await protocol.response.decode(await promise);
+    } finally {
+      this.underWay -= 1;
+    }
+  }
+
+  /** The next request. */
+  async next() {
+    while (this.#asked.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#arrived = resolve;
+      });
+    }
+    const next = this.#asked.shift();
+    if (next === undefined) throw new Error("no request");
+    return next;
+  }
+}
+
+const LONG_MS = 60_000;
+
+function create() {
+  const line = new ScriptedLine();
+  return { line, fetch: new SharedFetch(line as unknown as Line) };
+}
+
+function request(topic: string, maxWaitTime = LONG_MS, offset = 0): FetchRequest {
+  const policy = { recordMaxBytes: 1_000_000 };
+  const partitions = [{ partition: 0, fetchOffset: `${offset}`, maxBytes: 1_000, policy }];
+  return { maxWaitTime, maxBytes: 1_000, topics: [{ topic, partitions }] };
+}
+
+const batch = () => encodeBatch([{ key: null, value: Buffer.from("v"), headers: [] }]);
+const [one, other, third] = [{}, {}, {}];
+
+test("each member has the records of its own partitions, and the others wait on", async () => {
+  const { line, fetch } = create();
+  const first = fetch.fetch(one, request("a"));
+  const second = fetch.fetch(other, request("b"));
+  const records = await batch();
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records }, { topic: "b" }]));
+  const { responses } = await first;
+  expect(responses).toMatchObject([
+    { topicName: "a", partitions: [{ partition: 0, highWatermark: "9" }] },
+  ]);
+  expect(responses[0]?.partitions[0]?.messages).toHaveLength(1);
+  (await line.next()).answer(fetchAnswer([{ topic: "b", records }]));
+  expect((await second).responses).toMatchObject([{ topicName: "b" }]);
+  expect(line.underWayMax).toBe(1);
+});
+
+test("an error of a partition is its member's alone, as kafkajs makes it", async () => {
+  const { line, fetch } = create();
+  const failing = fetch.fetch(one, request("a"));
+  const outOfRange = fetch.fetch(third, request("c"));
+  const fine = fetch.fetch(other, request("b"));
+  const records = await batch();
+  const answered = [
+    { topic: "a", errorCode: 6 },
+    { topic: "c", errorCode: 1 },
+    { topic: "b", records },
+  ];
+  const errors = Promise.all([
+    expect(failing).rejects.toMatchObject({ type: "NOT_LEADER_FOR_PARTITION" }),
+    expect(outOfRange).rejects.toMatchObject({
+      name: "KafkaJSOffsetOutOfRange",
+      topic: "c",
+      partition: 0,
+    }),
+  ]);
+  (await line.next()).answer(fetchAnswer(answered));
+  await errors;
+  expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a damaged batch is its member's alone", async () => {
+  const { line, fetch } = create();
+  const damaged = fetch.fetch(one, request("a"));
+  const fine = fetch.fetch(other, request("b"));
+  const records = await batch();
+  const broken = Buffer.from(records);
+  broken.writeUInt8(broken.readUInt8(66) ^ 1, 66);
+  const error = expect(damaged).rejects.toMatchObject({ name: "DamagedBatchError", topic: "a" });
+  (await line.next()).answer(
+    fetchAnswer([
+      { topic: "a", records: broken },
+      { topic: "b", records },
+    ]),
+  );
+  await error;
+  expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a fetch ends when its time is over, with the ends that are known", async () => {
+  const { line, fetch } = create();
+  const short = fetch.fetch(one, request("a", 20));
+  (await line.next()).answer(fetchAnswer([{ topic: "a", end: 7 }]));
+  expect((await short).responses).toMatchObject([
+    { topicName: "a", partitions: [{ highWatermark: "7", messages: [] }] },
+  ]);
+});
+
+test("a fetch that may not wait has one answer all the same", async () => {
+  const { line, fetch } = create();
+  const look = fetch.fetch(one, request("a", 0));
+  const records = await batch();
+  const asked = await line.next();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  asked.answer(fetchAnswer([{ topic: "a", records }]));
+  expect((await look).responses[0]?.partitions[0]?.messages).toHaveLength(1);
+});
+
+test("a connection that breaks fails all fetches, and the next ones begin a session", async () => {
+  const { line, fetch } = create();
+  const fetches = [fetch.fetch(one, request("a")), fetch.fetch(other, request("b"))];
+  const cut = new Error("cut");
+  const errors = Promise.all(fetches.map((each) => expect(each).rejects.toBe(cut)));
+  (await line.next()).fail(cut);
+  await errors;
+  line.refused = new Error("refused");
+  await expect(fetch.fetch(one, request("a"))).rejects.toBe(line.refused);
+  line.refused = null;
+  const again = fetch.fetch(one, request("a"));
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  expect((await again).responses).toMatchObject([{ topicName: "a" }]);
+});
+
+test("after a session that is lost the fetches go on in another", async () => {
+  const { line, fetch } = create();
+  const waiting = fetch.fetch(one, request("a"));
+  (await line.next()).answer(fetchAnswer([], { errorCode: 70, sessionId: 0 }));
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  expect((await waiting).responses).toMatchObject([{ topicName: "a" }]);
+});
+
+test("another error of the whole answer fails those that were asked", async () => {
+  const { line, fetch } = create();
+  const failing = fetch.fetch(one, request("a"));
+  const error = expect(failing).rejects.toMatchObject({ type: "CLUSTER_AUTHORIZATION_FAILED" });
+  (await line.next()).answer(fetchAnswer([], { errorCode: 31 }));
+  await error;
+});
+
+test("a member that leaves has nothing, and takes nothing from the others", async () => {
+  const { line, fetch } = create();
+  const leaving = fetch.fetch(one, request("a"));
+  const staying = fetch.fetch(other, request("b"));
+  const asked = await line.next();
+  fetch.leave(one);
+  expect(await leaving).toEqual({ responses: [] });
+  const records = await batch();
+  asked.answer(
+    fetchAnswer([
+      { topic: "a", records },
+      { topic: "b", records },
+    ]),
+  );
+  expect((await staying).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a member that asks anew ends its earlier fetch, whose answer counts for the same offset", async () => {
+  const { line, fetch } = create();
+  const earlier = fetch.fetch(one, request("a"));
+  const asked = await line.next();
+  const later = fetch.fetch(one, request("a"));
+  expect(await earlier).toEqual({ responses: [] });
+  asked.answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  expect((await later).responses).toMatchObject([{ topicName: "a" }]);
+});
+
+test("a partition of one member is taken for another", async () => {
+  const { line, fetch } = create();
+  const mine = fetch.fetch(one, request("a"));
+  expect(fetch.isTaken(other, request("a"))).toBe(true);
+  expect(fetch.isTaken(one, request("a"))).toBe(false);
+  expect(fetch.isTaken(other, request("b"))).toBe(false);
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  await mine;
+  expect(fetch.isTaken(other, request("a"))).toBe(false);
+});
