@@ -226,10 +226,12 @@ export async function post(
 
 /** Resolves with the time at which the receiver has answered so many. */
 export async function untilCount(receiver: Receiver, wanted: number): Promise<number> {
-  const untilMs = Date.now() + STALLED_MS;
-  for (let count = 0; ; ) {
+  let [count, untilMs] = [-1, 0];
+  for (;;) {
+    const before = count;
     count = await receiver.count();
     if (count >= wanted) return performance.now();
+    if (count > before) untilMs = Date.now() + STALLED_MS;
     if (Date.now() > untilMs) throw new Error(`the receiver has had ${count} of ${wanted}`);
     await sleep(STEP_MS);
   }
