@@ -50,9 +50,31 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
   };
 }
 
+/** How far the changelog of a partition is read while its store is opened. */
+export interface Reading {
+  readonly offset: number;
+  readonly end: number;
+}
+
+/** A sentence for each partition whose store is still being read from its changelog. */
+export function openingTroubles(
+  works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
+  reading: ReadonlyMap<number, Reading>,
+  topic: string,
+): readonly string[] {
+  return [...works].flatMap(([partition, work]) => {
+    const { offset, end } = reading.get(partition) ?? { offset: 0, end: 0 };
+    if (work.state() !== null || end === 0) return [];
+    const percent = Math.floor((100 * offset) / end);
+    return [
+      `the store of partition ${partition} is built from ${topic}, ${percent} % of ${end} records are read: its syncs wait for that`,
+    ];
+  });
+}
+
 /**
- * Sets the gauges before each scrape, of the partitions owned then. Returns a function that ends
- * it.
+ * Sets the gauges before each scrape, of the partitions owned then. While a store is not open yet,
+ * they are not known. Returns a function that ends it.
  */
 export function watchAudiences(
   metrics: Metrics,
@@ -63,16 +85,18 @@ export function watchAudiences(
   const held = metrics.audienceHeldSyncs.bind({});
   return metrics.onScrape(() => {
     const sums = { members: 0, open: 0, held: 0 };
+    let isKnown = true;
     for (const work of works.values()) {
       const state = work.state();
+      isKnown &&= state !== null;
       for (const audience of state?.audiences() ?? []) {
         sums.members += state?.counts(audience.first).members ?? 0;
         sums.open += audience.open === null ? 0 : 1;
         sums.held += audience.held === null ? 0 : 1;
       }
     }
-    members.set(sums.members);
-    open.set(sums.open);
-    held.set(sums.held);
+    members.set(isKnown ? sums.members : Number.NaN);
+    open.set(isKnown ? sums.open : Number.NaN);
+    held.set(isKnown ? sums.held : Number.NaN);
   });
 }

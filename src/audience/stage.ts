@@ -46,7 +46,7 @@ import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
-import { audienceEvents, watchAudiences } from "./report.ts";
+import { audienceEvents, openingTroubles, type Reading, watchAudiences } from "./report.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
@@ -111,6 +111,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const letters = letterWriter(deps, "audience", topics.deadLetters);
   const reader = topicReader(kafka, clock, stopping);
   const works = new Map<number, PartitionWork>();
+  const reading = new Map<number, Reading>();
   let settings = settingsOf(config);
   /** Stores of partitions that were given up may still be closing. */
   const closing = new Map<number, Promise<void>>();
@@ -133,7 +134,11 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       fail,
       partition,
       open: (check, mustBeOurs) =>
-        openPartition({ ...opening(deps, topics, partition, store, reader, check), mustBeOurs }),
+        openPartition({
+          ...opening(deps, topics, partition, store, reader, check),
+          mustBeOurs,
+          onProgress: progress(deps, partition, reading),
+        }),
       close: store.close,
       erased: store.erased,
       finish: (offset) => assigned.finish(offset),
@@ -153,6 +158,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
         const drained = work.drain();
         closing.set(partition, drained);
         works.delete(partition);
+        reading.delete(partition);
         return drained;
       },
     };
@@ -164,7 +170,12 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       settings = settingsOf(configuration);
     },
     closed: () => Promise.all(closing.values()),
-    troubles: () => [...writer.troubles(), ...letters.troubles(), ...reader.troubles()],
+    troubles: () => [
+      ...writer.troubles(),
+      ...letters.troubles(),
+      ...reader.troubles(),
+      ...openingTroubles(works, reading, topics.audienceMembers),
+    ],
   };
 }
 
@@ -184,10 +195,9 @@ function opening(
   store: OwnedStore,
   reader: TopicReader,
   check: () => void,
-): Omit<OpenDeps, "mustBeOurs"> {
+): Omit<OpenDeps, "mustBeOurs" | "onProgress"> {
   const { producer, log, metrics, clock } = deps;
   const topic = topics.audienceMembers;
-  let saidAtMs = clock.nowMs();
   return {
     at: { topic, partition },
     openStore: () => store.open(check),
@@ -200,11 +210,6 @@ function opening(
     },
     newIdentity: randomUUID,
     nowMs: () => clock.nowMs(),
-    onProgress: (offset, end) => {
-      if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
-      saidAtMs = clock.nowMs();
-      log.info({ stage, partition, offset, end }, "audience.store.reading");
-    },
     onMatch: (found) => {
       metrics.audienceStores.bind({ found }).inc();
       const isRebuilt = found !== "right" && found !== "behind";
@@ -213,6 +218,20 @@ function opening(
       else log.info({ stage, partition, found }, "audience.store.opened");
     },
     check,
+  };
+}
+
+function progress(
+  { log, clock }: AudienceDeps,
+  partition: number,
+  reading: Map<number, Reading>,
+): OpenDeps["onProgress"] {
+  let saidAtMs = clock.nowMs();
+  return (offset, end) => {
+    reading.set(partition, { offset, end });
+    if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
+    saidAtMs = clock.nowMs();
+    log.info({ stage, partition, offset, end }, "audience.store.reading");
   };
 }
 

@@ -26,7 +26,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_members",
     type: "gauge",
     labels: [],
-    help: "Members of all audiences in the partitions owned here.",
+    help: "Members of all audiences in the partitions owned here. Absent while a store of theirs is built or catches up.",
   },
   audienceOpenSyncs: {
     name: "switchyard_audience_syncs_open",

@@ -2,6 +2,9 @@
 
 import { expect, test } from "vitest";
 
+import type { PartitionState } from "../../../src/audience/partition-state.ts";
+import { openingTroubles, watchAudiences } from "../../../src/audience/report.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
@@ -97,4 +100,27 @@ test("a store that knows more than the changelog is thrown away", async () => {
   const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuild");
   expect(rebuilt).toMatchObject({ found: "ahead", level: "warn" });
   await process.close();
+});
+
+test("while a store is built its counts are absent, and a sentence says how far it is", async () => {
+  const metrics = createMetrics();
+  const state = { audiences: () => [] } as unknown as PartitionState;
+  let opened: PartitionState | null = null;
+  const works = new Map([
+    [2, { state: () => state }],
+    [5, { state: () => opened }],
+  ]);
+  const reading = new Map([
+    [2, { offset: 7, end: 7 }],
+    [5, { offset: 240_048, end: 1_000_200 }],
+  ]);
+  const troubles = () => openingTroubles(works, reading, "switchyard.audience-members");
+  watchAudiences(metrics, works);
+  expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
+  expect(troubles()).toEqual([
+    "the store of partition 5 is built from switchyard.audience-members, 24 % of 1000200 records are read: its syncs wait for that",
+  ]);
+  opened = state;
+  expect(troubles()).toEqual([]);
+  expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
 });
