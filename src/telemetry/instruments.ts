@@ -141,11 +141,12 @@ function createInstrument(
   const accumulators = new Set<Accumulator>();
   const hidesZeros = detail !== "full" && spec.isSparse === true;
   registry.registerMetric(
-    new PlainMetric(spec, () =>
-      [...accumulators].filter(({ value }) => {
+    new PlainMetric(spec, () => {
+      if (accumulators.size === 0) return null;
+      return [...accumulators].filter(({ value }) => {
         return !Number.isNaN(value) && !(value === 0 && hidesZeros);
-      }),
-    ),
+      });
+    }),
   );
   counters.set(spec.name, () =>
     [...accumulators].map(({ labels: { destination = "", outcome = "" }, value }) => {

@@ -22,10 +22,10 @@ interface Shown {
 
 export class PlainMetric extends Gauge {
   readonly #spec: MetricSpec;
-  readonly #values: () => readonly Value[];
+  readonly #values: () => readonly Value[] | null;
 
-  /** @param values those to show now; one without labels that has none is 0. */
-  constructor(spec: MetricSpec, values: () => readonly Value[]) {
+  /** @param values those to show now. Null: it is used by nobody yet. Without labels it is then 0. */
+  constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
     const { name, help } = spec;
     super({ name, help, labelNames: [...spec.labels], registers: [] });
     this.#spec = spec;
@@ -37,7 +37,7 @@ export class PlainMetric extends Gauge {
     const { name, help, labels } = this.#spec;
     const type = this.#spec.type === "counter" ? "counter" : "gauge";
     const found = this.#values();
-    const values = found.length === 0 && labels.length === 0 ? [{ labels: {}, value: 0 }] : found;
+    const values = found ?? (labels.length === 0 ? [{ labels: {}, value: 0 }] : []);
     return Promise.resolve({ name, help, type, values });
   }
 }

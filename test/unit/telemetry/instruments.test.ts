@@ -24,3 +24,10 @@ test("all that was counted for a destination is forgotten, and counted from 0 wh
   metrics.callsRouted.bind({ destination: "crm" }).inc();
   expect(await lines(metrics)).toContain('switchyard_route_deliveries_total{destination="crm"} 1');
 });
+
+test("a gauge without labels is 0 before its first use, and absent while it is not known", async () => {
+  const metrics = createMetrics();
+  expect(await metrics.text()).toContain("\nswitchyard_audience_members 0\n");
+  metrics.audienceMembers.bind({}).set(Number.NaN);
+  expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
+});
