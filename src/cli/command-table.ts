@@ -77,6 +77,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,
   },
   {
+    name: "replay",
+    summary: "write calls of the last days once more, for one destination",
+    load: async () => (await import("./replay/command.ts")).replayCommand,
+  },
+  {
     name: "skip-damaged",
     summary: "give up one damaged batch, so that its stage goes on",
     load: async () => (await import("./skip-damaged/command.ts")).skipDamagedCommand,

@@ -3,7 +3,7 @@
  *
  *   group                          says                     written
  *   `<prefix>replay.<name>`        how far the replay is    by its owner, after each batch
- *                                  (`stored-replay.ts`)
+ *                                  (`ReplayForm`)
  *   `<prefix>replay.<name>.owner`  who works on it          by each process that takes it over
  *
  * The last commit counts, and nothing refuses an old one. That is why the owner stands apart from
@@ -37,33 +37,54 @@ export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 /** Every topic has it. */
 const OWNER_PARTITION = 0;
 
-export class ReplayStore {
+/** The topic that a replay reads, and its commits. */
+export interface ReplayForm<Stored> {
+  readonly topic: (topics: TopicNames) => string;
+  readonly encode: (stored: Stored) => readonly CommittedOffset[];
+  /** Null: these are no commits of such a replay. */
+  readonly decode: (commits: readonly CommittedOffset[]) => Stored | null;
+}
+
+const OF_LETTERS: ReplayForm<StoredReplay> = {
+  topic: ({ deadLetters }) => deadLetters,
+  encode: ({ plan, partitions }) => partitions.map((at) => encodeReplay(plan, at)),
+  decode: decodeReplay,
+};
+
+/** Of dead letters. */
+export function letterReplay(groups: Groups, topics: TopicNames, name: string) {
+  return new ReplayStore(groups, topics, name, OF_LETTERS);
+}
+
+export class ReplayStore<Stored> {
   readonly #groups: Groups;
+  readonly #form: ReplayForm<Stored>;
   readonly #topic: string;
   readonly #group: string;
   readonly #ownerGroup: string;
 
-  constructor(groups: Groups, { prefix, deadLetters }: TopicNames, name: string) {
-    const names = groupNames(prefix);
+  constructor(groups: Groups, topics: TopicNames, name: string, form: ReplayForm<Stored>) {
+    const names = groupNames(topics.prefix);
     this.#groups = groups;
-    this.#topic = deadLetters;
+    this.#form = form;
+    this.#topic = form.topic(topics);
     this.#group = names.replay(name);
     this.#ownerGroup = names.replayOwner(name);
   }
 
   /** Null: there is no such replay, or it is done. */
-  async read(): Promise<StoredReplay | null> {
-    return decodeReplay(await this.#groups.committed(this.#group, this.#topic));
+  async read(): Promise<Stored | null> {
+    return this.#form.decode(await this.#groups.committed(this.#group, this.#topic));
   }
 
   /** Writes down a replay that has not begun. Nothing may be sent before. */
-  async begin({ plan, partitions }: StoredReplay, by: string): Promise<void> {
+  async begin(stored: Stored, by: string): Promise<void> {
     await this.own(by);
-    await this.commit(partitions.map((at) => encodeReplay(plan, at)));
+    await this.commit(this.#form.encode(stored));
   }
 
   /** The replay as it is from when it is this process's. Null: there is none, or it is done. */
-  async takeOver(by: string): Promise<StoredReplay | null> {
+  async takeOver(by: string): Promise<Stored | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
     // Only now: until then its owner went on.

@@ -32,7 +32,7 @@ import {
   readLetters,
   readRecords,
 } from "./read-letters.ts";
-import { ReplayStore } from "./replay-store.ts";
+import { letterReplay, type ReplayStore } from "./replay-store.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 import {
   type PartitionReplay,
@@ -112,7 +112,7 @@ export async function replay(
   stored: StoredReplay,
 ): Promise<ReplayEnd> {
   const { kafka, topics, signal, producer, clock } = deps;
-  const store = new ReplayStore(kafka.admin, topics, name);
+  const store = letterReplay(kafka.admin, topics, name);
   const work = new ReplayWork(deps, store, stored);
   const ended = new AbortController();
   const onAbort = () => {
@@ -135,7 +135,7 @@ export async function replay(
 
 class ReplayWork {
   readonly #deps: ReplayDeps;
-  readonly #store: ReplayStore;
+  readonly #store: ReplayStore<StoredReplay>;
   readonly #limiter: RateLimiter | null;
   readonly #progress: ReplayProgress;
   readonly #ranges: readonly Range[];
@@ -144,7 +144,7 @@ class ReplayWork {
   #passedOver = 0;
   #renewedAtMs: number;
 
-  constructor(deps: ReplayDeps, store: ReplayStore, stored: StoredReplay) {
+  constructor(deps: ReplayDeps, store: ReplayStore<StoredReplay>, stored: StoredReplay) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
     this.#store = store;

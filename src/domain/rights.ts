@@ -79,7 +79,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     groups: [],
   },
   replay: {
-    reads: ["deadLetters"],
+    reads: ["deadLetters", "calls"],
     writes: ["calls", "deletionRequests", "audienceSyncs", "deliveries", "delays"],
     groups: ["replay"],
   },

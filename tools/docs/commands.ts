@@ -25,6 +25,8 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   status: "one object, described in [operations.md](operations.md#status)",
   "dead-letters list":
     "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `bytes`",
+  replay:
+    "one object: `end` (`done`, `interrupted`, `failed`, `counted`), `error`, `replay`, `resume` (the command line that goes on), `destination`, `topic`, `since`, `until`, `types`, `events`, `perSecond`, `written`, `refused`, and by reason `leftOut`, `unusable`, `passedOver`",
 };
 /** Columns of the help. */
 const WIDTH = 100;

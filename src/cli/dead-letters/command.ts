@@ -1,25 +1,17 @@
 /** `switchyard dead-letters`: lists what was given up, and sends it again. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 
 import { withKafka } from "../cluster.ts";
 import { loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
+import { perSecond, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { shellWord } from "../shell-word.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { listLetters } from "./list.ts";
-import {
-  addLetterOptions,
-  FILTER_OPTIONS,
-  filterOf,
-  type LetterOptions,
-  wholeNumber,
-} from "./options.ts";
+import { addLetterOptions, FILTER_OPTIONS, filterOf, type LetterOptions } from "./options.ts";
 import { type ReplayOptions, replayLetters } from "./replay.ts";
-
-/** As for `requestsPerSecond` of a destination. */
-const PER_SECOND_MAX = 1_000_000;
 
 interface ListFlags extends LetterOptions {
   readonly json?: boolean;
@@ -87,9 +79,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     );
   return addLetterOptions(replay, "replay at most so many, the oldest first")
     .option("--dry-run", "count, and send nothing")
-    .option("--per-second <count>", "at most so many a second", (text) =>
-      wholeNumber(text, 1, PER_SECOND_MAX),
-    )
+    .option("--per-second <count>", "at most so many a second", perSecond)
     .option("--resume <replay>", "go on with an interrupted replay, with its filters", replayName)
     .addHelpText(
       "after",
@@ -136,9 +126,4 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
     );
   }
   return { kind: "resume", name: flags.resume, perSecond };
-}
-
-function replayName(text: string): string {
-  if (/^[\w-]{1,60}$/.test(text)) return text;
-  throw new InvalidArgumentError(`"${text}" is no name of a replay, such as 20260301-093015-3f9c.`);
 }

@@ -13,7 +13,7 @@
 import { randomBytes } from "node:crypto";
 import type { ReadLetterValue } from "../../dead-letter/filter.ts";
 import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
-import { ReplayStore } from "../../dead-letter/replay-store.ts";
+import { letterReplay } from "../../dead-letter/replay-store.ts";
 import {
   fits,
   type ReplayPlan,
@@ -27,6 +27,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/connection.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { startProgress } from "../progress.ts";
+import { newReplayName } from "../replay-name.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { openLetterSchemas } from "./letter-schemas.ts";
@@ -103,7 +104,7 @@ async function openReplay(
     );
     return null;
   }
-  const store = new ReplayStore(kafka.admin, topics, chosen.name);
+  const store = letterReplay(kafka.admin, topics, chosen.name);
   const stored = dryRun ? await store.read() : await store.takeOver(by);
   if (stored === null) {
     shell.err(
@@ -146,7 +147,7 @@ async function send(
 ): Promise<ExitStatus> {
   const { topics, signal } = options;
   const isNew = options.chosen.kind === "new";
-  const name = options.chosen.kind === "resume" ? options.chosen.name : newName();
+  const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
   const before = replayTotals(stored.partitions);
   let now = before;
   const text = () => {
@@ -177,7 +178,7 @@ async function send(
     },
   };
   const work = async () => {
-    if (isNew) await new ReplayStore(kafka.admin, topics, name).begin(stored, by);
+    if (isNew) await letterReplay(kafka.admin, topics, name).begin(stored, by);
     return replay(deps, name, stored);
   };
   const end = await work().catch((error: unknown) => {
@@ -193,11 +194,4 @@ async function send(
   if (end === "interrupted") shell.err("Interrupted. ");
   shell.err(`Go on with: ${resume}\n`);
   return 1;
-}
-
-/** Sorts by time: `20260301-093015-3f9c`. */
-function newName(): string {
-  const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
-  const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
-  return `${stamp}-${randomBytes(2).toString("hex")}`;
 }

@@ -3,7 +3,7 @@
 import { EVERY_LETTER, type LetterFilter } from "../../../src/dead-letter/filter.ts";
 import type { Letter } from "../../../src/dead-letter/letter.ts";
 import { planReplay, type ReplayDeps, replay } from "../../../src/dead-letter/replay.ts";
-import { ReplayStore } from "../../../src/dead-letter/replay-store.ts";
+import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { ReplayPlan } from "../../../src/dead-letter/stored-replay.ts";
 import {
   type DeadLetterCause,
@@ -121,11 +121,11 @@ export class ReplayWorld {
           ...plan,
           filter: { ...EVERY_LETTER, ...filter },
         });
-        await new ReplayStore(kafka.admin, topics, name).begin(stored, by);
+        await letterReplay(kafka.admin, topics, name).begin(stored, by);
         return replay(deps, name, stored);
       },
       resume: async (name: string) => {
-        const stored = await new ReplayStore(kafka.admin, topics, name).takeOver(by);
+        const stored = await letterReplay(kafka.admin, topics, name).takeOver(by);
         return stored === null ? "no such replay" : replay(deps, name, stored);
       },
     };

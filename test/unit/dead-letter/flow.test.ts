@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { EVERY_LETTER } from "../../../src/dead-letter/filter.ts";
 import { planReplay, replay } from "../../../src/dead-letter/replay.ts";
-import { ReplayStore } from "../../../src/dead-letter/replay-store.ts";
+import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
@@ -40,7 +40,7 @@ async function flow(
       },
     };
     const running = planReplay(kafka, topics, plan).then(async (stored) => {
-      await new ReplayStore(kafka.admin, topics, "replay").begin(stored, deps.by);
+      await letterReplay(kafka.admin, topics, "replay").begin(stored, deps.by);
       return replay(deps, "replay", stored);
     });
     await world.settle(10_000);

@@ -1,0 +1,88 @@
+/** The outcome of a replay of calls, as people and programs read it. */
+
+import { counted } from "../count.ts";
+import type { Colors } from "../shell.ts";
+import { table } from "../table.ts";
+import type { CountKey, Counts, StoredCallReplay } from "./stored-replay.ts";
+
+export interface Outcome {
+  /** Null: nothing was to be written (--dry-run), and there is no replay. */
+  readonly replay: string | null;
+  readonly topic: string;
+  readonly stored: StoredCallReplay;
+  readonly end: "done" | "interrupted" | "failed" | "counted";
+  /** Why it failed. */
+  readonly error: string | null;
+  readonly counts: Counts;
+  /** The command line that goes on; null: nothing is left to do. */
+  readonly resume: string | null;
+}
+
+const SAYS: Readonly<Record<string, string>> = {
+  written: "written",
+  refused: "refused by the brokers: too large for the topic",
+  "left-out:disabled": "left out: the destination is disabled",
+  "left-out:not-connected": "left out: their source is not connected to it",
+  "left-out:named-false": "left out: integrations name it false",
+  "left-out:all-false": "left out: integrations say All: false",
+  "passed-over:time": "not asked for: written before --since, or from --until on",
+  "passed-over:type": "not asked for: another --type",
+  "passed-over:event": "not asked for: another --event",
+};
+
+export function countText(key: string): string {
+  const [kind, reason] = key.split(":");
+  return SAYS[key] ?? (kind === "unusable" ? `no call: ${reason}` : key);
+}
+
+export function outcomeText({ counts, end }: Outcome, { bold, yellow }: Colors): string {
+  const order = ["written", "refused", "left-out", "unusable", "passed-over"];
+  const placeOf = (key: string) => order.indexOf(key.split(":")[0] ?? "");
+  const keys = (Object.keys(counts) as CountKey[])
+    .filter((key) => counts[key] !== 0)
+    .sort((one, other) => placeOf(one) - placeOf(other) || one.localeCompare(other));
+  if (keys.length === 0) return "There are no calls in this range.\n";
+  const rows = keys.map((key) => [
+    (counts[key] ?? 0).toLocaleString("en"),
+    key === "written" && end === "counted" ? "would be written" : countText(key),
+  ]);
+  const text = table(["CALLS", "WERE"], rows, (cell, row) => {
+    if (row < 0) return bold(cell);
+    return keys[row] === "refused" ? yellow(cell) : cell;
+  });
+  return `${text}\n`;
+}
+
+/** One line; every key is always there. Counts are those of all processes that worked on it. */
+export function outcomeJson({ replay, topic, stored, end, error, counts, resume }: Outcome) {
+  const { destination, asked, perSecond } = stored.plan;
+  const of = (kind: string) =>
+    Object.fromEntries(
+      Object.entries(counts).flatMap(([key, count]) =>
+        key.startsWith(`${kind}:`) ? [[key.slice(kind.length + 1), count]] : [],
+      ),
+    );
+  return JSON.stringify({
+    end,
+    error,
+    replay,
+    resume,
+    destination,
+    topic,
+    since: new Date(asked.sinceMs).toISOString(),
+    until: asked.untilMs === null ? null : new Date(asked.untilMs).toISOString(),
+    types: asked.types,
+    events: asked.events,
+    perSecond,
+    written: counts.written ?? 0,
+    refused: counts.refused ?? 0,
+    leftOut: of("left-out"),
+    unusable: of("unusable"),
+    passedOver: of("passed-over"),
+  });
+}
+
+export function progressText(read: number, total: number, counts: Counts): string {
+  const written = (counts.written ?? 0).toLocaleString("en");
+  return `${read.toLocaleString("en")} of ${counted(total, "record")} read, ${written} written`;
+}

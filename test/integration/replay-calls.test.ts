@@ -1,0 +1,141 @@
+// `switchyard replay` as people run it, on a real Kafka: counted, killed in the middle, resumed; every
+// call is written, and at most a batch twice.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { headerTexts } from "../support/build/calls.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const POLL = { timeout: 60_000, interval: 100 };
+const CALLS = 3_000;
+const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const prefix = uniquePrefix("replay-calls");
+const folder = mkdtempSync(join(tmpdir(), "switchyard-replay-calls-"));
+const file = join(folder, "switchyard.yaml");
+const children = new Set<ChildProcess>();
+const kafka = createKafka(
+  {
+    brokers,
+    clientId: "test",
+    tls: null,
+    sasl: null,
+    sessionTimeoutMs: 10_000,
+    recordMaxBytes: () => 1_048_576,
+  },
+  createLog("error", { write: () => undefined }),
+);
+const [calls, deliveries] = [`${prefix}calls`, `${prefix}deliveries.hook`];
+
+function configure(destinations: string): void {
+  writeFileSync(
+    file,
+    `
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
+sources: [{ id: web, destinations: [${destinations}] }]
+defaultSource: web
+destinations: [${destinations
+      .split(",")
+      .map((id) => `{ id: ${id.trim()}, type: topic, name: ${id.trim().toUpperCase()} }`)
+      .join(", ")}]
+`,
+  );
+}
+
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  const names = await kafka.admin.topics();
+  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await kafka.close();
+  rmSync(folder, { recursive: true });
+});
+
+function start(args: readonly string[]) {
+  const child = spawn(process.execPath, [MAIN, ...args, "--config", file]);
+  children.add(child);
+  const ended = once(child, "close").then(([status]) => {
+    children.delete(child);
+    return status as number | null;
+  });
+  return { child, ended, out: text(child.stdout), err: text(child.stderr) };
+}
+
+async function switchyard(...args: readonly string[]) {
+  const { ended, out, err } = start(args);
+  return { status: await ended, out: await out, err: await err };
+}
+
+async function writtenCount(): Promise<number> {
+  const offsets = await kafka.admin.offsets(deliveries);
+  return offsets.reduce((sum, { end }) => sum + end, 0);
+}
+
+/** Message ids of the copies, as they lie on the destination's topic. */
+async function written(): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const { partition, first, end } of await kafka.admin.offsets(deliveries)) {
+    const range = { topic: deliveries, partition, from: first, to: end, maxBytes: 1_048_576 };
+    for await (const records of kafka.read({ ...range, signal: new AbortController().signal })) {
+      for (const record of records) ids.push(headerTexts(record)["switchyard-message-id"] ?? "");
+    }
+  }
+  return ids;
+}
+
+test("a new destination gets the calls of before, through a kill", async () => {
+  configure("other");
+  expect(await switchyard("topics", "--apply")).toMatchObject({ status: 0 });
+  const value = (number: number) => ({
+    ...{ type: "track", userId: `u-${number % 50}`, event: "E", messageId: `m-${number}` },
+    ...(number % 10 === 0 ? { integrations: { HOOK: false } } : {}),
+  });
+  const records = Array.from({ length: CALLS }, (_, number) => ({
+    topic: calls,
+    key: Buffer.from(`u-${number % 50}`),
+    value: Buffer.from(JSON.stringify(value(number))),
+    headers: [],
+  }));
+  expect(await kafka.producer().send(records)).toEqual([]);
+
+  // The new destination.
+  configure("other, hook");
+  const missing = await switchyard("replay", "hook", "--since", "1h");
+  expect(missing.err).toContain(`the topic ${deliveries} does not exist`);
+  expect(missing.err).toContain("switchyard topics --apply");
+  expect(missing.status).toBe(1);
+  expect(await switchyard("topics", "--apply")).toMatchObject({ status: 0 });
+
+  const dry = await switchyard("replay", "hook", "--since", "1h", "--dry-run", "--json");
+  expect(JSON.parse(dry.out)).toMatchObject({
+    ...{ end: "counted", written: CALLS * 0.9, leftOut: { "named-false": CALLS / 10 } },
+  });
+  expect(await writtenCount()).toBe(0);
+
+  const killed = start(["replay", "hook", "--since", "1h", "--per-second", "500"]);
+  await expect.poll(writtenCount, POLL).toBeGreaterThan(300);
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  const [, name = ""] = /Replay (\S+) begins/.exec(await killed.err) ?? [];
+  // Calls of later are the stage's.
+  await kafka.producer().send(records.slice(1, 2));
+  const resumed = await switchyard("replay", "--resume", name, "--per-second", "100000", "--json");
+  expect(resumed.status).toBe(0);
+  expect(JSON.parse(resumed.out)).toMatchObject({
+    ...{ end: "done", replay: name, resume: null, refused: 0 },
+    ...{ written: CALLS * 0.9, leftOut: { "named-false": CALLS / 10 } },
+  });
+
+  const ids = await written();
+  const wanted = records.flatMap((_, number) => (number % 10 === 0 ? [] : [`m-${number}`]));
+  expect(new Set(ids)).toEqual(new Set(wanted));
+  expect(ids.length - wanted.length).toBeLessThanOrEqual(500);
+  expect((await switchyard("replay", "--resume", name)).status).toBe(2);
+});

@@ -1,0 +1,121 @@
+/** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests move. */
+
+import { type CallReplayDeps, replayCalls } from "../../../src/cli/replay/replay-calls.ts";
+import { planReplay } from "../../../src/cli/replay/run-replay.ts";
+import {
+  type CallReplayPlan,
+  type Counts,
+  OF_CALLS,
+} from "../../../src/cli/replay/stored-replay.ts";
+import { ReplayStore } from "../../../src/dead-letter/replay-store.ts";
+import type { Source, WebhookDestination } from "../../../src/domain/destination.ts";
+import type { SourceId } from "../../../src/domain/ids.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
+import type { Schemas } from "../../../src/registry/port.ts";
+import { createRouting } from "../../../src/route/routing.ts";
+import { headerTexts } from "../build/calls.ts";
+import { webhookDestination } from "../build/webhook-destination.ts";
+import { clockDriver } from "../clock/clock-driver.ts";
+import { ManualClock } from "../clock/manual-clock.ts";
+import { createPrng } from "../clock/prng.ts";
+import { MemoryCluster, type MemoryKafka } from "../memory-kafka/memory-kafka.ts";
+
+export const topics = topicNames("sw.");
+const WEB = "web" as SourceId;
+
+export interface CallWorldOptions {
+  readonly partitions?: number;
+  readonly schemas?: Schemas;
+  readonly recordMaxBytes?: (topic: string) => number;
+}
+
+export class CallReplayWorld {
+  readonly clock = new ManualClock();
+  /** Moves the clock on until the promise is settled. */
+  readonly finish = clockDriver(this.clock).during;
+  readonly cluster: MemoryCluster;
+  readonly crm: WebhookDestination = webhookDestination();
+  readonly sources: readonly Source[];
+  readonly topic = topics.deliveries(this.crm.id);
+  counts: Counts = {};
+  readonly waits: (string | null)[] = [];
+  readonly #options: CallWorldOptions;
+
+  constructor(options: CallWorldOptions = {}) {
+    const { partitions = 2, recordMaxBytes } = options;
+    const limit = recordMaxBytes === undefined ? {} : { recordMaxBytes };
+    this.#options = options;
+    this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(5), ...limit });
+    this.cluster.createTopic(topics.calls, partitions);
+    this.cluster.createTopic(this.topic, partitions);
+    this.sources = [{ id: WEB, writeKeys: [], destinations: [this.crm.id], callsPerSecond: null }];
+  }
+
+  /** Writes tracks one millisecond apart, their partitions in turn; `m-0`, `m-1`, ... */
+  async fill(count: number, more: (number: number) => object = () => ({}), from = 0) {
+    for (let number = from; number < from + count; number += 1) {
+      await this.clock.advance(1);
+      const call = { type: "track", userId: `u-${number}`, event: "E", messageId: `m-${number}` };
+      const value = Buffer.from(JSON.stringify({ ...call, ...more(number) }));
+      const partition = number % (this.#options.partitions ?? 2);
+      this.cluster.append({ topic: topics.calls, partition, key: null, value, headers: [] });
+    }
+  }
+
+  plan(given: Partial<CallReplayPlan> = {}): CallReplayPlan {
+    const asked = { sinceMs: 0, untilMs: null, types: [], events: [] };
+    return { destination: this.crm.id, asked, perSecond: null, ...given };
+  }
+
+  /** A process of its own. @param changed what a test puts in place of its ports. */
+  process(
+    by: string,
+    {
+      signal = new AbortController().signal,
+      changed = (deps: CallReplayDeps): CallReplayDeps => deps,
+    } = {},
+  ) {
+    const kafka: MemoryKafka = this.cluster.connect();
+    const deps = changed({
+      kafka,
+      topics,
+      producer: kafka.producer(),
+      clock: this.clock,
+      schemas: this.#options.schemas ?? null,
+      destination: this.crm,
+      routing: createRouting(this.sources, WEB, [this.crm], topics),
+      signal,
+      by,
+      onProgress: ({ counts }) => {
+        this.counts = counts;
+      },
+      onWaiting: (why) => void this.waits.push(why),
+    });
+    const store = new ReplayStore(deps.kafka.admin, topics, "replay-1", OF_CALLS);
+    return {
+      kafka,
+      deps,
+      begin: async (plan: Partial<CallReplayPlan> = {}) => {
+        const stored = await planReplay(kafka, topics, this.plan(plan));
+        await store.begin(stored, by);
+        return replayCalls(deps, "replay-1", stored);
+      },
+      resume: async () => {
+        const stored = await store.takeOver(by);
+        return stored === null ? "no such replay" : replayCalls(deps, "replay-1", stored);
+      },
+    };
+  }
+
+  /** Message ids on the destination's topic, in the order of writing. */
+  written(): string[] {
+    return this.cluster
+      .records(this.topic)
+      .toSorted((one, other) => one.timestampMs - other.timestampMs)
+      .map((record) => headerTexts(record)["switchyard-message-id"] ?? "");
+  }
+}
+
+export function ids(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, index) => `m-${from + index}`);
+}
