@@ -116,13 +116,13 @@ const VIOLENT: Readonly<Record<string, ClusterFault>> = {
     }),
   "broker-roll": (world) =>
     withBrokers(world, async () => {
-      const over = expose(world, "broker-roll");
       for (const node of world.cluster.nodes) {
+        const over = expose(world, "broker-roll");
         await node.stop();
         await node.start();
         await world.cluster.look.untilInSync([OFFSETS_TOPIC, topics.calls]);
+        over(REJOINED_MS);
       }
-      over(REJOINED_MS);
     }),
   "topic-gone": async (world) => {
     const topic = topics.deliveries(DOOMED);

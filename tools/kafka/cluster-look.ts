@@ -88,7 +88,11 @@ export class ClusterLook {
     offsets: readonly { readonly partition: number; readonly offset: number }[],
   ): Promise<void> {
     const partitions = offsets.map(({ partition, offset }) => ({ partition, offset: `${offset}` }));
-    await this.#ask((admin) => admin.deleteTopicRecords({ topic, partitions }));
+    await this.#ask(async (admin) => {
+      // It looks for the leaders of topics alone that it has been asked about before.
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions });
+    });
   }
 
   /** All copies of all partitions are in sync. */
