@@ -11,6 +11,7 @@ import { benchAudience } from "./audience.ts";
 import { benchAvro } from "./avro.ts";
 import { benchBacklog } from "./backlog.ts";
 import { benchClient } from "./client.ts";
+import { benchCluster } from "./cluster.ts";
 import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDeliverMemory } from "./deliver-memory.ts";
@@ -147,6 +148,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     rounds: 5,
     run: (brokers, rounds) =>
       benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds }),
+  },
+  cluster: {
+    says: "one process and four on three brokers: CPU, balance, waits while they are replaced",
+    minutes: 4,
+    rounds: 1,
+    run: () => benchCluster(),
   },
   "isolation-backlog": {
     says: "whether a destination's backlog of a million delays another's single record",

@@ -24,6 +24,10 @@ export interface ProgramOptions {
   /** By default those that `run` starts by itself. */
   readonly stages?: readonly string[];
   readonly destinations: readonly WebhookSetting[];
+  /** Of each topic; by default 3. */
+  readonly partitions?: number;
+  /** By default 1. */
+  readonly replicationFactor?: number;
   /** Delays of the tiers, such as `1s`. */
   readonly delays?: readonly string[];
   /** By default `warn`. The lines go to a pipe that is read, as a container's do. */
@@ -47,6 +51,8 @@ export interface Program {
   metric(name: string, having?: string): Promise<number>;
   /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
   cpuMs(): number;
+  /** SIGKILL. Returns when it is gone. */
+  kill(): Promise<void>;
   /** SIGTERM, then waits for the end. Throws when it did not end in good order. */
   stop(): Promise<void>;
 }
@@ -81,6 +87,10 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     metric: async (name, having = "") =>
       sum(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name, having),
     cpuMs: () => cpuMsOf(child.pid ?? 0),
+    kill: async () => {
+      child.kill("SIGKILL");
+      await ended;
+    },
     stop: async () => {
       child.kill("SIGTERM");
       const status = await ended;
@@ -104,9 +114,10 @@ function configuration(
   ingestPort: number,
 ): object {
   const { brokers, topicPrefix, destinations, delays, logLevel = "warn" } = options;
+  const { partitions = 3, replicationFactor = 1 } = options;
   const ids = destinations.map(({ id }) => id);
   return {
-    kafka: { brokers: brokers.split(","), topicPrefix, partitions: 3, replicationFactor: 1 },
+    kafka: { brokers: brokers.split(","), topicPrefix, partitions, replicationFactor },
     sources: [{ id: "bench", writeKey: "bench-write-key", destinations: ids }],
     defaultSource: "bench",
     destinations: destinations.map(({ id, url, ...rest }) => ({

@@ -4,7 +4,7 @@ import { isAccepted } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, Journal } from "./journal.ts";
 import { explanations, repetitions } from "./repetitions.ts";
 import { recipientOf } from "./setup.ts";
-import type { Exposure, Law, Violation } from "./violation.ts";
+import { type Exposure, LAWS, type Violation } from "./violation.ts";
 
 export interface Injected {
   readonly kind: string;
@@ -16,16 +16,6 @@ export interface Broken {
   readonly entry: ChaosEntry | null;
   readonly violation: Violation | { readonly law: "run"; readonly says: string };
 }
-
-const LAWS: readonly (Law | "run")[] = [
-  "lost",
-  "early",
-  "late",
-  "given up",
-  "repeated",
-  "order",
-  "run",
-];
 
 /** Sums of one destination. With `every` a delivery may be accepted and given up, too. */
 interface Row {
@@ -78,7 +68,7 @@ export function ledgerText({ journal, injected, exposures, broken, excused }: Le
   for (const [reason = "?"] of journal.poisonLetters.values()) add(letters, reason);
   const faults = new Map<string, number>();
   for (const { kind } of injected) add(faults, kind);
-  const laws = LAWS.map((law) => {
+  const laws = [...LAWS, "run"].map((law) => {
     return `${law} = ${broken.filter(({ violation }) => violation.law === law).length}`;
   });
   return [

@@ -13,7 +13,8 @@ export interface Loss {
   readonly toMs: number;
 }
 
-export type Law = "lost" | "early" | "late" | "given up" | "repeated" | "order" | "parked";
+export const LAWS = ["lost", "early", "late", "given up", "repeated", "order", "parked"] as const;
+export type Law = (typeof LAWS)[number];
 
 export interface Violation {
   readonly law: Law;
