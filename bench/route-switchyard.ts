@@ -45,6 +45,7 @@ const destinations = Array.from(
     name: destinationName(index),
     enabled: true,
     historical: true,
+    partitions: null,
   }),
 );
 const source = "bench" as SourceId;

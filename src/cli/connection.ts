@@ -34,7 +34,10 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const destinations = config.destinations.map(({ id }) => id);
   const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
   const topics = configuredTopics(config);
-  const named = { topics, destinations, webhooks };
+  const partitionsOf = new Map(
+    config.destinations.flatMap(({ id, partitions: own }) => (own === null ? [] : [[id, own]])),
+  );
+  const named = { topics, destinations, webhooks, partitionsOf };
   const { enabled, retentionMs } = config.attempts;
   const attemptsRetentionMs = enabled ? retentionMs : null;
   const counts = { partitions, replicationFactor };

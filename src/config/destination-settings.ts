@@ -42,6 +42,10 @@ const base = {
     true,
     "Whether it takes historical data. If not, it gets the time of receipt in place of the call's own.",
   ),
+  partitions: optional(
+    wholeNumber(1, 10_000),
+    "Partitions of its topic when that is created; left out: `kafka.partitions`.",
+  ),
 };
 
 const endpoint = section(

@@ -29,6 +29,8 @@ interface DestinationBase {
   readonly enabled: boolean;
   /** False: the destination gets the time of receipt in place of the call's own. */
   readonly historical: boolean;
+  /** Of its topic; null: as many as others have. */
+  readonly partitions: number | null;
 }
 
 /** Delivered by others: only its topic is written. */

@@ -14,8 +14,8 @@
  *   audiences                   compacted, one partition         1 MiB
  *   operations                  compacted, one partition         1 MiB
  *
- * All others are `cleanup.policy=delete`, and all but two have `kafka.partitions` partitions. A
- * value that is removed from a compacted topic is gone within two days. Compaction comes within one
+ * All others are `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
+ * partitions, and that of a destination as many as its `partitions` says. A value that is removed from a compacted topic is gone within two days. Compaction comes within one
  * day. It keeps tombstones for another day, in which owners of audiences read them. A delivery is a
  * call and headers of ours, a dead letter a delivery and more headers. Hence the growing sizes.
  * `topic-differences.ts` compares the plan with a cluster.
@@ -43,6 +43,8 @@ export interface TopicPlanOptions {
   readonly delaysMs: readonly number[];
   readonly windowMs: number;
   readonly partitions: number;
+  /** Of the deliveries of those destinations that have another number. */
+  readonly partitionsOf?: ReadonlyMap<DestinationId, number>;
   /** Null: the broker's default. */
   readonly replicationFactor: number | null;
   /** Of the topic of attempts; null: there is none. */
@@ -112,7 +114,9 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     planned("calls", topics.calls, RETENTION_MS),
     planned("audienceSyncs", topics.audienceSyncs, RETENTION_MS),
     planned("deletionRequests", topics.deletionRequests, RETENTION_MS),
-    ...destinations.map((id) => planned("deliveries", topics.deliveries(id), RETENTION_MS)),
+    ...destinations.map((id) =>
+      planned("deliveries", topics.deliveries(id), RETENTION_MS, options.partitionsOf?.get(id)),
+    ),
     ...webhooks.map((id) => planned("returns", topics.returns(id), RETENTION_MS, 1)),
     ...tiers.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
     planned("deadLetters", topics.deadLetters, DEAD_LETTER_RETENTION_MS),

@@ -81,7 +81,7 @@ other names to the topics that applications and data platforms write. This page 
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- **Partitions:** \`returns.<destination>\`, \`audiences\` and \`operations\` have one. Every other topic has \`kafka.partitions\` (6). \`audience-syncs\` and \`audience-members\` must
+- **Partitions:** \`returns.<destination>\`, \`audiences\` and \`operations\` have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
   have equally many.
 - **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
 - **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and

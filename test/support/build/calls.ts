@@ -21,7 +21,13 @@ export function aTopicDestination(
   id: string,
   more: Partial<TopicDestination> = {},
 ): TopicDestination {
-  const base = { name: id, enabled: true, historical: true, kind: "topic" } as const;
+  const base = {
+    name: id,
+    enabled: true,
+    historical: true,
+    partitions: null,
+    kind: "topic",
+  } as const;
   return { id: id as DestinationId, ...base, ...more };
 }
 

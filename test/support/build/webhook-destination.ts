@@ -27,6 +27,7 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     enabled: true,
     paused: false,
     historical: true,
+    partitions: null,
     sharedSecret: "s3cr3t",
     previousSharedSecret: null,
     endpoints: urls.map((url) => endpointOf(url)),

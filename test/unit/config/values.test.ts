@@ -55,6 +55,7 @@ test("everything that is left out has its default", () => {
         paused: false,
         enabled: true,
         historical: true,
+        partitions: null,
         sharedSecret: null,
         previousSharedSecret: null,
         endpoints: [{ key: endpointKey(url), url, headers: [] }],

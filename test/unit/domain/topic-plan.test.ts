@@ -47,6 +47,20 @@ test("every topic that has a name has a plan", () => {
   expect(unplanned({ ...names, attic: "p.attic" })).toEqual(["attic"]);
 });
 
+test("a destination's topic has the partitions that it says, and nothing else of it has", () => {
+  const ids = ["crm", "mail"] as DestinationId[];
+  const partitionsOf = new Map(ids.slice(0, 1).map((id) => [id, 24]));
+  const rows = planWith({ destinations: ids, webhooks: ids, partitionsOf })
+    .filter(({ kind }) => kind === "deliveries" || kind === "returns")
+    .map(({ name, partitions }) => [name, partitions]);
+  expect(rows).toEqual([
+    ["p.deliveries.crm", 24],
+    ["p.deliveries.mail", 6],
+    ["p.returns.crm", 1],
+    ["p.returns.mail", 1],
+  ]);
+});
+
 test("the plan has each stage's topics with retention and record size", () => {
   const rows = planWith({}).map(({ name, partitions, config }) => [name, partitions, config]);
   const config = (retentionMs: number, bytes: number) => ({
