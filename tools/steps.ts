@@ -11,6 +11,11 @@ export interface Step {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+const PAGE_TYPES = [
+  ...["tsc", "--project", "src/console/page", "--noEmit", "--incremental"],
+  ...["--tsBuildInfoFile", ".switchyard/page-types.tsbuildinfo"],
+];
+
 export const STATIC_STEPS: readonly Step[] = [
   { name: "format and lint", command: ["biome", "check", "--error-on-warnings", "."] },
   {
@@ -27,6 +32,7 @@ export const STATIC_STEPS: readonly Step[] = [
       ...["--tsBuildInfoFile", ".switchyard/types.tsbuildinfo"],
     ],
   },
+  { name: "types of the page", command: PAGE_TYPES },
 ];
 
 /** Runs all at once. Prints a line for each and the output of those that failed. Returns these. */

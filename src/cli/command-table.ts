@@ -72,6 +72,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./steer/command.ts")).resumeCommand,
   },
   {
+    name: "console",
+    summary: "serve a page that shows how it goes",
+    load: async () => (await import("./console/command.ts")).consoleCommand,
+  },
+  {
     name: "dead-letters",
     summary: "list what was given up, and replay it",
     load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,

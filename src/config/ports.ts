@@ -2,3 +2,4 @@
 
 export const INGEST_PORT = 8_080;
 export const ADMIN_PORT = 9_464;
+export const CONSOLE_PORT = 9_465;

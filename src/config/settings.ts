@@ -4,6 +4,7 @@ import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
 import { attemptsSettings } from "./attempts-settings.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
+import { consoleSettings } from "./console-settings.ts";
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
@@ -83,6 +84,7 @@ export const SETTINGS = section("", {
       "Whether `POST /-/reload` reads the configuration again. The port asks nobody for a password.",
     ),
   }),
+  console: consoleSettings,
   metrics: section("The metrics on the admin port.", {
     destinations: setting(
       oneOf("full", "counts", "top"),

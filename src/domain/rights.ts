@@ -49,6 +49,20 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
     reads: ["operations"],
     writes: ["deliveries", "returns", "delays", "deadLetters", "operations"],
   },
+  // As `status`, and the audiences. It joins no group.
+  console: {
+    reads: [
+      "calls",
+      "audienceSyncs",
+      "deletionRequests",
+      "deliveries",
+      "returns",
+      "delays",
+      "deadLetters",
+      "audiences",
+    ],
+    writes: [],
+  },
 };
 
 const COMMANDS: Readonly<Record<CommandRole, Role>> = {

@@ -54,6 +54,7 @@ export const STAGES = {
     isDefault: true,
   },
   delay: { input: { per: "tier", topic: "delays", group: "delay" }, isDefault: true },
+  console: { input: null, isDefault: false },
 } as const satisfies Readonly<Record<string, StageRow>>;
 
 export type StageName = keyof typeof STAGES;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 
-import { STAGE_NAMES } from "../../src/domain/stages.ts";
+import { STAGE_NAMES, STAGES } from "../../src/domain/stages.ts";
 import { NO_HELM, only, type Resource, resources, VALUE_SETS } from "../support/chart/helm.ts";
 
 beforeEach((context) => {
@@ -106,7 +106,7 @@ describe("stages", () => {
     expect(others).toEqual([]);
     const args = one?.spec.template.spec.containers[0].args;
     expect(args.slice(0, 2)).toEqual(["run", "--stages"]);
-    expect(args[2].split(",")).toEqual(STAGE_NAMES);
+    expect(args[2].split(",")).toEqual(STAGE_NAMES.filter((name) => STAGES[name].isDefault));
   });
 
   test("each has its own, with what differs from all others", async () => {

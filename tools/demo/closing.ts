@@ -33,10 +33,12 @@ export function next(options: {
   readonly configFile: string;
   readonly adminPort: number;
   readonly ingestPort: number;
+  readonly consolePort: number;
 }): void {
-  const { configFile, adminPort, ingestPort } = options;
+  const { configFile, adminPort, ingestPort, consolePort } = options;
   say(`
 ${heading("Next")}
+  Look at it: http://127.0.0.1:${consolePort}/
   Publish a call of your own (another terminal), and watch it arrive here:
     echo '{"type":"track","userId":"me","event":"Tried Switchyard"}' \\
       | npm run -s switchyard -- publish --config ${configFile}

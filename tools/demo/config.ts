@@ -28,10 +28,11 @@ export function demoConfig(options: {
   readonly topicPrefix: string;
   readonly adminPort: number;
   readonly ingestPort: number;
+  readonly consolePort: number;
   readonly url: (path: string) => string;
   readonly stateDir: string;
 }): string {
-  const { brokers, topicPrefix, adminPort, ingestPort, url, stateDir } = options;
+  const { brokers, topicPrefix, adminPort, ingestPort, consolePort, url, stateDir } = options;
   const webhook = ({ id, name, path, secret }: typeof HEALTHY) => ({
     id,
     type: "webhook",
@@ -56,5 +57,6 @@ export function demoConfig(options: {
     delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },
+    console: { host: "127.0.0.1", port: consolePort, payloads: true },
   });
 }

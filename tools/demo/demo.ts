@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { STAGE_NAMES } from "../../src/domain/stages.ts";
 import { topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
@@ -29,6 +30,7 @@ const CALLS_FILE = join(ROOT, "examples/calls.jsonl");
 const LIMIT_MS = 60_000;
 const ADMIN_PORT = 9_464;
 const INGEST_PORT = 8_080;
+const CONSOLE_PORT = 9_465;
 
 /** Returns the exit status. */
 export async function runDemo(
@@ -59,19 +61,21 @@ export async function runDemo(
   const prefix = `demo-${randomUUID().slice(0, 8)}.`;
   const adminPort = await freePort(ADMIN_PORT);
   const ingestPort = await freePort(INGEST_PORT);
-  const ports = { adminPort, ingestPort };
+  const consolePort = await freePort(CONSOLE_PORT);
+  const ports = { adminPort, ingestPort, consolePort };
   const stateDir = join(DIRECTORY, "state");
   const { url } = receiver;
   const options = { brokers: local.brokers, topicPrefix: prefix, ...ports, url, stateDir };
   mkdirSync(DIRECTORY, { recursive: true });
   writeFileSync(CONFIG_FILE, demoConfig(options));
-  const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line));
+  const args = ["--stages", STAGE_NAMES.join(",")];
+  const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line), { args });
   const topics = topicNames(prefix);
   const kafka = demoKafka(local.brokers);
   try {
     await Promise.race([program.ready, aborted(signal)]);
     if (signal.aborted) return 130;
-    story.tell(`Switchyard runs all its stages; metrics on port ${adminPort}`);
+    story.tell(`Switchyard runs all its stages; the page: http://127.0.0.1:${consolePort}/`);
     await watchTopics(
       kafka,
       `${prefix}demo`,

@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 
 import { shutdownSignal } from "../../src/runtime/shutdown.ts";
 import { startKafka } from "../kafka/start.ts";
+import { buildPage } from "../page/build.ts";
 import { runDemo } from "./demo.ts";
 import { heading, say, tint } from "./show.ts";
 
@@ -27,6 +28,7 @@ if (options === null || options.help) {
   (options === null ? process.stderr : process.stdout).write(USAGE);
   process.exitCode = options === null ? 2 : 0;
 } else if (options.config !== undefined) {
+  await buildPage();
   runReal(options.config);
 } else {
   process.exitCode = await demonstrate(options.once);
@@ -61,6 +63,7 @@ async function demonstrate(isOnce: boolean): Promise<number> {
   using stop = shutdownSignal();
   say(heading("Switchyard: raw calls through a real Kafka to signed webhooks\n"));
   try {
+    await buildPage();
     await using kafka = await startKafka({
       signal: stop.signal,
       log: (line) => say(tint(`          ${line}`, "dim")),

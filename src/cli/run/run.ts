@@ -14,6 +14,7 @@
  *                                       nothing                          0
  */
 
+import { isIPv6 } from "node:net";
 import { setTimeout as timer } from "node:timers/promises";
 
 import { createHealth, type Health } from "../../admin/health.ts";
@@ -43,8 +44,8 @@ import { configuredSchemas } from "./configured-schemas.ts";
 import { configuredSteering } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
 import { tellStatus } from "./process-status.ts";
-import { type Configuration, reloadCauses } from "./reload-causes.ts";
-import { startStages } from "./start-stages.ts";
+import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
+import { type AroundStages, startStages } from "./start-stages.ts";
 import { makeTopics, takeOver } from "./take-over.ts";
 import { watchRetention } from "./topic-retention.ts";
 
@@ -107,7 +108,8 @@ export async function run(
     using steering = await configuredSteering(config, { kafka, log, health }, stages);
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
     const deps = { ...shared, ...present({ schemas, tracing, steering }) };
-    for await (const stage of startStages(stages, deps, config)) {
+    const own = ownProcess(() => current, { reloads, configuration, load, admin });
+    for await (const stage of startStages(stages, deps, config, own)) {
       running.push(stage);
       const { name, troubles } = stage;
       health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
@@ -146,6 +148,32 @@ export async function run(
     });
     log.info({}, "stopped");
   }
+}
+
+/** The process that serves the page, as the page knows it. */
+function ownProcess(
+  config: () => Config,
+  { reloads, configuration, load, admin }: OwnParts,
+): AroundStages {
+  const hash = () => reloads.running()?.hash ?? configuration.hash;
+  return {
+    current: () => ({ config: config(), hash: hash() }),
+    load,
+    admin: askedAt(admin),
+  };
+}
+
+interface OwnParts {
+  readonly reloads: Pick<ReloadCauses, "running">;
+  readonly configuration: Configuration;
+  readonly load: () => Loaded;
+  readonly admin: { readonly host: string; readonly port: number };
+}
+
+/** Where this process asks itself: an address that stands for all is none to ask. */
+function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
+  const own = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `${isIPv6(own) ? `[${own}]` : own}:${port}`;
 }
 
 function watchProcess(metrics: Metrics): Disposable {

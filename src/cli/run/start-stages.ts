@@ -8,6 +8,8 @@ import { join } from "node:path";
 
 import { startAudience } from "../../audience/stage.ts";
 import type { Config } from "../../config/config.ts";
+import type { Loaded } from "../../config/load.ts";
+import { startConsole } from "../../console/stage.ts";
 import { WAITING_SHOWN_MAX } from "../../delay/shown.ts";
 import { startDelay } from "../../delay/stage.ts";
 import { startDeletion } from "../../deletion/stage.ts";
@@ -31,6 +33,9 @@ import type { RunningStage } from "../../stage/running-stage.ts";
 import type { StageDeps } from "../../stage/stage-deps.ts";
 import { levelStores } from "../../store/owned-store.ts";
 import { configuredTopics } from "../connection.ts";
+import { createEyes } from "../console/eyes.ts";
+import { readPageFiles } from "../console/page-files.ts";
+import { programVersion } from "../program-version.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
@@ -52,6 +57,15 @@ interface World {
     readonly groups: GroupNames;
     readonly drainLimitMs: number;
   };
+  readonly around: AroundStages | null;
+}
+
+/** The process as the page asks it, like any other. */
+export interface AroundStages {
+  readonly current: () => { readonly config: Config; readonly hash: string };
+  readonly load: () => Loaded;
+  /** Its own admin port. */
+  readonly admin: string;
 }
 
 /**
@@ -105,6 +119,15 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const own = { tiers, destinations, shownMax, windowMs, maxBytes: DELAY_MAX_BYTES };
     return startDelay(deps, { ...common, ...own });
   },
+  console: ({ deps, config, around }) => {
+    if (around === null) throw new Error("the console needs to know the process around it");
+    const { current, load, admin } = around;
+    const admins = [...new Set([admin, ...config.console.processes])];
+    const eyes = createEyes({ current, load, admins, useKafka: (work) => work(deps.kafka) });
+    const { clock, log } = deps;
+    const own = { ...config.console, version: programVersion() };
+    return startConsole({ eyes, files: readPageFiles(), clock, log }, own);
+  },
 };
 
 /**
@@ -114,6 +137,7 @@ export async function* startStages(
   chosen: readonly StageName[],
   deps: Omit<StageDeps, "clock">,
   config: Config,
+  around: AroundStages | null = null,
 ): AsyncGenerator<RunningStage> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
@@ -121,6 +145,7 @@ export async function* startStages(
     deps: { ...deps, clock: systemClock },
     config,
     common: { topics, groups, drainLimitMs: DRAIN_LIMIT_MS },
+    around,
   };
   for (const name of STAGE_NAMES.toReversed()) {
     if (chosen.includes(name)) yield await STARTS[name](world);

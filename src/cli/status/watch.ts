@@ -7,21 +7,17 @@
  *   wider than the terminal           the beginning of each line
  */
 
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
-import type { Kafka } from "../../kafka/port.ts";
-import { asError } from "../../runtime/as-error.ts";
 import type { ExitStatus, Screen, Shell } from "../shell.ts";
+import { inTime, keepConnected } from "./keep-connected.ts";
 import type { Look } from "./rates.ts";
 import { scrapeAll } from "./scrape.ts";
 import { looksOf, readKafka, reportOf, type ShowOptions, settled, type UseKafka } from "./show.ts";
-import type { KafkaStatus } from "./status.ts";
 import { statusText } from "./text.ts";
 
 const EVERY_MS = 2_000;
-const ANSWER_LIMIT_MS = 5_000;
 /** Between the first two looks, so that the page is there soon. */
 const FIRST_OVER_MS = 500;
 const ESC = "\u001b";
@@ -62,48 +58,6 @@ export async function watchStatus(
     await connection.ended;
   }
   return 0;
-}
-
-/** Connects, again and again until it succeeds. */
-function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
-  let kafka: Kafka | null = null;
-  let error = new Error("no answer yet");
-  const connect = async () => {
-    while (!signal.aborted) {
-      try {
-        await useKafka(async (connected) => {
-          kafka = connected;
-          await once(signal, "abort");
-        });
-      } catch (thrown) {
-        error = asError(thrown);
-        await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
-      }
-    }
-  };
-  return {
-    read: async (ask: (kafka: Kafka) => Promise<KafkaStatus>) => {
-      if (kafka === null) throw error;
-      return await ask(kafka);
-    },
-    ended: connect(),
-  };
-}
-
-/** Kafka may go away while the page is shown. */
-async function inTime<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const ended = new AbortController();
-  const limit = AbortSignal.any([signal, ended.signal]);
-  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: limit }).then(() => {
-    throw new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    ended.abort();
-    late.catch(() => undefined);
-    work.catch(() => undefined);
-  }
 }
 
 /** The control sequences and the lines that draw the page over the one before. */

@@ -131,6 +131,7 @@ export const LOG_FIELDS = {
     meaning: "How long it was, or has been, away, in milliseconds.",
   },
   until: { type: "instant", meaning: "When a pause is over." },
+  url: { type: "text", meaning: "Address of the page for people." },
   version: { type: "text", meaning: "Version of Switchyard, or of the Kafka client." },
   waiting: { type: "number", meaning: "How many schemas are waited for." },
   warnings: { type: "texts", meaning: "Questionable settings, a sentence each." },

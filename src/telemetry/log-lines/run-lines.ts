@@ -18,6 +18,18 @@ export const RUN_LINES = {
     action: null,
     fields: ["host", "port"],
   },
+  "console.listening": {
+    levels: ["info"],
+    meaning: "The page for people can be opened.",
+    action: null,
+    fields: ["url"],
+  },
+  "console.blind": {
+    levels: ["warn"],
+    meaning: "The page could not look at Kafka or at the processes. It looks again.",
+    action: "Read the error. The stages do not depend on it.",
+    fields: ["error"],
+  },
   "stage.started": {
     levels: ["info"],
     meaning: "A stage runs. Its consumers may still be joining their groups.",

@@ -43,7 +43,7 @@ test.each([
   [
     "run --stages route,nope",
     2,
-    '"nope" is no stage. Stages: ingest, route, audience, deletion, deliver, delay.',
+    '"nope" is no stage. Stages: ingest, route, audience, deletion, deliver, delay, console.',
   ],
   ["run --stages delver", 2, "Did you mean deliver?"],
   ["run --stages", 2, "argument missing"],

@@ -78,6 +78,14 @@ test("everything that is left out has its default", () => {
       ca: null,
     },
     admin: { host: "0.0.0.0", port: 9_464, reload: false },
+    console: {
+      host: "127.0.0.1",
+      port: 9_465,
+      token: null,
+      readOnly: true,
+      payloads: false,
+      processes: [],
+    },
     metrics: { destinations: "full" },
     log: { level: "info", attempts: 1 },
   });

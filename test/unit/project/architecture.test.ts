@@ -24,6 +24,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
       "acls",
       "audience",
       "config",
+      "console",
       "dead-letters",
       "explain",
       "publish",
@@ -39,11 +40,12 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     acls: [],
     audience: [],
     config: [],
+    console: ["audience", "dead-letters", "status"],
     "dead-letters": [],
     explain: [],
     publish: [],
     replay: ["run"],
-    run: [],
+    run: ["console"],
     schemas: [],
     "skip-damaged": [],
     status: [],
@@ -52,12 +54,15 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     // Its reasons are those that `explain` gives.
     trace: ["explain"],
   },
+  console: { "": [], page: [] },
   registry: { "": ["avro"], avro: [] },
   telemetry: { "": ["log-lines"], "log-lines": [] },
 };
 /** What rooms may import from the top of their house, where that is not everything. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   kafka: ["kafka/port.ts", "kafka/membership.ts"],
+  // What runs in a browser knows of the server what it is told, and nothing of how.
+  console: ["console/view.ts"],
 };
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
@@ -75,6 +80,7 @@ const OTHER_SHELLS = [
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
   "delay/waiting-of-destination.ts",
   "dead-letter/replay.ts",
+  ...["console/looking.ts", "console/server-deps.ts"],
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
@@ -98,10 +104,12 @@ const OWNERS: Readonly<Record<string, string>> = {
   kafkajs: "kafka/kafkajs",
   "lz4-napi": "kafka/wire",
   pino: "telemetry",
+  preact: "console/page",
   "prom-client": "telemetry",
   snappy: "kafka/wire",
+  uplot: "console/page",
 };
-const NAMELESS = /[-/](?:utils?|helpers?|common|types?|manager|service|misc)\.ts$/;
+const NAMELESS = /[-/](?:utils?|helpers?|common|types?|manager|service|misc)\.tsx?$/;
 const IMPORT =
   /^(?:import|export)\s+(type\s+)?(?:[^"=;]*?from\s+)?"([^"]+)"|\bimport\("(\.[^"]+)"\)/gm;
 /** What commands load when they need it, so that `--help` is quick. */
@@ -121,6 +129,7 @@ function allowed(file: string): readonly string[] {
   if (folder === "registry") return ["domain", "http", "runtime", "telemetry"];
   if (folder === "admin") return ["domain", ...ADAPTERS];
   if (folder === "cli") return ["domain", "config", "admin", ...ADAPTERS, ...STAGES, ...LIBRARIES];
+  if (isPage(file)) return [];
   if (isDivided(folder)) return isShell(file) ? ["domain", ...ADAPTERS] : ["domain"];
   throw new Error(`${file}: no rule for the folder ${folder}`);
 }
@@ -165,6 +174,11 @@ function isPastThePort(folder: string, target: string): boolean {
   return knowsThePort && folderOf(target) === "kafka" && target !== "kafka/port.ts";
 }
 
+/** Runs in a browser: no folder's core, and nothing of Node. */
+function isPage(file: string): boolean {
+  return file.startsWith("console/page/");
+}
+
 /** What may be imported although its folder may not. */
 function isAllowedToCore(target: string, isTypeOnly: boolean): boolean {
   return CORE_FILES.includes(target) || (isTypeOnly && CORE_TYPES.includes(target));
@@ -177,7 +191,8 @@ function packageOf(specifier: string): string {
 
 function violations(file: string, source: string): string[] {
   const folder = folderOf(file);
-  const isCore = folder === "domain" || (isDivided(folder) && !isShell(file));
+  const isDivision = isDivided(folder) && !isPage(file);
+  const isCore = folder === "domain" || (isDivision && !isShell(file));
   const isLazy = LAZY.includes(folder) && !/\bimport\((?!"\.)/.test(source);
   if (/\bimport\(/.test(source) && !isLazy) return [`${file}: dynamic import`];
   const found: string[] = [];
@@ -186,7 +201,9 @@ function violations(file: string, source: string): string[] {
     if (!specifier.startsWith(".")) {
       const owner = OWNERS[packageOf(specifier)];
       const isHidden = owner !== undefined && !file.startsWith(`${owner}/`);
-      const isStrange = isCore && !CORE_MODULES.includes(specifier);
+      const isStrange = isPage(file)
+        ? owner !== "console/page"
+        : isCore && !CORE_MODULES.includes(specifier);
       if (isStrange || isHidden) found.push(`${file} -> ${specifier}`);
       continue;
     }
@@ -202,7 +219,7 @@ function violations(file: string, source: string): string[] {
 }
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) =>
-  file.endsWith(".ts"),
+  /\.tsx?$/.test(file),
 );
 
 test("every import goes in an allowed direction", () => {
@@ -301,6 +318,11 @@ test.each([
   ["kafka/wire/codecs.ts", 'import type { x } from "../kafkajs/kafkajs.ts";'],
   ["kafka/produce/lane.ts", 'import { createKafka } from "../kafka.ts";'],
   ["kafka/cluster/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
+  ["console/page/flow.tsx", 'import { startServer } from "../server.ts";'],
+  ["console/page/flow.tsx", 'import { join } from "node:path";'],
+  ["console/page/words.ts", 'import type { StageName } from "../../domain/stages.ts";'],
+  ["console/server.ts", 'import { render } from "preact";'],
+  ["console/told.ts", 'import { startServer } from "./server.ts";'],
   ["cli/status/text.ts", 'import { x } from "../run/run.ts";'],
   ["cli/status/text.ts", 'const { x } = await import("../run/run.ts");'],
   ["cli/status/text.ts", 'const yaml = await import("yaml");'],
@@ -325,6 +347,8 @@ test.each([
   ["webhooks/verify.ts", 'import type { Call } from "../domain/call.ts";'],
   ["kafka/produce/lane.ts", 'import { brokers } from "../cluster/brokers.ts";'],
   ["kafka/consume/consumer.ts", 'import type { Consumer } from "../port.ts";'],
+  ["console/page/flow.tsx", 'import { useState } from "preact/hooks";'],
+  ["console/page/flow.tsx", 'import type { Overview } from "../view.ts";'],
   ["cli/program.ts", 'import { runCommand } from "./run/command.ts";'],
   ["cli/program.ts", 'const { runCommand } = await import("./run/command.ts");'],
 ])("an allowed import in %s is not: %s", (file, source) => {

@@ -134,7 +134,7 @@ test("the image has this project's Node, no root, no development dependencies", 
   const stages = DOCKERFILE.split(/^(?=FROM )/m).slice(1);
   const bases = stages.map((stage) => /^FROM (\S+)/.exec(stage)?.[1]);
   const expected = `node:${manifest.devDependencies.node}-slim`;
-  expect(bases).toEqual([`${expected}$\{BASE_DIGEST}`, "base", "base", "base"]);
+  expect(bases).toEqual([`${expected}$\{BASE_DIGEST}`, "base", "base", "base", "base"]);
   expect(DOCKERFILE).toContain(`image.base.name="docker.io/library/${expected}"`);
   expect(stages.at(-1)).toMatch(/^USER 1000:1000$/m);
   expect(stages.at(-1)).toMatch(/^STOPSIGNAL SIGTERM$/m);

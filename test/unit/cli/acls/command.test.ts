@@ -65,7 +65,7 @@ test("without a prefix every name is meant, and the tool is taken as it is typed
 
 test("all roles by default; one that there is not is refused", async () => {
   const { lines } = await acls([]);
-  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(15);
+  expect(lines.filter((line) => line.startsWith("# ")).length).toBe(16);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
     errors: expect.stringContaining("mail is none of ingest, route"),
@@ -120,7 +120,7 @@ test("Strimzi's definition refuses a wrong rule", () => {
 
 test("for Strimzi a resource for each role, with its rules", async () => {
   const all = await users(["--cluster", "prod"]);
-  expect(all.length).toBe(15);
+  expect(all.length).toBe(16);
   for (const user of all) {
     expect(user).toMatchObject({
       apiVersion: "kafka.strimzi.io/v1",

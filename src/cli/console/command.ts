@@ -1,0 +1,52 @@
+/** `switchyard console`: the page for people, beside the processes that it asks. */
+
+import { Command, InvalidArgumentError } from "commander";
+
+import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { adminAddress } from "../admin-address.ts";
+import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+
+interface ConsoleFlags extends ConfigOption {
+  readonly admin?: readonly string[];
+  readonly port?: number;
+}
+
+export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+  return new Command("console")
+    .summary("serve a page that shows how it goes")
+    .description(
+      "Serves a page for people: the flow of calls, each destination, dead letters, audiences and " +
+        "what the processes run. It reads Kafka, and asks the admin ports of the processes. It runs " +
+        "until Ctrl-C or SIGTERM.",
+    )
+    .addOption(configOption())
+    .option(
+      "--admin <host:port>",
+      "admin port of a process; may be repeated, or take several with commas",
+      adminAddress,
+    )
+    .option("--port <port>", "in place of console.port; 0: any free port", port)
+    .addHelpText(
+      "after",
+      "\nExit status: 0 it was asked to stop; 1 it cannot listen; 2 wrong usage or configuration.\n\n" +
+        "Examples:\n  switchyard console --config switchyard.yaml --admin host-1:9464,host-2:9464\n" +
+        "  switchyard run --stages route,deliver,delay,console --config switchyard.yaml",
+    )
+    .action(async (flags: ConsoleFlags) => {
+      const loaded = await loadOrExplain(flags, shell);
+      if (loaded === null) return exit(2);
+      const { loadConfig } = await import("../../config/load.ts");
+      const { serveConsole } = await import("./serve.ts");
+      const [file, { env }] = [configFile(flags, shell), shell];
+      using shutdown = shutdownSignal();
+      const load = () => loadConfig({ file, env });
+      exit(await serveConsole({ loaded, load, ...flags }, shell, shutdown.signal));
+    });
+}
+
+function port(text: string): number {
+  const number = Number(text);
+  if (/^\d{1,5}$/.test(text) && number <= 65_535) return number;
+  throw new InvalidArgumentError(`"${text}" is no port from 0 to 65535.`);
+}

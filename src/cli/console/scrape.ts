@@ -1,0 +1,78 @@
+/** Asks each process for its metrics and its status, once a look. */
+
+import type { AllCounters, Counters } from "../../console/counters.ts";
+import { parseMetrics, type Sample } from "../metrics-text.ts";
+import { ask, reasonOf } from "../scrape.ts";
+import { type Look, METRICS_USED } from "../status/rates.ts";
+import { readStatus } from "../status/read-status.ts";
+import type { Scraped } from "../status/scrape.ts";
+import { DIGESTED, digest } from "./digest.ts";
+
+/** A line of any of them begins so. */
+const WANTED = new Set([...METRICS_USED, ...DIGESTED]);
+
+export interface Asked {
+  readonly scraped: readonly Scraped[];
+  readonly counters: AllCounters;
+  /** First looks for the next time. */
+  readonly looks: ReadonlyMap<string, Look>;
+}
+
+/** @param earlier the look before this one, by address */
+export async function askAll(
+  addresses: readonly string[],
+  earlier: ReadonlyMap<string, Look>,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const counters = new Map<string, Counters>();
+  const looks = new Map<string, Look>();
+  const scraped = await Promise.all(
+    addresses.map(async (address): Promise<Scraped> => {
+      try {
+        const [samples, told] = await Promise.all([
+          metricsOf(address, signal),
+          ask(address, "/status", signal),
+        ]);
+        counters.set(address, digest(samples));
+        const used = samples.filter(({ name }) => METRICS_USED.has(name));
+        const after = { atMs: performance.now(), samples: used };
+        looks.set(address, after);
+        const process = { before: earlier.get(address) ?? after, after };
+        const status = told.status === 200 ? readStatus(told.body) : null;
+        return { kind: "process", address, process, status };
+      } catch (error) {
+        return { kind: "unreachable", address, why: reasonOf(error as Error) };
+      }
+    }),
+  );
+  return { scraped, counters, looks };
+}
+
+/** Of those that answer. Never rejects. */
+export async function countersOf(
+  addresses: readonly string[],
+  signal: AbortSignal,
+): Promise<AllCounters> {
+  const counters = new Map<string, Counters>();
+  await Promise.all(
+    addresses.map(async (address) => {
+      const samples = await metricsOf(address, signal).catch(() => null);
+      if (samples !== null) counters.set(address, digest(samples));
+    }),
+  );
+  return counters;
+}
+
+async function metricsOf(address: string, signal: AbortSignal): Promise<readonly Sample[]> {
+  const { status, body } = await ask(address, "/metrics", signal);
+  if (status !== 200) throw new Error(`it answered ${status}`);
+  return parseMetrics(wanted(body));
+}
+
+/** Taking apart a line is dear, and most of them are not wanted. */
+function wanted(body: string): string {
+  return body
+    .split("\n")
+    .filter((line) => WANTED.has(/^\w*/.exec(line)?.[0] ?? ""))
+    .join("\n");
+}

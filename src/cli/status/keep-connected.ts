@@ -1,0 +1,53 @@
+/** A connection to Kafka for a page that stays, whether Kafka is there or not. */
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { UseKafka } from "./show.ts";
+
+const AGAIN_MS = 2_000;
+const ANSWER_LIMIT_MS = 5_000;
+
+/** Connects, again and again until it succeeds. */
+export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
+  let kafka: Kafka | null = null;
+  let error = new Error("no answer yet");
+  const connect = async () => {
+    while (!signal.aborted) {
+      try {
+        await useKafka(async (connected) => {
+          kafka = connected;
+          await once(signal, "abort");
+        });
+      } catch (thrown) {
+        error = asError(thrown);
+        await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  };
+  return {
+    read: async <Result>(ask: (kafka: Kafka) => Promise<Result>): Promise<Result> => {
+      if (kafka === null) throw error;
+      return await ask(kafka);
+    },
+    ended: connect(),
+  };
+}
+
+/** Kafka may go away while something is shown. */
+export async function inTime<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const ended = new AbortController();
+  const limit = AbortSignal.any([signal, ended.signal]);
+  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: limit }).then(() => {
+    throw new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    ended.abort();
+    late.catch(() => undefined);
+    work.catch(() => undefined);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The counts of a process since it was started, as numbers in a row: a thousand destinations are
+ * looked at every other second. Counters that are lower than before belong to a process that was
+ * started in between: they count from 0.
+ */
+
+import { ANSWERS } from "./view.ts";
+
+/** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */
+export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+
+/** Places of a row of a destination. */
+export const AT = {
+  accepted: 0,
+  failed: 1,
+  answers: 2,
+  /** Attempts by how long they took, one bucket each; the last: longer than all bounds. */
+  buckets: 2 + ANSWERS.length,
+} as const;
+export const DESTINATION_WIDTH = AT.buckets + ATTEMPT_BOUNDS_S.length + 1;
+
+/** Places of the row of all: as `FLOW_NAMES`. */
+export const FLOW_AT = { calls: 0, routed: 1, accepted: 2, failed: 3, deadLetters: 4 } as const;
+export const FLOW_WIDTH = 5;
+
+export interface Counters {
+  readonly flow: Float64Array;
+  readonly destinations: ReadonlyMap<string, Float64Array>;
+  /** Which of `FLOW_AT` the process counts at all, by what it runs. */
+  readonly counts: readonly boolean[];
+}
+
+/** By the address of a process. */
+export type AllCounters = ReadonlyMap<string, Counters>;
+
+/**
+ * The counts between two looks, over the processes that are in both. One that was not there
+ * before counts for nothing: nobody knows since when it counts.
+ */
+export function increases(before: AllCounters, after: AllCounters): Counters {
+  const flow = new Float64Array(FLOW_WIDTH);
+  const destinations = new Map<string, Float64Array>();
+  const counts = flow.reduce<boolean[]>((all) => [...all, false], []);
+  for (const [address, now] of after) {
+    const was = before.get(address);
+    if (was === undefined) continue;
+    addIncrease(flow, was.flow, now.flow);
+    for (const [place, counted] of now.counts.entries()) counts[place] ||= counted;
+    for (const [id, row] of now.destinations) {
+      const sum = destinations.get(id) ?? new Float64Array(DESTINATION_WIDTH);
+      addIncrease(sum, was.destinations.get(id), row);
+      destinations.set(id, sum);
+    }
+  }
+  return { flow, destinations, counts };
+}
+
+function addIncrease(sum: Float64Array, was: Float64Array | undefined, now: Float64Array): void {
+  // Of a process that was started in between, all are lower or equal; one by one is as good.
+  for (let place = 0; place < now.length; place += 1) {
+    const [earlier, later] = [was?.[place] ?? 0, now[place] ?? 0];
+    sum[place] = (sum[place] ?? 0) + (later < earlier ? later : later - earlier);
+  }
+}
+
+export function addTo(sum: Float64Array, other: Float64Array): void {
+  for (let place = 0; place < other.length; place += 1) {
+    sum[place] = (sum[place] ?? 0) + (other[place] ?? 0);
+  }
+}
+
+/**
+ * The time that a share of the attempts took at most, in milliseconds, even within its bucket; null:
+ * there was none. Of those beyond the last bound only that is known.
+ */
+export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
+  const size = ATTEMPT_BOUNDS_S.length + 1;
+  let total = 0;
+  for (let place = 0; place < size; place += 1) total += row[from + place] ?? 0;
+  if (total === 0) return null;
+  const wanted = total * share;
+  let passed = 0;
+  for (let place = 0; place < size; place += 1) {
+    const count = row[from + place] ?? 0;
+    if (count > 0 && passed + count >= wanted) {
+      const low = ATTEMPT_BOUNDS_S[place - 1] ?? 0;
+      const high = ATTEMPT_BOUNDS_S[place] ?? low;
+      return (low + ((high - low) * (wanted - passed)) / count) * 1_000;
+    }
+    passed += count;
+  }
+  return null;
+}

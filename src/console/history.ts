@@ -1,0 +1,202 @@
+/**
+ * The rates of the last hours, and those of now, in memory alone: a restart begins anew.
+ *
+ *   kept                        in steps of   for        of at most
+ *   rates of all                1 min         4 h        1 row
+ *   a destination's             2 min         4 h        2,000 destinations, about 10 KB each
+ *   the present                 as looked     1 min      60 looks
+ */
+
+import {
+  AT,
+  addTo,
+  type Counters,
+  DESTINATION_WIDTH,
+  FLOW_AT,
+  FLOW_WIDTH,
+  percentileMs,
+} from "./counters.ts";
+import { Ring } from "./ring.ts";
+import {
+  ANSWERS,
+  type Answer,
+  type DestinationRates,
+  FLOW_NAMES,
+  type FlowName,
+  type FlowRates,
+  type Series,
+} from "./view.ts";
+
+const MINUTE_MS = 60_000;
+const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
+const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: DESTINATION_WIDTH };
+const DESTINATIONS_MAX = 2_000;
+/** The present: rates are over at most this time, shares and latencies over four times as much. */
+const NOW_MS = 15_000;
+const RECENT_MS = 60_000;
+const LOOKS_MAX = 60;
+
+interface Recent {
+  readonly counted: Counters;
+  readonly overMs: number;
+  readonly atMs: number;
+}
+
+const UNKNOWN: DestinationRates = {
+  acceptedPerMinute: null,
+  failedPerMinute: null,
+  share: null,
+  p50Ms: null,
+  p99Ms: null,
+};
+
+export class History {
+  readonly #flow = new Ring(FLOW_SHAPE);
+  readonly #destinations = new Map<string, Ring>();
+  #recent: readonly Recent[] = [];
+
+  /** @param counted in the `overMs` before `atMs`. */
+  add(counted: Counters, overMs: number, atMs: number): void {
+    if (overMs <= 0) return;
+    this.#flow.add(counted.flow, overMs, atMs);
+    for (const [id, row] of counted.destinations) this.#ringOf(id, row)?.add(row, overMs, atMs);
+    const since = atMs - RECENT_MS;
+    const kept = this.#recent.filter((each) => each.atMs > since).slice(-LOOKS_MAX + 1);
+    this.#recent = [...kept, { counted, overMs, atMs }];
+  }
+
+  flowRates(): FlowRates {
+    const looks = this.#within(NOW_MS);
+    const overMs = sum(looks.map((each) => each.overMs));
+    const perMinute = (name: FlowName) => {
+      const place = FLOW_AT[name];
+      const isCounted = looks.some(({ counted }) => counted.counts[place] === true);
+      if (!isCounted || overMs === 0) return null;
+      const count = sum(looks.map(({ counted }) => counted.flow[place] ?? 0));
+      return rounded((count * MINUTE_MS) / overMs);
+    };
+    return {
+      calls: perMinute("calls"),
+      routed: perMinute("routed"),
+      accepted: perMinute("accepted"),
+      failed: perMinute("failed"),
+      deadLetters: perMinute("deadLetters"),
+    };
+  }
+
+  flowSeries(nowMs: number): Series<FlowName> {
+    const read = (place: number) =>
+      this.#flow.read(nowMs, (counts, coveredMs) => perMinuteOf(counts[place], coveredMs));
+    const all = FLOW_NAMES.map((name) => [name, read(FLOW_AT[name])] as const);
+    return series(this.#flow.stepMs, all);
+  }
+
+  /** Of all that are known; a destination that is not there has none. */
+  destinationRates(): (id: string) => DestinationRates {
+    const now = this.#sums(NOW_MS);
+    const recent = this.#sums(RECENT_MS);
+    return (id) => {
+      const [row, lately] = [now.rows.get(id), recent.rows.get(id)];
+      if (row === undefined || lately === undefined || now.overMs === 0) return UNKNOWN;
+      const [accepted, failed] = [lately[AT.accepted] ?? 0, lately[AT.failed] ?? 0];
+      return {
+        acceptedPerMinute: perMinuteOf(row[AT.accepted], now.overMs),
+        failedPerMinute: perMinuteOf(row[AT.failed], now.overMs),
+        share: accepted + failed === 0 ? null : accepted / (accepted + failed),
+        p50Ms: milliseconds(percentileMs(lately, 0.5)),
+        p99Ms: milliseconds(percentileMs(lately, 0.99)),
+      };
+    };
+  }
+
+  answers(id: string, nowMs: number): Series<Answer> {
+    const all = ANSWERS.map((name, index) => {
+      const place = AT.answers + index;
+      return [name, this.#read(id, nowMs, (counts, ms) => perMinuteOf(counts[place], ms))] as const;
+    });
+    return series(DESTINATION_SHAPE.stepMs, all);
+  }
+
+  latency(id: string, nowMs: number): Series<"p50" | "p99"> {
+    const of = (share: number) =>
+      this.#read(id, nowMs, (counts) => milliseconds(percentileMs(counts, share)));
+    return series(DESTINATION_SHAPE.stepMs, [
+      ["p50", of(0.5)],
+      ["p99", of(0.99)],
+    ]);
+  }
+
+  #read(
+    id: string,
+    nowMs: number,
+    read: (counts: Float32Array, coveredMs: number) => number | null,
+  ) {
+    const ring = this.#destinations.get(id) ?? new Ring({ ...DESTINATION_SHAPE, width: 0 });
+    return ring.read(nowMs, read);
+  }
+
+  /** Null: it has done nothing yet, or there are too many. */
+  #ringOf(id: string, row: Float64Array): Ring | null {
+    const known = this.#destinations.get(id);
+    if (known !== undefined) return known;
+    const isQuiet = row.every((count) => count === 0);
+    if (isQuiet || this.#destinations.size >= DESTINATIONS_MAX) return null;
+    const ring = new Ring(DESTINATION_SHAPE);
+    this.#destinations.set(id, ring);
+    return ring;
+  }
+
+  #sums(withinMs: number) {
+    const looks = this.#within(withinMs);
+    const rows = new Map<string, Float64Array>();
+    for (const { counted } of looks) {
+      for (const [id, row] of counted.destinations) {
+        const all = rows.get(id) ?? new Float64Array(DESTINATION_WIDTH);
+        addTo(all, row);
+        rows.set(id, all);
+      }
+    }
+    return { rows, overMs: sum(looks.map(({ overMs }) => overMs)) };
+  }
+
+  /** The latest look, and those before it within the time. */
+  #within(ms: number): readonly Recent[] {
+    const latest = this.#recent.at(-1);
+    if (latest === undefined) return [];
+    return this.#recent.filter(({ atMs }) => atMs === latest.atMs || atMs > latest.atMs - ms);
+  }
+}
+
+type Column = {
+  readonly fromMs: number;
+  readonly values: readonly (number | null)[];
+};
+
+function series<Name extends string>(
+  stepMs: number,
+  columns: readonly (readonly [Name, Column])[],
+): Series<Name> {
+  const values = Object.fromEntries(columns.map(([name, column]) => [name, column.values]));
+  return {
+    fromMs: columns[0]?.[1].fromMs ?? 0,
+    stepMs,
+    values: values as Series<Name>["values"],
+  };
+}
+
+function perMinuteOf(count: number | undefined, coveredMs: number): number {
+  return rounded(((count ?? 0) * MINUTE_MS) / coveredMs);
+}
+
+function milliseconds(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms);
+}
+
+/** To a tenth. */
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}

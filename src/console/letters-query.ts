@@ -1,0 +1,27 @@
+/** Which dead letters a page asks for. A part that is not understood counts as not given. */
+
+export interface LettersQuery {
+  /** Null: all. */
+  readonly destination: string | null;
+  readonly reason: string | null;
+  /** How long ago at most. */
+  readonly sinceMs: number;
+}
+
+/** The times that the page offers. */
+export const SINCE = {
+  "1h": 3_600_000,
+  "1d": 86_400_000,
+  "7d": 7 * 86_400_000,
+  "30d": 30 * 86_400_000,
+} as const;
+
+export function lettersQuery(query: URLSearchParams): LettersQuery {
+  const since = query.get("since") ?? "";
+  const known = Object.entries(SINCE).find(([name]) => name === since);
+  return {
+    destination: query.get("destination") || null,
+    reason: query.get("reason") || null,
+    sinceMs: known?.[1] ?? SINCE["1d"],
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * Looks while somebody watches, and counts now and then while nobody does.
+ *
+ *   somebody watches   at Kafka and the processes, 1.5 s after the look before began, at least
+ *                      half a second after it ended
+ *   nobody             at the metrics of the processes, every 30 s, for the rates of the last hours
+ */
+
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../telemetry/log.ts";
+import { type AllCounters, increases } from "./counters.ts";
+import { History } from "./history.ts";
+import type { Eyes } from "./ports.ts";
+import type { Seen } from "./view.ts";
+
+const LOOK_EVERY_MS = 1_500;
+const REST_MS = 500;
+const SAMPLE_EVERY_MS = 30_000;
+/** A rate over a longer time would be told as one of the present. */
+const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
+
+export type Listener = (seen: Seen, nowMs: number) => void;
+
+export class Looking implements AsyncDisposable {
+  readonly history = new History();
+  readonly #eyes: Pick<Eyes, "look" | "sample">;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listeners = new Set<Listener>();
+  readonly #end = new AbortController();
+  #wake = new AbortController();
+  #before: { readonly counters: AllCounters; readonly atMs: number } | null = null;
+  #latest: { readonly seen: Seen; readonly atMs: number } | null = null;
+  readonly #ended: Promise<void>;
+
+  constructor(eyes: Pick<Eyes, "look" | "sample">, clock: Clock, log: Log) {
+    this.#eyes = eyes;
+    this.#clock = clock;
+    this.#log = log;
+    this.#ended = this.#live();
+  }
+
+  get watchers(): number {
+    return this.#listeners.size;
+  }
+
+  /** Calls it with each look from now on; with the last one at once, where that is fresh. */
+  watch(listener: Listener): Disposable {
+    this.#listeners.add(listener);
+    const nowMs = this.#clock.nowMs();
+    const latest = this.#latest;
+    if (latest !== null && nowMs - latest.atMs < 2 * LOOK_EVERY_MS) listener(latest.seen, nowMs);
+    if (this.#listeners.size === 1) this.#wake.abort();
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort();
+    await this.#ended;
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      const beganMs = this.#clock.nowMs();
+      this.#wake = new AbortController();
+      const isWatched = this.#listeners.size > 0;
+      try {
+        if (isWatched) await this.#look();
+        else this.#count(await this.#eyes.sample(this.#end.signal));
+      } catch (error) {
+        // The next look may succeed, and there is always a next one.
+        this.#log.warn({ error: asError(error).message }, "console.blind");
+      }
+      const tookMs = this.#clock.nowMs() - beganMs;
+      if (isWatched) await this.#pause(Math.max(REST_MS, LOOK_EVERY_MS - tookMs));
+      else if (this.#listeners.size === 0) await this.#pause(SAMPLE_EVERY_MS, this.#wake.signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { seen, counters } = await this.#eyes.look(this.#end.signal);
+    this.#count(counters);
+    const nowMs = this.#clock.nowMs();
+    this.#latest = { seen, atMs: nowMs };
+    for (const listener of this.#listeners) listener(seen, nowMs);
+  }
+
+  #count(counters: AllCounters): void {
+    const atMs = this.#clock.nowMs();
+    const before = this.#before;
+    this.#before = { counters, atMs };
+    if (before === null || atMs - before.atMs > GAP_MAX_MS) return;
+    this.history.add(increases(before.counters, counters), atMs - before.atMs, atMs);
+  }
+
+  async #pause(ms: number, wake?: AbortSignal): Promise<void> {
+    const signal =
+      wake === undefined ? this.#end.signal : AbortSignal.any([this.#end.signal, wake]);
+    await this.#clock.sleep(ms, signal).catch(() => undefined);
+  }
+}

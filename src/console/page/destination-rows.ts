@@ -1,0 +1,94 @@
+/** Which rows of the table are shown, and in which order. Pure. */
+
+import type { DestinationRow } from "../view.ts";
+import { stateWords } from "./words.ts";
+
+export const COLUMNS = [
+  { name: "id", label: "Destination", isNumber: false },
+  { name: "state", label: "State", isNumber: false },
+  { name: "rate", label: "OK/min", isNumber: true },
+  { name: "failed", label: "Failed/min", isNumber: true },
+  { name: "share", label: "Share", isNumber: true },
+  { name: "p50", label: "p50", isNumber: true },
+  { name: "p99", label: "p99", isNumber: true },
+  { name: "waiting", label: "In line", isNumber: true },
+  { name: "tiers", label: "In tiers", isNumber: true },
+  { name: "oldest", label: "Oldest", isNumber: true },
+  { name: "last", label: "Last answer", isNumber: false },
+] as const;
+
+export type ColumnName = (typeof COLUMNS)[number]["name"];
+
+export interface Order {
+  readonly column: ColumnName;
+  readonly isDown: boolean;
+}
+
+/** Failing first, then by their names. */
+export const FIRST_ORDER: Order = { column: "state", isDown: false };
+
+export function orderOf(text: string | null): Order {
+  const [, minus, name] = /^(-?)(\w+)$/.exec(text ?? "") ?? [];
+  const column = COLUMNS.find((each) => each.name === name)?.name;
+  return column === undefined ? FIRST_ORDER : { column, isDown: minus === "-" };
+}
+
+export function orderText({ column, isDown }: Order): string {
+  return `${isDown ? "-" : ""}${column}`;
+}
+
+/** Each word must be found in the id, the name, the state, or the last outcome. */
+export function search(rows: readonly DestinationRow[], wanted: string): readonly DestinationRow[] {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return rows;
+  return rows.filter((row) => {
+    const text =
+      `${row.id} ${row.name} ${stateWords(row).word} ${row.last?.cause ?? ""}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** Those of which nothing is known come last, whatever the direction. */
+export function sorted(
+  rows: readonly DestinationRow[],
+  { column, isDown }: Order,
+): readonly DestinationRow[] {
+  const sign = isDown ? -1 : 1;
+  return rows.toSorted((one, other) => {
+    const [a, b] = [keyOf(one, column), keyOf(other, column)];
+    if (a === null || b === null) return a === b ? byId(one, other) : a === null ? 1 : -1;
+    if (a === b) return byId(one, other);
+    return (a < b ? -1 : 1) * sign;
+  });
+}
+
+function byId(one: DestinationRow, other: DestinationRow): number {
+  return one.id < other.id ? -1 : 1;
+}
+
+function keyOf(row: DestinationRow, column: ColumnName): number | string | null {
+  switch (column) {
+    case "id":
+      return row.id;
+    case "state":
+      return row.trouble;
+    case "rate":
+      return row.acceptedPerMinute;
+    case "failed":
+      return row.failedPerMinute;
+    case "share":
+      return row.share;
+    case "p50":
+      return row.p50Ms;
+    case "p99":
+      return row.p99Ms;
+    case "waiting":
+      return row.waiting;
+    case "tiers":
+      return row.inTiers;
+    case "oldest":
+      return row.oldestAt;
+    case "last":
+      return row.last?.at ?? null;
+  }
+}

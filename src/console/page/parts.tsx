@@ -1,0 +1,117 @@
+/** Small parts that the views share. */
+
+import type { ComponentChildren } from "preact";
+
+import type { Trouble } from "../view.ts";
+import { Link } from "./router.tsx";
+import { agoText, dueText, localTime, type StateWords, type Tone, utcTime } from "./words.ts";
+
+/** A time in the zone of the reader; UTC is beside it. */
+export function Time({ at, now }: { readonly at: string; readonly now: number }) {
+  return (
+    <time dateTime={at} class="time">
+      {localTime(at, now)} <small>{utcTime(at)}</small>
+    </time>
+  );
+}
+
+/** How long ago, or how soon; the time itself when one points at it. */
+export function Age({ at, now }: { readonly at: string | null; readonly now: number }) {
+  if (at === null) return <span class="none">–</span>;
+  const text = Date.parse(at) > now ? dueText(at, now) : agoText(at, now);
+  return (
+    <time dateTime={at} title={`${localTime(at, now)}, ${utcTime(at)}`}>
+      {text}
+    </time>
+  );
+}
+
+const SIGNS: Readonly<Record<Tone, string>> = { good: "●", bad: "▲", warn: "◆", quiet: "○" };
+
+/** Colour is never the only thing that says it. */
+export function State({ tone, word }: StateWords) {
+  return (
+    <span class={`state ${tone}`}>
+      <span aria-hidden="true">{SIGNS[tone]}</span> {word}
+    </span>
+  );
+}
+
+export function Troubles({ troubles }: { readonly troubles: readonly Trouble[] }) {
+  if (troubles.length === 0) {
+    return (
+      <p class="calm" role="status">
+        <span aria-hidden="true">●</span> Nothing is in trouble.
+      </p>
+    );
+  }
+  return (
+    <ul class="troubles" role="status">
+      {troubles.map(({ level, text, link }) => (
+        <li key={text} class={level}>
+          <span aria-hidden="true">{SIGNS[level]}</span>
+          <span class="hidden">{level === "bad" ? "Trouble: " : "Note: "}</span>
+          {link === null ? text : <Link to={link}>{text}</Link>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Panel({
+  title,
+  aside,
+  children,
+}: {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const id = `panel-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A number that stands for itself. */
+export function Figure({
+  label,
+  value,
+  unit = "",
+  tone = "quiet",
+  note,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly unit?: string;
+  readonly tone?: Tone;
+  readonly note?: ComponentChildren;
+}) {
+  return (
+    <div class={`figure ${tone}`}>
+      <dt>{label}</dt>
+      <dd>
+        <b>{value}</b> <span>{unit}</span>
+        {note === undefined ? null : <p>{note}</p>}
+      </dd>
+    </div>
+  );
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <p class="empty">{children}</p>;
+}
+
+export function Problem({ text }: { readonly text: string }) {
+  return (
+    <p class="problem" role="alert">
+      <span aria-hidden="true">▲</span> {text}
+    </p>
+  );
+}

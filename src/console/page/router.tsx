@@ -1,0 +1,72 @@
+/** Going from one address to another without loading the page again. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import { type Place, placeOf } from "./address.ts";
+
+const listeners = new Set<() => void>();
+
+export interface Here {
+  readonly place: Place;
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+function here(): Here {
+  const { pathname, search } = window.location;
+  return { place: placeOf(pathname), path: pathname, query: new URLSearchParams(search) };
+}
+
+export function useHere(): Here {
+  const [now, setNow] = useState(here);
+  useEffect(() => {
+    const changed = () => setNow(here());
+    listeners.add(changed);
+    window.addEventListener("popstate", changed);
+    return () => {
+      listeners.delete(changed);
+      window.removeEventListener("popstate", changed);
+    };
+  }, []);
+  return now;
+}
+
+export function go(to: string): void {
+  window.history.pushState(null, "", to);
+  window.scrollTo(0, 0);
+  for (const tell of listeners) tell();
+}
+
+/** Puts a filter or an order into the address; an empty value leaves it out. */
+export function setQuery(changes: Readonly<Record<string, string>>): void {
+  const query = new URLSearchParams(window.location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  const search = query.size === 0 ? "" : `?${query}`;
+  window.history.replaceState(null, "", `${window.location.pathname}${search}`);
+  for (const tell of listeners) tell();
+}
+
+interface LinkProps {
+  readonly to: string;
+  readonly class?: string;
+  readonly isHere?: boolean;
+  readonly children: ComponentChildren;
+}
+
+export function Link({ to, isHere = false, children, ...rest }: LinkProps) {
+  const follow = (event: MouseEvent) => {
+    // Another tab or window is the browser's own.
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a href={to} onClick={follow} {...rest} {...(isHere ? { "aria-current": "page" } : {})}>
+      {children}
+    </a>
+  );
+}

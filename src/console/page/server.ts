@@ -1,0 +1,163 @@
+/**
+ * Asking the server. A stream of events is open while its view is shown and the tab is visible: while
+ * nobody looks, the server does not look at Kafka.
+ */
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Session } from "../view.ts";
+
+/** Called where an answer says that nobody is logged in any more. */
+export const loggedOut = { tell: nobody };
+
+function nobody(): void {
+  // Until the page has begun.
+}
+
+export async function askSession(): Promise<Session> {
+  return (await get("/api/session")) as Session;
+}
+
+/** Null: it is taken. Else why not. */
+export async function logIn(token: string): Promise<string | null> {
+  const answer = await fetch("/api/session", { method: "POST", headers: OWN, body: token });
+  if (answer.ok) return null;
+  return await problemOf(answer);
+}
+
+export async function logOut(): Promise<void> {
+  await fetch("/api/session", { method: "DELETE", headers: OWN });
+  loggedOut.tell();
+}
+
+/** No other page can add it. */
+const OWN = { "x-switchyard-console": "1" };
+
+/** @throws Error a sentence for people. */
+export async function get(path: string): Promise<unknown> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, { headers: { accept: "application/json" } });
+  } catch {
+    throw new Error("The server of this page does not answer.");
+  }
+  if (answer.status === 401) loggedOut.tell();
+  if (!answer.ok) throw new Error(await problemOf(answer));
+  return await answer.json();
+}
+
+async function problemOf(answer: Response): Promise<string> {
+  const text = await answer.text();
+  try {
+    const { error } = JSON.parse(text) as { readonly error?: unknown };
+    if (typeof error === "string") return error;
+  } catch {
+    // It is no JSON: a proxy may have answered.
+  }
+  return `The server answered ${answer.status}.`;
+}
+
+export type Connection = "live" | "waiting" | "away";
+
+/**
+ * The events of a view, each handed to `take`.
+ *
+ * @param path of the stream; another one begins anew.
+ */
+export function useEvents<Event>(path: string, take: (event: Event) => void): Connection {
+  const [connection, setConnection] = useState<Connection>("waiting");
+  useEffect(() => {
+    let source: EventSource | null = null;
+    const open = () => {
+      source = new EventSource(path);
+      source.onmessage = ({ data }: MessageEvent<string>) => {
+        setConnection("live");
+        take(JSON.parse(data) as Event);
+      };
+      source.onerror = () => {
+        setConnection("away");
+        // A refusal ends it for good: whether one is logged in is asked beside.
+        if (source?.readyState === EventSource.CLOSED) {
+          void askSession().then(
+            ({ isKnown }) => {
+              if (!isKnown) loggedOut.tell();
+            },
+            () => undefined,
+          );
+          again = window.setTimeout(reopen, 3_000);
+        }
+      };
+    };
+    let again = 0;
+    const close = () => {
+      window.clearTimeout(again);
+      source?.close();
+      source = null;
+    };
+    const reopen = () => {
+      close();
+      if (!document.hidden) open();
+    };
+    reopen();
+    document.addEventListener("visibilitychange", reopen);
+    return () => {
+      document.removeEventListener("visibilitychange", reopen);
+      close();
+    };
+  }, [path]);
+  return connection;
+}
+
+/** The last event of a view. */
+export function useLatest<Event>(path: string): readonly [Event | null, Connection] {
+  const [latest, setLatest] = useState<{ readonly path: string; readonly event: Event } | null>(
+    null,
+  );
+  const connection = useEvents<Event>(path, (event) => setLatest({ path, event }));
+  // That of another address is not shown for a moment under this one.
+  return [latest?.path === path ? latest.event : null, connection];
+}
+
+/** The time of now, every second, while somebody looks. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const tick = window.setInterval(() => setNow(Date.now()), 1_000);
+    return () => window.clearInterval(tick);
+  }, []);
+  return now;
+}
+
+export interface Asked<Answer> {
+  readonly answer: Answer | null;
+  readonly error: string | null;
+  readonly isAsking: boolean;
+  readonly again: () => void;
+}
+
+/** Something that is asked for once, and again when its path changes or somebody wants it. */
+export function useAnswer<Answer>(path: string): Asked<Answer> {
+  const [state, setState] = useState<Omit<Asked<Answer>, "again">>({
+    answer: null,
+    error: null,
+    isAsking: true,
+  });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isOver = false;
+    setState((before) => ({ ...before, isAsking: true }));
+    get(path).then(
+      (answer) => {
+        if (!isOver) setState({ answer: answer as Answer, error: null, isAsking: false });
+      },
+      (error: unknown) => {
+        const text = error instanceof Error ? error.message : String(error);
+        if (!isOver) setState((before) => ({ ...before, error: text, isAsking: false }));
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [path, turn]);
+  return { ...state, again: () => setTurn((before) => before + 1) };
+}

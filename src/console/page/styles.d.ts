@@ -1,0 +1,2 @@
+/** The bundler gathers them into one style sheet. */
+declare module "*.css";

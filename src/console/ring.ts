@@ -1,0 +1,73 @@
+/**
+ * Counts over a bounded time, in slots of one length. The oldest slot is used again.
+ *
+ *   a slot                      its rate
+ *   was looked at all its time  its count by its length
+ *   was looked at in part       its count by that part: it is the present one, or looking began in it
+ *   was not looked at           null
+ */
+
+export class Ring {
+  readonly stepMs: number;
+  readonly #width: number;
+  readonly #slots: number;
+  readonly #counts: Float32Array;
+  readonly #coveredMs: Float64Array;
+  /** The number of the latest slot since the epoch; null: nothing was added. */
+  #latest: number | null = null;
+
+  constructor(shape: { readonly stepMs: number; readonly slots: number; readonly width: number }) {
+    this.stepMs = shape.stepMs;
+    this.#width = shape.width;
+    this.#slots = shape.slots;
+    this.#counts = new Float32Array(shape.slots * shape.width);
+    this.#coveredMs = new Float64Array(shape.slots);
+  }
+
+  /** Adds what was counted in `overMs` up to `atMs`: all of it to the slot in which that ends. */
+  add(counted: ArrayLike<number>, overMs: number, atMs: number): void {
+    const slot = this.#open(Math.floor(atMs / this.stepMs));
+    if (slot === null) return;
+    this.#coveredMs[slot] = (this.#coveredMs[slot] ?? 0) + overMs;
+    const from = slot * this.#width;
+    for (let place = 0; place < this.#width; place += 1) {
+      this.#counts[from + place] = (this.#counts[from + place] ?? 0) + (counted[place] ?? 0);
+    }
+  }
+
+  /** Of the slots up to the one of `atMs`, each read by `read`; null where nobody looked. */
+  read<Value>(
+    atMs: number,
+    read: (counts: Float32Array, coveredMs: number) => Value,
+  ): { readonly fromMs: number; readonly values: readonly (Value | null)[] } {
+    const end = Math.floor(atMs / this.stepMs);
+    const first = end - this.#slots + 1;
+    const values = Array.from({ length: this.#slots }, (_, index) => {
+      const slot = this.#placeOf(first + index);
+      const coveredMs = slot === null ? 0 : (this.#coveredMs[slot] ?? 0);
+      if (slot === null || coveredMs <= 0) return null;
+      const from = slot * this.#width;
+      return read(this.#counts.subarray(from, from + this.#width), coveredMs);
+    });
+    return { fromMs: first * this.stepMs, values };
+  }
+
+  /** Null: the number is older than all slots. */
+  #placeOf(number: number): number | null {
+    const latest = this.#latest;
+    if (latest === null || number > latest || number <= latest - this.#slots) return null;
+    return number % this.#slots;
+  }
+
+  #open(number: number): number | null {
+    const latest = this.#latest ?? number - this.#slots;
+    // Every slot since the last one begins anew, at most all of them.
+    for (let next = Math.max(latest + 1, number - this.#slots + 1); next <= number; next += 1) {
+      const slot = next % this.#slots;
+      this.#counts.fill(0, slot * this.#width, (slot + 1) * this.#width);
+      this.#coveredMs[slot] = 0;
+    }
+    this.#latest = Math.max(latest, number);
+    return this.#placeOf(number);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The meaning of an address of the server.
+ *
+ *   address                              is
+ *   /, /destinations, /destinations/ID,  the page, which reads the address itself
+ *     /dead-letters, /audiences,
+ *     /configuration
+ *   /assets/NAME                         a file of the page
+ *   /api/session                         GET: who asks; POST: log in; DELETE: log out
+ *   /api/events?of=VIEW                  server-sent events of a view
+ *   /api/dead-letters, /api/audiences,   JSON
+ *     /api/configuration
+ *   anything else                        404
+ */
+
+const PAGES = /^\/(?:|destinations(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
+const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
+
+export type View =
+  | { readonly of: "overview" }
+  | { readonly of: "destinations" }
+  | { readonly of: "destination"; readonly id: string };
+
+export type Route =
+  | { readonly kind: "page" }
+  | { readonly kind: "asset"; readonly name: string }
+  | { readonly kind: "session" }
+  | { readonly kind: "events"; readonly view: View }
+  | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
+  | { readonly kind: "unknown" };
+
+export const DATA_NAMES = ["dead-letters", "audiences", "configuration"] as const;
+export type DataName = (typeof DATA_NAMES)[number];
+
+export function routeOf(target: string): Route {
+  // Only its path and query count: whatever host the request names.
+  const base = "http://console.invalid";
+  if (!target.startsWith("/") || !URL.canParse(target, base)) return { kind: "unknown" };
+  const { pathname, searchParams } = new URL(`${base}${target}`);
+  const asset = ASSET.exec(pathname)?.[1];
+  if (asset !== undefined) return { kind: "asset", name: asset };
+  if (pathname === "/api/session") return { kind: "session" };
+  if (pathname === "/api/events") {
+    const view = viewOf(searchParams);
+    return view === null ? { kind: "unknown" } : { kind: "events", view };
+  }
+  const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
+  if (data !== undefined) return { kind: "data", name: data, query: searchParams };
+  return PAGES.test(pathname) ? { kind: "page" } : { kind: "unknown" };
+}
+
+function viewOf(query: URLSearchParams): View | null {
+  const of = query.get("of");
+  if (of === "overview" || of === "destinations") return { of };
+  const id = query.get("id");
+  return of === "destination" && id !== null ? { of, id } : null;
+}

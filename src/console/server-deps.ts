@@ -1,0 +1,12 @@
+/** Things that the server and its streams are handed. */
+
+import type { Clock } from "../runtime/clock.ts";
+import type { Looking } from "./looking.ts";
+import type { Eyes, PageFiles } from "./ports.ts";
+
+export interface ServerDeps {
+  readonly eyes: Eyes;
+  readonly files: PageFiles;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly looking: Looking;
+}

@@ -1,0 +1,223 @@
+/**
+ * HTTP for the page: `access.ts` says who may ask, `routes.ts` what for. Bodies are read for logging
+ * in alone, and only their first kilobyte.
+ */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, isIPv6 } from "node:net";
+
+import { asError } from "../runtime/as-error.ts";
+import {
+  type Access,
+  type Asked,
+  accessOf,
+  ENDED_COOKIE,
+  isLoopback,
+  isToken,
+  sessionCookie,
+} from "./access.ts";
+import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
+import { eventStreams } from "./http.ts";
+import { lettersQuery } from "./letters-query.ts";
+import type { ConsoleConfig, PageFile } from "./ports.ts";
+import { type Route, routeOf } from "./routes.ts";
+import type { ServerDeps } from "./server-deps.ts";
+import type { Session } from "./view.ts";
+
+const LOGIN_MAX_BYTES = 1_024;
+const HEADERS_LIMIT_MS = 10_000;
+const REQUEST_LIMIT_MS = 30_000;
+const CONNECTIONS_MAX = 256;
+/** Reading dead letters reads Kafka: not more at a time. */
+const DATA_AT_ONCE = 4;
+
+export interface ConsoleServer extends AsyncDisposable {
+  readonly port: number;
+  readonly url: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export async function startServer(deps: ServerDeps, config: ConsoleConfig): Promise<ConsoleServer> {
+  const { host, port, token } = config;
+  if (token === null && !isLoopback(host)) {
+    throw new Error(
+      `console.host: ${host} can be reached from other machines, and console.token is not set. Set a token, or listen on 127.0.0.1.`,
+    );
+  }
+  const streams = eventStreams(deps);
+  const ended = new AbortController();
+  const world = { ...deps, config, streams, signal: ended.signal, underWay: { data: 0 } };
+  const server = createServer(
+    { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
+    (request, response) => {
+      handle(request, response, world).catch(() => response.destroy());
+    },
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new Error(
+      `console.host, console.port: cannot listen on ${host}:${port}; choose another port or stop what uses it`,
+      { cause: error },
+    );
+  }
+  const bound = (server.address() as AddressInfo).port;
+  return {
+    port: bound,
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${bound}/`,
+    [Symbol.asyncDispose]: async () => {
+      ended.abort();
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+interface World extends ServerDeps {
+  readonly config: ConsoleConfig;
+  readonly streams: ReturnType<typeof eventStreams>;
+  readonly signal: AbortSignal;
+  readonly underWay: { data: number };
+}
+
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  world: World,
+): Promise<void> {
+  const route = routeOf(request.url ?? "/");
+  const method = request.method ?? "";
+  const asked = { method, kind: kindOf(route), headers: request.headers };
+  const access = accessOf(asked, world.config, world.clock.nowMs());
+  if (access.kind === "allowed" && route.kind === "events" && method === "GET") {
+    if (world.streams.open(response, route.view)) return;
+    return send(request, response, text(503, "Too many pages are open."));
+  }
+  const made = await answer(request, route, access, world).catch((error: unknown) =>
+    json(503, { error: asError(error).message }),
+  );
+  send(request, response, made);
+}
+
+function kindOf({ kind }: Route): Asked["kind"] {
+  if (kind === "page" || kind === "asset" || kind === "unknown") return "page";
+  return kind === "session" ? "session" : "data";
+}
+
+async function answer(
+  request: IncomingMessage,
+  route: Route,
+  access: Access,
+  world: World,
+): Promise<Answer> {
+  if (access.kind === "refused") return json(access.status, { error: access.why });
+  if (route.kind === "session") return await session(request, access.isKnown, world);
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    return text(405, "Only GET and HEAD are answered here.", { allow: "GET, HEAD" });
+  }
+  switch (route.kind) {
+    case "page":
+      return file(world.files.document, NOT_KEPT);
+    case "asset": {
+      const found = world.files.assets.get(route.name);
+      return found === undefined ? text(404, "There is no such file.") : file(found, KEPT);
+    }
+    case "data":
+      return await data(route, world);
+    case "events":
+      return text(405, "Events are read by GET.", { allow: "GET" });
+    case "unknown":
+      return text(404, "There is no such page.");
+  }
+}
+
+async function session(
+  request: IncomingMessage,
+  isKnown: boolean,
+  { config, clock }: World,
+): Promise<Answer> {
+  const { token, readOnly, version } = config;
+  if (request.method === "DELETE") return empty({ "set-cookie": ENDED_COOKIE });
+  if (request.method !== "POST") {
+    // Strangers need not know the version.
+    const told: Session = {
+      isKnown,
+      hasToken: token !== null,
+      readOnly,
+      version: isKnown ? version : "",
+    };
+    return json(200, told);
+  }
+  const given = await bodyOf(request);
+  if (token === null) return empty({});
+  if (!isToken(given, token)) return json(401, { error: "That is not the token." });
+  const isSecure = request.headers["x-forwarded-proto"] === "https";
+  return empty({ "set-cookie": sessionCookie(token, clock.nowMs(), isSecure) });
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request) {
+    size += (piece as Buffer).length;
+    if (size > LOGIN_MAX_BYTES) return "";
+    pieces.push(piece as Buffer);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+async function data(
+  { name, query }: Extract<Route, { kind: "data" }>,
+  { eyes, signal, underWay }: World,
+): Promise<Answer> {
+  if (underWay.data >= DATA_AT_ONCE)
+    return json(503, { error: "Others read just now. Try again." });
+  underWay.data += 1;
+  try {
+    if (name === "audiences") return json(200, await eyes.audiences(signal));
+    if (name === "configuration") return json(200, await eyes.configuration());
+    return json(200, await eyes.letters(lettersQuery(query), signal));
+  } finally {
+    underWay.data -= 1;
+  }
+}
+
+function file({ type, bytes }: PageFile, kept: string): Answer {
+  return { status: 200, type, body: bytes, headers: { "cache-control": kept } };
+}
+
+function json(status: number, value: object): Answer {
+  return { status, type: "application/json; charset=utf-8", body: JSON.stringify(value) };
+}
+
+function text(status: number, body: string, headers = {}): Answer {
+  return { status, type: "text/plain; charset=utf-8", body: `${body}\n`, headers };
+}
+
+function empty(headers: Readonly<Record<string, string>>): Answer {
+  return { status: 204, type: "", body: "", headers };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, made: Answer): void {
+  const body = Buffer.from(made.body);
+  response.writeHead(made.status, {
+    ...SECURITY_HEADERS,
+    "cache-control": NOT_KEPT,
+    ...(made.type === "" ? {} : { "content-type": made.type, "content-length": body.length }),
+    // The rest of a body that nobody reads must not be taken for the next request.
+    ...(request.complete ? {} : { connection: "close" }),
+    ...made.headers,
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}

@@ -1,0 +1,49 @@
+/** The page for people, as a part of a process. It reads no topic with a group, and writes none. */
+
+import type { Clock } from "../runtime/clock.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Looking } from "./looking.ts";
+import type { ConsoleConfig, Eyes, PageFiles } from "./ports.ts";
+import { startServer } from "./server.ts";
+
+export interface ConsoleDeps {
+  readonly eyes: Eyes;
+  readonly files: PageFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface RunningConsole extends RunningStage {
+  /** The real one where 0 was configured. */
+  readonly port: number;
+  /** Of the page, for people. */
+  readonly url: string;
+}
+
+/** Resolves when it listens. @throws Error when it cannot, or when it would tell strangers. */
+export async function startConsole(
+  { eyes, files, clock, log }: ConsoleDeps,
+  config: ConsoleConfig,
+): Promise<RunningConsole> {
+  const looking = new Looking(eyes, clock, log);
+  try {
+    const server = await startServer({ eyes, files, clock, looking }, config);
+    const { port, url } = server;
+    log.info({ url }, "console.listening");
+    return {
+      name: "console",
+      port,
+      url,
+      joined: Promise.resolve(),
+      troubles: () => [],
+      [Symbol.asyncDispose]: async () => {
+        await server[Symbol.asyncDispose]();
+        await looking[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await looking[Symbol.asyncDispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,348 @@
+// The page in a real Chromium: each view, the rules of WCAG, a thousand destinations, and data that
+// wants to be a script.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
+import type { LetterView } from "../../src/console/view.ts";
+import { destinationSeen, seen } from "../support/build/console-seen.ts";
+import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const executablePath = findChromium();
+const SINCE = "2026-03-01T08:00:00.000Z";
+/** For a page that hangs, not for one that is slow. */
+const WAIT_MS = 20_000;
+const LIVE = /^● live$/;
+const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`;
+
+let browser: Browser | null = null;
+let site: TestConsole;
+beforeAll(async () => {
+  site = await startTestConsole();
+  if (executablePath === null) return;
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await site?.[Symbol.asyncDispose]();
+});
+
+interface Opened extends AsyncDisposable {
+  readonly page: Page;
+  /** Errors of the page and of its policy. */
+  readonly errors: readonly string[];
+}
+
+async function open(
+  path: string,
+  options: { dark?: boolean; phone?: boolean } = {},
+): Promise<Opened> {
+  if (browser === null) throw new Error(NO_CHROMIUM);
+  const context = await browser.newContext({
+    colorScheme: options.dark === true ? "dark" : "light",
+    viewport: options.phone === true ? { width: 390, height: 800 } : { width: 1400, height: 900 },
+    timezoneId: "Asia/Tokyo",
+  });
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", ({ message }) => errors.push(message));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  await page.goto(new URL(path, site.url).href);
+  return { page, errors, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** The rules of WCAG 2.2 AA that it breaks. */
+async function brokenRules(page: Page): Promise<readonly string[]> {
+  // A policy of the page forbids scripts that are put into it; those of the tools are no part of it.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(`axe.run(document, {
+    runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
+  }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => id + ": " + target + ": " + failureSummary)))`);
+  return found as readonly string[];
+}
+
+const FAILING = destinationSeen("flaky-hook", {
+  state: "held",
+  trouble: 1,
+  failingSince: SINCE,
+  held: { because: "breaker", since: SINCE, until: SINCE },
+  waiting: 1_204,
+  inTiers: 40,
+  byTier: { "10s": 40 },
+  oldestAt: SINCE,
+  last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
+});
+
+const LETTER: LetterView = {
+  at: SINCE,
+  stage: "deliver",
+  reason: "expired",
+  error: "No endpoint accepted the delivery within the window.",
+  destination: "flaky-hook",
+  messageId: "m-1",
+  from: "switchyard.delays.10s/0/7",
+  payload: null,
+};
+
+function tellEverything(): void {
+  site.told.seen = seen(
+    [
+      FAILING,
+      destinationSeen("crm-hook"),
+      destinationSeen("paused-hook", {
+        trouble: 3,
+        state: "held",
+        held: { because: "paused", since: SINCE, until: null },
+      }),
+    ],
+    {
+      troubles: [
+        { level: "bad", text: "flaky-hook fails.", link: "/destinations/flaky-hook" },
+        { level: "warn", text: "1 destination paused.", link: "/destinations?q=paused" },
+      ],
+    },
+  );
+  site.told.letters = {
+    counts: [{ destination: "flaky-hook", reason: "expired", count: 3 }],
+    total: 3,
+    samples: [LETTER],
+    isCut: false,
+  };
+  site.told.audiences = [
+    {
+      id: "vip",
+      name: "VIP",
+      key: "vip",
+      members: 12_000,
+      openSyncId: null,
+      last: { syncId: "s-1", endedAt: SINCE },
+      held: { syncId: "s-2", heldAt: SINCE, removals: 9_000 },
+    },
+  ];
+}
+
+/** As a process counts on. */
+function countOn(): void {
+  const flow = Float64Array.from(site.told.counters.flow);
+  for (const place of Object.values(FLOW_AT)) flow[place] = (flow[place] ?? 0) + 10;
+  const row = Float64Array.from(
+    site.told.counters.destinations.get("flaky-hook") ?? new Float64Array(DESTINATION_WIDTH),
+  );
+  row[AT.failed] = (row[AT.failed] ?? 0) + 10;
+  row[AT.answers + 4] = (row[AT.answers + 4] ?? 0) + 10;
+  row[AT.buckets + 2] = (row[AT.buckets + 2] ?? 0) + 10;
+  site.told.counters = {
+    ...site.told.counters,
+    flow,
+    destinations: new Map([["flaky-hook", row]]),
+  };
+}
+
+const VIEWS = [
+  ["/", "Calls in"],
+  ["/destinations", "flaky-hook"],
+  ["/destinations/flaky-hook", "flaky-hook[1] example.com"],
+  ["/dead-letters", "No endpoint accepted the delivery within the window."],
+  ["/audiences", "9,000 members would leave"],
+  ["/configuration", "host-1:9464"],
+] as const;
+
+for (const [path, words] of VIEWS) {
+  for (const look of ["light", "dark", "phone"] as const) {
+    test(`${path}, ${look}: it says its words, and breaks no rule of WCAG`, async ({ skip }) => {
+      if (browser === null) return skip(NO_CHROMIUM);
+      tellEverything();
+      await using opened = await open(path, { [look]: true });
+      await opened.page.getByText(words).first().waitFor();
+      await opened.page.getByText(LIVE).waitFor();
+      expect(await brokenRules(opened.page)).toEqual([]);
+      const width = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      expect(width).toBeLessThanOrEqual(0);
+      expect(opened.errors).toEqual([]);
+    });
+  }
+}
+
+test("a view that breaks a rule of WCAG is found", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using opened = await open("/audiences");
+  await opened.page.getByText(LIVE).waitFor();
+  await opened.page.evaluate("document.querySelector('h1').style.color = '#ccc'");
+  expect((await brokenRules(opened.page)).join()).toContain("color-contrast");
+});
+
+test("rates and plots follow the counters", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  countOn();
+  await using opened = await open("/");
+  const rate = opened.page.locator('[data-node="calls"] .rate b');
+  await rate.waitFor();
+  const counting = setInterval(countOn, 500);
+  try {
+    await expect
+      .poll(async () => Number((await rate.textContent())?.replace(/\D/g, "")))
+      .toBeGreaterThan(60);
+  } finally {
+    clearInterval(counting);
+  }
+  await opened.page.getByText("flaky-hook fails.").click();
+  await opened.page.getByRole("heading", { name: "flaky-hook", level: 1 }).waitFor();
+  await expect
+    .poll(
+      async () => await opened.page.locator(".plot .legend li", { hasText: "5xx" }).textContent(),
+    )
+    .toMatch(/5xx [1-9]/);
+  await opened.page.goBack();
+  await opened.page.getByRole("heading", { name: "Calls in" }).waitFor();
+  expect(opened.errors).toEqual([]);
+});
+
+test("of a thousand destinations some are in the document, and all are found", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const many = Array.from({ length: 1_000 }, (_, index) =>
+    destinationSeen(`hook-${`${index}`.padStart(4, "0")}`, { waiting: index }),
+  );
+  site.told.seen = seen([FAILING, ...many]);
+  await using opened = await open("/destinations");
+  const { page } = opened;
+  await page.getByText("1001 shown").waitFor();
+  const names = page.locator("table.rows tbody th a");
+  // Failing first.
+  await expect.poll(() => names.first().textContent()).toBe("flaky-hook");
+  expect(await names.count()).toBeLessThan(80);
+  await page.keyboard.press("End");
+  await page.getByRole("link", { name: "hook-0999" }).waitFor();
+  expect(await names.count()).toBeLessThan(80);
+  await page.evaluate("scrollTo(0, 0)");
+  await page.getByRole("button", { name: "In line" }).click();
+  await expect.poll(() => names.first().textContent()).toBe("flaky-hook");
+  await page.getByRole("button", { name: "In line" }).click();
+  await expect.poll(() => names.first().textContent()).toBe("hook-0000");
+  expect(page.url()).toContain("sort=waiting");
+  await page.keyboard.press("/");
+  await page.keyboard.type("hook-01 delivering");
+  await page.getByText("100 of 1001 shown").waitFor();
+  await using shared = await open(new URL(page.url()).pathname + new URL(page.url()).search);
+  await shared.page.getByText("100 of 1001 shown").waitFor();
+  expect([...opened.errors, ...shared.errors]).toEqual([]);
+});
+
+test("names, sentences and values that want to be scripts are only read", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const hostile = destinationSeen(HOSTILE, {
+    name: HOSTILE,
+    trouble: 1,
+    failingSince: SINCE,
+    last: { at: SINCE, outcome: "retry", cause: HOSTILE, endpoint: HOSTILE },
+    note: HOSTILE,
+    endpoints: [
+      {
+        name: HOSTILE,
+        origin: `javascript:document.title='run'`,
+        breaker: "open",
+        failingSince: SINCE,
+        awayUntil: SINCE,
+        last: { at: SINCE, outcome: "retry", cause: HOSTILE },
+      },
+    ],
+  });
+  site.told.seen = seen([hostile], {
+    kafkaError: HOSTILE,
+    troubles: [{ level: "bad", text: HOSTILE, link: null }],
+    tiers: [{ tier: HOSTILE, waiting: 1, dueAt: null, retired: true }],
+    deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
+  });
+  const letter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
+  site.told.letters = {
+    counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1 }],
+    total: 1,
+    samples: [{ ...letter, messageId: HOSTILE, payload: HOSTILE, from: HOSTILE, stage: HOSTILE }],
+    isCut: false,
+  };
+  const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };
+  const held = { syncId: HOSTILE, heldAt: SINCE, removals: 1 };
+  site.told.audiences = [{ ...audience, last: { syncId: HOSTILE, endedAt: SINCE }, held }];
+  site.told.yaml = HOSTILE;
+  const paths = [
+    ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
+    ...["/audiences", "/configuration"],
+    `/dead-letters?reason=${encodeURIComponent(HOSTILE)}`,
+    `/destinations?q=${encodeURIComponent(HOSTILE)}&sort=${encodeURIComponent(HOSTILE)}`,
+  ];
+  for (const path of paths) {
+    await using opened = await open(path);
+    if (!path.includes("q="))
+      await opened.page.getByText("onerror=").first().waitFor({ state: "attached" });
+    expect(await opened.page.title(), path).toContain("Switchyard");
+    expect(await opened.page.locator("img, #app script").count()).toBe(0);
+    expect(await opened.page.locator('a[href^="javascript"]').count()).toBe(0);
+    expect(opened.errors, path).toEqual([]);
+  }
+});
+
+test("Kafka away is said on every view that needs it, and its end is seen", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const away = { kafkaError: "no broker answers", deadLetters: null, stages: [], tiers: [] };
+  site.told.seen = seen([FAILING], {
+    ...away,
+    troubles: [{ level: "bad", text: "Kafka is away: no broker answers", link: null }],
+  });
+  for (const path of ["/", "/destinations", "/destinations/flaky-hook"]) {
+    await using opened = await open(path);
+    await opened.page.getByText("Kafka is away: no broker answers").waitFor();
+    await opened.page.getByText(/^▲ Kafka is away$/).waitFor();
+  }
+  await using opened = await open("/");
+  await opened.page.getByText(/^▲ Kafka is away$/).waitFor();
+  tellEverything();
+  await opened.page.getByText(LIVE).waitFor();
+});
+
+test("a token is asked for once, and nothing is seen before", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using guarded = await startTestConsole({ token: "0123456789abcdef" });
+  guarded.told.seen = seen([destinationSeen("crm-hook")]);
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(new URL("/destinations", guarded.url).href);
+  const field = page.getByLabel("Token");
+  await field.waitFor();
+  expect(guarded.told.looks).toBe(0);
+  expect(await brokenRules(page)).toEqual([]);
+  await field.fill("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("That is not the token.").waitFor();
+  await field.fill("0123456789abcdef");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "crm-hook" }).waitFor();
+  expect(await page.evaluate("document.cookie")).toBe("");
+  await page.reload();
+  await page.getByRole("link", { name: "crm-hook" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await field.waitFor();
+  await context.close();
+});
+
+test("a server that is gone is said, and found again by itself", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const first = await startTestConsole();
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(first.url);
+  await page.getByText(LIVE).waitFor();
+  await first[Symbol.asyncDispose]();
+  await page.getByText("no connection").waitFor();
+  await using _second = await startTestConsole({ port: first.port });
+  await page.getByText(LIVE).waitFor();
+  await context.close();
+});

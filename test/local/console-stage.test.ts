@@ -1,0 +1,171 @@
+// The server of the page on real sockets: who gets what, and with which headers.
+
+import { once } from "node:events";
+import { type IncomingHttpHeaders, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+import { startTestConsole } from "../support/servers/console.ts";
+
+const TOKEN = "0123456789abcdef-token";
+
+interface Said {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+async function say(
+  url: string,
+  path: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Said> {
+  const { method = "GET", headers = {}, body } = options;
+  const asked = request(new URL(path, url), { method, headers, agent: false });
+  asked.end(body);
+  const [response] = await once(asked, "response");
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+const OWN = { "x-switchyard-console": "1" };
+
+test("the page is the same for everybody, and its files are named by their content", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const document = await say(page.url, "/destinations/crm");
+  expect(document.status).toBe(200);
+  expect(document.headers["content-type"]).toBe("text/html; charset=utf-8");
+  const paths = [...document.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(paths.length).toBe(3);
+  for (const path of paths) {
+    const file = await say(page.url, path);
+    expect([path, file.status, file.headers["cache-control"]]).toEqual([
+      path,
+      200,
+      "public, max-age=31536000, immutable",
+    ]);
+  }
+  expect(document.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|https?:/);
+});
+
+test("every answer forbids what is not its own", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  for (const path of ["/", "/assets/none.js", "/api/session", "/api/audiences", "/nothing"]) {
+    const { headers } = await say(page.url, path);
+    const policy = headers["content-security-policy"];
+    expect(policy, path).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+    expect(headers["referrer-policy"]).toBe("no-referrer");
+    expect(headers["access-control-allow-origin"]).toBeUndefined();
+  }
+  const { headers } = await say(page.url, "/api/session");
+  expect(headers["cache-control"]).toBe("no-store");
+});
+
+test("data is told to those who know the token, by cookie or as bearer", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const paths = ["/api/audiences", "/api/dead-letters", "/api/configuration"];
+  for (const path of [...paths, "/api/events?of=overview"]) {
+    expect([path, (await say(page.url, path)).status]).toEqual([path, 401]);
+  }
+  const session = await say(page.url, "/api/session");
+  expect(JSON.parse(session.body)).toEqual({
+    isKnown: false,
+    hasToken: true,
+    readOnly: true,
+    version: "",
+  });
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  for (const path of paths) expect((await say(page.url, path, { headers })).status).toBe(200);
+  const wrong = await say(page.url, "/api/session", {
+    method: "POST",
+    headers: OWN,
+    body: `${TOKEN}x`,
+  });
+  expect([wrong.status, wrong.headers["set-cookie"]]).toEqual([401, undefined]);
+  const right = await say(page.url, "/api/session", { method: "POST", headers: OWN, body: TOKEN });
+  const [cookie = ""] = right.headers["set-cookie"] ?? [];
+  expect([right.status, cookie]).toEqual([
+    204,
+    expect.stringMatching(/; HttpOnly; SameSite=Strict/),
+  ]);
+  const [pair = ""] = cookie.split(";");
+  expect((await say(page.url, "/api/audiences", { headers: { cookie: pair } })).status).toBe(200);
+  const out = await say(page.url, "/api/session", {
+    method: "DELETE",
+    headers: { ...OWN, cookie: pair },
+  });
+  expect(out.headers["set-cookie"]?.[0]).toContain("Max-Age=0");
+});
+
+test("another page can neither read nor write, and no foreign name leads here", async () => {
+  await using page = await startTestConsole();
+  const rebound = await say(page.url, "/api/audiences", {
+    headers: { host: `attacker.example:${page.port}` },
+  });
+  expect(rebound.status).toBe(421);
+  const foreign = { ...OWN, origin: "https://attacker.example" };
+  for (const headers of [foreign, { origin: `http://127.0.0.1:${page.port}` }]) {
+    const said = await say(page.url, "/api/session", { method: "POST", headers, body: "x" });
+    expect(said.status).toBe(403);
+  }
+  const { headers } = await say(page.url, "/api/audiences", { headers: { origin: "https://a.b" } });
+  expect(headers["access-control-allow-origin"]).toBeUndefined();
+});
+
+test("nothing else is answered", async () => {
+  await using page = await startTestConsole();
+  expect((await say(page.url, "/api/audiences", { method: "POST", headers: OWN })).status).toBe(
+    405,
+  );
+  for (const path of ["/assets/%2e%2e/package.json", "/api/none", "/.git/config"]) {
+    expect((await say(page.url, path)).status).toBe(404);
+  }
+  const huge = await say(page.url, "/api/session", {
+    method: "POST",
+    headers: OWN,
+    body: "x".repeat(4_000),
+  });
+  expect(huge.status).toBe(204);
+});
+
+test("beyond this machine it does not start without a token", async () => {
+  await expect(startTestConsole({ host: "0.0.0.0" })).rejects.toThrow(
+    "console.token is not set. Set a token, or listen on 127.0.0.1.",
+  );
+  await using page = await startTestConsole({ host: "0.0.0.0", token: TOKEN });
+  expect((await say(`http://127.0.0.1:${page.port}`, "/api/audiences")).status).toBe(401);
+});
+
+test("a port that is taken is said with its setting", async () => {
+  await using page = await startTestConsole();
+  await expect(startTestConsole({ port: page.port })).rejects.toThrow(
+    "console.host, console.port: cannot listen",
+  );
+});
+
+test("Kafka is looked at while a stream is open, and not after the last is closed", async () => {
+  await using page = await startTestConsole();
+  await say(page.url, "/api/audiences");
+  expect(page.told.looks).toBe(0);
+  const asked = request(new URL("/api/events?of=overview", page.url), { agent: false });
+  asked.end();
+  const [stream] = await once(asked, "response");
+  expect(stream.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+  stream.setEncoding("utf8");
+  let heard = "";
+  stream.on("data", (piece: string) => {
+    heard += piece;
+  });
+  await expect.poll(() => heard.match(/^data: /gm)?.length ?? 0).toBeGreaterThan(1);
+  expect(heard).toContain('"rates":');
+  asked.destroy();
+  await expect
+    .poll(async () => {
+      const before = page.told.looks;
+      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      return page.told.looks - before;
+    })
+    .toBe(0);
+});

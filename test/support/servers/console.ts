@@ -1,0 +1,70 @@
+/** A page whose eyes see what a test says, on a port of its own. */
+
+import { readPageFiles } from "../../../src/cli/console/page-files.ts";
+import type { Counters } from "../../../src/console/counters.ts";
+import type { ConsoleConfig, Eyes } from "../../../src/console/ports.ts";
+import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
+import type { AudienceView, LettersView, Seen } from "../../../src/console/view.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { buildPage } from "../../../tools/page/build.ts";
+import { seen } from "../build/console-seen.ts";
+import { LogLines } from "../log/log-lines.ts";
+
+/** Everything that it tells; a test may replace a part at any time. */
+export interface Told {
+  seen: Seen;
+  counters: Counters;
+  letters: LettersView;
+  audiences: readonly AudienceView[];
+  yaml: string | null;
+  /** How often Kafka was asked. */
+  looks: number;
+}
+
+export interface TestConsole extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly told: Told;
+}
+
+export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promise<TestConsole> {
+  await buildPage();
+  const told: Told = {
+    seen: seen([]),
+    counters: {
+      flow: new Float64Array(5),
+      destinations: new Map(),
+      counts: [true, true, true, true, true],
+    },
+    letters: { counts: [], total: 0, samples: [], isCut: false },
+    audiences: [],
+    yaml: "kafka: {}\n",
+    looks: 0,
+  };
+  const counters = () => new Map([["host-1:9464", told.counters]]);
+  const eyes: Eyes = {
+    look: () => {
+      told.looks += 1;
+      return Promise.resolve({
+        seen: { ...told.seen, at: new Date().toISOString() },
+        counters: counters(),
+      });
+    },
+    sample: () => Promise.resolve(counters()),
+    sourcesOf: () => ["web"],
+    letters: () => Promise.resolve(told.letters),
+    audiences: () => Promise.resolve(told.audiences),
+    configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
+  };
+  const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };
+  const running: RunningConsole = await startConsole(
+    { eyes, files: readPageFiles(), clock: systemClock, log: new LogLines().log },
+    { ...config, ...over },
+  );
+  return {
+    url: running.url,
+    port: running.port,
+    told,
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+
+import { destinationLink, lettersLink, placeOf } from "../../../../src/console/page/address.ts";
+
+test.each([
+  ["/", { view: "flow" }],
+  ["/destinations", { view: "destinations" }],
+  ["/destinations/", { view: "destinations" }],
+  ["/destinations/crm-hook", { view: "destination", id: "crm-hook" }],
+  ["/destinations/a%2Fb", { view: "destination", id: "a/b" }],
+  ["/destinations/%E0%A4%A", { view: "unknown" }],
+  ["/dead-letters", { view: "dead-letters" }],
+  ["/dead-letters/x", { view: "unknown" }],
+  ["/nothing", { view: "unknown" }],
+  ["/destinations/a/b", { view: "unknown" }],
+])("%s", (path, place) => {
+  expect(placeOf(path)).toEqual(place);
+});
+
+test("a link leads to the id that it was made of, whatever that is", () => {
+  for (const id of ["crm-hook", "<b>&?#/%", "ü ☃"]) {
+    expect(placeOf(destinationLink(id))).toEqual({ view: "destination", id });
+  }
+  expect(lettersLink({ destination: "a&b" })).toBe("/dead-letters?destination=a%26b");
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+
+import { routeOf } from "../../../src/console/routes.ts";
+
+test.each([
+  ["/", "page"],
+  ["/?x=1", "page"],
+  ["/destinations", "page"],
+  ["/destinations/crm-hook", "page"],
+  ["/destinations/%3Cb%3E", "page"],
+  ["/dead-letters?reason=expired", "page"],
+  ["/audiences", "page"],
+  ["/configuration", "page"],
+  ["/assets/app-0a1b.js", "asset"],
+  ["/assets/../package.json", "unknown"],
+  ["/assets/%2e%2e/x.js", "unknown"],
+  ["/assets/a/b.js", "unknown"],
+  ["/api/session", "session"],
+  ["/api/audiences", "data"],
+  ["/api/dead-letters?since=7d", "data"],
+  ["/api/configuration", "data"],
+  ["/api/events?of=overview", "events"],
+  ["/api/events?of=destination", "unknown"],
+  ["/api/events", "unknown"],
+  ["/destinations/a/b", "unknown"],
+  ["/nothing", "unknown"],
+  ["//attacker.example/destinations", "unknown"],
+  ["http://attacker.example/", "unknown"],
+  ["*", "unknown"],
+])("%s is of kind %s", (target, kind) => {
+  expect(routeOf(target).kind).toBe(kind);
+});
+
+test("the id of a destination is read with its escapes", () => {
+  expect(routeOf("/api/events?of=destination&id=a%20b%26c")).toEqual({
+    kind: "events",
+    view: { of: "destination", id: "a b&c" },
+  });
+});
