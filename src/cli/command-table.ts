@@ -77,6 +77,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./console/command.ts")).consoleCommand,
   },
   {
+    name: "retry",
+    summary: "send now what waits in tiers for a destination",
+    load: async () => (await import("./steer/pull-commands.ts")).retryCommand,
+  },
+  {
+    name: "drain",
+    summary: "wait until nothing is left for a destination",
+    load: async () => (await import("./steer/pull-commands.ts")).drainCommand,
+  },
+  {
+    name: "cancel",
+    summary: "give up what waits for a destination",
+    load: async () => (await import("./steer/pull-commands.ts")).cancelCommand,
+  },
+  {
     name: "dead-letters",
     summary: "list what was given up, and replay it",
     load: async () => (await import("./dead-letters/command.ts")).deadLettersCommand,

@@ -40,6 +40,7 @@ export type Waiting = {
       readonly kind: "waiting";
       readonly dueAtMs: number;
       readonly destination: DestinationId;
+      readonly receivedAtMs: number;
       /** Null: it was never attempted, and has no window. */
       readonly firstAttemptAtMs: number | null;
       /** The first of them that exists. */
@@ -55,7 +56,7 @@ export type Verdict =
   | { readonly kind: "return"; readonly topic: string; readonly dueAtMs: number }
   | {
       readonly kind: "dead-letter";
-      readonly reason: "invalid-call" | "unknown-destination";
+      readonly reason: "invalid-call" | "unknown-destination" | "cancelled";
       readonly error: string;
     };
 
@@ -80,7 +81,8 @@ export function readWaiting(
   const invalid = (error: string): Waiting => ({ kind: "invalid", record, parkedAtMs, error });
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return invalid(parsed.error);
-  const { dueAtMs, destination, firstAttemptAtMs, attempt, endpoint } = parsed.delivery;
+  const { dueAtMs, destination, firstAttemptAtMs, receivedAtMs } = parsed.delivery;
+  const { attempt, endpoint } = parsed.delivery;
   if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
   const passes = attempt > 0 || endpoint !== null;
@@ -93,17 +95,25 @@ export function readWaiting(
     parkedAtMs,
     dueAtMs: Math.min(dueAtMs, latestMs),
     destination,
+    receivedAtMs,
     firstAttemptAtMs,
     topics: places,
   };
 }
 
 export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdict {
+  if (waiting.kind === "waiting" && nowMs < waiting.dueAtMs) {
+    return { kind: "wait", waitMs: waiting.dueAtMs - nowMs };
+  }
+  return judgeNow(waiting, places);
+}
+
+/** As if it were due. */
+export function judgeNow(waiting: Waiting, places: Places): Exclude<Verdict, { kind: "wait" }> {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };
   }
   const { dueAtMs, topics } = waiting;
-  if (nowMs < dueAtMs) return { kind: "wait", waitMs: dueAtMs - nowMs };
   const topic = topics.find((each) => places.exists(each));
   if (topic !== undefined) return { kind: "return", topic, dueAtMs };
   const error = `the topic ${topics.join(" or ")} does not exist`;

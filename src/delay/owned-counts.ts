@@ -21,6 +21,8 @@ export interface OwnedPartition {
   readonly partition: number;
   /** The records that the consumer has handed over and that are not finished. */
   readonly inHand: () => Iterable<Waiting>;
+  /** Whether it was pulled: it lies there, and waits for nothing. */
+  readonly isGone: (waiting: Waiting) => boolean;
   /** Whether it has been given up. */
   readonly isOver: () => boolean;
 }

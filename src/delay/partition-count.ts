@@ -58,6 +58,18 @@ export class PartitionCount {
     }
   }
 
+  /** Every record below the offset was taken, or has left. */
+  passed(offset: number): void {
+    this.#covered = Math.max(this.#covered, offset);
+  }
+
+  /** They have left although they were not taken. */
+  left(records: readonly Waiting[]): void {
+    for (const waiting of records) {
+      this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);
+    }
+  }
+
   /** @param seen null: where it ends is not known now. */
   look(seen: SeenPartition | null, nowMs: number): void {
     this.#isSeen = seen !== null;

@@ -52,7 +52,8 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-function needsLookUp(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
+/** Whether it is not certain where it belongs. */
+export function needsLookUp(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {
     if (!places.isCertain(topic, nowMs)) return true;

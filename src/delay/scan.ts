@@ -98,7 +98,7 @@ export function startScan(scan: Scan): RunningScan {
 /** @throws Error when nothing could be read. */
 async function readStep(
   { kafka, clock, read }: Scan,
-  { tier, topic, partition, count }: OwnedCount,
+  { tier, topic, partition, count, isGone }: OwnedCount,
   { from, to }: Range,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -114,7 +114,7 @@ async function readStep(
     for await (const records of kafka.read({ ...place, maxBytes: STEP_BYTES, signal })) {
       const behind = (records.at(-1)?.offset ?? from - 1) + 1;
       count.read(
-        records.map((record) => read(tier, record)),
+        records.map((record) => read(tier, record)).filter((waiting) => !isGone(waiting)),
         behind,
       );
       return;

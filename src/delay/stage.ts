@@ -11,36 +11,34 @@
  *   4  they are acknowledged and finished       the same, until the consumer commits
  *   5  the consumer commits, now and then       nothing is repeated
  *
- * A drain waits for the sends under way; the other records stay in their topic.
+ * A drain waits for the sends under way; the other records stay in their topic. Records of a pull leave
+ * before they are due, out of their turn (`pulling.ts`). One that was cancelled, and is due, becomes a
+ * dead letter in step 2.
  *
  * Beside that, all that waits is counted (`counting.ts`). Nothing else depends on it.
  */
 
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/given-up.ts";
-import type { IncomingRecord } from "../domain/record.ts";
-import { untilTickMs } from "../domain/tick.ts";
+import { NOT_STEERED } from "../domain/steering.ts";
 import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
-import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
-import { asError } from "../runtime/as-error.ts";
-import { Bag, type Bagged } from "../runtime/bag.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { UnderWay } from "../runtime/under-way.ts";
-import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
+import type { ConsumeOptions } from "../kafka/port.ts";
+import { startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter } from "../stage/letter-writer.ts";
-import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { destinationOf } from "../telemetry/count-letters.ts";
 import { lineLimit } from "../telemetry/line-limit.ts";
 import { type Counted, startCounting } from "./counting.ts";
-import { readWaiting, type Waiting } from "./due.ts";
+import { readWaiting } from "./due.ts";
 import { Labels } from "./labels.ts";
+import { createLookUp } from "./look-up.ts";
 import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
-import { type Due, type KnownPlaces, takeDue } from "./partition-queue.ts";
-import { createTopicList } from "./places.ts";
+import type { Due } from "./partition-queue.ts";
+import { type PulledPartition, startPulling } from "./pulling.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
+import { type Waiters, waitOn } from "./wait-on.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
@@ -53,13 +51,8 @@ export interface DelayConfig extends Counted {
 
 /** Records of a partition held in memory; the rest waits in the topic. */
 const PARTITION_RECORDS_MAX = 2_000;
-/** Records written back in one send. */
-const RETURN_RECORDS_MAX = 500;
-/** Longest sleep at a time, so that a clock that was set forward is noticed. */
-const SLEEP_MAX_MS = 10_000;
 /** Records that have just been parked are not due for a while. */
 const FETCH_SPACING_MS = 100;
-const LOOK_UP_AGAIN_MS = 1_000;
 const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per tier. Topics must exist. */
@@ -67,26 +60,52 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const lookUp = createLookUp(deps);
   const labels = new Labels(config.destinations);
   const counts = new OwnedCounts(labels);
+  const steering = deps.steering ?? NOT_STEERED;
+  const pulled = new Set<PulledPartition>();
   const running = startConsuming(deps, {
     name: "delay",
     deadLetterTopic: config.topics.deadLetters,
     letterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
-      config.tiers.map((tier) => consumeTier(tier, deps, config, { lookUp, counts, fail })),
-    troubles: () => [...lookUp.troubles(), ...counting.troubles()],
+      config.tiers.map((tier) =>
+        consumeTier(tier, deps, config, { lookUp, counts, fail, steering, pulled }),
+      ),
+    troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...pulling.troubles()],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
     outlivesTopics: true,
-    close: () => counting.stop(),
+    close: async () => {
+      await Promise.all([counting.stop(), pulling[Symbol.asyncDispose]()]);
+    },
   });
   const counting = startCounting(deps, config, { labels, counts }, running.consumers);
+  const pulling = startPulling({
+    ...deps,
+    steering,
+    lookUp,
+    operations: config.topics.operations,
+    partitions: () => owned(pulled),
+    position: (topic, partition) => {
+      const progress = running.consumers.flatMap((consumer) => consumer.progress());
+      const own = progress.find((each) => each.topic === topic && each.partition === partition);
+      return own?.position ?? null;
+    },
+    read: (tier, record) =>
+      readWaiting(record, config.topics, tierDelayMs(tier) ?? 0, deps.clock.nowMs()),
+  });
   return Promise.resolve(running);
+}
+
+/** Without those that were given up. */
+function owned(partitions: Set<PulledPartition>): readonly PulledPartition[] {
+  for (const each of partitions) if (each.isOver()) partitions.delete(each);
+  return [...partitions];
 }
 
 function consumeTier(
   tier: string,
   deps: StageDeps,
   config: DelayConfig,
-  shared: Pick<Work, "lookUp" | "counts" | "fail">,
+  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "steering" | "pulled">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
@@ -106,129 +125,11 @@ function consumeTier(
       waitOn(partition, {
         ...shared,
         tier,
+        delayMs,
         clock: deps.clock,
         read: (record) => readWaiting(record, topics, delayMs, deps.clock.nowMs()),
         write,
       }),
-  };
-}
-
-interface Work {
-  readonly tier: string;
-  readonly clock: Clock;
-  readonly read: (record: IncomingRecord) => Waiting;
-  readonly lookUp: LookUp;
-  readonly counts: OwnedCounts;
-  /** Resolves when all are acknowledged. */
-  readonly write: (due: readonly Due[]) => Promise<void>;
-  readonly fail: Fail;
-}
-
-/** Records that are being written back. */
-interface Sending extends Bagged {
-  readonly waiting: readonly Waiting[];
-}
-
-/** The loop of one partition: wait for its head, send all that is due, and again. */
-function waitOn(partition: AssignedPartition, work: Work): PartitionHandler {
-  const { clock, lookUp } = work;
-  const queue: Waiting[] = [];
-  const draining = new AbortController();
-  const sends = new UnderWay();
-  const sending = new Bag<Sending>();
-  const count = work.counts.begin({
-    tier: work.tier,
-    topic: partition.topic,
-    partition: partition.partition,
-    inHand: () => [...sending.all().flatMap(({ waiting }) => waiting), ...queue],
-    isOver: () => draining.signal.aborted,
-  });
-
-  const send = (due: readonly Due[]) => {
-    const own = { place: -1, waiting: due.map(({ waiting }) => waiting) };
-    sending.add(own);
-    const sent = work
-      .write(due)
-      .then(() => {
-        for (const { waiting } of due) partition.finish(waiting.record.offset);
-        sending.delete(own);
-      })
-      .catch(work.fail);
-    sends.add(sent);
-  };
-  const step = async () => {
-    // After a long sleep, such as a frozen process's, others may have written it back already.
-    if (!(await partition.isOurs())) draining.abort();
-    if (draining.signal.aborted) return;
-    const next = takeDue(queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
-    if (next.kind === "due") send(next.due);
-    else if (next.kind === "look-up") await lookUp.renew(draining.signal);
-    else if (next.kind === "wait") await sleepUntilTick(clock, next.waitMs, draining.signal);
-  };
-  const returning = oneAtATime(
-    () => (queue.length === 0 || draining.signal.aborted ? null : step()),
-    (thrown) => {
-      if (!draining.signal.aborted) work.fail(thrown);
-    },
-  );
-  return {
-    take: (records) => {
-      const taken = records.map(work.read);
-      queue.push(...taken);
-      count.took(taken);
-      returning.wake();
-    },
-    drain: async () => {
-      draining.abort();
-      queue.length = 0;
-      await sends.ended();
-    },
-  };
-}
-
-/** Records that are due within a tick go back in one send with those of other partitions. */
-function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
-  return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
-}
-
-interface LookUp {
-  readonly places: KnownPlaces;
-  /** Resolves when the list of topics was asked for again, or after a while when that failed. */
-  readonly renew: (signal: AbortSignal) => Promise<void>;
-  readonly troubles: () => readonly string[];
-}
-
-function createLookUp({ kafka, clock, around }: StageDeps): LookUp {
-  const list = createTopicList(around?.rules.isMade);
-  let underWay: Promise<boolean> | null = null;
-  let trouble: string | null = null;
-
-  const ask = async () => {
-    try {
-      list.renew(await kafka.admin.topics(), clock.nowMs());
-      trouble = null;
-    } catch (error) {
-      trouble = `the topics cannot be listed: ${asError(error).message}`;
-    }
-    underWay = null;
-    return trouble === null;
-  };
-  const renew = () => {
-    underWay ??= ask();
-    return underWay;
-  };
-  return {
-    places: {
-      ...list,
-      exists: (topic) => {
-        if (list.isOld(clock.nowMs())) void renew();
-        return list.exists(topic);
-      },
-    },
-    renew: async (signal) => {
-      if (!(await renew())) await clock.sleep(LOOK_UP_AGAIN_MS, signal);
-    },
-    troubles: () => (trouble === null ? [] : [trouble]),
   };
 }
 

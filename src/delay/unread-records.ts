@@ -7,6 +7,7 @@
  *   records are read ahead                 the last block grows, up to 64 records; then a new one
  *   there are more entries than allowed    neighbours are joined, and blocks grow larger from now on
  *   the consumer takes a record            one less in the first block
+ *   a record leaves, and is not taken      one less in its block
  *   the consumer passes an offset          blocks below it go
  *
  * Counts are exact, but for records that are passed without being taken: those count until their
@@ -65,13 +66,13 @@ export class UnreadRecords {
     const [block] = this.#blocks;
     if (block === undefined || offset < block.from) return;
     block.taken = times;
-    const label = labels.find((each) => block.tallies.has(each));
-    const tally = label === undefined ? undefined : block.tallies.get(label);
-    if (label === undefined || tally === undefined) return;
-    tally.count -= 1;
-    if (tally.count > 0) return;
-    block.tallies.delete(label);
-    this.#entries -= 1;
+    this.#remove(block, labels);
+  }
+
+  /** One that was not taken has left. @param labels as it may have been added, the likeliest first. */
+  left(offset: number, labels: readonly string[]): void {
+    const block = this.#blocks.find(({ from, end }) => from <= offset && offset < end);
+    if (block !== undefined) this.#remove(block, labels);
   }
 
   /** Nothing waits below `offset` any more. */
@@ -86,6 +87,16 @@ export class UnreadRecords {
 
   addTo(tallies: Tallies): void {
     for (const block of this.#blocks) sum(block, tallies);
+  }
+
+  #remove({ tallies }: Block, labels: readonly string[]): void {
+    const label = labels.find((each) => tallies.has(each));
+    const tally = label === undefined ? undefined : tallies.get(label);
+    if (label === undefined || tally === undefined) return;
+    tally.count -= 1;
+    if (tally.count > 0) return;
+    tallies.delete(label);
+    this.#entries -= 1;
   }
 
   #join(): void {

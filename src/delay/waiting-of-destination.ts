@@ -10,14 +10,17 @@
  */
 
 import type { DestinationId } from "../domain/ids.ts";
+import type { KnownOperations } from "../domain/steering.ts";
 import { tierDelayMs } from "../domain/topics.ts";
 import { readWaiting, type Waiting } from "./due.ts";
+import { pullable } from "./pulled-ahead.ts";
 import { type Asked, partsOf, type WaitingDeps } from "./waiting-by-destination.ts";
 
 const STEP_BYTES = 1_048_576;
 
 export interface AskedOfOne extends Omit<Asked, "destinations"> {
   readonly destination: DestinationId;
+  readonly operations: Pick<KnownOperations, "hasLeft">;
 }
 
 export type Delivered = Extract<Waiting, { kind: "waiting" }>;
@@ -28,7 +31,7 @@ export async function waitingOfDestination(
   asked: AskedOfOne,
   found: (waiting: Delivered, tier: string) => void,
 ): Promise<boolean> {
-  const { topics, groups, destination, signal } = asked;
+  const { topics, groups, destination, operations, signal } = asked;
   let left = asked.recordsMax;
   const ofTier = async (tier: string) => {
     const delayMs = tierDelayMs(tier) ?? 0;
@@ -37,7 +40,9 @@ export async function waitingOfDestination(
         for (const record of records) {
           const waiting = readWaiting(record, topics, delayMs, clock.nowMs());
           if (waiting.kind !== "waiting" || waiting.destination !== destination) continue;
-          found(waiting, tier);
+          const { partition, offset } = record;
+          const hasLeft = operations.hasLeft(tier, partition, offset, pullable(waiting));
+          if (!hasLeft) found(waiting, tier);
         }
         left -= records.length;
         if (left <= 0) return;

@@ -10,6 +10,7 @@
  *   accepted                       its offset is finished at once
  *   replaced by other records      its offset is finished when they are acknowledged; its key and
  *                                  its room are free before that
+ *   is cancelled, and waits        a dead letter, also while the line is held
  *   on a partition that is drained not started any more; what is under way goes on to its end
  *   when settings change           one under way ends by those it started with; the others go by the
  *                                  new ones, and those that wait are looked at again
@@ -19,6 +20,7 @@ import assert from "node:assert/strict";
 
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { Pull } from "../domain/operations.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import type { HttpResult } from "./attempt.ts";
 import {
@@ -29,8 +31,10 @@ import {
   settingsOf,
 } from "./attempt-under-way.ts";
 import type { Ticket, Turn } from "./breaker.ts";
+import { Cancels } from "./cancels.ts";
 import type { EndpointResult, Held } from "./decide.ts";
 import { EndpointGates, type GateState, type LineHold } from "./endpoint-gates.ts";
+import { lookingAgain } from "./look-again.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
 import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
@@ -44,9 +48,6 @@ import type { WorkPorts } from "./work-ports.ts";
 
 /** Far below what is kept free of the window for a last attempt (`park.ts`). */
 const RELEASE_EVERY_MS = 500;
-/** A longer wait for an endpoint is looked at again then, in case the clock was set. */
-const LOOK_AGAIN_MAX_MS = 60_000;
-
 const HELD: Held = { kind: "held" };
 
 export class DestinationWork {
@@ -61,8 +62,7 @@ export class DestinationWork {
   /** The next one in turn waits for its rate. */
   #isLimited = false;
   #isReleasing = false;
-  /** When the line is looked at again that is held now. */
-  #heldUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #cancels;
 
   constructor(
     destination: WebhookDestination,
@@ -73,6 +73,7 @@ export class DestinationWork {
     this.#settings = settingsOf(destination);
     this.#policy = policy;
     this.#topics = topics;
+    this.#cancels = new Cancels(destination.id, topics);
     this.#ports = ports;
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, windowMs: policy.windowMs };
@@ -80,9 +81,8 @@ export class DestinationWork {
     this.#gates = gates;
     this.#turns = new Turns(concurrency, policy.delaysMs.at(-1) ?? 0);
     const isStill = () => stillness(this.#settings.destination) !== null;
-    this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, (untilMs) =>
-      this.#lookAgain(untilMs),
-    );
+    const lookAgain = lookingAgain(ports, () => this.#pump());
+    this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, lookAgain);
     this.#rate = new RequestRate(requestsPerSecond, ports.partitions);
   }
 
@@ -95,6 +95,17 @@ export class DestinationWork {
     this.#rate.limit(requestsPerSecond);
     // Nobody waits for an earlier limit.
     this.#isLimited = false;
+    this.#pump();
+  }
+
+  /** Gives up the deliveries that these are about, now and when they are taken. */
+  cancel(pulls: readonly Pull[]): void {
+    this.#cancels.are(pulls);
+    const isCancelled = ({ record }: Item) => this.#cancels.has(record);
+    // One of a key that goes lets the next one be seen.
+    let found = pulls.length === 0 ? [] : this.#waiting.extract(isCancelled);
+    for (; found.length > 0; found = this.#waiting.extract(isCancelled))
+      for (const item of found) this.#giveUpCancelled(item);
     this.#pump();
   }
 
@@ -113,7 +124,8 @@ export class DestinationWork {
         if (turn === "retry") this.#turns.expectRetries(this.#ports.nowMs());
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
-          this.#waiting.add({ owner, key, record, behind: null, after: null });
+          const item = { owner, key, record, behind: null, after: null };
+          if (!this.#giveUpCancelled(item)) this.#waiting.add(item);
         }
         this.#pump();
       },
@@ -144,20 +156,14 @@ export class DestinationWork {
     }
   }
 
-  /** The line is held until then. */
-  #lookAgain(untilMs: number): void {
-    const nowMs = this.#ports.nowMs();
-    const atMs = Math.min(untilMs, nowMs + LOOK_AGAIN_MAX_MS);
-    if (this.#heldUntilMs > nowMs && this.#heldUntilMs <= atMs) return;
-    this.#heldUntilMs = atMs;
-    this.#ports.after(atMs - nowMs, () => {
-      // A timer may be early by the clock that is asked: then this is called again.
-      this.#heldUntilMs = Number.NEGATIVE_INFINITY;
-      this.#pump();
-    });
+  #giveUpCancelled(item: Item): boolean {
+    const cancelled = this.#cancels.letter(item.record, this.#ports.nowMs());
+    if (cancelled !== null) this.#replace(item, [cancelled]);
+    return cancelled !== null;
   }
 
   #consider(item: Item, nowMs: number): void {
+    if (this.#giveUpCancelled(item)) return;
     const { record, owner } = item;
     const gates = this.#gates.at(nowMs);
     const { destination } = this.#settings;

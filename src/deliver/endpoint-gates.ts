@@ -182,6 +182,17 @@ export class EndpointGates<Item> {
     return undefined;
   }
 
+  /** Takes out those that hold. */
+  extract(holds: (item: Item) => boolean): readonly Item[] {
+    const all = [
+      ...this.#due,
+      ...this.#gates.flatMap(({ waiting }) => waiting.map((one) => one.item)),
+    ];
+    const found = new Set(all.filter(holds));
+    if (found.size > 0) this.keep((item) => !found.has(item));
+    return [...found];
+  }
+
   /** Keeps only some of those that wait. */
   keep(isKept: (item: Item) => boolean): void {
     this.#waiting = 0;

@@ -113,7 +113,6 @@ export function startDestination(
 ): RunningDestination {
   const { kafka, clock } = deps;
   const { id } = started;
-  const pause = deps.steering?.pauseOf(id) ?? null;
   const { topics, groups, maxBytes, commonBudget, drainLimitMs } = config;
   const stopped = new AbortController();
   const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
@@ -132,7 +131,7 @@ export function startDestination(
     if (!(error instanceof ClosedError)) consumer.fail(asError(error));
   };
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
-  const work = new DestinationWork(steered(started, pause), policy, topics, {
+  const work = new DestinationWork(started, policy, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => void sleep(ms).then(then, () => undefined),
     connections,
@@ -148,7 +147,7 @@ export function startDestination(
     onBreaker: report.breaker,
     partitions,
   });
-  const condition = new Condition(started, clock.nowMs(), pause);
+  const condition = new Condition(started, clock.nowMs());
   const own = owning({ work, condition, report, clock, returns: topics.returns(id) });
   const consumer = keepConsuming(
     kafka,
@@ -169,8 +168,8 @@ export function startDestination(
   );
   const stopWatching = report.watch(condition, () => holdOf(condition, work));
   const watch = watchOne(deps, id, consumer);
-  report.still(null, condition.still);
   const goBy = goingBy(deps, { condition, work, report });
+  goBy(started, null);
   return {
     joined: consumer.joined,
     update: (changed) => {
@@ -256,11 +255,11 @@ function goingBy(
   { clock, steering }: DeliverDeps,
   { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
 ) {
-  return (configured: WebhookDestination): void => {
-    const before = condition.still;
+  return (configured: WebhookDestination, before = condition.still): void => {
     const pause = steering?.pauseOf(configured.id) ?? null;
     condition.update(configured, clock.nowMs(), pause);
     work.update(steered(configured, pause));
+    work.cancel(steering?.pullsOf(configured.id) ?? []);
     report.still(before, condition.still);
   };
 }

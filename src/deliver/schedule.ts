@@ -30,6 +30,8 @@ export interface Schedule<Item> {
   add(item: Item): void;
   /** The next item that may start, or undefined. It is under way from now on. */
   next(): Item | undefined;
+  /** An item that `next` gave does not start after all. It goes behind all that may start. */
+  putBack(item: Item): void;
   /** The item is no longer under way: the next one of its key may start. */
   end(item: Item): void;
   /** Forgets all items of a partition. */
@@ -78,6 +80,7 @@ export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
       item.after = null;
       return item;
     },
+    putBack: mayStart,
     end: (item) => {
       const { key, owner } = item;
       const lines = partitions.get(owner);

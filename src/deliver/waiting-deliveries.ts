@@ -18,6 +18,8 @@ import type { EndpointGates, LineState } from "./endpoint-gates.ts";
 import { createSchedule, type Scheduled } from "./schedule.ts";
 import type { Turns } from "./turns.ts";
 
+const TURNS = ["line", "retry"] as const;
+
 export interface WaitingItem<Item> extends Scheduled<Item> {
   /** The partition as assigned this time. */
   readonly owner: { readonly turn: Turn; readonly isDraining: boolean };
@@ -59,6 +61,22 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     this.#schedules[owner.turn].drop(owner);
     if (this.#first[owner.turn]?.owner === owner) this.#first[owner.turn] = undefined;
     this.#gates.keep((item) => item.owner !== owner);
+  }
+
+  /**
+   * Takes out those that wait, may start, and hold. They are under way from now on. The others stay,
+   * in their order.
+   */
+  extract(holds: (item: Item) => boolean): readonly Item[] {
+    const found: Item[] = [];
+    for (const turn of TURNS) {
+      const kept: Item[] = [];
+      for (let item = this.#nextOf(turn); item !== undefined; item = this.#nextOf(turn)) {
+        (holds(item) ? found : kept).push(item);
+      }
+      for (const item of kept) this.#schedules[turn].putBack(item);
+    }
+    return [...found, ...this.#gates.extract(holds)];
   }
 
   /** It goes next of those of its turn. */

@@ -17,6 +17,7 @@ export const DEAD_LETTER_REASONS = {
   "invalid-deletion": "The record on `deletion-requests` is no valid request.",
   "too-large": "A record that would have to be written is larger than the broker takes.",
   rejected: "Every endpoint answered with a status that is not tried again.",
+  cancelled: "Somebody cancelled the deliveries that waited for its destination.",
   expired: "No endpoint accepted the delivery within the window.",
 } as const;
 

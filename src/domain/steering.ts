@@ -15,11 +15,14 @@
 
 import type { DestinationId } from "./ids.ts";
 import type { Operation, Pause, Pull } from "./operations.ts";
+import { isPulledBy, type Pullable } from "./pull.ts";
 
 /** Anybody who may write to the topic could fill it. */
 export const OPERATIONS_MAX = 20_000;
 /** Longest that a delivery lies on a topic from which a pull takes it. */
 export const PULL_KEPT_MS = 7 * 86_400_000;
+
+const NONE: readonly Pull[] = [];
 
 /** The operations of people, as stages see them. */
 export interface Steering {
@@ -33,6 +36,15 @@ export interface Steering {
   /** Returns how to end that. @param listener is told of whom something has changed. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
 }
+
+/** Nobody asks for anything. */
+export const NOT_STEERED: Steering = {
+  pauseOf: () => null,
+  pullsOf: () => NONE,
+  pulls: () => NONE,
+  pulledThrough: () => 0,
+  onChange: () => () => undefined,
+};
 
 export class KnownOperations {
   readonly #pauses = new Map<DestinationId, Pause>();
@@ -99,6 +111,26 @@ export class KnownOperations {
     return this.#pulls.get(destination) ?? NONE;
   }
 
+  /** Whether a record of a delay topic has left it, although it lies there. */
+  hasLeft(tier: string, partition: number, offset: number, record: Pullable): boolean {
+    return this.pullsOf(record.destination).some(
+      (pull) => offset < this.pulledThrough(pull.id, tier, partition) && isPulledBy(pull, record),
+    );
+  }
+
+  /** Keys of records that say nothing any more. */
+  overKeys(nowMs: number): readonly string[] {
+    const pauses = this.pauses().filter((pause) => isOver(pause, nowMs));
+    const pulls = this.pulls().filter(({ atMs }) => nowMs - atMs > PULL_KEPT_MS);
+    return [
+      ...pauses.map(({ destination }) => `pause/${destination}`),
+      ...pulls.flatMap(({ destination, id }) => [
+        `pull/${destination}/${id}`,
+        ...[...(this.#pulled.get(id)?.keys() ?? [])].map((place) => `pulled/${id}/${place}`),
+      ]),
+    ];
+  }
+
   pulledThrough(id: string, tier: string, partition: number): number {
     return this.#pulled.get(id)?.get(`${tier}/${partition}`) ?? 0;
   }
@@ -125,8 +157,6 @@ export class KnownOperations {
     return true;
   }
 }
-
-const NONE: readonly Pull[] = [];
 
 export function isOver({ untilMs }: Pause, nowMs: number): boolean {
   return untilMs !== null && untilMs <= nowMs;

@@ -4,7 +4,14 @@
  */
 
 import type { DestinationId } from "../domain/ids.ts";
-import { type Pause, pauseRecord, resumeRecord } from "../domain/operations.ts";
+import {
+  forgetRecord,
+  type Pause,
+  type Pull,
+  pauseRecord,
+  pullRecord,
+  resumeRecord,
+} from "../domain/operations.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Producer } from "../kafka/port.ts";
@@ -28,6 +35,19 @@ export async function resumeDestination(
   destination: DestinationId,
 ): Promise<void> {
   await write(producer, resumeRecord(topics.operations, destination));
+}
+
+/** Its deliveries in tiers go out now, or all that wait become dead letters. */
+export async function pullDeliveries({ producer, topics }: Operating, pull: Pull): Promise<void> {
+  await write(producer, pullRecord(topics.operations, pull));
+}
+
+/** Keeps the topic small. @param keys of records that say nothing any more. */
+export async function forgetOperations(
+  { producer, topics }: Operating,
+  keys: readonly string[],
+): Promise<void> {
+  if (keys.length > 0) await producer.send(keys.map((key) => forgetRecord(topics.operations, key)));
 }
 
 async function write(producer: Operating["producer"], record: OutgoingRecord): Promise<void> {

@@ -1,168 +1,22 @@
 // Destinations that are paused, resumed and steered otherwise while two processes deliver under load
 // on a real Kafka, compared with what was published.
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { setImmediate as otherWork } from "node:timers/promises";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Kafka, Producer } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
+import { inOrder, STAGES, steeredPrograms } from "../support/worlds/steered-programs.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
-const SOON = { timeout: 30_000, interval: 50 };
-const TIMEOUT_MS = 90_000;
+const SOON = { timeout: 40_000, interval: 50 };
+const TIMEOUT_MS = 120_000;
 /** Of a pause, until all processes go by it; what is on its way then may still arrive. */
 const PAUSED_WITHIN_MS = 2_000;
-
-interface Taken {
-  readonly id: string;
-  readonly user: string;
-  readonly atMs: number;
-}
-
-let prefix = "";
-let kafka: Kafka;
-let producer: Producer;
-let receiver: Awaited<ReturnType<typeof startReceiver>>;
-
-/** Keeps what each path is sent; a path can refuse for a while. */
-async function startReceiver() {
-  const taken = new Map<string, Taken[]>();
-  const refusing = new Set<string>();
-  const server = createServer((request, response) => {
-    const path = (request.url ?? "").slice(1);
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { userId } = JSON.parse(Buffer.concat(chunks).toString()) as { userId: string };
-      const id = `${request.headers["x-switchyard-message-id"]}`;
-      const status = refusing.has(path) ? 503 : 200;
-      const own = taken.get(`${path}/${status}`) ?? [];
-      taken.set(`${path}/${status}`, own);
-      own.push({ id, user: userId, atMs: Date.now() });
-      response.writeHead(status, { "content-length": 0 }).end();
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    refusing,
-    at: (path: string): readonly Taken[] => taken.get(`${path}/200`) ?? [],
-    refused: (path: string): readonly Taken[] => taken.get(`${path}/503`) ?? [],
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
-beforeEach(async () => {
-  prefix = uniquePrefix("steering");
-  kafka = createKafka(
-    {
-      ...{ brokers, clientId: "steering-test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  producer = kafka.producer();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await producer.close(1_000);
-  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-  await kafka.admin.deleteTopics(names);
-  await kafka.close();
-  await receiver[Symbol.asyncDispose]();
-});
-
-/** @param delays of the tiers. */
-function worldOf(admin: number, delays: string): ProgramWorld {
-  const hook = (id: string) =>
-    `  - { id: ${id}, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${receiver.port}/${id}" }] }`;
-  const world = programWorld(`
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2 }
-defaultSource: web
-sources: [{ id: web, destinations: [crm, other] }]
-destinations:
-${["crm", "other"].map(hook).join("\n")}
-delivery: { allowNetworks: [127.0.0.0/8], delays: [${delays}] }
-admin: { host: 127.0.0.1, port: ${admin} }
-`);
-  onTestFinished(() => world[Symbol.asyncDispose]());
-  return world;
-}
-
-const STAGES = ["--stages", "route,deliver,delay"];
-
-async function twoProcesses(delays: string) {
-  const ports = [await freePort(), await freePort()] as const;
-  const worlds = ports.map((port) => worldOf(port, delays));
-  const [first, second] = worlds;
-  if (first === undefined || second === undefined) throw new Error("there are two");
-  const programs = [first.start(STAGES)];
-  // The first one makes the topics.
-  await programs[0]?.logged("ready");
-  programs.push(second.start(STAGES));
-  await programs[1]?.logged("ready");
-  return { world: first, second, ports, programs };
-}
-
-/** Publishes until it is stopped: the ledger of message ids by user, in order. */
-function load() {
-  const ledger: { readonly id: string; readonly user: string }[] = [];
-  let isOver = false;
-  const publish = async (count: number) => {
-    const records = Array.from({ length: count }, () => {
-      const [id, user] = [`m${ledger.length}`, `u${ledger.length % 7}`];
-      ledger.push({ id, user });
-      const call = { type: "track", userId: user, event: "e", messageId: id };
-      const value = Buffer.from(JSON.stringify(call));
-      return { topic: `${prefix}calls`, key: Buffer.from(user), value, headers: [] };
-    });
-    await producer.send(records);
-  };
-  const live = async () => {
-    while (!isOver) {
-      await publish(10);
-      await otherWork();
-    }
-  };
-  return {
-    ledger,
-    publish,
-    start: () => {
-      const running = live();
-      return async () => {
-        isOver = true;
-        await running;
-      };
-    },
-  };
-}
-
-const inOrder = (all: readonly { readonly id: string; readonly user: string }[]) =>
-  Object.fromEntries(
-    [...Map.groupBy(all, ({ user }) => user)]
-      .map(([user, of]) => [user, of.map(({ id }) => id)] as const)
-      .sort(([one], [other]) => (one < other ? -1 : 1)),
-  );
 
 test(
   "pause stops a destination in both processes while others go on; resume sends all in order, once",
   async () => {
+    const { receiver, twoProcesses, ledger, start } = await steeredPrograms();
     const { world, ports } = await twoProcesses("1s, 2s");
-    const { ledger, start } = load();
     const stop = start();
     await expect.poll(() => receiver.at("crm").length, SOON).toBeGreaterThan(50);
     const paused = await world.command(["pause", "crm", "--for", "1h"]);
@@ -219,10 +73,10 @@ async function heldBy(port: number): Promise<string | undefined> {
 test(
   "a pause with an end is over although no process ran then, and one without stays over a restart",
   async () => {
+    const { receiver, worldOf, publish, ledger } = await steeredPrograms();
     const world = worldOf(await freePort(), "1s");
     const first = world.start(STAGES);
     await first.logged("ready");
-    const { publish, ledger } = load();
     await world.command(["pause", "crm"]);
     await world.command(["pause", "other", "--for", "3s"]);
     await first.logged("destination.paused", 2);
@@ -239,6 +93,87 @@ test(
     await world.command(["resume", "crm"]);
     await expect.poll(() => receiver.at("crm").length, SOON).toBe(ledger.length);
     expect(inOrder(receiver.at("crm"))).toEqual(inOrder(ledger));
+  },
+  TIMEOUT_MS,
+);
+
+const idsOf = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
+const sortedSet = (ids: readonly (string | undefined)[]) => [...new Set(ids)].sort();
+
+test(
+  "retry sends what waits for one destination, through the death of a process; drain waits for it",
+  async () => {
+    const { receiver, twoProcesses, ledger, publish } = await steeredPrograms();
+    const { world, second, programs } = await twoProcesses("10m");
+    for (const id of ["crm", "other"]) receiver.refusing.add(id);
+    await publish(150, 150);
+    for (const id of ["crm", "other"]) {
+      await expect.poll(() => receiver.refused(id).length, SOON).toBeGreaterThan(10);
+    }
+    receiver.refusing.clear();
+    // Its line goes on by itself; what was refused waits for ten minutes.
+    const waits = (id: string) => sortedSet(idsOf(receiver.refused(id)));
+    const line = (id: string) => ledger.length - waits(id).length;
+    for (const id of ["crm", "other"]) {
+      await expect.poll(() => new Set(idsOf(receiver.at(id))).size, SOON).toBe(line(id));
+    }
+    const retried = world.command(["retry", "crm"]);
+    await programs[1]?.kill();
+    expect(await retried).toMatchObject({ status: 0, err: "" });
+    expect((await retried).out).toBe(
+      `Returned at once: ${waits("crm").length} deliveries of crm that wait in tiers. \`switchyard drain crm\` waits until they are gone.\n`,
+    );
+    const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
+    expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
+    expect(sortedSet(idsOf(receiver.at("crm")))).toEqual(sortedSet(idsOf(ledger)));
+    const late = await second.command(["drain", "other", "--timeout", "1s"]);
+    expect(late.status).toBe(1);
+    expect(late.err).toContain(`${waits("other").length} in tiers`);
+    expect(new Set(idsOf(receiver.at("other"))).size).toBe(line("other"));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "cancel makes dead letters of all that waits, through the death of a process; a replay sends them",
+  async () => {
+    const programs = await steeredPrograms();
+    const { receiver, worldOf, ledger, publish, headersIn } = programs;
+    const world = worldOf(await freePort(), "10m");
+    const first = world.start(STAGES);
+    await first.logged("ready");
+    receiver.refusing.add("crm");
+    await publish(50, 50);
+    await expect.poll(() => receiver.refused("crm").length, SOON).toBeGreaterThan(10);
+    await world.command(["pause", "crm"]);
+    await first.logged("destination.paused");
+    receiver.refusing.clear();
+    await publish(1_500);
+    await expect.poll(() => new Set(idsOf(receiver.at("other"))).size, SOON).toBe(ledger.length);
+    const wanted = sortedSet(idsOf(ledger).filter((id) => !idsOf(receiver.at("crm")).includes(id)));
+    const dry = await world.command(["cancel", "crm", "--dry-run"]);
+    expect(dry.out).toMatch(/^1,5\d\d deliveries of crm would be cancelled\.\n$/);
+    expect((await world.command(["cancel", "crm"])).status).toBe(2);
+    const done = await world.command(["cancel", "crm", "--yes"]);
+    expect([done.status, done.err]).toEqual([0, ""]);
+    await first.kill();
+    world.start(STAGES);
+    const cancelled = async () =>
+      (await headersIn("dead-letters"))
+        .filter((letter) => letter["switchyard-reason"] === "cancelled")
+        .map((letter) => letter["switchyard-message-id"]);
+    await expect.poll(async () => new Set(await cancelled()).size, SOON).toBe(wanted.length);
+    expect(sortedSet(await cancelled())).toEqual(wanted);
+    expect((await world.command(["resume", "crm"])).status).toBe(0);
+    const before = ledger.length;
+    await publish(10);
+    const fresh = idsOf(ledger.slice(before));
+    await expect.poll(() => sortedSet(idsOf(receiver.at("crm"))), SOON).toEqual(sortedSet(fresh));
+    const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
+    expect(drained.status).toBe(0);
+    const replay = ["dead-letters", "replay", "--destination", "crm", "--reason", "cancelled"];
+    expect((await world.command(replay)).status).toBe(0);
+    await expect.poll(() => new Set(idsOf(receiver.at("crm"))).size, SOON).toBe(ledger.length);
   },
   TIMEOUT_MS,
 );

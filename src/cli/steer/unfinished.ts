@@ -26,3 +26,7 @@ export async function unfinishedOf(
     return from < end ? [{ topic, partition, from, to: end }] : [];
   });
 }
+
+export function recordsIn(parts: readonly Part[]): number {
+  return parts.reduce((sum, { from, to }) => sum + to - from, 0);
+}

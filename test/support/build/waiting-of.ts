@@ -18,6 +18,7 @@ export function waitingOf(destination: string, given: Given = {}): Waiting {
     parkedAtMs,
     dueAtMs,
     destination: destination as DestinationId,
+    receivedAtMs: parkedAtMs,
     firstAttemptAtMs,
     topics: [`sw.returns.${destination}`],
   };

@@ -25,7 +25,7 @@ export async function* readRange(
 }
 
 /** The broker holds a request until something is written: here it is asked again. */
-const FOLLOW_EVERY_MS = 50;
+const FOLLOW_EVERY_MS = 250;
 
 export async function* followLog(
   broker: MemoryBroker,

@@ -22,7 +22,12 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
   const over = new Set<number>();
   for (const partition of [0, 1]) {
     const place = { tier: "10m", topic: "sw.delays.10m", partition };
-    counts.begin({ ...place, inHand: () => [], isOver: () => over.has(partition) });
+    counts.begin({
+      ...place,
+      inHand: () => [],
+      isGone: () => false,
+      isOver: () => over.has(partition),
+    });
   }
   const scan = startScan({
     clock,

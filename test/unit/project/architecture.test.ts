@@ -78,7 +78,12 @@ const OTHER_SHELLS = [
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
-  "delay/waiting-of-destination.ts",
+  ...[
+    "delay/look-up.ts",
+    "delay/pulling.ts",
+    "delay/wait-on.ts",
+    "delay/waiting-of-destination.ts",
+  ],
   "dead-letter/replay.ts",
   ...["console/looking.ts", "console/server-deps.ts"],
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],

@@ -30,7 +30,7 @@ function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): vo
   const inHand = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
   const tiers = TIERS.map((tier) => {
     const place = { topic: `switchyard.delays.${tier}`, partition: 0 };
-    counts.begin({ ...place, tier, inHand, isOver: () => false });
+    counts.begin({ ...place, tier, inHand, isGone: () => false, isOver: () => false });
     const seen = { ...place, position: 0, next: 0, end: 0, inHand: 0, oldestUnfinishedMs: null };
     const progress = () => [{ ...seen, endAtMs: CLOCK.nowMs() }];
     return { tier, consumer: { progress, vitals: () => VITALS } };
