@@ -3,7 +3,7 @@
 import { Command } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { affected, listenersBySource } from "../deletion/affected.ts";
+import { affected, listenersBySource, notTold } from "../deletion/affected.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -47,8 +47,8 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const sources = options.source === undefined ? null : [...new Set(options.source)];
-      const listeners = toldOf(sources, config);
-      if (typeof listeners === "string") throw new WrongUsage(listeners);
+      const told = toldOf(sources, config);
+      if (typeof told === "string") throw new WrongUsage(told);
       const topic = configuredTopics(config).deletionRequests;
       const request = deletionRequest(user, sources, topic, systemClock.nowMs());
       const refused = await withKafka(config, shell, options, async (kafka, signal) => {
@@ -57,9 +57,11 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       });
       const [problem] = refused;
       if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
+      const { listeners, others } = told;
       shell.out(
         `Deletion requested (${topic}). To be told: ${listeners.join(", ") || "nobody"}.\n`,
       );
+      if (others.length > 0) shell.out(`Not told: ${others.join(", ")}.\n`);
     });
 }
 
@@ -81,8 +83,14 @@ function deletionRequest(
   };
 }
 
+interface Told {
+  readonly listeners: readonly string[];
+  /** Every destination that is not told, with the reason. */
+  readonly others: readonly string[];
+}
+
 /** `<destination> for <source>` for each notification that will be sent, or what is wrong. */
-function toldOf(sourceIds: readonly string[] | null, config: Config): readonly string[] | string {
+function toldOf(sourceIds: readonly string[] | null, config: Config): Told | string {
   const { sources, destinations } = config;
   const found = affected(
     sourceIds,
@@ -93,7 +101,11 @@ function toldOf(sourceIds: readonly string[] | null, config: Config): readonly s
     const known = sources.map(({ id }) => id).join(", ");
     return `no source has the id "${unknown}". Configured: ${known || "none"}.`;
   }
-  return found.sources.flatMap(({ source, listeners }) =>
-    listeners.map(({ destination }) => `${destination} for ${source}`),
+  const listeners = found.sources.flatMap(({ source, listeners: own }) =>
+    own.map(({ destination }) => `${destination} for ${source}`),
   );
+  const others = notTold(found.sources, destinations).map(
+    ({ destination, because }) => `${destination} (${because})`,
+  );
+  return { listeners, others };
 }

@@ -91,6 +91,7 @@ function questionable(config: Config): readonly string[] {
     const { id } = destination;
     const found = [];
     if (!connected.has(id)) found.push(`${path}: no source names ${id}, so it gets no calls`);
+    else if (!destination.enabled) found.push(`${path}: ${leftOut(destination)}`);
     if (destination.kind !== "webhook") return found;
     const { sharedSecret } = destination;
     if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
@@ -116,6 +117,12 @@ function questionable(config: Config): readonly string[] {
     warnings.push("kafka.sasl: Amazon MSK takes aws-msk-iam over TLS only; set kafka.tls");
   }
   return warnings;
+}
+
+/** Somebody may think that what is left out comes later. */
+function leftOut({ id, kind }: Config["destinations"][number]): string {
+  if (kind === "topic") return `${id} is disabled: calls to it are left out, also for later`;
+  return `${id} is disabled: calls and deletions are left out, also for later; with \`paused: true\` they wait`;
 }
 
 function isPlain(url: string): boolean {

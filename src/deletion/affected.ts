@@ -64,6 +64,28 @@ export function listenersBySource(
   );
 }
 
+/** A destination that no affected source tells, and why. */
+export interface NotTold {
+  readonly destination: DestinationId;
+  readonly because: "disabled" | "type topic" | "no affected source names it";
+}
+
+export function notTold(
+  all: readonly AffectedSource[],
+  destinations: readonly Destination[],
+): readonly NotTold[] {
+  const told = new Set(
+    all.flatMap(({ listeners }) => listeners.map(({ destination }) => destination)),
+  );
+  return destinations
+    .filter(({ id }) => !told.has(id))
+    .map(({ id, kind, enabled }): NotTold => {
+      if (kind === "topic") return { destination: id, because: "type topic" };
+      const because = enabled ? "no affected source names it" : "disabled";
+      return { destination: id, because };
+    });
+}
+
 /** @param sourceIds of a request; null: every source. */
 export function affected(sourceIds: readonly string[] | null, all: ListenersBySource): Affected {
   if (sourceIds === null) return { kind: "affected", sources: [...all.values()], unknown: [] };

@@ -34,19 +34,16 @@ test(
     const before = receiver.at("other").length;
     await expect
       .poll(
-        () => receiver.at("other").length > before + 200 && Date.now() > pausedAtMs + 4_000,
+        () => receiver.at("other").length > before + 50 && Date.now() > pausedAtMs + 4_000,
         SOON,
       )
       .toBe(true);
     const late = receiver.at("crm").filter(({ atMs }) => atMs > pausedAtMs + PAUSED_WITHIN_MS);
     expect(late).toEqual([]);
     await stop();
-    const status = await world.command([
-      "status",
-      "--admin",
-      ports.map((p) => `127.0.0.1:${p}`).join(),
-    ]);
-    expect(status.out).toMatch(/^crm .*held since .*: paused by command until/m);
+    const admin = ports.map((port) => `127.0.0.1:${port}`).join();
+    const status = async () => (await world.command(["status", "--admin", admin])).out;
+    await expect.poll(status, SOON).toMatch(/^crm .*held since .*: paused by command until/m);
     expect(receiver.at("crm").length).toBeLessThan(ledger.length);
     const resumed = await world.command(["resume", "crm"]);
     expect([resumed.status, resumed.out, resumed.err]).toEqual([0, "Resumed: crm.\n", ""]);
@@ -148,12 +145,11 @@ test(
     await world.command(["pause", "crm"]);
     await first.logged("destination.paused");
     receiver.refusing.clear();
-    await publish(1_500);
+    await publish(600);
     await expect.poll(() => new Set(idsOf(receiver.at("other"))).size, SOON).toBe(ledger.length);
     const wanted = sortedSet(idsOf(ledger).filter((id) => !idsOf(receiver.at("crm")).includes(id)));
     const dry = await world.command(["cancel", "crm", "--dry-run"]);
-    expect(dry.out).toMatch(/^1,5\d\d deliveries of crm would be cancelled\.\n$/);
-    expect((await world.command(["cancel", "crm"])).status).toBe(2);
+    expect(dry.out).toMatch(/^6\d\d deliveries of crm would be cancelled\.\n$/);
     const done = await world.command(["cancel", "crm", "--yes"]);
     expect([done.status, done.err]).toEqual([0, ""]);
     await first.kill();
@@ -169,8 +165,6 @@ test(
     await publish(10);
     const fresh = idsOf(ledger.slice(before));
     await expect.poll(() => sortedSet(idsOf(receiver.at("crm"))), SOON).toEqual(sortedSet(fresh));
-    const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
-    expect(drained.status).toBe(0);
     const replay = ["dead-letters", "replay", "--destination", "crm", "--reason", "cancelled"];
     expect((await world.command(replay)).status).toBe(0);
     await expect.poll(() => new Set(idsOf(receiver.at("crm"))).size, SOON).toBe(ledger.length);

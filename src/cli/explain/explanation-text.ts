@@ -110,7 +110,7 @@ export function reasonText(reason: Reason, name: string, source: string): string
     case "not-connected":
       return `the source ${source} does not list it`;
     case "disabled":
-      return "it is disabled";
+      return "it is disabled (it gets nothing, also not later)";
   }
 }
 

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setImmediate as otherWork } from "node:timers/promises";
+import { setTimeout as timer } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 
 import { createKafka } from "../../../src/kafka/kafka.ts";
@@ -115,7 +115,7 @@ function configuration(prefix: string, port: number, admin: number, delays: stri
   const hook = (id: string) =>
     `  - { id: ${id}, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }] }`;
   return `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2 }
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2, sessionTimeout: 6s }
 defaultSource: web
 sources: [{ id: web, destinations: [crm, other] }]
 destinations:
@@ -141,8 +141,8 @@ function load(producer: Producer, prefix: string) {
   };
   const live = async () => {
     while (!isOver) {
-      await publish(10);
-      await otherWork();
+      await publish(5);
+      await timer(25);
     }
   };
   return {

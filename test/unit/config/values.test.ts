@@ -300,6 +300,23 @@ destinations:
   });
 });
 
+test("a disabled destination that a source names is a warning: what it does not get is lost to it", () => {
+  const yaml = `
+kafka: { brokers: [a:1] }
+sources: [{ id: web, destinations: [hook, files, on] }]
+destinations:
+  - { id: hook, type: webhook, enabled: false, endpoints: [{ url: "https://a.example.com/" }] }
+  - { id: files, type: topic, name: Files, enabled: false }
+  - { id: on, type: webhook, endpoints: [{ url: "https://b.example.com/" }] }
+`;
+  expect(parse(yaml)).toMatchObject({
+    warnings: [
+      "destinations[0]: hook is disabled: calls and deletions are left out, also for later; with `paused: true` they wait",
+      "destinations[1]: files is disabled: calls to it are left out, also for later",
+    ],
+  });
+});
+
 test("each setting has a variable of its own", () => {
   const names = variables(SETTINGS).map(({ name }) => name);
   expect(names).toContain("SWITCHYARD_KAFKA_SASL_TOKEN_URL");

@@ -102,7 +102,7 @@ test("a call is shown with its source, its destinations and the exact requests",
       X-Signature: ${signature(BODY, "abc123")}
       ${BODY}
   mail (Mail) doesn't get it: integrations says no to All, and nothing about Mail
-  off (Off) doesn't get it: it is disabled
+  off (Off) doesn't get it: it is disabled (it gets nothing, also not later)
   warehouse (Warehouse) doesn't get it: integrations says no to All, and nothing about Warehouse
 
 `,
