@@ -19,6 +19,7 @@ const files = {
   name: "F",
   enabled: true,
   historical: true,
+  partitions: null,
 } as const;
 const DESTINATIONS = [
   webhookDestination({ id: id("hook") }),
