@@ -41,5 +41,7 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const { enabled, retentionMs } = config.attempts;
   const attemptsRetentionMs = enabled ? retentionMs : null;
   const counts = { partitions, replicationFactor };
-  return topicPlan({ ...named, delaysMs, windowMs, ...counts, attemptsRetentionMs });
+  const hasOperatorEvents = config.operatorEvents.enabled;
+  const asked = { attemptsRetentionMs, hasOperatorEvents };
+  return topicPlan({ ...named, delaysMs, windowMs, ...counts, ...asked });
 }

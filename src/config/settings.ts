@@ -2,7 +2,7 @@
 
 import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
-import { attemptsSettings } from "./attempts-settings.ts";
+import { attemptsSettings, operatorEventsSettings } from "./attempts-settings.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import { consoleSettings } from "./console-settings.ts";
 import { value, wrong } from "./decoder.ts";
@@ -93,6 +93,7 @@ export const SETTINGS = section("", {
     ),
   }),
   attempts: attemptsSettings,
+  operatorEvents: operatorEventsSettings,
   tracing: tracingSettings,
   log: section("Log lines on standard output.", {
     level: setting(logLevel, "info", "The least important level that is written."),

@@ -44,7 +44,10 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
     writes: ["calls", "audienceMembers", "audiences", "deadLetters"],
   },
   deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
-  deliver: { reads: ["operations"], writes: ["delays", "deadLetters", "attempts"] },
+  deliver: {
+    reads: ["operations", "operatorEvents"],
+    writes: ["delays", "deadLetters", "attempts", "operatorEvents"],
+  },
   delay: {
     reads: ["operations"],
     writes: ["deliveries", "returns", "delays", "deadLetters", "operations"],
@@ -203,6 +206,7 @@ function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
     deletionRequests: literal(topics.deletionRequests),
     deadLetters: literal(topics.deadLetters),
     attempts: literal(topics.attempts),
+    operatorEvents: literal(topics.operatorEvents),
     operations: literal(topics.operations),
     deliveries: prefixed(topics.deliveries(NONE)),
     returns: prefixed(topics.returns(NONE)),

@@ -13,6 +13,7 @@
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
  *   operations                  compacted, one partition         1 MiB
+ *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
  * All others are `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
  * partitions, and that of a destination as many as its `partitions` says. A value that is removed from a compacted topic is gone within two days. Compaction comes within one
@@ -49,6 +50,7 @@ export interface TopicPlanOptions {
   readonly replicationFactor: number | null;
   /** Of the topic of attempts; null: there is none. */
   readonly attemptsRetentionMs: number | null;
+  readonly hasOperatorEvents: boolean;
 }
 
 /** Fits the port's `TopicSpec`. */
@@ -76,7 +78,7 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 /** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, delaysMs, windowMs } = options;
-  const { partitions, replicationFactor, attemptsRetentionMs } = options;
+  const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
   const maxBytes = recordMaxBytes(topics);
   const planned = (
     kind: TopicKind,
@@ -126,6 +128,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
     compacted("operations", topics.operations, 1),
+    ...(hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
   ];
 }
 

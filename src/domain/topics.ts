@@ -18,6 +18,7 @@ export interface TopicNames {
   readonly deletionRequests: string;
   readonly deadLetters: string;
   readonly attempts: string;
+  readonly operatorEvents: string;
   readonly operations: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** Deliveries that were attempted and are due again. */
@@ -36,6 +37,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
     attempts: `${prefix}attempts`,
+    operatorEvents: `${prefix}operator-events`,
     operations: `${prefix}operations`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
     returns: (destination) => `${prefix}returns.${destination}`,

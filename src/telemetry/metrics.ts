@@ -109,6 +109,12 @@ export const METRICS = {
     labels: ["destination"],
     help: "Deliveries in attempt now.",
   },
+  operatorEvents: {
+    name: "switchyard_operator_events_total",
+    type: "counter",
+    labels: ["kind"],
+    help: "Events for people that this process has written, by kind.",
+  },
   attemptRecords: {
     name: "switchyard_attempt_records_total",
     type: "counter",

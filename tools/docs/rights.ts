@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   delays: "delays.*",
   deadLetters: "dead-letters",
   attempts: "attempts",
+  operatorEvents: "operator-events",
   operations: "operations",
 };
 
@@ -50,6 +51,10 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
   deadLetters: [
     "records that a replay would send, by a decision of a person, to any destination of the prefix",
     "calls that were given up",
+  ],
+  operatorEvents: [
+    "false alarms, and true ones kept quiet, for those who go by these events",
+    "which destinations fail or are paused, and what is wrong with a configuration",
   ],
   attempts: [
     "a false story of a call, for those who look into its attempts",

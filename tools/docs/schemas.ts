@@ -29,6 +29,8 @@ interface JsonSchema {
   readonly type?: string;
   readonly format?: string;
   readonly enum?: readonly string[];
+  readonly const?: string | number;
+  readonly oneOf?: readonly JsonSchema[];
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
@@ -72,6 +74,7 @@ function jsonSections(): readonly string[] {
 function titled(schema: JsonSchema): readonly JsonSchema[] {
   const inner = [
     ...Object.values(schema.properties ?? {}),
+    ...(schema.oneOf ?? []),
     ...(schema.items ? [schema.items] : []),
   ];
   return [...(schema.title === undefined ? [] : [schema]), ...inner.flatMap(titled)];
@@ -82,11 +85,14 @@ function jsonBody({ description, properties = {}, required = [] }: JsonSchema, h
     const presence = required.includes(name) ? "always" : "may be absent";
     return `| ${code(name)} | ${jsonType(each)} | ${presence} | ${each.description ?? ""} |`;
   });
+  const table = `\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
   const gap = head.endsWith("\n") ? "" : " ";
-  return `${head}${gap}${description ?? ""}\n\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+  return `${head}${gap}${description ?? ""}\n${rows.length === 0 ? "" : table}`;
 }
 
-function jsonType({ type = "", format, enum: choices, title, items }: JsonSchema): string {
+function jsonType(schema: JsonSchema): string {
+  const { type = "", format, enum: choices, const: only, title, items } = schema;
+  if (only !== undefined) return code(`${only}`);
   if (choices !== undefined) return choices.map(code).join(", ");
   if (items !== undefined) return `array of ${jsonType(items)}`;
   if (title !== undefined) return code(title);

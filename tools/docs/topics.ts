@@ -22,6 +22,7 @@ const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]
   returns: ["delay", "the delivery's key"],
   delays: ["deliver", "the delivery's key"],
   deadLetters: ["every stage", "the record's key"],
+  operatorEvents: ["deliver, if `operatorEvents.enabled`", "the incident's kind and subject"],
   attempts: ["deliver, if `attempts.enabled`", "the call's message id"],
   operations: ["commands, delay", "the operation and its destination"],
 };
@@ -31,6 +32,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   audiences: "audience",
   deadLetters: "people",
   attempts: "people",
+  operatorEvents: "deliver, people",
   operations: "deliver, delay",
 };
 
@@ -63,6 +65,7 @@ export function renderTopics(): string {
     partitions: 6,
     replicationFactor: null,
     attemptsRetentionMs: 3 * 86_400_000,
+    hasOperatorEvents: true,
   });
   const row = ({ kind, name, config }: PlannedTopic) => {
     const { writer, key, reader } = notesOf(kind);
@@ -81,7 +84,7 @@ other names to the topics that applications and data platforms write. This page 
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- **Partitions:** \`returns.<destination>\`, \`audiences\` and \`operations\` have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
+- **Partitions:** \`returns.<destination>\`, \`audiences\`, \`operations\` and \`operator-events\` have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
   have equally many.
 - **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
 - **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and

@@ -30,6 +30,8 @@ export interface ReloadCauses extends Disposable {
   /** The stages have started. */
   begin(deps: Omit<ReloadDeps, "follow">): void;
   readonly troubles: () => readonly string[];
+  /** Of the configuration on disk; null: it can be used. */
+  readonly refused: () => ReturnType<Reloader["refused"]>;
   /** Null: the stages have not started. */
   readonly running: () => RunningConfiguration | null;
 }
@@ -67,6 +69,7 @@ export function reloadCauses(configuration: Configuration): ReloadCauses {
     },
     running: () => reloader?.running() ?? null,
     troubles: () => reloader?.troubles() ?? [],
+    refused: () => reloader?.refused() ?? null,
     [Symbol.dispose]: () => held.dispose(),
   };
 }

@@ -111,6 +111,11 @@ export class Reloader implements Disposable {
     return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
   }
 
+  /** Of the configuration on disk; null: it can be used. */
+  refused(): Standing["invalid"] {
+    return this.#standing.invalid;
+  }
+
   /** Sentences for `/readyz`. */
   troubles(): readonly string[] {
     return this.#report.troubles(this.#standing);

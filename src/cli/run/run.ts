@@ -40,6 +40,7 @@ import type { Tracing } from "../../tracing/port.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { programVersion } from "../program-version.ts";
 import { ensureTopics } from "../topics-ready.ts";
+import { configuredEvents } from "./configured-events.ts";
 import { configuredSchemas } from "./configured-schemas.ts";
 import { configuredSteering } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
@@ -115,6 +116,7 @@ export async function run(
       health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
       log.info({ stage: stage.name }, "stage.started");
     }
+    using _events = configuredEvents(config, { ...shared, cluster, reloads, stages: running });
     const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
     reloads.begin({

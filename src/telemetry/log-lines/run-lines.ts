@@ -5,6 +5,13 @@ import type { LineTable } from "./line-spec.ts";
 const TOPICS_FIX = "`switchyard topics --apply`, or give the process the right to create topics.";
 
 export const RUN_LINES = {
+  "operator-events.failing": {
+    levels: ["warn"],
+    meaning:
+      "Events for people cannot be written or read at the moment. It is tried again every 5 s, and said once a minute.",
+    action: "`switchyard topics`, and the rights of the process.",
+    fields: ["topic", "error"],
+  },
   starting: {
     levels: ["info"],
     meaning: "The process begins.",

@@ -32,6 +32,7 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
     partitions: 6,
     replicationFactor: null,
     attemptsRetentionMs: 259_200_000,
+    hasOperatorEvents: true,
     ...more,
   });
 }
@@ -80,6 +81,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
     ["p.operations", 1, COMPACTED],
+    ["p.operator-events", 1, COMPACTED],
   ]);
 });
 
@@ -103,6 +105,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "audience-members",
     "audiences",
     "operations",
+    "operator-events",
   ]);
 });
 
@@ -113,10 +116,12 @@ test("delay topics are kept for twice the window where that is longer than 8 hou
   expect(kept(14_400_001)).toBe("28800002");
 });
 
-test("without attempts there is no topic of them", () => {
+test("without attempts or events for people there is no topic of them", () => {
   const named = (retentionMs: number | null) =>
     planWith({ attemptsRetentionMs: retentionMs }).filter(({ kind }) => kind === "attempts");
   expect(named(null)).toEqual([]);
+  const kinds = planWith({ hasOperatorEvents: false }).map(({ kind }) => kind);
+  expect(kinds).not.toContain("operatorEvents");
   expect(named(3_600_000)[0]?.config["retention.ms"]).toBe("3600000");
 });
 

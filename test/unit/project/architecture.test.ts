@@ -66,7 +66,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 };
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
-const LIBRARIES = ["call-trace", "dead-letter"];
+const LIBRARIES = ["call-trace", "dead-letter", "operator-events"];
 const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry", "tracing"];
 /** `report.ts`: what a stage tells logs and metrics. */
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
@@ -86,6 +86,7 @@ const OTHER_SHELLS = [
   ],
   "dead-letter/replay.ts",
   ...["console/looking.ts", "console/server-deps.ts"],
+  "operator-events/watch.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */

@@ -23,6 +23,7 @@ const plan = topicPlan({
   partitions: 3,
   replicationFactor: null,
   attemptsRetentionMs: 259_200_000,
+  hasOperatorEvents: true,
 });
 const inputs = { plan, topics };
 

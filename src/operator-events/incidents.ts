@@ -1,0 +1,91 @@
+/**
+ * Decides which events people are told of. A process looks at itself now and then, and says for each
+ * thing that it may speak of whether it is so. The topic says which incidents are open: its last
+ * record of a key counts, whichever process wrote it.
+ *
+ *   open on the topic   the process sees                 written
+ *   no                  it is so                         the event of its begin
+ *   no                  it is not so                     nothing
+ *   yes                 it is so                         nothing: it was told, before a restart or by another
+ *   yes                 it is not so, and its end has    the event of its end, which closes it
+ *                       an event
+ *   yes                 it is not so, and has none       a record without a value, which closes it
+ *   either              nothing that counts              nothing
+ *
+ * An outage of Kafka is told when it is over, since it cannot be before: once, by whoever writes
+ * first. Another process's outage that overlaps it is the same one.
+ */
+
+import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";
+
+/** Kinds that last, with the kind of their end. */
+export const LASTING = {
+  "destination.failing": "destination.recovered",
+  "destination.paused": "destination.resumed",
+  "configuration.refused": null,
+} as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
+export type LastingKind = keyof typeof LASTING;
+
+/** A look of a process at one thing that it may speak of. */
+export interface Sighting {
+  readonly kind: LastingKind;
+  readonly subject: string;
+  /** `unknown`: it has seen nothing that counts, such as after a start. */
+  readonly is: "so" | "not-so" | "unknown";
+  /** Since when it is so, or not so any more. */
+  readonly sinceMs: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What the topic says of a key. */
+export type Told = ReadonlyMap<string, OperatorEvent>;
+
+export interface Writing {
+  readonly key: string;
+  /** Null: the incident is closed without an event. */
+  readonly event: OperatorEvent | null;
+}
+
+export function keyOf({ kind, subject }: Pick<Sighting, "kind" | "subject">): string {
+  return `${kind}/${subject}`;
+}
+
+/** @param source see `event.ts` */
+export function writings(
+  sightings: readonly Sighting[],
+  told: Told,
+  source: string,
+): readonly Writing[] {
+  return sightings.flatMap((sighting): readonly Writing[] => {
+    const { kind, subject, is, sinceMs, data } = sighting;
+    const key = keyOf(sighting);
+    const open = openOf(told, key, kind);
+    if (is === "unknown" || (is === "so") === (open !== null)) return [];
+    if (open === null) return [{ key, event: operatorEvent(source, kind, subject, sinceMs, data) }];
+    const end = LASTING[kind];
+    if (end === null) return [{ key, event: null }];
+    const lasted = { ...data, since: open.time };
+    return [{ key, event: operatorEvent(source, end, subject, sinceMs, lasted) }];
+  });
+}
+
+function openOf(told: Told, key: string, kind: LastingKind): OperatorEvent | null {
+  const last = told.get(key);
+  return last?.kind === kind ? last : null;
+}
+
+export const OUTAGE_KEY = "kafka.unreachable/kafka";
+
+/** Null: it was told already. */
+export function outageWriting(
+  outage: { readonly sinceMs: number; readonly untilMs: number },
+  told: Told,
+  source: string,
+): Writing | null {
+  const last = told.get(OUTAGE_KEY);
+  const lastUntilMs = Date.parse(String(last?.data.until ?? ""));
+  if (!Number.isNaN(lastUntilMs) && lastUntilMs >= outage.sinceMs) return null;
+  const data = { until: new Date(outage.untilMs).toISOString() };
+  const event = operatorEvent(source, "kafka.unreachable", "kafka", outage.sinceMs, data);
+  return { key: OUTAGE_KEY, event };
+}

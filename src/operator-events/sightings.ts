@@ -1,0 +1,73 @@
+/**
+ * What a process may speak of, from its own status. Of a destination only the process that owns
+ * partition 0 of its topic speaks: others may see the same, and would say it a second time.
+ *
+ *   a destination, at its speaker                        sighting
+ *   fails since a minute                                 failing, so
+ *   fails since less                                     failing, unknown: most of it is over in a moment
+ *   was accepted since, and does not fail                failing, not so
+ *   was not tried since the process started, or took     failing, unknown
+ *     over its partitions
+ *   is held because it is paused                         paused, so
+ *   is not                                               paused, not so
+ *
+ *   the configuration                                    sighting
+ *   on disk is refused                                   refused, so
+ *   was refused before, here, and is not                 refused, not so
+ *   any other                                            refused, unknown: another process may see it
+ */
+
+import type { DestinationStatus } from "../domain/destination-status.ts";
+import type { Sighting } from "./incidents.ts";
+
+/** Shorter trouble is no incident. */
+export const INCIDENT_AFTER_MS = 60_000;
+
+export interface Refused {
+  readonly sinceMs: number;
+  readonly problems: readonly string[];
+}
+
+export interface Seen {
+  /** Those that the process speaks for. */
+  readonly destinations: readonly DestinationStatus[];
+  readonly refused: Refused | null;
+  /** It was refused at an earlier look of this process. */
+  readonly wasRefused: boolean;
+}
+
+export function sightingsOf(seen: Seen, nowMs: number): readonly Sighting[] {
+  const ofDestinations = seen.destinations.flatMap((status) => [
+    failing(status, nowMs),
+    paused(status, nowMs),
+  ]);
+  return [...ofDestinations, configuration(seen, nowMs)];
+}
+
+function failing(status: DestinationStatus, nowMs: number): Sighting {
+  const { id, failingSince, lastAcceptedAt, last } = status;
+  const base = { kind: "destination.failing", subject: id } as const;
+  if (failingSince !== null) {
+    const sinceMs = Date.parse(failingSince);
+    const is = nowMs - sinceMs >= INCIDENT_AFTER_MS ? "so" : "unknown";
+    const known = last === null ? {} : { endpoint: last.endpoint, cause: last.cause };
+    return { ...base, is, sinceMs, data: known };
+  }
+  if (lastAcceptedAt === null) return { ...base, is: "unknown", sinceMs: nowMs, data: {} };
+  return { ...base, is: "not-so", sinceMs: Date.parse(lastAcceptedAt), data: {} };
+}
+
+function paused({ id, held }: DestinationStatus, nowMs: number): Sighting {
+  const base = { kind: "destination.paused", subject: id } as const;
+  if (held?.because !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+  return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
+}
+
+function configuration({ refused, wasRefused }: Seen, nowMs: number): Sighting {
+  const base = { kind: "configuration.refused", subject: "configuration" } as const;
+  if (refused !== null) {
+    const { sinceMs, problems } = refused;
+    return { ...base, is: "so", sinceMs, data: { problems } };
+  }
+  return { ...base, is: wasRefused ? "not-so" : "unknown", sinceMs: nowMs, data: {} };
+}
