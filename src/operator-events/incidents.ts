@@ -12,8 +12,8 @@
  *   yes                 it is not so, and has none       a record without a value, which closes it
  *   either              nothing that counts              nothing
  *
- * An outage of Kafka is told when it is over, since it cannot be before: once, by whoever writes
- * first. Another process's outage that overlaps it is the same one.
+ * An outage of Kafka is told when it is over, since it cannot be before: once, by the
+ * first that writes. Another process's outage that overlaps it is the same one.
  */
 
 import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";
@@ -37,7 +37,7 @@ export interface Sighting {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What the topic says of a key. */
+/** The last event of each key on the topic. */
 export type Told = ReadonlyMap<string, OperatorEvent>;
 
 export interface Writing {

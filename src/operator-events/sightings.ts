@@ -1,5 +1,5 @@
 /**
- * What a process may speak of, from its own status. Of a destination only the process that owns
+ * A process speaks of what its own status says. Of a destination only the process that owns
  * partition 0 of its topic speaks: others may see the same, and would say it a second time.
  *
  *   a destination, at its speaker                        sighting

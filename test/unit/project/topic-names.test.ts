@@ -10,6 +10,7 @@ import { expect, test } from "vitest";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { STAGE_NAMES } from "../../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
+import { OPERATOR_EVENT_KINDS } from "../../../src/operator-events/event.ts";
 import { settingNames } from "../../support/project/setting-names.ts";
 import { projectTexts } from "../../support/project/tracked-texts.ts";
 
@@ -25,6 +26,8 @@ const MANY = NAME_STARTS.filter((name) => name.endsWith("."));
 const TOPICS = Object.values(topicNames(PREFIX))
   .map(nameStart)
   .filter((name) => name !== "");
+/** Types of CloudEvents have the same beginning. */
+const EVENT_TYPES = new Set(OPERATOR_EVENT_KINDS.map((kind) => `${PREFIX}${kind}`));
 const FILE = /\.(?:ya?ml|json|ts|js|md)$/;
 const OTHER_WORDS = new Set<string>([
   ...STAGE_NAMES,
@@ -51,6 +54,7 @@ function isName(name: string): boolean {
 }
 
 function isWrong(given: string): boolean {
+  if (EVENT_TYPES.has(given)) return false;
   if (given.startsWith(PREFIX)) return !FILE.test(given) && !isName(given.slice(PREFIX.length));
   if (isName(given)) return false;
   const [start = "", rest] = given.split(/\.(.*)/s);

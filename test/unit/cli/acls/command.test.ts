@@ -32,9 +32,9 @@ test("the rights of a stage, a line for each pattern", async () => {
   expect(lines).toEqual([
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
-    `${all} --operation Read --topic switchyard.operations`,
+    `${all} --operation Read --topic switchyard.operations --topic switchyard.operator-events`,
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.returns. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts`,
+    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-events`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
   ]);
@@ -146,10 +146,12 @@ test("for Strimzi a resource for each role, with its rules", async () => {
       acls: [
         rule("topic", "switchyard.", "prefix", "Describe"),
         rule("topic", "switchyard.operations", "literal", "Read"),
+        rule("topic", "switchyard.operator-events", "literal", "Read"),
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
         rule("topic", "switchyard.returns.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),
         rule("topic", "switchyard.attempts", "literal", "Write"),
+        rule("topic", "switchyard.operator-events", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
         rule("group", "switchyard.deliver.", "prefix", "Read"),
       ],
