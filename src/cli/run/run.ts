@@ -119,11 +119,9 @@ export async function run(
     using _events = configuredEvents(config, { ...shared, cluster, reloads, stages: running });
     const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
+    const reading = { load, clock: systemClock, metrics, log };
     reloads.begin({
-      load,
-      clock: systemClock,
-      metrics,
-      log,
+      ...reading,
       makeTopics: (from, to) => makeTopics(parts, from, to),
       takeOver: (from, to) => {
         current = to;

@@ -80,9 +80,7 @@ test("everything that is left out has its default", () => {
     },
     admin: { host: "0.0.0.0", port: 9_464, reload: false },
     console: {
-      host: "127.0.0.1",
-      port: 9_465,
-      token: null,
+      ...{ host: "127.0.0.1", port: 9_465, token: null },
       readOnly: true,
       payloads: false,
       processes: [],
