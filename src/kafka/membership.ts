@@ -25,7 +25,8 @@ export interface MembershipOptions {
   /** How long the group waits for a member that is slow to join again. */
   readonly rebalanceTimeoutMs: number;
   /** Least time between heartbeats. */
-  readonly heartbeatMs: number;
+  /** Between heartbeats, as long as polls return. */
+  readonly busyHeartbeatMs: number;
   /** Longest wait of a broker for records. */
   readonly pollMs: number;
   /** Of one answer. */

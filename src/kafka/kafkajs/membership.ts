@@ -62,7 +62,7 @@ export class KafkajsMembership implements Membership {
       groupId: options.groupId,
       sessionTimeout: options.sessionTimeoutMs,
       rebalanceTimeout: options.rebalanceTimeoutMs,
-      heartbeatInterval: options.heartbeatMs,
+      heartbeatInterval: options.busyHeartbeatMs,
       maxWaitTimeInMs: options.pollMs,
       maxBytes: options.fetchMaxBytes,
       maxBytesPerPartition: options.fetchMaxBytes,

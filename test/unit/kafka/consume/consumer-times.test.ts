@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 
-import { partitionFetchMaxBytes } from "../../../../src/kafka/consume/consumer-times.ts";
+import {
+  consumerTimes,
+  partitionFetchMaxBytes,
+} from "../../../../src/kafka/consume/consumer-times.ts";
 
 const KIB = 1024;
 
@@ -17,3 +20,15 @@ test.each([
   const consume = { whenFull, maxBytes: maxKib * KIB };
   expect(partitionFetchMaxBytes(consume, partitions)).toBe(kib * KIB);
 });
+
+test.each([
+  // Session timeout: heartbeats at rest, and while records come.
+  [10_000, 2_500, 1_000],
+  [6_000, 1_500, 1_000],
+  [2_000, 500, 500],
+])(
+  "with a session of %i ms a heartbeat each %i ms, and each %i ms while polls return",
+  (sessionMs, heartbeatMs, busyHeartbeatMs) => {
+    expect(consumerTimes(sessionMs, 1_000)).toMatchObject({ heartbeatMs, busyHeartbeatMs });
+  },
+);

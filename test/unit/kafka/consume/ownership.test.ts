@@ -44,7 +44,12 @@ async function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Give
       onCrash: () => undefined,
       ...(onSkipped !== undefined && { onSkipped }),
     },
-    times: { pollMs: 5_000, heartbeatMs: 1_000, rebalanceTimeoutMs: 60_000 },
+    times: {
+      pollMs: 5_000,
+      heartbeatMs: 1_000,
+      busyHeartbeatMs: 1_000,
+      rebalanceTimeoutMs: 60_000,
+    },
     memory,
     lease,
     wake: new Signal(),
