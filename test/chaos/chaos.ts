@@ -41,6 +41,7 @@ import {
   topics,
   WINDOW_MS,
 } from "./setup.ts";
+import { watchStalls } from "./stalls.ts";
 import { oneBroker, threeBrokers } from "./surroundings.ts";
 import { createTempers } from "./tempers.ts";
 import type { Loss } from "./violation.ts";
@@ -87,6 +88,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
   const failures: string[] = [];
+  const { stalls } = stack.use(watchStalls());
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
   const receiver = stack.use(
@@ -144,7 +146,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const injected = await live(world, act, kafka, journal, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)));
-  const result = judge(journal, injected, { exposures: world.exposures, losses }, failures);
+  const result = judge(journal, injected, { exposures: world.exposures, losses, stalls }, failures);
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   return { ...result, logs: null };

@@ -5,6 +5,7 @@ import { isExcused, outOfOrder, violations } from "./laws.ts";
 import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { POLICY, recipientOf } from "./setup.ts";
+import { isNotedLate, type Stall } from "./stalls.ts";
 import type { Exposure, Loss } from "./violation.ts";
 
 export interface Judgement {
@@ -13,16 +14,20 @@ export interface Judgement {
   readonly broken: readonly string[];
 }
 
+/** What may excuse a violation. */
+export interface Circumstances {
+  readonly exposures: readonly Exposure[];
+  readonly losses: readonly Loss[];
+  readonly stalls: readonly Stall[];
+}
+
 /** Of each law. */
 const HISTORIES_MAX = 3;
 
 export function judge(
   journal: Journal,
   injected: readonly Injected[],
-  {
-    exposures,
-    losses,
-  }: { readonly exposures: readonly Exposure[]; readonly losses: readonly Loss[] },
+  { exposures, losses, stalls }: Circumstances,
   failures: readonly string[],
 ): Judgement {
   const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
@@ -34,11 +39,14 @@ export function judge(
   );
   const sentAtMs = new Map(journal.calls.map(({ messageId, atMs }) => [messageId, atMs]));
   let excused = 0;
+  let unclear = 0;
   for (const [entry, recipient] of deliveries) {
     for (const violation of violations(entry, recipient, POLICY, exposures)) {
       const isGone =
         violation.law === "lost" && isExcused(entry, sentAtMs.get(entry.messageId) ?? 0, losses);
+      const isOfTime = violation.law === "early" || violation.law === "late";
       if (isGone) excused += 1;
+      else if (isOfTime && isNotedLate(entry.requests, stalls)) unclear += 1;
       else broken.push({ entry, violation });
     }
   }
@@ -61,7 +69,7 @@ export function judge(
   const more = broken.length - histories.length;
   if (more > 0) histories.push(`... and ${more} more`);
   return {
-    ledger: ledgerText({ journal, injected, exposures, broken, excused }),
+    ledger: ledgerText({ journal, injected, exposures, broken, excused, unclear }),
     broken: histories,
   };
 }

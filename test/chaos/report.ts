@@ -43,9 +43,18 @@ export interface LedgerInput {
   readonly broken: readonly Broken[];
   /** Deliveries whose records a fault has deleted unread. */
   readonly excused: number;
+  /** Requests that were early or late, or were noted late. */
+  readonly unclear: number;
 }
 
-export function ledgerText({ journal, injected, exposures, broken, excused }: LedgerInput): string {
+export function ledgerText({
+  journal,
+  injected,
+  exposures,
+  broken,
+  excused,
+  unclear,
+}: LedgerInput): string {
   const rows = new Map<string, Row>();
   const letters = new Map<string, number>();
   const repeats = new Map<string, number>();
@@ -78,6 +87,9 @@ export function ledgerText({ journal, injected, exposures, broken, excused }: Le
     `repeated       ${listed(repeats)} (deliveries, by the fault that explains it)`,
     ...(excused > 0
       ? [`deleted        ${excused} deliveries, unread, by a fault that deletes`]
+      : []),
+    ...(unclear > 0
+      ? [`not judged     ${unclear} times early or late: the run itself stood still`]
       : []),
     `faults         ${listed(faults)}`,
     `broken laws    ${laws.join(", ")}`,

@@ -4,8 +4,9 @@ import { describe, expect, test } from "vitest";
 
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "../../chaos/journal.ts";
-import { outOfOrder, violations } from "../../chaos/laws.ts";
-import { tooMany } from "../../chaos/repetitions.ts";
+import { isExcused, outOfOrder, violations } from "../../chaos/laws.ts";
+import { tooMany, tooOften } from "../../chaos/repetitions.ts";
+import { isNotedLate } from "../../chaos/stalls.ts";
 import type { Exposure } from "../../chaos/violation.ts";
 import { type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
 
@@ -316,4 +317,40 @@ test("parked: nothing that was never attempted, unless it is the share of one en
   expect(broken(entry([request(0)], [delay({ attempt: 1 })]))).not.toContain("parked");
   expect(broken(entry([request(0)], [delay({ endpoint: KEY })]))).not.toContain("parked");
   expect(broken(entry([request(0)], [delay({ parked: 0 })]))).not.toContain("parked");
+});
+
+describe("what a topic that is deleted excuses", () => {
+  const losses = [{ destination: "hook", toMs: T + 100 }];
+  const inLine = (atMs: number) =>
+    written("delivery", atMs, { place: "chaos.deliveries.hook/0/1" });
+  const gone = (records: Written[]) => isExcused({ ...entry([]), written: records }, T, losses);
+
+  test("is a delivery that lay there, or was not seen anywhere yet", () => {
+    expect(gone([inLine(50)])).toBe(true);
+    expect(gone([])).toBe(true);
+  });
+
+  test("is none that came there later, or waited elsewhere", () => {
+    expect(gone([inLine(101)])).toBe(false);
+    expect(gone([inLine(50), written("delay", 60, { place: "chaos.delays.1s/0/1" })])).toBe(false);
+  });
+});
+
+test("too often: a copy that goes around may stay in the last tier, and in no other", () => {
+  const exposures = [{ kind: "leaderless", fromMs: T - 10, toMs: T + 10_000 }];
+  const around = (tier: string) =>
+    entry(
+      [],
+      Array.from({ length: 6 }, (_each, index) =>
+        written("delay", index * 100, { place: `chaos.delays.${tier}/0/${index}` }),
+      ),
+    );
+  expect(tooOften(around("4s"), exposures)).toEqual([]);
+  expect(tooOften(around("1s"), exposures)).toHaveLength(1);
+});
+
+test("a request is noted late while the run stands still", () => {
+  const stalls = [{ fromMs: T, toMs: T + 1_000 }];
+  expect(isNotedLate([request(500)], stalls)).toBe(true);
+  expect(isNotedLate([request(1_500)], stalls)).toBe(false);
 });
