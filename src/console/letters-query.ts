@@ -1,4 +1,4 @@
-/** Which dead letters a page asks for. A part that is not understood counts as not given. */
+/** Which dead letters, or which call, a page asks for. A part that is not understood counts as not given. */
 
 export interface LettersQuery {
   /** Null: all. */
@@ -16,12 +16,25 @@ export const SINCE = {
   "30d": 30 * 86_400_000,
 } as const;
 
-export function lettersQuery(query: URLSearchParams): LettersQuery {
+export interface CallQuery {
+  readonly messageId: string;
+  readonly sinceMs: number;
+}
+
+export function callQuery(query: URLSearchParams): CallQuery {
+  return { messageId: query.get("id") ?? "", sinceMs: sinceOf(query) };
+}
+
+function sinceOf(query: URLSearchParams): number {
   const since = query.get("since") ?? "";
   const known = Object.entries(SINCE).find(([name]) => name === since);
+  return known?.[1] ?? SINCE["1d"];
+}
+
+export function lettersQuery(query: URLSearchParams): LettersQuery {
   return {
     destination: query.get("destination") || null,
     reason: query.get("reason") || null,
-    sinceMs: known?.[1] ?? SINCE["1d"],
+    sinceMs: sinceOf(query),
   };
 }

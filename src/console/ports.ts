@@ -1,8 +1,8 @@
 /** The console is handed eyes, and the files of the page. */
 
 import type { AllCounters } from "./counters.ts";
-import type { LettersQuery } from "./letters-query.ts";
-import type { AudienceView, ConfigurationView, LettersView, Seen } from "./view.ts";
+import type { CallQuery, LettersQuery } from "./letters-query.ts";
+import type { AudienceView, CallView, ConfigurationView, LettersView, Seen } from "./view.ts";
 
 export interface Look {
   readonly seen: Seen;
@@ -16,9 +16,11 @@ export interface Eyes {
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
   /** Ids of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
-  /** @throws Error for people, such as that Kafka is away. So do the next two. */
+  /** @throws Error for people, such as that Kafka is away. So do the next ones. */
   readonly letters: (query: LettersQuery, signal: AbortSignal) => Promise<LettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
+  /** Without steps: nothing is known of it. */
+  readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly configuration: () => Promise<ConfigurationView>;
 }
 

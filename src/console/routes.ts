@@ -3,17 +3,18 @@
  *
  *   address                              is
  *   /, /destinations, /destinations/ID,  the page, which reads the address itself
+ *     /calls/MESSAGE_ID,
  *     /dead-letters, /audiences,
  *     /configuration
  *   /assets/NAME                         a file of the page
  *   /api/session                         GET: who asks; POST: log in; DELETE: log out
  *   /api/events?of=VIEW                  server-sent events of a view
  *   /api/dead-letters, /api/audiences,   JSON
- *     /api/configuration
+ *     /api/configuration, /api/call
  *   anything else                        404
  */
 
-const PAGES = /^\/(?:|destinations(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
+const PAGES = /^\/(?:|destinations(?:\/[^/]+)?|calls\/[^/]+|dead-letters|audiences|configuration)$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
 
 export type View =
@@ -29,7 +30,7 @@ export type Route =
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "unknown" };
 
-export const DATA_NAMES = ["dead-letters", "audiences", "configuration"] as const;
+export const DATA_NAMES = ["dead-letters", "audiences", "configuration", "call"] as const;
 export type DataName = (typeof DATA_NAMES)[number];
 
 export function routeOf(target: string): Route {

@@ -19,7 +19,7 @@ import {
 } from "./access.ts";
 import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
 import { eventStreams } from "./http.ts";
-import { lettersQuery } from "./letters-query.ts";
+import { callQuery, lettersQuery } from "./letters-query.ts";
 import type { ConsoleConfig, PageFile } from "./ports.ts";
 import { type Route, routeOf } from "./routes.ts";
 import type { ServerDeps } from "./server-deps.ts";
@@ -187,6 +187,7 @@ async function data(
   try {
     if (name === "audiences") return json(200, await eyes.audiences(signal));
     if (name === "configuration") return json(200, await eyes.configuration());
+    if (name === "call") return json(200, await eyes.call(callQuery(query), signal));
     return json(200, await eyes.letters(lettersQuery(query), signal));
   } finally {
     underWay.data -= 1;

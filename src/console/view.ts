@@ -226,6 +226,24 @@ export interface LettersView {
   readonly isCut: boolean;
 }
 
+export interface CallStep {
+  readonly at: string;
+  /** Null: of the call as a whole. */
+  readonly destination: string | null;
+  readonly kind: string;
+  readonly text: string;
+  readonly tone: "good" | "bad" | "warn" | "quiet";
+}
+
+/** One call's way, in order of time. */
+export interface CallView {
+  readonly steps: readonly CallStep[];
+  /** How it stands with each destination. */
+  readonly fates: readonly Omit<CallStep, "at" | "kind">[];
+  /** Sentences about things that cannot be known. */
+  readonly gaps: readonly string[];
+}
+
 export interface AudienceView {
   readonly id: string;
   readonly name: string;

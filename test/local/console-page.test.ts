@@ -117,6 +117,20 @@ function tellEverything(): void {
     samples: [LETTER],
     isCut: false,
   };
+  site.told.call = {
+    steps: [
+      { at: SINCE, destination: null, kind: "received", text: "received: track", tone: "quiet" },
+      {
+        at: SINCE,
+        destination: "flaky-hook",
+        kind: "attempt",
+        text: "attempt 1, parked: flaky-hook[1] 503",
+        tone: "warn",
+      },
+    ],
+    fates: [{ destination: "flaky-hook", text: "waits for its next attempt", tone: "warn" }],
+    gaps: ["There is no topic of attempts."],
+  };
   site.told.audiences = [
     {
       id: "vip",
@@ -148,10 +162,11 @@ function countOn(): void {
 }
 
 const VIEWS = [
-  ["/", "Calls in"],
+  ["/", "flaky-hook fails."],
   ["/destinations", "flaky-hook"],
   ["/destinations/flaky-hook", "flaky-hook[1] example.com"],
   ["/dead-letters", "No endpoint accepted the delivery within the window."],
+  ["/calls/m-1", "attempt 1, parked: flaky-hook[1] 503"],
   ["/audiences", "9,000 members would leave"],
   ["/configuration", "host-1:9464"],
 ] as const;
@@ -272,10 +287,18 @@ test("names, sentences and values that want to be scripts are only read", async 
   const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };
   const held = { syncId: HOSTILE, heldAt: SINCE, removals: 1 };
   site.told.audiences = [{ ...audience, last: { syncId: HOSTILE, endedAt: SINCE }, held }];
+  const step = {
+    at: SINCE,
+    destination: HOSTILE,
+    kind: HOSTILE,
+    text: HOSTILE,
+    tone: "bad",
+  } as const;
+  site.told.call = { steps: [step], fates: [step], gaps: [HOSTILE] };
   site.told.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
-    ...["/audiences", "/configuration"],
+    ...["/audiences", "/configuration", `/calls/${encodeURIComponent(HOSTILE)}`],
     `/dead-letters?reason=${encodeURIComponent(HOSTILE)}`,
     `/destinations?q=${encodeURIComponent(HOSTILE)}&sort=${encodeURIComponent(HOSTILE)}`,
   ];

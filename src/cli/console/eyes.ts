@@ -11,6 +11,7 @@ import { knownEndpoints } from "../dead-letters/rows.ts";
 import { inTime } from "../status/keep-connected.ts";
 import type { Look } from "../status/rates.ts";
 import { readKafka, reportOf, settled } from "../status/show.ts";
+import { readCallView } from "./call.ts";
 import { readLettersView } from "./letters.ts";
 import { askAll, countersOf } from "./scrape.ts";
 import { seenOf } from "./seen.ts";
@@ -74,6 +75,10 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
           removals: held.removals,
         },
       }));
+    },
+    call: (query, signal) => {
+      const { config } = current();
+      return useKafka((kafka) => readCallView({ kafka, config, signal }, query));
     },
     configuration: () => {
       const loaded = load();

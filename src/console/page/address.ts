@@ -3,7 +3,7 @@
 export type ListView = "flow" | "destinations" | "dead-letters" | "audiences" | "configuration";
 export type Place =
   | { readonly view: ListView }
-  | { readonly view: "destination"; readonly id: string }
+  | { readonly view: "destination" | "call"; readonly id: string }
   | { readonly view: "unknown" };
 
 const LISTS: readonly ListView[] = ["destinations", "dead-letters", "audiences", "configuration"];
@@ -15,6 +15,7 @@ export function placeOf(path: string): Place {
   if (second !== "") {
     const id = decoded(second);
     if (id !== null && first === "destinations") return { view: "destination", id };
+    if (id !== null && first === "calls") return { view: "call", id };
     return { view: "unknown" };
   }
   if (first === "") return { view: "flow" };
@@ -24,6 +25,10 @@ export function placeOf(path: string): Place {
 
 export function destinationLink(id: string): string {
   return `/destinations/${encodeURIComponent(id)}`;
+}
+
+export function callLink(messageId: string): string {
+  return `/calls/${encodeURIComponent(messageId)}`;
 }
 
 /** The address of the dead letters that pass these filters. */

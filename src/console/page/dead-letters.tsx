@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { LettersView, LetterView, Overview } from "../view.ts";
-import { destinationLink } from "./address.ts";
+import { callLink, destinationLink } from "./address.ts";
 import { Empty, Panel, Problem, Time } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
@@ -167,7 +167,12 @@ function Letter({ letter, now }: { readonly letter: LetterView; readonly now: nu
       </p>
       <p>{error}</p>
       <p class="from">
-        {messageId === null ? null : <code>{messageId}</code>} {stage} gave up {from}
+        {messageId === null ? null : (
+          <Link to={callLink(messageId)}>
+            <code>{messageId}</code>
+          </Link>
+        )}{" "}
+        {stage} gave up {from}
       </p>
       {payload === null ? null : (
         <details>

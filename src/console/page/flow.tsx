@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Overview, StateCounts, TierView } from "../view.ts";
+import { FindCall } from "./call.tsx";
 import { Age, Panel, Troubles } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
@@ -27,6 +28,7 @@ export function Flow({ overview, now }: { readonly overview: Overview; readonly 
       <Panel title="The last hours">
         <Plot title="Of at most 4 h" series={overview.history} lines={LINES} unit="per minute" />
       </Panel>
+      <FindCall />
     </>
   );
 }

@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Overview, Session } from "../view.ts";
 import type { ListView } from "./address.ts";
 import { Audiences } from "./audiences.tsx";
+import { Call } from "./call.tsx";
 import { Configuration } from "./configuration.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
@@ -106,6 +107,8 @@ function View({
       return <Destinations now={now} />;
     case "destination":
       return <Destination id={place.id} now={now} />;
+    case "call":
+      return <Call id={place.id} now={now} />;
     case "dead-letters":
       return <DeadLetters overview={overview} now={now} />;
     case "audiences":

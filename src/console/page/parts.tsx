@@ -46,15 +46,17 @@ export function Troubles({ troubles }: { readonly troubles: readonly Trouble[] }
     );
   }
   return (
-    <ul class="troubles" role="status">
-      {troubles.map(({ level, text, link }) => (
-        <li key={text} class={level}>
-          <span aria-hidden="true">{SIGNS[level]}</span>
-          <span class="hidden">{level === "bad" ? "Trouble: " : "Note: "}</span>
-          {link === null ? text : <Link to={link}>{text}</Link>}
-        </li>
-      ))}
-    </ul>
+    <div role="status">
+      <ul class="troubles">
+        {troubles.map(({ level, text, link }) => (
+          <li key={text} class={level}>
+            <span aria-hidden="true">{SIGNS[level]}</span>
+            <span class="hidden">{level === "bad" ? "Trouble: " : "Note: "}</span>
+            {link === null ? text : <Link to={link}>{text}</Link>}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -4,7 +4,7 @@ import { readPageFiles } from "../../../src/cli/console/page-files.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type { ConsoleConfig, Eyes } from "../../../src/console/ports.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
-import type { AudienceView, LettersView, Seen } from "../../../src/console/view.ts";
+import type { AudienceView, CallView, LettersView, Seen } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { seen } from "../build/console-seen.ts";
@@ -16,6 +16,7 @@ export interface Told {
   counters: Counters;
   letters: LettersView;
   audiences: readonly AudienceView[];
+  call: CallView;
   yaml: string | null;
   /** How often Kafka was asked. */
   looks: number;
@@ -38,6 +39,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     },
     letters: { counts: [], total: 0, samples: [], isCut: false },
     audiences: [],
+    call: { steps: [], fates: [], gaps: [] },
     yaml: "kafka: {}\n",
     looks: 0,
   };
@@ -54,6 +56,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     sourcesOf: () => ["web"],
     letters: () => Promise.resolve(told.letters),
     audiences: () => Promise.resolve(told.audiences),
+    call: () => Promise.resolve(told.call),
     configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
   };
   const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };

@@ -40,7 +40,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     acls: [],
     audience: [],
     config: [],
-    console: ["audience", "dead-letters", "status"],
+    console: ["audience", "dead-letters", "status", "trace"],
     "dead-letters": [],
     explain: [],
     publish: [],

@@ -9,6 +9,8 @@ test.each([
   ["/destinations/crm-hook", { view: "destination", id: "crm-hook" }],
   ["/destinations/a%2Fb", { view: "destination", id: "a/b" }],
   ["/destinations/%E0%A4%A", { view: "unknown" }],
+  ["/calls/m-1", { view: "call", id: "m-1" }],
+  ["/calls", { view: "unknown" }],
   ["/dead-letters", { view: "dead-letters" }],
   ["/dead-letters/x", { view: "unknown" }],
   ["/nothing", { view: "unknown" }],

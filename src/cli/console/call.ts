@@ -1,0 +1,104 @@
+/**
+ * One call's way for the page, in the sentences of `switchyard trace`. People wait in front of it:
+ * after 20 s it gives up. Names of events and heads of answers are data of users, which
+ * `console.payloads` allows.
+ */
+
+import { readTrace } from "../../call-trace/read-trace.ts";
+import type { CallTrace, FateKind, Step } from "../../call-trace/steps.ts";
+import type { Config } from "../../config/config.ts";
+import type { CallQuery } from "../../console/letters-query.ts";
+import type { CallStep, CallView } from "../../console/view.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import { groupNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { configuredTopics } from "../connection.ts";
+import { factsBy } from "../trace/facts.ts";
+import { fateSentence, gapSentence, type Names, stepSentence } from "../trace/sentences.ts";
+
+const LIMIT_MS = 20_000;
+
+export interface CallSource {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+}
+
+/** @throws Error when it takes too long. */
+export async function readCallView(
+  { kafka, config, signal }: CallSource,
+  { messageId, sinceMs }: CallQuery,
+): Promise<CallView> {
+  const topics = configuredTopics(config);
+  const nowMs = Date.now();
+  const others = config.destinations.filter(({ kind }) => kind === "topic").map(({ id }) => id);
+  const found = await readTrace(
+    {
+      kafka,
+      topics,
+      groups: groupNames(config.kafka.topicPrefix),
+      factsOf: factsBy(config, topics, nowMs),
+      topicDestinations: new Set<string>(others),
+      nowMs: () => Date.now(),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
+      onRead: () => undefined,
+    },
+    { messageId, sinceMs: nowMs - sinceMs },
+  );
+  if (found === null) {
+    throw new Error(
+      `Not everything could be read within ${LIMIT_MS / 1_000} s. Choose a shorter time, or use: switchyard trace`,
+    );
+  }
+  const webhooks = config.destinations.filter((each) => each.kind === "webhook");
+  const names = new Map(webhooks.flatMap((each) => [...endpointNames(each)]));
+  return callView(found, names, config.console.payloads);
+}
+
+/** @param payloads whether data of users may be shown */
+export function callView(
+  { steps, fates, gaps }: CallTrace,
+  names: Names,
+  payloads: boolean,
+): CallView {
+  return {
+    steps: steps.map((step) => ({
+      at: new Date(step.atMs).toISOString(),
+      destination: "destination" in step ? step.destination : null,
+      kind: step.kind,
+      text: stepSentence(payloads ? step : withoutData(step), names),
+      tone: toneOf(step),
+    })),
+    fates: fates.map((fate) => ({
+      destination: fate.destination,
+      text: fateSentence(fate),
+      tone: FATE_TONES[fate.kind],
+    })),
+    gaps: gaps.map((gap) => gapSentence(gap)),
+  };
+}
+
+function withoutData(step: Step): Step {
+  if (step.kind === "received") return { ...step, event: null };
+  if (step.kind !== "attempt") return step;
+  return { ...step, requests: step.requests.map((each) => ({ ...each, answer: null })) };
+}
+
+const FATE_TONES: Readonly<Record<FateKind, CallStep["tone"]>> = {
+  accepted: "good",
+  finished: "good",
+  "given-up": "bad",
+  waiting: "warn",
+  due: "warn",
+  "in-line": "quiet",
+  "on-its-topic": "quiet",
+};
+
+function toneOf(step: Step): CallStep["tone"] {
+  if (step.kind === "attempt") {
+    if (step.decision === "accepted") return "good";
+    return step.decision === "parked" ? "warn" : "bad";
+  }
+  if (step.kind === "given-up" || step.kind === "unusable") return "bad";
+  return step.kind === "parked" || step.kind === "went-around" ? "warn" : "quiet";
+}

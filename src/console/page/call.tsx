@@ -1,0 +1,117 @@
+/** One call: its way over all topics and attempts as a time line. */
+
+import type { CallStep, CallView } from "../view.ts";
+import { callLink, destinationLink } from "./address.ts";
+import { Empty, Panel, Problem, Time } from "./parts.tsx";
+import { go, Link, setQuery, useHere } from "./router.tsx";
+import { useAnswer } from "./server.ts";
+import { durationText } from "./words.ts";
+
+const TIMES = ["1h", "1d", "7d"] as const;
+
+export function Call({ id, now }: { readonly id: string; readonly now: number }) {
+  const { query } = useHere();
+  const since = query.get("since") ?? "1d";
+  const asked = new URLSearchParams({ id, since });
+  const { answer, error, isAsking, again } = useAnswer<CallView>(`/api/call?${asked}`);
+  return (
+    <>
+      <header class="head">
+        <h1>Call {id}</h1>
+        <fieldset class="times">
+          <legend>Written in the last</legend>
+          {TIMES.map((time) => (
+            <button
+              key={time}
+              type="button"
+              aria-pressed={since === time}
+              onClick={() => setQuery({ since: time })}
+            >
+              {time}
+            </button>
+          ))}
+        </fieldset>
+        <button type="button" onClick={again}>
+          Read again
+        </button>
+        <p role="status">{isAsking ? "Reading all calls of this time" : ""}</p>
+      </header>
+      {error === null ? null : <Problem text={error} />}
+      {answer === null ? null : <Known view={answer} now={now} />}
+    </>
+  );
+}
+
+function Known({ view, now }: { readonly view: CallView; readonly now: number }) {
+  if (view.steps.length === 0) {
+    return <Empty>Nothing is known of it. A longer time looks further back.</Empty>;
+  }
+  const first = Date.parse(view.steps[0]?.at ?? "");
+  return (
+    <>
+      <Panel title="How it stands">
+        <ul class="fates">
+          {view.fates.map(({ destination, text, tone }) => (
+            <li key={destination} class={tone}>
+              <Link to={destinationLink(destination ?? "")}>{destination}</Link> {text}
+            </li>
+          ))}
+        </ul>
+        {view.gaps.map((gap) => (
+          <p key={gap} class="beside">
+            {gap}
+          </p>
+        ))}
+      </Panel>
+      <Panel title="Its way">
+        <ol class="line">
+          {view.steps.map((step, index) => (
+            <Step
+              key={`${index} ${step.at}`}
+              step={step}
+              afterMs={Date.parse(step.at) - first}
+              now={now}
+            />
+          ))}
+        </ol>
+      </Panel>
+    </>
+  );
+}
+
+function Step({
+  step: { at, destination, text, tone },
+  afterMs,
+  now,
+}: {
+  readonly step: CallStep;
+  readonly afterMs: number;
+  readonly now: number;
+}) {
+  return (
+    <li class={tone}>
+      <p class="about">
+        <Time at={at} now={now} />{" "}
+        <small>{afterMs < 1_000 ? `+${afterMs} ms` : `+${durationText(afterMs)}`}</small>
+        {destination === null ? null : <Link to={destinationLink(destination)}>{destination}</Link>}
+      </p>
+      <p class="text">{text}</p>
+    </li>
+  );
+}
+
+/** Leads to a call by its id. */
+export function FindCall() {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id") ?? "").trim();
+    if (id !== "") go(callLink(id));
+  };
+  return (
+    <form class="search" onSubmit={submit}>
+      <label for="call-id">Call</label>
+      <input id="call-id" name="id" placeholder="its message id" autoComplete="off" />
+      <button type="submit">Find</button>
+    </form>
+  );
+}

@@ -1,0 +1,83 @@
+/**
+ * `npm run pictures`: pictures of the page for the README and its page, from the demonstration with
+ * calls flowing and one destination that fails. Needs a Chromium, and what `npm start` needs.
+ */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { chromium } from "playwright-core";
+
+import { findChromium, NO_CHROMIUM } from "../../test/support/servers/chromium.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const FOLDER = join(ROOT, "docs/pictures");
+/** History that plots can show. */
+const FLOW_MS = Number(process.env.SWITCHYARD_PICTURES_MS ?? 240_000);
+const CALLS_EVERY_MS = 400;
+
+const PICTURES = [
+  { name: "flow", path: "/", height: 850 },
+  { name: "destination", path: "/destinations/flaky-hook", height: 850 },
+] as const;
+
+const executablePath = findChromium();
+if (executablePath === null) throw new Error(NO_CHROMIUM);
+const demo = spawn(process.execPath, [join(ROOT, "tools/demo/main.ts")], {
+  cwd: ROOT,
+  stdio: ["ignore", "pipe", "inherit"],
+});
+try {
+  const { page, ingest } = await addresses();
+  const flowing = new AbortController();
+  const calls = flow(ingest, flowing.signal);
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const context = await browser.newContext({
+    viewport: { width: 1_300, height: 850 },
+    timezoneId: "Europe/Berlin",
+  });
+  const tab = await context.newPage();
+  await tab.goto(page);
+  await sleep(FLOW_MS);
+  mkdirSync(FOLDER, { recursive: true });
+  for (const { name, path, height } of PICTURES) {
+    await tab.setViewportSize({ width: 1_300, height });
+    await tab.goto(new URL(path, page).href);
+    await tab.getByText(/^● live$/).waitFor();
+    await sleep(4_000);
+    await tab.screenshot({ path: join(FOLDER, `${name}.png`) });
+  }
+  flowing.abort();
+  await calls;
+  await browser.close();
+} finally {
+  demo.kill("SIGTERM");
+  await once(demo, "exit");
+}
+
+/** Of the page and of ingest, as the demonstration prints them. */
+async function addresses(): Promise<{ readonly page: string; readonly ingest: string }> {
+  let page = "";
+  for await (const line of createInterface({ input: demo.stdout })) {
+    page = /Look at it: (\S+)/.exec(line)?.[1] ?? page;
+    const ingest = /(http:\S+)\/v1\/track/.exec(line)?.[1];
+    if (ingest === undefined) continue;
+    // Nobody reads on, and the demonstration writes on.
+    demo.stdout.resume();
+    return { page, ingest };
+  }
+  throw new Error("the demonstration ended before it said its addresses");
+}
+
+async function flow(ingest: string, signal: AbortSignal): Promise<void> {
+  const authorization = `Basic ${Buffer.from("demo-write-key:").toString("base64")}`;
+  for (let user = 0; !signal.aborted; user += 1) {
+    const body = JSON.stringify({ userId: `user-${user}`, event: "Order Completed" });
+    await fetch(`${ingest}/v1/track`, { method: "POST", headers: { authorization }, body });
+    await sleep(CALLS_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
