@@ -1,0 +1,71 @@
+// The law of pausing, whatever happens beside it: no attempt begins while the process knows of a
+// pause, and all that was accepted by route is accepted by the endpoint when nobody pauses any more.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
+import { pauseRecord, resumeRecord } from "../../../src/domain/operations.ts";
+import { costlyInputs } from "../../support/build/generated-inputs.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";
+
+const CRM = "crm" as DestinationId;
+
+const step = fc.oneof(
+  fc.record({ kind: fc.constant("pause" as const), forMs: fc.option(fc.nat(20_000)) }),
+  fc.record({ kind: fc.constant("resume" as const) }),
+  fc.record({ kind: fc.constant("append" as const), count: fc.integer({ min: 1, max: 5 }) }),
+  fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(30_000) }),
+  fc.record({ kind: fc.constant("restart" as const) }),
+);
+
+test("no attempt begins in a pause that is known, and a resumed line loses nothing", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.nat(3), async (steps, failures) => {
+      const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
+      const early: number[] = [];
+      let steering: Awaited<ReturnType<DeliverWorld["steer"]>> | null = null;
+      const world: DeliverWorld = new DeliverWorld({
+        destinations: [crm],
+        answer: (_, earlier) => {
+          if (steering?.pauseOf(CRM)) early.push(world.clock.nowMs());
+          return earlier < failures ? 503 : 200;
+        },
+      });
+      steering = await world.steer();
+      let deliver = await world.startDeliver();
+      await world.startDelay();
+      await world.settle(2_000);
+      let count = 0;
+      for (const each of steps) {
+        const nowMs = world.clock.nowMs();
+        if (each.kind === "pause") {
+          const untilMs = each.forMs === null ? null : nowMs + each.forMs;
+          const pause = { destination: CRM, sinceMs: nowMs, by: "command", untilMs };
+          world.cluster.append(pauseRecord(topics.operations, pause));
+        } else if (each.kind === "resume") {
+          world.cluster.append(resumeRecord(topics.operations, CRM));
+        } else if (each.kind === "append") {
+          for (const last = count + each.count; count < last; count += 1) {
+            world.append({ messageId: `m${count}` as MessageId });
+          }
+        } else if (each.kind === "wait") {
+          await world.settle(each.ms);
+        } else {
+          const ended = deliver[Symbol.asyncDispose]();
+          await world.settle(15_000);
+          await ended;
+          deliver = await world.startDeliver();
+        }
+      }
+      world.cluster.append(resumeRecord(topics.operations, CRM));
+      await world.settle(300_000);
+      expect(early).toEqual([]);
+      expect(world.deadLetters()).toEqual([]);
+      const ids = world.http.sent.map(({ headers }) => headers["X-Switchyard-Message-Id"]);
+      expect(new Set(ids).size).toBe(count);
+    }),
+    { numRuns: costlyInputs(100, 60) },
+  );
+});
