@@ -20,6 +20,14 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant("restart" as const) }),
 );
 
+/** So that each run has something that would be attempted in a pause. */
+const FIRST = [
+  { kind: "pause", forMs: null },
+  { kind: "wait", ms: 1_000 },
+  { kind: "append", count: 1 },
+  { kind: "wait", ms: 1_000 },
+] as const;
+
 test("no attempt begins in a pause that is known, and a resumed line loses nothing", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.nat(3), async (steps, failures) => {
@@ -38,7 +46,7 @@ test("no attempt begins in a pause that is known, and a resumed line loses nothi
       await world.startDelay();
       await world.settle(2_000);
       let count = 0;
-      for (const each of steps) {
+      for (const each of [...FIRST, ...steps]) {
         const nowMs = world.clock.nowMs();
         if (each.kind === "pause") {
           const untilMs = each.forMs === null ? null : nowMs + each.forMs;
