@@ -68,6 +68,7 @@ export async function decodeRecords(
   if (records.length === 0) return [];
   const messages: FetchedRecord[] = [];
   let start = 0;
+  let next = wanted.from;
   for (;;) {
     if (inflated.bytes > INFLATED_FETCH_MAX_BYTES) return messages;
     const bytes = batchBytes(records, start);
@@ -100,7 +101,9 @@ export async function decodeRecords(
     try {
       decoded = await decodeBatch(batch, messages, wanted);
       // The checksum does not cover the first offset.
-      if (end > wanted.end) throw behindTheEnd(end, wanted.end, offsetAt(records, start));
+      if (end > wanted.end && !goesOn(offsetAt(records, start), end, next)) {
+        throw behindTheEnd(end, wanted.end, offsetAt(records, start));
+      }
     } catch (error) {
       if (start === 0 || !(error instanceof DamagedBatchError)) throw error;
       // The batches before it are handed over first. So the group comes to stand at the damaged one.
@@ -108,11 +111,20 @@ export async function decodeRecords(
       return messages;
     }
     inflated.bytes += decoded.inflatedBytes;
+    next = end;
     endOf.set(messages, decoded.next ?? end);
     if (decoded.next !== null) return messages;
     start += bytes;
     if (start === records.length) return messages;
   }
+}
+
+/**
+ * Whether the batch has the offset that comes next. A broker takes the partition's end down before it
+ * reads, and what is appended in between lies behind it.
+ */
+function goesOn(first: number, end: number, next: number): boolean {
+  return first <= next && next < end;
 }
 
 function behindTheEnd(end: number, partitionEnd: number, offset: number): DamagedBatchError {

@@ -43,8 +43,9 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   expect(await damageOf(altered(await encodeBatch(messages), alter))).toMatch(damage);
 });
 
+const unexpected = () => Promise.reject(new Error("taken for an old message set"));
+
 test("a batch whose offsets are not the partition's is damaged: the checksum does not cover them", async () => {
-  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
   const batch = await encodeBatch(messages, { baseOffset: 2_313 });
   await expect(decodeRecords(batch, { ...ALL_WANTED, end: 6 }, unexpected)).rejects.toThrow(
     "its last offset is 2315, and the partition ends before 6",
@@ -54,6 +55,23 @@ test("a batch whose offsets are not the partition's is damaged: the checksum doe
   // What comes before it is handed over first.
   const both = Buffer.concat([right, batch]);
   expect(await decodeRecords(both, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
+});
+
+test("a batch that was appended after the broker had taken the end down is read", async () => {
+  const one = await encodeBatch(messages, { baseOffset: 3 });
+  const two = await encodeBatch(messages, { baseOffset: 6 });
+  const both = Buffer.concat([one, two]);
+  for (const end of [3, 6, 7]) {
+    const wanted = { ...ALL_WANTED, from: 3, end };
+    const read = (await decodeRecords(both, wanted, unexpected)) as { readonly offset: number }[];
+    expect(read.map(({ offset }) => offset)).toEqual([3, 4, 5, 6, 7, 8]);
+  }
+  // It begins before the offset that was asked for: the batch around that is a whole one.
+  const within = { ...ALL_WANTED, from: 4, end: 4 };
+  expect(await decodeRecords(one, within, unexpected)).toHaveLength(3);
+  await expect(decodeRecords(two, { ...ALL_WANTED, from: 3, end: 4 }, unexpected)).rejects.toThrow(
+    "the partition ends before 4",
+  );
 });
 
 test("offsets removed from the end of a batch stand as one control record", async () => {
