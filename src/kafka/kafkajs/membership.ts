@@ -263,7 +263,7 @@ class Batch implements FetchedBatch {
     this.damaged = damagedInPlaceOf(batch.rawMessages);
     if (this.damaged !== null) this.last = this.damaged.behind - 1;
     else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
-    // What was appended while the broker read comes with an end from before.
+    // Records that are appended while the broker reads come with an end from before.
     this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);
     this.#messages = batch.messages;
   }
