@@ -1,7 +1,7 @@
 /** Audiences: members, last syncs, and what is held. */
 
 import type { AudienceView } from "../view.ts";
-import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
+import { Empty, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
 import { useAnswer } from "./server.ts";
 import { countText } from "./words.ts";
 
@@ -46,7 +46,7 @@ function List({
   if (audiences.length === 0) return <Empty>There is no audience.</Empty>;
   return (
     <Panel title="All audiences">
-      <div class="scroll">
+      <Scroll label="All audiences">
         <table>
           <thead>
             <tr>
@@ -91,7 +91,7 @@ function List({
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   );
 }

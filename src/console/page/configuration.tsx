@@ -1,7 +1,7 @@
 /** The configuration of each process, and how it differs from the file and from the others. */
 
 import type { ConfigurationView, Overview, ProcessView } from "../view.ts";
-import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
+import { Empty, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
 import { useAnswer } from "./server.ts";
 import type { StateWords } from "./words.ts";
 
@@ -70,7 +70,7 @@ function Processes({
     );
   }
   return (
-    <div class="scroll">
+    <Scroll label="Processes">
       <table>
         <thead>
           <tr>
@@ -109,7 +109,7 @@ function Processes({
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

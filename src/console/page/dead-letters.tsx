@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import type { LettersView, LetterView, Overview } from "../view.ts";
 import { callLink, destinationLink } from "./address.ts";
-import { Empty, Panel, Problem, Time } from "./parts.tsx";
+import { Empty, Panel, Problem, Scroll, Time } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
 import { countText, reasonText } from "./words.ts";
@@ -94,7 +94,7 @@ function Counts({ view }: { readonly view: LettersView }) {
   const most = Math.max(...view.counts.map(({ count }) => count));
   return (
     <Panel title="By reason and destination">
-      <div class="scroll">
+      <Scroll label="Counts by reason and destination">
         <table class="counts">
           <thead>
             <tr>
@@ -129,7 +129,7 @@ function Counts({ view }: { readonly view: LettersView }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   );
 }

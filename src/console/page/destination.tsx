@@ -2,7 +2,7 @@
 
 import type { DestinationView, EndpointView } from "../view.ts";
 import { lettersLink } from "./address.ts";
-import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
+import { Age, Empty, Figure, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
 import { useLatest } from "./server.ts";
@@ -186,7 +186,7 @@ function Endpoints({
 }) {
   if (endpoints.length === 0) return <Empty>It has no endpoints.</Empty>;
   return (
-    <div class="scroll">
+    <Scroll label="Endpoints">
       <table>
         <thead>
           <tr>
@@ -226,7 +226,7 @@ function Endpoints({
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -117,3 +117,19 @@ export function Problem({ text }: { readonly text: string }) {
     </p>
   );
 }
+
+/** A table that may be wider than the page. The keyboard can scroll it, and says what it is. */
+export function Scroll({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard.
+    <section class="scroll" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}

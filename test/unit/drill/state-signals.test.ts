@@ -104,7 +104,7 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
   ["another destination's trouble", { troubles: TRUE_WHILE_FINE.troubles }, ["readyz"]],
   ["another state", { state: "delivering" }, ["/status: state", "status: state"]],
-  ["a state without partitions", { partitions: 0 }, ["/status: state"]],
+  ["a state that nobody knows", { state: "elsewhere" }, ["/status: state", "status: state"]],
   ["another cause", { cause: "timeout" }, ["log: last attempt"]],
 ])("said of a destination that is down, %s is found", (_name, changed, signals) => {
   expect(wrong({ ...TRUE_WHILE_DOWN, ...changed }, DOWN_NOW)).toEqual(signals);
