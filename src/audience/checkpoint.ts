@@ -27,7 +27,7 @@ export interface Checkpoint {
   readonly identityOffset: number;
   /** The store holds the changelog up to here. */
   readonly changelog: number;
-  /** Records of `audience-syncs` below have been worked on, marks of open syncs included. */
+  /** Records of `audience-syncs` below have been worked on, marks of open syncs included: an own offset. */
   readonly position: number;
   readonly writtenAtMs: number;
 }

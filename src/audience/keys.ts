@@ -1,6 +1,6 @@
 /**
- * Keys, the same in the local store and in the changelog. Offsets are base 36 and padded, so that
- * everything of an audience lies together, in the order of user ids.
+ * Keys, the same in the local store and in the changelog. Offsets are own ones (`own-offsets.ts`), in
+ * base 36 and padded, so that everything of an audience lies together, in the order of user ids.
  *
  *   key                            value                                         in the changelog
  *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks
@@ -10,6 +10,7 @@
  *   n<first>                       the audience's counts, JSON                   no
  *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
  *   p                              offset that everything before it is applied   yes
+ *   o                              the topic that offsets count from, JSON       yes
  *   i                              which changelog this is                       yes
  *   c                              the checkpoint, JSON                          no
  */
@@ -19,6 +20,7 @@ import { createHash } from "node:crypto";
 export const CHECKPOINT_KEY = "c";
 export const APPLIED_KEY = "p";
 export const IDENTITY_KEY = "i";
+export const ORIGIN_KEY = "o";
 /** Ids of syncs that are over and still known as such. */
 export const REMEMBERED_MAX = 1_000;
 

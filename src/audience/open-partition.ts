@@ -17,7 +17,8 @@ import {
   readCheckpoint,
   type StoreMatch,
 } from "./checkpoint.ts";
-import { APPLIED_KEY, CHECKPOINT_KEY, IDENTITY_KEY } from "./keys.ts";
+import { APPLIED_KEY, CHECKPOINT_KEY, IDENTITY_KEY, ORIGIN_KEY } from "./keys.ts";
+import { readOrigin } from "./own-offsets.ts";
 import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
@@ -166,13 +167,14 @@ async function begin(
   await deps.mustBeOurs();
   const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
   await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
-  const [applied] = await store.getMany([APPLIED_KEY]);
+  const [applied, origin] = await store.getMany([APPLIED_KEY, ORIGIN_KEY]);
   const { audiences, counts } = catchUp;
   return new PartitionState({
     at: deps.at,
     store,
     checkpoint,
     applied: applied === undefined ? 0 : Number(applied),
+    origin: readOrigin(origin),
     audiences,
     counts,
     nowMs: deps.nowMs,

@@ -24,10 +24,12 @@ import {
   CHECKPOINT_KEY,
   countsKey,
   digestOf,
+  ORIGIN_KEY,
   REMEMBERED_MAX,
   rememberedKey,
   slotKey,
 } from "./keys.ts";
+import type { Origin } from "./own-offsets.ts";
 import type { Store, StoreChange } from "./ports.ts";
 
 export interface PartitionStateOptions {
@@ -36,6 +38,8 @@ export interface PartitionStateOptions {
   readonly checkpoint: Checkpoint;
   /** Everything before it is in the changelog. */
   readonly applied: number;
+  /** Null: nothing was applied yet, or by a version that did not note it. */
+  readonly origin: Origin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;
   readonly nowMs: () => number;
@@ -71,6 +75,7 @@ export class PartitionState {
   readonly #counts: Map<number, Counts>;
   #checkpoint: Checkpoint;
   #applied: number;
+  #origin: Origin | null;
   #calls = new Map<OutgoingRecord, IncomingRecord>();
   #told = NOTHING_TOLD;
   #givenUp: GivenUp[] = [];
@@ -87,6 +92,7 @@ export class PartitionState {
     this.#nowMs = options.nowMs;
     this.#checkpoint = options.checkpoint;
     this.#applied = options.applied;
+    this.#origin = options.origin;
     this.#audiences = new Map(options.audiences);
     this.#counts = new Map(options.counts);
     for (const audience of options.audiences.values()) this.#noteOpen(audience);
@@ -100,6 +106,16 @@ export class PartitionState {
   /** Records below were applied, by this process or another one. */
   get applied(): number {
     return this.#applied;
+  }
+
+  /** Which topic own offsets count from (`own-offsets.ts`). */
+  get origin(): Origin | null {
+    return this.#origin;
+  }
+
+  setOrigin(origin: Origin): void {
+    this.#origin = origin;
+    this.set(ORIGIN_KEY, JSON.stringify(origin));
   }
 
   /** Things to write in the next step. */
@@ -124,10 +140,15 @@ export class PartitionState {
     return [...this.#open.values()];
   }
 
-  /** The committed offset must not pass it; null: there is no open sync. */
+  /**
+   * The offset on the topic that the committed one must not pass; null: there is no open sync, or
+   * records of those that there are were on an earlier topic, and are gone.
+   */
   firstOpen(): number | null {
-    const begins = this.openAudiences().flatMap(({ open }) => (open === null ? [] : [open.begin]));
-    return begins.length === 0 ? null : Math.min(...begins);
+    const base = this.#origin?.base ?? 0;
+    const begins = this.openAudiences().map(({ open }) => (open?.begin ?? -1) - base);
+    const there = begins.filter((begin) => begin >= 0);
+    return there.length === 0 ? null : Math.min(...there);
   }
 
   /** Values as they will be after the next step. */

@@ -4,6 +4,7 @@
  *
  *   state      then
  *   opening    records wait; the store is found, caught up or rebuilt
+ *   settling   with the first records, which topic they are of (`own-offsets.ts`) is written
  *   working    records are applied; a step is written when much is pending or nothing waits
  *   draining   the write under way ends, the store is closed; the rest is done again
  */
@@ -11,6 +12,7 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import { abandonIdle, applyRecord } from "./apply-record.ts";
+import { needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
 import { type StepWriter, writeStep } from "./write-step.ts";
@@ -34,8 +36,13 @@ export interface PartitionDeps
   readonly open: (check: () => void, mustBeOurs: () => Promise<void>) => Promise<PartitionState>;
   /** Closes the store, whether it was opened whole or not. */
   readonly close: () => Promise<void>;
+  /** On the topic, as `hold`. */
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
+  /** Of the topic that records taken now are of; empty: the brokers know none. */
+  readonly topicId: () => string;
+  /** Where the topic's log ends. */
+  readonly topicEnd: () => Promise<number>;
   /** Whether nobody else can have been given the partition until now. */
   readonly isOurs: () => Promise<boolean>;
   /** Resolves when others have had their turn. */
@@ -59,8 +66,15 @@ export interface PartitionWork {
   readonly state: () => PartitionState | null;
 }
 
+interface Taken {
+  readonly topicId: string;
+  readonly records: readonly IncomingRecord[];
+}
+
 export function workOnPartition(deps: PartitionDeps): PartitionWork {
-  const waiting: (readonly IncomingRecord[])[] = [];
+  const waiting: Taken[] = [];
+  /** Of the records that were taken last. */
+  let settled: string | null = null;
   let state: PartitionState | null = null;
   let isDraining = false;
   let isLookDue = false;
@@ -79,9 +93,13 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     deps.hold(opened.firstOpen());
     state = opened;
   };
-  const apply = (opened: PartitionState, records: readonly IncomingRecord[]) => {
+  const apply = async (opened: PartitionState, { topicId, records }: Taken) => {
     const work = createWork(opened, deps, check, mustBeOurs);
-    return applyAll(work, records, deps, () => waiting.length === 0);
+    if (topicId !== settled) {
+      await settle(work, deps, topicId);
+      settled = topicId;
+    }
+    await applyAll(work, records, deps, () => waiting.length === 0);
   };
   const lookAt = async (opened: PartitionState) => {
     const work = createWork(opened, deps, check, mustBeOurs);
@@ -91,8 +109,8 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const next = (): Promise<void> | null => {
     if (isDraining) return null;
     if (state === null) return open();
-    const records = waiting.shift();
-    if (records !== undefined) return apply(state, records);
+    const taken = waiting.shift();
+    if (taken !== undefined) return apply(state, taken);
     if (isLookDue) {
       isLookDue = false;
       return lookAt(state);
@@ -107,7 +125,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   return {
     take: (records) => {
       lastTakenAtMs = deps.nowMs();
-      waiting.push(records);
+      waiting.push({ topicId: deps.topicId(), records });
       working.wake();
     },
     look: () => {
@@ -150,6 +168,17 @@ function createWork(
   };
 }
 
+/** Finds out which topic the next records are of. Nothing is pending before. */
+async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise<void> {
+  const { state, partition, events } = work;
+  const facts = { known: state.origin, topicId, used: usedOffsets(state) };
+  const { kind, origin } = originOf(facts, needsEnd(facts) ? await deps.topicEnd() : 0);
+  if (kind === "same") return;
+  if (kind === "another") events.madeAnew(partition);
+  state.setOrigin(origin);
+  await work.write(state.position);
+}
+
 /** @param isLast whether no record waits behind these. */
 async function applyAll(
   work: Work,
@@ -158,15 +187,17 @@ async function applyAll(
   isLast: () => boolean,
 ): Promise<void> {
   const { state } = work;
+  const base = state.origin?.base ?? 0;
   let byNow = work;
   let done: IncomingRecord[] = [];
   const written = async (position: number) => {
     await work.write(position);
-    for (const { offset } of done) deps.finish(offset);
+    for (const { offset } of done) deps.finish(offset - base);
     deps.events.applied(done.length);
     done = [];
   };
-  for (const record of records) {
+  for (const came of records) {
+    const record = withOwnOffset(came, base);
     if (record.offset >= state.position) {
       // A record is applied by one of them, from its first look at a source to its last call.
       const settings = deps.settingsNow();
@@ -176,7 +207,7 @@ async function applyAll(
     }
     done.push(record);
     const isStep = state.pendingSize >= STEP_SIZE || done.length >= STEP_RECORDS;
-    const isEnd = record === records.at(-1) && isLast();
+    const isEnd = came === records.at(-1) && isLast();
     if (isStep || isEnd) await written(record.offset + 1);
   }
   const last = done.at(-1);

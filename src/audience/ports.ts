@@ -87,4 +87,6 @@ export interface Events {
     readonly traits: number;
   }) => void;
   readonly applied: (records: number) => void;
+  /** The topic of syncs is another one than before. */
+  readonly madeAnew: (partition: number) => void;
 }

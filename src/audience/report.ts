@@ -46,6 +46,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
       traits.inc(told.traits);
     },
     applied: (records) => recordsIn.inc(records),
+    madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.made-anew"),
     givenUp: countLetters(deps),
   };
 }

@@ -18,6 +18,8 @@
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
  * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
+ * All offsets here are own ones, that go on where `audience-syncs` is made anew (`own-offsets.ts`).
+ *
  * Other settings of audiences are taken at once; a record is applied by those of its beginning.
  * The rest of one that a crash cut short goes by those of the next start. A claimed key stays.
  *
@@ -143,6 +145,8 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       erased: store.erased,
       finish: (offset) => assigned.finish(offset),
       hold: (offset) => assigned.hold(offset),
+      topicId: () => assigned.topicId(),
+      topicEnd: () => reader.end(topics.audienceSyncs, partition),
       isOurs: () => assigned.isOurs(),
     });
     works.set(partition, {

@@ -1,6 +1,7 @@
 /** Writes one step of a partition, in the order that `partition-state.ts` gives. */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { asItCame } from "./own-offsets.ts";
 import type { PartitionState, Pending } from "./partition-state.ts";
 import type { Events, LetterWriter, Registry, Writer } from "./ports.ts";
 
@@ -46,11 +47,13 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
 /** Returns the dead letters written. */
 async function writeCalls({ letterWriter }: StepWriter, { calls, givenUp }: Pending) {
   const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
-  for (const [call, record] of calls) {
+  for (const [call, from] of calls) {
+    const record = asItCame(from);
     const records = byRecord.get(record);
     if (records === undefined) byRecord.set(record, [call]);
     else records.push(call);
   }
   const became = [...byRecord].map(([record, records]) => ({ record, records }));
-  return (await letterWriter.write(became, givenUp)).letters;
+  const letters = givenUp.map((each) => ({ ...each, record: asItCame(each.record) }));
+  return (await letterWriter.write(became, letters)).letters;
 }

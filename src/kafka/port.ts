@@ -131,6 +131,11 @@ export interface ConsumeOptions {
 export interface AssignedPartition {
   readonly topic: string;
   readonly partition: number;
+  /**
+   * Differs from that of a topic that had the same name and was deleted, or that is on another
+   * cluster. Known from the first `take` on. Empty when the brokers know no ids.
+   */
+  topicId(): string;
   /** The record at `offset` is finished: delivered, parked, dead-lettered or passed on, and acknowledged. */
   finish(offset: number): void;
   /**

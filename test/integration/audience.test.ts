@@ -140,6 +140,28 @@ describe("after a restart with a store that is", () => {
   });
 });
 
+test("a topic of syncs that is deleted and made again: who entered and left is told", async () => {
+  const before = await world.start();
+  await world.sync("A", "s1", users(0, 3_000));
+  await world.settled();
+  await before.stop();
+  await world.makeSyncsAnew();
+  const after = await world.start();
+  // Fewer records than the first topic had.
+  await world.sync("A", "s2", users(2, 3_002), 3_000);
+  await world.settled();
+  await after.stop();
+  expect((await world.told(3_000)).map(short)).toEqual([
+    "user-3000 true",
+    "user-3001 true",
+    "user-0 false",
+    "user-1 false",
+  ]);
+  const noticed = ({ lines }: typeof after) =>
+    lines.filter(({ msg }) => msg === "audience.topic.made-anew").length;
+  expect([before, after].map(noticed)).toEqual([0, 1]);
+});
+
 test("a forgotten user is nowhere on disk any more", async () => {
   const stage = await world.start();
   await world.sync("A", "s1", ["keep-me", "forget-me", "keep-me-too"]);

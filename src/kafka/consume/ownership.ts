@@ -225,6 +225,7 @@ export class Ownership {
       this.#committer.progressed();
     };
     const isOurs = (): Promise<boolean> => this.#isOurs(owned);
+    const topicId = (): string => owned.topicId;
     const owned: OwnedPartition = new OwnedPartition({
       topic,
       partition,
@@ -232,7 +233,7 @@ export class Ownership {
       budget,
       passes: this.passes(topic),
       onAdmits: () => this.#backPressure.admits(),
-      handler: onAssigned({ topic, partition, finish, hold, isOurs }),
+      handler: onAssigned({ topic, partition, topicId, finish, hold, isOurs }),
     });
     return owned;
   }

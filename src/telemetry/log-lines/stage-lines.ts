@@ -90,6 +90,14 @@ export const STAGE_LINES = {
       ...(["members", "arrived", "left", "durationMs"] as const),
     ],
   },
+  "audience.topic.made-anew": {
+    levels: ["warn"],
+    meaning:
+      "`audience-syncs` is another topic than the one that the partition's audiences were made from. Its records count as new ones.",
+    action:
+      "Nothing, where it was made anew on purpose. Send a sync of each audience whose last one may have been on the topic from before.",
+    fields: ["stage", "partition"],
+  },
   "audience.store.opened": {
     levels: ["info"],
     meaning: "The local store of a partition is used, after what is missing was read.",

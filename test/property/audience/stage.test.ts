@@ -123,9 +123,26 @@ const kills = fc.array(
   { maxLength: 5 },
 );
 
+/** Between two topics of syncs, of which each is worked on to its end. */
+const renewals = fc.array(
+  fc
+    .integer({ min: 0, max: 12 })
+    .map((after): Stop => ({ after, ms: null, startMs: 11_000, store: "kept", isAnew: true })),
+  { minLength: 1, maxLength: 4 },
+);
+
+interface Stop {
+  readonly after: number;
+  readonly ms: number | null;
+  readonly startMs: number;
+  readonly store: string;
+  /** The topic of syncs is deleted and made again before the next start. */
+  readonly isAnew?: boolean;
+}
+
 interface Plan {
   readonly records: readonly ModelRecord[];
-  readonly stops: readonly { after: number; ms: number | null; startMs: number; store: string }[];
+  readonly stops: readonly Stop[];
   readonly seed: number;
 }
 
@@ -135,12 +152,13 @@ async function run({ records, stops, seed }: Plan): Promise<AudienceWorld> {
   let machine = 0;
   let process = await world.start(machines[machine]);
   const waiting = records.slice();
-  for (const { after, ms, startMs, store } of stops) {
+  for (const { after, ms, startMs, store, isAnew = false } of stops) {
     for (const record of waiting.splice(0, after))
       world.append({ ...record, audienceName: record.audienceId ?? "" }, 0);
     if (ms === null) await world.settle();
     else await world.clock.advance(ms);
     process.kill();
+    if (isAnew) await world.makeSyncsAnew();
     if (store === "lost") machines[machine] = new MemoryStores();
     if (store === "other") machine = 1 - machine;
     process = await world.start(machines[machine]);
@@ -231,6 +249,18 @@ test("with kills, lost stores and other machines, the same but for repeats of th
       const last = Object.entries(expected).map(([key, list]) => [key, list.at(-1)]);
       const told = [...lastTold(world)].map(([key, value]) => [key, `${key}=${value}`]);
       expect(Object.fromEntries(told)).toEqual(Object.fromEntries(last));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("with topics of syncs that are deleted and made again, exactly the model's calls are made", async () => {
+  await fc.assert(
+    fc.asyncProperty(log, renewals, fc.nat(), async (records, stops, seed) => {
+      const world = await run({ records, stops, seed });
+      const model = modelOf(records);
+      expect(toldTo(world)).toEqual(expectedOf(model));
+      expect(world.calls()).toHaveLength(model.calls.length);
     }),
     { numRuns: RUNS },
   );

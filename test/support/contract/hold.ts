@@ -1,4 +1,7 @@
-/** The contract of `hold` (what is finished above the held offset comes again) and of `isOurs`. */
+/**
+ * The contract of `hold` (what is finished above the held offset comes again), of `isOurs` and of
+ * `topicId`.
+ */
 
 import { describe, expect, test } from "vitest";
 
@@ -17,6 +20,28 @@ export function testHold(bench: Bench): void {
     expect(await assigned?.isOurs()).toBe(true);
     await consumer.stop();
     expect(await assigned?.isOurs()).toBe(false);
+  });
+  test("a topic has one id for all, and another one when it was deleted and made again", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 1);
+    const idNow = async () => {
+      await bench.fill(kafka, topic, 1);
+      const taker = new Taker({ finishesAtOnce: true });
+      const options = { groupId: bench.name(), topics: [topic] };
+      const consumer = bench.consume(bench.connect(), taker, options);
+      await taker.untilTaken(1);
+      await consumer.stop();
+      return taker.tenures.at(-1)?.assigned.topicId() ?? "";
+    };
+    const before = await idNow();
+    expect(before).not.toBe("");
+    expect(await idNow()).toBe(before);
+    await kafka.admin.deleteTopics([topic]);
+    await expect.poll(() => kafka.admin.topics(), { timeout: 30_000 }).not.toContain(topic);
+    await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: null, config: {} }]);
+    const after = await idNow();
+    expect(after).not.toBe("");
+    expect(after).not.toBe(before);
   });
   describe("a partition held at an offset", () => {
     test("is committed no further, and everything from there on comes again", async () => {

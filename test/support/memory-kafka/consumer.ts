@@ -157,6 +157,7 @@ export class MemoryConsumer implements Consumer, Member {
     const owned = new OwnedPartition(at, topic, committed, partitionRecordsMax);
     const handler = onAssigned({
       ...at,
+      topicId: () => topic.id,
       finish: (offset) => this.#finish(owned, offset),
       isOurs: () => Promise.resolve(!owned.isFenced),
       hold: (offset) => {

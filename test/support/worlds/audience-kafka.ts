@@ -3,6 +3,7 @@
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { startAudience } from "../../../src/audience/stage.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
@@ -58,6 +59,16 @@ export class AudienceOnKafka {
       topic(audiences, 1, compacted),
       topic(deadLetters, 1),
     ]);
+  }
+
+  /** `audience-syncs` is deleted and made again, empty. */
+  async makeSyncsAnew(): Promise<void> {
+    const { admin } = this.kafka;
+    const name = this.topics.audienceSyncs;
+    await admin.deleteTopics([name]);
+    // The controller has deleted it; the broker that lists topics hears of it a moment later.
+    while ((await admin.topics()).includes(name)) await sleep(100);
+    await admin.create([{ name, partitions: this.partitions, replicationFactor: 1, config: {} }]);
   }
 
   /** The stage in this process; the lines of its log are kept. */

@@ -32,6 +32,8 @@ export interface WorldOptions {
   /** How long each step of reading a topic takes. */
   readonly readMs?: number;
   readonly schemas?: Schemas;
+  /** Whether brokers know ids of topics; by default they do. */
+  readonly knowsIds?: () => boolean;
 }
 
 /** What a call told somebody. */
@@ -127,6 +129,13 @@ export class AudienceWorld {
     return this.append({ type: "end", audienceId, syncId, count: new Set(userIds).size });
   }
 
+  /** `audience-syncs` is deleted and made again, empty. No process may run. */
+  async makeSyncsAnew(): Promise<void> {
+    const { admin } = this.cluster.connect();
+    await this.during(admin.deleteTopics([topics.audienceSyncs]));
+    this.cluster.createTopic(topics.audienceSyncs, this.partitions);
+  }
+
   calls(): readonly ToldCall[] {
     return this.cluster.records(topics.calls).map(({ value }) => JSON.parse(`${value}`));
   }
@@ -194,6 +203,7 @@ export class AudienceWorld {
             const { partition } = assigned;
             return options.onAssigned({
               ...assigned,
+              topicId: () => ((this.#options.knowsIds?.() ?? true) ? assigned.topicId() : ""),
               isOurs: async () => !this.takenForDead.has(kafka) && (await assigned.isOurs()),
               finish: (offset) => {
                 finished.set(partition, Math.max(finished.get(partition) ?? 0, offset + 1));

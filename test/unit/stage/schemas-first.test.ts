@@ -12,6 +12,7 @@ import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
 const PARTITION: AssignedPartition = {
   topic: "t",
   partition: 0,
+  topicId: () => "",
   finish: () => undefined,
   hold: () => undefined,
   isOurs: () => Promise.resolve(true),
