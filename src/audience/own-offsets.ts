@@ -22,7 +22,7 @@
  *   3  store and checkpoint have it             the same base
  *   4  records are taken with their own offset  as `stage.ts` says
  *
- * What leaves the work goes by offsets on the topic again: what is finished and held, dead letters.
+ * Offsets on the topic are what the consumer finishes and holds, and what dead letters name.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -63,7 +63,7 @@ export interface Found {
   readonly origin: Origin;
 }
 
-/** What there is to know of a topic. */
+/** The things that tell which topic it is. */
 export interface OriginFacts {
   readonly known: Origin | null;
   /** Of the topic that is there; empty: the brokers know none. */
