@@ -6,6 +6,7 @@ import type { Kafka } from "../kafka/port.ts";
 import { type LetterFilter, passing, type ReadLetterValue } from "./filter.ts";
 import { type Letter, readLetter } from "./letter.ts";
 import { mergeByTime } from "./merge.ts";
+import { ReplayMarks } from "./replay-marks.ts";
 
 const READ_MAX_BYTES = 1_048_576;
 /** Clocks of brokers and stages differ a little. */
@@ -41,6 +42,18 @@ export interface LetterSource {
   readonly signal: AbortSignal;
   /** Absent: values that have a schema of a registry are not read. */
   readonly read?: ReadLetterValue;
+}
+
+/** Marks of all letters that were replayed until now; none where their topic does not exist yet. */
+export async function readMarks({ kafka, topics, signal }: LetterSource): Promise<ReplayMarks> {
+  const marks = new ReplayMarks();
+  const topic = topics.replayedLetters;
+  const offsets = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
+  for (const { partition, first: from, end: to } of offsets) {
+    const range = { topic, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
+    for await (const records of kafka.read(range)) for (const one of records) marks.take(one);
+  }
+  return marks;
 }
 
 /** The letters of the ranges that pass, the oldest first. */

@@ -6,11 +6,17 @@
  *   before the plan was committed           there is no such replay; nothing was sent
  *   after that, with a batch in hand        the batch was not sent: it is sent now
  *   while a batch is being written          its letters, at most 500, are sent again
- *   after its acknowledgement, before       the same
- *     the commit
+ *   after its acknowledgement, before       the same: nobody knows that they were sent
+ *     its marks are written
+ *   after its marks, before the commit      nothing is repeated: they are known by their marks
  *   after the commit                        nothing is repeated
  *   after the last commit, before the       nothing is left to do; the groups are deleted
  *     groups are deleted
+ *
+ * Marks (`replay-marks.ts`) also tell later replays which letters were sent. So a letter is sent once,
+ * or twice where a crash came between its acknowledgement and its mark; and never left out, because a
+ * mark is written after the acknowledgement. Two replays that work at the same time on the same letters
+ * know nothing of each other's, and both send them.
  *
  * A graceful interruption sends and commits what is in hand, so it repeats nothing. Dead letters
  * stay in their topic; a replay reads up to the ends taken at its start, never what it causes
@@ -32,6 +38,7 @@ import {
   readLetters,
   readRecords,
 } from "./read-letters.ts";
+import { marksOf, type ReplayMark, type ReplayMarks } from "./replay-marks.ts";
 import { letterReplay, type ReplayStore } from "./replay-store.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 import {
@@ -68,19 +75,31 @@ export async function planReplay(
   return { plan, partitions };
 }
 
-/** The letters that a replay has still to look at. */
+/** The letters that a replay has still to send. @param onMarked told of each that it leaves out, and whether it sent it itself. */
 export async function* lettersOfReplay(
   source: LetterSource,
   { plan, partitions }: StoredReplay,
+  marks: ReplayMarks,
+  name: string | null,
+  onMarked: (isOwn: boolean) => void,
 ): AsyncGenerator<Letter, void, undefined> {
   const { replayed, refused } = replayTotals(partitions);
   let left = plan.limit === null ? Number.POSITIVE_INFINITY : plan.limit - replayed - refused;
   if (left <= 0) return;
   for await (const letter of readLetters(source, rangesOf(partitions), plan.filter)) {
-    yield letter;
-    left -= 1;
+    const mark = marks.of(letter.record);
+    const isOwn = mark !== null && mark.replay === name;
+    const isLeftOut = isSent(mark, plan, name);
+    if (isLeftOut) onMarked(isOwn);
+    else yield letter;
+    if (isOwn || !isLeftOut) left -= 1;
     if (left <= 0) return;
   }
+}
+
+/** Its own marks count in any case: they were written before a crash. */
+function isSent(mark: ReplayMark | null, { again }: ReplayPlan, name: string | null): boolean {
+  return mark !== null && (again !== true || mark.replay === name);
 }
 
 function rangesOf(partitions: readonly PartitionReplay[]): readonly Range[] {
@@ -91,6 +110,8 @@ export interface ReplayDeps extends LetterSource {
   readonly producer: Producer;
   readonly clock: Clock;
   readonly targets: ReplayTargets;
+  /** Those of the beginning; letters that this replay sends are not among them. */
+  readonly marks: ReplayMarks;
   /** The process that works on the replay. */
   readonly by: string;
   /** After each commit. */
@@ -113,7 +134,7 @@ export async function replay(
 ): Promise<ReplayEnd> {
   const { kafka, topics, signal, producer, clock } = deps;
   const store = letterReplay(kafka.admin, topics, name);
-  const work = new ReplayWork(deps, store, stored);
+  const work = new ReplayWork(deps, store, name, stored);
   const ended = new AbortController();
   const onAbort = () => {
     const limit = clock.sleep(INTERRUPT_LIMIT_MS, ended.signal);
@@ -136,6 +157,7 @@ export async function replay(
 class ReplayWork {
   readonly #deps: ReplayDeps;
   readonly #store: ReplayStore<StoredReplay>;
+  readonly #name: string;
   readonly #limiter: RateLimiter | null;
   readonly #progress: ReplayProgress;
   readonly #ranges: readonly Range[];
@@ -144,10 +166,16 @@ class ReplayWork {
   #passedOver = 0;
   #renewedAtMs: number;
 
-  constructor(deps: ReplayDeps, store: ReplayStore<StoredReplay>, stored: StoredReplay) {
+  constructor(
+    deps: ReplayDeps,
+    store: ReplayStore<StoredReplay>,
+    name: string,
+    stored: StoredReplay,
+  ) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
     this.#store = store;
+    this.#name = name;
     this.#renewedAtMs = deps.clock.nowMs();
     this.#progress = new ReplayProgress(stored);
     this.#ranges = rangesOf(stored.partitions);
@@ -173,6 +201,11 @@ class ReplayWork {
       this.#progress.moveOn(record, null);
       this.#passedOver += 1;
       if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
+      return true;
+    }
+    const mark = this.#deps.marks.of(record);
+    if (isSent(mark, this.#progress.plan, this.#name)) {
+      this.#progress.moveOn(record, mark?.replay === this.#name ? "replayed" : null);
       return true;
     }
     const decided = replayOf(letter, targets);
@@ -211,17 +244,30 @@ class ReplayWork {
       const letter = this.#batch.get(record);
       if (letter === undefined) continue;
       this.#progress.takeBack(letter.record.partition);
+      this.#batch.delete(record);
       const isLarge = blocked === undefined;
       onRefused(
         letter,
         isLarge ? `it is too large: ${error}` : `the topic ${record.topic} takes nothing: ${error}`,
       );
     }
+    await this.#mark([...this.#batch.values()].map(({ record }) => record));
     this.#batch = new Map();
     this.#passedOver = 0;
     // Writing may have taken long, through an outage.
     await this.#store.assertOwned(by);
     await this.#commit();
+  }
+
+  /** Resolves when the marks of letters that were sent are acknowledged. */
+  async #mark(letters: readonly IncomingRecord[]): Promise<void> {
+    const { producer, topics, by, clock } = this.#deps;
+    if (letters.length === 0) return;
+    const atMs = clock.nowMs();
+    const marks = marksOf(topics.replayedLetters, letters, { replay: this.#name, by, atMs });
+    const [refused] = await producer.send(marks);
+    if (refused === undefined) return;
+    throw new Error(`the topic ${topics.replayedLetters} takes no marks: ${refused.error}`);
   }
 
   async #commit(): Promise<void> {

@@ -19,6 +19,8 @@ export interface ReplayPlan {
   readonly limit: number | null;
   /** Null: as fast as it goes. */
   readonly perSecond: number | null;
+  /** Also letters that another replay has sent. Absent in plans of earlier versions: no. */
+  readonly again?: boolean;
 }
 
 export interface PartitionReplay {
@@ -83,10 +85,11 @@ function parse(metadata: string): Metadata | null {
     return null;
   }
   if (typeof json !== "object" || json === null) return null;
-  const { v, filter, limit, perSecond, ...rest } = json as Record<string, unknown>;
+  const { v, filter, limit, perSecond, again, ...rest } = json as Record<string, unknown>;
   // `encodeReplay` wrote everything that has our version: nobody else commits for this group.
   if (v !== VERSION || typeof filter !== "object" || filter === null) return null;
-  const plan = { filter, limit, perSecond } as ReplayPlan;
+  const asked = again === undefined ? {} : { again };
+  const plan = { filter, limit, perSecond, ...asked } as ReplayPlan;
   return { plan, ...(rest as Omit<Metadata, "plan">) };
 }
 

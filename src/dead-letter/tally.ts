@@ -19,6 +19,10 @@ export class Tally {
   readonly #rows = new Map<string, TallyRow>();
   total = 0;
   refused = 0;
+  /** Were replayed before. In a replay they are none of `total`, unless it sends them again. */
+  replayed = 0;
+  /** Were sent by the replay that is resumed, which had not committed them. */
+  own = 0;
 
   constructor(targets: ReplayTargets) {
     this.#targets = targets;

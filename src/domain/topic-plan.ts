@@ -10,6 +10,7 @@
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
+ *   replayed-letters            compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
  *   operations                  compacted, one partition         1 MiB
@@ -125,6 +126,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     ...(attemptsRetentionMs === null
       ? []
       : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
+    compacted("replayedLetters", topics.replayedLetters, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
     compacted("operations", topics.operations, 1),

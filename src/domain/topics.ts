@@ -17,6 +17,8 @@ export interface TopicNames {
   readonly audiences: string;
   readonly deletionRequests: string;
   readonly deadLetters: string;
+  /** Marks of dead letters that were replayed. */
+  readonly replayedLetters: string;
   readonly attempts: string;
   readonly operatorEvents: string;
   readonly operations: string;
@@ -36,6 +38,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     audiences: `${prefix}audiences`,
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
+    replayedLetters: `${prefix}replayed-letters`,
     attempts: `${prefix}attempts`,
     operatorEvents: `${prefix}operator-events`,
     operations: `${prefix}operations`,

@@ -105,6 +105,21 @@ function calls(count: number): string {
   return lines.join("\n");
 }
 
+/** All were replayed: they are sent again with --again, and not otherwise. */
+async function replaysNoneTwice(): Promise<void> {
+  const nothing = await switchyard(["dead-letters", "replay", "--destination", "hook"]);
+  const left = `0 dead letters to replay. ${CALLS} were replayed before, and are left out (--again).`;
+  expect(nothing).toEqual({ status: 0, out: `${left}\n`, err: "" });
+  const all = await switchyard(["dead-letters", "replay"]);
+  expect(all).toMatchObject({ status: 2, err: expect.stringContaining("or --yes") });
+  const marked = await switchyard(["dead-letters", "list"]);
+  expect(marked.out).toContain(`${CALLS} of them replayed, 0 waiting.`);
+  const once = await switchyard(["dead-letters", "replay", "--yes", "--again", "--limit", "5"]);
+  expect(once).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
+  await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS + 5);
+  expect(new Set(hook.accepted).size).toBe(CALLS);
+}
+
 test("rejected, listed, replayed with an interruption, delivered; status all the while", async () => {
   const running = start(["run", "--stages", "route,deliver,delay"]);
   running.child.stdout.resume();
@@ -156,6 +171,8 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const again = await switchyard(["dead-letters", "replay", "--resume", run]);
   expect(again).toMatchObject({ status: 2, err: expect.stringContaining("no replay") });
 
+  await replaysNoneTwice();
+
   const admin = `127.0.0.1:${adminPort}`;
   const idle = async () => {
     const report = await status(["--admin", admin, "--over", "1s"]);
@@ -182,5 +199,9 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     donePerMinute: null,
   });
   expect(stopped.processes).toMatchObject([{ admin, error: "ECONNREFUSED" }]);
-  expect(stopped.deadLetters).toMatchObject({ lastDay: CALLS, byReason: { rejected: CALLS } });
+  expect(stopped.deadLetters).toMatchObject({
+    lastDay: CALLS,
+    byReason: { rejected: CALLS },
+    replayed: CALLS,
+  });
 });

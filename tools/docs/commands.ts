@@ -24,7 +24,7 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   "audience members": "one user id a line, as a JSON text",
   status: "one object, described in [operations.md](operations.md#status)",
   "dead-letters list":
-    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `bytes`",
+    "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
   replay:
     "one object: `end` (`done`, `interrupted`, `failed`, `counted`), `error`, `replay`, `resume` (the command line that goes on), `destination`, `topic`, `since`, `until`, `types`, `events`, `perSecond`, `written`, `refused`, and by reason `leftOut`, `unusable`, `passedOver`",
 };

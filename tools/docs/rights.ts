@@ -29,6 +29,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   returns: "returns.*",
   delays: "delays.*",
   deadLetters: "dead-letters",
+  replayedLetters: "replayed-letters",
   attempts: "attempts",
   operatorEvents: "operator-events",
   operations: "operations",
@@ -51,6 +52,10 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
   deadLetters: [
     "records that a replay would send, by a decision of a person, to any destination of the prefix",
     "calls that were given up",
+  ],
+  replayedLetters: [
+    "dead letters left out of a replay that were never replayed, or replayed once more",
+    "places and times of dead letters that were replayed",
   ],
   operatorEvents: [
     "false alarms, and true ones kept quiet, for those who go by these events",

@@ -4,6 +4,7 @@ import { Command } from "commander";
 
 import { withKafka } from "../cluster.ts";
 import { loadOrExplain } from "../configuration.ts";
+import { canAsk } from "../confirm.ts";
 import { configuredTopics } from "../connection.ts";
 import { perSecond, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
@@ -21,6 +22,8 @@ interface ReplayFlags extends LetterOptions {
   readonly dryRun?: boolean;
   readonly perSecond?: number;
   readonly resume?: string;
+  readonly again?: boolean;
+  readonly yes?: boolean;
 }
 
 export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -79,12 +82,15 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     );
   return addLetterOptions(replay, "replay at most so many, the oldest first")
     .option("--dry-run", "count, and send nothing")
+    .option("--again", "send also what was replayed before")
+    .option("--yes", "without any filter: do not ask")
     .option("--per-second <count>", "at most so many a second", perSecond)
     .option("--resume <replay>", "go on with an interrupted replay, with its filters", replayName)
     .addHelpText(
       "after",
-      "\nDead letters stay in their topic until its retention ends: a second replay with the same\n" +
-        "filters sends them again. Ctrl-C ends a replay after what is in hand and prints how to go on.\n\n" +
+      "\nDead letters stay in their topic until its retention ends. A replayed one is marked, and is not\n" +
+        "sent again without --again. Without any filter the command asks first, on a terminal;\n" +
+        "elsewhere it wants --yes. Ctrl-C ends a replay after what is in hand and prints how to go on.\n\n" +
         "Exit status: 0 all replayed or counted, 1 interrupted, failed or some refused, 2 wrong usage\n" +
         "or configuration.\n\nExamples:\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
@@ -93,11 +99,13 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     )
     .action(async (flags: ReplayFlags, command: Command) => {
       const chosen = chosenReplay(flags, command);
+      const asks = asksFirst(flags, command, shell);
       const loaded = await loadOrExplain(flags, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const options = {
         chosen,
+        asks,
         dryRun: flags.dryRun === true,
         topics: configuredTopics(config),
         destinations: config.destinations,
@@ -112,11 +120,26 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     });
 }
 
+/** @throws WrongUsage where nobody can be asked. */
+function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean {
+  const isNarrow = FILTER_OPTIONS.some((name) => command.getOptionValue(name) !== undefined);
+  const goesOn = flags.resume !== undefined;
+  if (isNarrow || goesOn || flags.dryRun === true || flags.yes === true) return false;
+  if (canAsk(shell)) return true;
+  throw new WrongUsage(
+    "without any filter all dead letters are sent again; give a filter such as --destination, or --yes",
+  );
+}
+
 function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chosen"] {
   const perSecond = flags.perSecond ?? null;
   if (flags.resume === undefined) {
-    const plan = { filter: filterOf(flags), limit: flags.limit ?? null, perSecond };
+    const again = flags.again === true;
+    const plan = { filter: filterOf(flags), limit: flags.limit ?? null, perSecond, again };
     return { kind: "new", plan };
+  }
+  if (flags.again === true) {
+    throw new WrongUsage("--resume goes on as the replay began; give no --again");
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);
   if (given !== undefined) {

@@ -8,7 +8,8 @@
 
 import type { LetterFilter } from "../../dead-letter/filter.ts";
 import type { Letter } from "../../dead-letter/letter.ts";
-import { letterRanges, readLetters } from "../../dead-letter/read-letters.ts";
+import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-letters.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
@@ -50,6 +51,7 @@ export async function listLetters(
   const tally = new Tally(options);
   const known = knownEndpoints(options.destinations);
   const newest: Letter[] = [];
+  const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openLetterSchemas(options.registry, signal);
   const { read } = schemas;
   // Otherwise those are read that are shown.
@@ -59,8 +61,9 @@ export async function listLetters(
   const ranges = await letterRanges(kafka, topics.deadLetters, filter.sinceMs);
   for await (const letter of readLetters({ kafka, topics, signal, read }, ranges, filter)) {
     tally.add(letter);
+    if (marks.of(letter.record) !== null) tally.replayed += 1;
     if (limit === null) {
-      shell.out(`${letterJson(isRead ? letter : await read(letter), known)}\n`);
+      shell.out(`${letterJson(isRead ? letter : await read(letter), known, marks)}\n`);
       continue;
     }
     newest.push(letter);
@@ -72,23 +75,35 @@ export async function listLetters(
   for (const letter of newest.slice(-(limit ?? 0))) {
     shown.push(isRead ? letter : await read(letter));
   }
-  if (json) for (const letter of shown) shell.out(`${letterJson(letter, known)}\n`);
-  else print(tally, shown, known, shell);
+  if (json) for (const letter of shown) shell.out(`${letterJson(letter, known, marks)}\n`);
+  else print(tally, shown, known, marks, shell);
   schemas.tell(shell, filter);
   if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
   return signal.aborted ? 1 : 0;
 }
 
-function print(tally: Tally, shown: readonly Letter[], known: KnownEndpoints, shell: Shell): void {
+function print(
+  tally: Tally,
+  shown: readonly Letter[],
+  known: KnownEndpoints,
+  marks: ReplayMarks,
+  shell: Shell,
+): void {
   if (tally.total === 0) {
     shell.out("No dead letters match.\n");
     return;
   }
-  shell.out(`${letterTable(shown, known, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`);
+  shell.out(
+    `${letterTable(shown, known, marks, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`,
+  );
   const total = tally.total.toLocaleString("en");
   shell.out(
     shown.length < tally.total
       ? `${total} dead letters match; the newest ${shown.length} are shown (--limit).\n`
       : `${total} dead letter${tally.total === 1 ? "" : "s"} match${tally.total === 1 ? "es" : ""}.\n`,
   );
+  if (tally.replayed > 0) {
+    const waiting = (tally.total - tally.replayed).toLocaleString("en");
+    shell.out(`${tally.replayed.toLocaleString("en")} of them replayed, ${waiting} waiting.\n`);
+  }
 }

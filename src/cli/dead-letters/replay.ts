@@ -12,7 +12,9 @@
 
 import { randomBytes } from "node:crypto";
 import type { ReadLetterValue } from "../../dead-letter/filter.ts";
+import { readMarks } from "../../dead-letter/read-letters.ts";
 import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { letterReplay } from "../../dead-letter/replay-store.ts";
 import {
   fits,
@@ -26,6 +28,8 @@ import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/connection.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { confirmed } from "../confirm.ts";
+import { counted } from "../count.ts";
 import { startProgress } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
@@ -39,6 +43,8 @@ export interface ReplayOptions {
     | { readonly kind: "new"; readonly plan: ReplayPlan }
     | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
   readonly dryRun: boolean;
+  /** Whether a person says yes or no first, on the terminal. */
+  readonly asks?: boolean;
   readonly topics: TopicNames;
   readonly destinations: readonly Destination[];
   /** Null: none is configured. */
@@ -53,17 +59,20 @@ export async function replayLetters(
   options: ReplayOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  await assertTopics(kafka.admin, [options.topics.deadLetters]);
+  const { topics, dryRun } = options;
+  const marked = dryRun ? [] : [topics.replayedLetters];
+  await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
   const by = randomBytes(4).toString("hex");
   const stored = await openReplay(kafka, options, by, shell);
   if (stored === null) return 2;
   await using schemas = await openLetterSchemas(options.registry, options.signal);
   const { read } = schemas;
-  const tally = await count(kafka, options, { stored, read }, shell);
+  const marks = await readMarks({ kafka, topics, signal: options.signal });
+  const tally = await count(kafka, options, { stored, read, marks }, shell);
   if (tally === null) return 1;
   schemas.tell(shell, stored.plan.filter);
   if (tally.total === 0 && options.chosen.kind === "new") {
-    shell.out("No dead letters match.\n");
+    shell.out(tally.replayed === 0 ? "No dead letters match.\n" : `${countText(tally)}\n`);
     return 0;
   }
   if (tally.total > 0) shell.out(`${tallyTable(tally, shell.colors)}\n`);
@@ -77,7 +86,24 @@ export async function replayLetters(
     shell.out("Nothing was sent (--dry-run).\n");
     return 0;
   }
-  return await send(kafka, options, { stored, by, total: tally.total, read }, shell);
+  if (
+    options.asks &&
+    !(await confirmed(`Send ${counted(tally.total, "dead letter")} again?`, shell, options.signal))
+  ) {
+    shell.err("Nothing was sent.\n");
+    return 1;
+  }
+  const gone = marks.tombstones(
+    topics.replayedLetters,
+    await kafka.admin.offsets(topics.deadLetters),
+  );
+  if (gone.length > 0) await kafka.producer().send(gone);
+  return await send(
+    kafka,
+    options,
+    { stored, by, total: tally.total + tally.own, read, marks },
+    shell,
+  );
 }
 
 interface Chosen {
@@ -87,6 +113,7 @@ interface Chosen {
   /** Letters to look at. */
   readonly total: number;
   readonly read: ReadLetterValue;
+  readonly marks: ReplayMarks;
 }
 
 /** Null: there is no such replay, or it cannot be kept; why has been printed. */
@@ -120,29 +147,38 @@ async function openReplay(
 async function count(
   kafka: Kafka,
   options: ReplayOptions,
-  { stored, read }: Pick<Chosen, "stored" | "read">,
+  { stored, read, marks }: Pick<Chosen, "stored" | "read" | "marks">,
   shell: Shell,
 ): Promise<Tally | null> {
   const { topics, signal } = options;
   const tally = new Tally(options);
   using _progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} counted`);
-  for await (const letter of lettersOfReplay({ kafka, topics, signal, read }, stored))
+  const name = options.chosen.kind === "resume" ? options.chosen.name : null;
+  const onMarked = (isOwn: boolean) => {
+    if (isOwn) tally.own += 1;
+    else tally.replayed += 1;
+  };
+  const source = { kafka, topics, signal, read };
+  for await (const letter of lettersOfReplay(source, stored, marks, name, onMarked)) {
     tally.add(letter);
+  }
   if (!signal.aborted) return tally;
   shell.err("Interrupted while counting: nothing was sent.\n");
   return null;
 }
 
-function countText({ total, refused }: Tally): string {
+function countText({ total, refused, replayed }: Tally): string {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
-  return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.`;
+  const left =
+    replayed === 0 ? "" : ` ${of(replayed)} were replayed before, and are left out (--again).`;
+  return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
 }
 
 async function send(
   kafka: Kafka,
   options: ReplayOptions,
-  { stored, by, total, read }: Chosen,
+  { stored, by, total, read, marks }: Chosen,
   shell: Shell,
 ): Promise<ExitStatus> {
   const { topics, signal } = options;
@@ -166,6 +202,7 @@ async function send(
     topics,
     signal,
     read,
+    marks,
     producer: kafka.producer(),
     clock: systemClock,
     targets: options,

@@ -1,6 +1,7 @@
 /** Dead letters as people and programs read them. */
 
 import { type Letter, messageIdOf } from "../../dead-letter/letter.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
 import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -8,7 +9,16 @@ import { instantText } from "../instant.ts";
 import type { Colors } from "../shell.ts";
 import { table } from "../table.ts";
 
-const LETTER_HEAD = ["TIME (UTC)", "STAGE", "REASON", "DESTINATION", "MESSAGE ID", "FROM", "ERROR"];
+const LETTER_HEAD = [
+  "TIME (UTC)",
+  "STAGE",
+  "REASON",
+  "DESTINATION",
+  "MESSAGE ID",
+  "FROM",
+  "REPLAYED",
+  "ERROR",
+];
 const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
 
 /** The names of each destination's endpoints by their keys, as it is configured now. */
@@ -25,6 +35,7 @@ export function knownEndpoints(destinations: readonly Destination[]): KnownEndpo
 export function letterTable(
   letters: readonly Letter[],
   known: KnownEndpoints,
+  marks: ReplayMarks,
   { bold, dim }: Colors,
 ): string {
   const rows = letters.map((letter) =>
@@ -35,6 +46,7 @@ export function letterTable(
       letter.destination,
       messageIdOf(letter),
       fromText(letter),
+      replayedText(letter, marks),
       errorOf(letter, known),
     ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
   );
@@ -47,7 +59,8 @@ export function letterTable(
 /**
  * One line; every key is always there. `error` is as it was written, with keys of endpoints. `letter` is where it stands on the topic of dead letters.
  */
-export function letterJson(letter: Letter, known: KnownEndpoints): string {
+export function letterJson(letter: Letter, known: KnownEndpoints, marks: ReplayMarks): string {
+  const mark = marks.of(letter.record);
   const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = letter;
   return JSON.stringify({
     failedAt: new Date(failedAtMs).toISOString(),
@@ -60,6 +73,7 @@ export function letterJson(letter: Letter, known: KnownEndpoints): string {
     messageId: messageIdOf(letter),
     from,
     letter: { topic: record.topic, partition: record.partition, offset: record.offset },
+    replayed: mark && { at: new Date(mark.atMs).toISOString(), replay: mark.replay },
     bytes: record.value?.length ?? 0,
   });
 }
@@ -81,6 +95,11 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
 
 function errorOf({ error, destination }: Letter, known: KnownEndpoints): string | null {
   return error === null ? null : withEndpointNames(error, known.get(destination ?? ""));
+}
+
+function replayedText({ record }: Letter, marks: ReplayMarks): string | null {
+  const mark = marks.of(record);
+  return mark && instantText(mark.atMs);
 }
 
 function fromText({ from: { topic, partition, offset } }: Letter): string {

@@ -40,6 +40,8 @@ export interface StatusReport {
     readonly retained: number;
     readonly lastDay: number;
     readonly byReason: Readonly<Record<string, number>> | null;
+    /** Of the last day's, those that were replayed since. Null: they were too many to count. */
+    readonly replayed: number | null;
   } | null;
   /** Topics that take nothing now, as the processes reached see it. */
   readonly blockedTopics: readonly BlockedTopicReport[];
@@ -132,6 +134,7 @@ export function statusReport(found: Found): StatusReport {
       retained: letters.retained,
       lastDay: letters.lastDay,
       byReason: letters.counts && Object.fromEntries(letters.counts.byReason),
+      replayed: letters.counts?.replayed ?? null,
     },
     blockedTopics: blockedTopics(processes),
     processes: scraped.map(processReport),

@@ -5,7 +5,7 @@
 
 import type { Config } from "../../config/config.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
-import { letterRanges, readLetters } from "../../dead-letter/read-letters.ts";
+import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-letters.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import {
@@ -56,6 +56,8 @@ export interface LettersStatus {
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
+    /** Those that were replayed since. */
+    readonly replayed: number;
   } | null;
 }
 
@@ -222,15 +224,18 @@ async function letters(options: StatusOptions, topics: TopicNames): Promise<Lett
   const byReason = new Map<string, number>();
   const byDestination = new Map<string, number>();
   let lastDay = 0;
+  let replayed = 0;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(LETTERS_LIMIT_MS)]);
   const source = { kafka, topics, signal: limited };
+  const marks = await readMarks(source);
   for await (const letter of readLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
     lastDay += 1;
+    if (marks.of(letter.record) !== null) replayed += 1;
     add(byReason, letter.reason);
     if (letter.destination !== null) add(byDestination, letter.destination);
   }
   if (limited.aborted) return { retained, lastDay: size(recent), counts: null };
-  return { retained, lastDay, counts: { byReason, byDestination } };
+  return { retained, lastDay, counts: { byReason, byDestination, replayed } };
 }
 
 function add(counts: Map<string, number>, key: string): void {

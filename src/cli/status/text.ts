@@ -80,11 +80,14 @@ function dueText(dueInMs: number | null): string {
 
 function letterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): string {
   if (deadLetters === null) return "";
-  const { byReason, lastDay, retained } = deadLetters;
+  const { byReason, lastDay, retained, replayed } = deadLetters;
   const reasons = Object.entries(byReason ?? {}).sort(([, one], [, other]) => other - one);
   const rows = [
     ...reasons.map(([reason, count]) => [reason || "(no reason)", countText(count)]),
     ["all", `${countText(lastDay)}, ${countText(retained)} retained`],
+    ...(replayed === null || replayed === 0
+      ? []
+      : [["replayed", `${countText(replayed)}, ${countText(lastDay - replayed)} waiting`]]),
   ];
   return table(LETTER_HEAD, rows, (cell, row) => {
     if (row < 0) return bold(cell);

@@ -2,6 +2,7 @@
 
 import { EVERY_LETTER, type LetterFilter } from "../../../src/dead-letter/filter.ts";
 import type { Letter } from "../../../src/dead-letter/letter.ts";
+import { readMarks } from "../../../src/dead-letter/read-letters.ts";
 import { planReplay, type ReplayDeps, replay } from "../../../src/dead-letter/replay.ts";
 import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { ReplayPlan } from "../../../src/dead-letter/stored-replay.ts";
@@ -79,6 +80,7 @@ export class ReplayWorld {
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(3), ...limit });
     this.destinations = destinations;
     this.cluster.createTopic(topics.deadLetters, partitions);
+    this.cluster.createTopic(topics.replayedLetters, 1);
     this.cluster.createTopic(topics.calls, 1);
     for (const { id } of destinations) this.cluster.createTopic(topics.deliveries(id), 1);
   }
@@ -97,7 +99,7 @@ export class ReplayWorld {
   /** A process of its own, which works on a replay when it is told to. */
   process(by: string, signal: AbortSignal = new AbortController().signal) {
     const kafka = this.cluster.connect();
-    const deps: ReplayDeps = {
+    const deps: Omit<ReplayDeps, "marks"> = {
       kafka,
       topics,
       signal,
@@ -122,11 +124,12 @@ export class ReplayWorld {
           filter: { ...EVERY_LETTER, ...filter },
         });
         await letterReplay(kafka.admin, topics, name).begin(stored, by);
-        return replay(deps, name, stored);
+        return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
       },
       resume: async (name: string) => {
         const stored = await letterReplay(kafka.admin, topics, name).takeOver(by);
-        return stored === null ? "no such replay" : replay(deps, name, stored);
+        if (stored === null) return "no such replay";
+        return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
       },
     };
   }

@@ -90,7 +90,7 @@ test("tables, audiences and the status", () => {
     members: 0,
   };
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, held: null }]));
-  const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 } };
+  const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 }, replayed: 0 };
   const last = { at: AT, outcome: "retry", cause: EVIL, endpoint: EVIL } as const;
   const away = { failingSince: null, awayUntil: null, breaker: null, last };
   const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...away };

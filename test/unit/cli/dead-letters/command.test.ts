@@ -75,12 +75,12 @@ test("list prints a table that lines up, the counts, and what a replay would do"
   const { status, lines } = await list(await mixed());
   expect(status).toBe(0);
   expect(lines).toEqual([
-    "TIME (UTC)           STAGE    REASON          DESTINATION  MESSAGE ID  FROM                    ERROR",
-    "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7   every endpoint rejected it",
-    "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7   every endpoint rejected it",
-    "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.gone/1/7  every endpoint rejected it",
+    "TIME (UTC)           STAGE    REASON          DESTINATION  MESSAGE ID  FROM                    REPLAYED  ERROR",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7   -         every endpoint rejected it",
+    "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7   -         every endpoint rejected it",
+    "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.gone/1/7  -         every endpoint rejected it",
     // What comes from outside does not steer the terminal.
-    "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7            no source\\u001b[31m",
+    "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7            -         no source\\u001b[31m",
     "",
     "DESTINATION  REASON          COUNT  REPLAY",
     "crm          rejected        2      sw.deliveries.crm",
@@ -122,6 +122,7 @@ test("list --json prints one object a line with all that is known", async () => 
     messageId: "m-0",
     from: { topic: "sw.deliveries.crm", partition: 1, offset: 7 },
     letter: { topic: topics.deadLetters, partition: 1, offset: 0 },
+    replayed: null,
     bytes: 16,
   });
   expect((await list(world, { json: true, limit: 1 })).lines).toHaveLength(2);
@@ -146,6 +147,66 @@ test("replay sends, and says what it did not send and why", async () => {
   expect(world.cluster.records(topics.calls)).toHaveLength(1);
   expect(out).toContain("3 of 4 replayed, 1 refused.");
   expect(err).toContain("1 not replayed: the destination gone is not configured");
+});
+
+test("a second replay sends nothing, --again sends; list and --json tell replayed from waiting", async () => {
+  const world = new ReplayWorld();
+  await world.fill(5, (number) => ({ reason: number < 2 ? "rejected" : "expired" }));
+  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+  const rejected = { ...EVERY_LETTER, reasons: ["rejected" as const] };
+  await replay(world, { chosen: { kind: "new", plan: { ...plan, filter: rejected } } });
+  const listed = await list(world);
+  expect(listed.lines.slice(-3)).toEqual([
+    "5 dead letters match.",
+    "2 of them replayed, 3 waiting.",
+    "",
+  ]);
+  const letters = (await list(world, { json: true })).lines.slice(0, 5);
+  const replayed = letters.map((line) => (JSON.parse(line) as { replayed: unknown }).replayed);
+  const mark = { at: expect.any(String), replay: expect.any(String) };
+  expect(replayed).toEqual([mark, mark, null, null, null]);
+
+  const rest = await replay(world);
+  expect(rest.out).toContain(
+    "3 dead letters to replay. 2 were replayed before, and are left out (--again).",
+  );
+  expect(world.delivered()).toHaveLength(5);
+  const nothing = await replay(world);
+  expect(nothing).toMatchObject({
+    status: 0,
+    out: "0 dead letters to replay. 5 were replayed before, and are left out (--again).\n",
+  });
+  expect(world.delivered()).toHaveLength(5);
+  const again = await replay(world, { chosen: { kind: "new", plan: { ...plan, again: true } } });
+  expect(again).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
+  expect(world.delivered()).toHaveLength(10);
+});
+
+test("a replay whose marks nobody could keep does not begin", async () => {
+  const world = await mixed();
+  await world.finish(world.cluster.connect().admin.deleteTopics([topics.replayedLetters]));
+  await expect(replay(world)).rejects.toThrow("the topic sw.replayed-letters does not exist");
+  expect(world.delivered()).toEqual([]);
+  expect((await list(world)).lines.at(-2)).toBe("4 dead letters match.");
+});
+
+test.each([
+  ["y\n", 2],
+  ["no\n", 0],
+  ["", 0],
+])("asked, and answered %j: sends %i", async (answer, sent) => {
+  const world = new ReplayWorld();
+  await world.fill(2);
+  const shell = fakeShell([answer]);
+  const { destinations } = world;
+  const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
+  const chosen = { kind: "new", plan } as const;
+  const common = { dryRun: false, registry: null, signal: never, resumeArguments: "" };
+  const options = { ...common, chosen, asks: true, topics, destinations };
+  const status = await world.finish(replayLetters(world.cluster.connect(), options, shell));
+  expect(status).toBe(sent > 0 ? 0 : 1);
+  expect(shell.errors()).toContain("Send 2 dead letters again? [y/N] ");
+  expect(world.delivered()).toHaveLength(sent);
 });
 
 test("an interrupted replay says how to go on, and that goes on", async () => {
@@ -215,7 +276,11 @@ test.each([
   [["replay", "--per-second", "1000001"], "whole number from 1 to 1000000"],
   [["replay", "--resume", "a b"], "no name of a replay"],
   [["replay", "--resume", "replay-1", "--since", "2h"], "give none of --destination"],
-  [["replay"], "no configuration."],
+  [["replay"], "without any filter all dead letters are sent again"],
+  [["replay", "--resume", "replay-1", "--again"], "give no --again"],
+  [["replay", "--yes"], "no configuration."],
+  [["replay", "--dry-run"], "no configuration."],
+  [["replay", "--limit", "3"], "no configuration."],
 ])("dead-letters %j is wrong usage", async (args, text) => {
   const shell = fakeShell();
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);

@@ -147,7 +147,7 @@ test("a replay of many days is committed anew each day, with its owner", async (
     return commit(group, topic, offsets);
   };
   const running = one.begin("replay-1", { limit: 3, perSecond: 1 });
-  await world.clock.advanceUntil(() => world.delivered().length === 1, 60_000);
+  await world.clock.advanceUntil(() => world.progress.length === 1, 60_000);
   world.cluster.delayWrites(86_400_000);
   await world.clock.advanceUntil(() => world.delivered().length === 2, 100_000_000);
   world.cluster.delayWrites(0);

@@ -282,6 +282,7 @@ test("dead letters of the last day are counted by reason and destination", async
         ["crm", 2],
         ["gone", 1],
       ]),
+      replayed: 0,
     },
   });
 });
@@ -320,7 +321,7 @@ test("--json prints the same as one object", async () => {
     dueInMs: null,
     retired: false,
   });
-  expect(report.deadLetters).toEqual({ retained: 0, lastDay: 0, byReason: {} });
+  expect(report.deadLetters).toEqual({ retained: 0, lastDay: 0, byReason: {}, replayed: 0 });
   expect(report).toMatchObject({ kafkaError: null, configHash: "0011aabbccdd" });
 });
 
@@ -411,7 +412,12 @@ const REPORT: StatusReport = {
     { tier: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false },
     { tier: "2m", waiting: 1, oldestMs: 400_000, dueInMs: -280_000, retired: true },
   ],
-  deadLetters: { retained: 1_017, lastDay: 17, byReason: { expired: 3, rejected: 14 } },
+  deadLetters: {
+    retained: 1_017,
+    lastDay: 17,
+    byReason: { expired: 3, rejected: 14 },
+    replayed: 0,
+  },
   blockedTopics: [],
   processes: [
     processReport({
@@ -578,7 +584,7 @@ test("a topic that takes nothing is told of first, and how much went around it",
 });
 
 test("too many dead letters to read are said to be so", () => {
-  const deadLetters = { retained: 900_000, lastDay: 500_000, byReason: null };
+  const deadLetters = { retained: 900_000, lastDay: 500_000, byReason: null, replayed: null };
   const text = statusText({ ...REPORT, deadLetters }, fakeShell().colors);
   expect(text).toContain("all           500,000, 900,000 retained");
   expect(text).toContain("too many to count by reason");

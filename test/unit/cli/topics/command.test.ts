@@ -64,12 +64,12 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "TOPIC                DIFFERENCE  IS  PLAN",
     "t.calls              missing     -   3 partitions, kept 7d",
   ]);
-  expect(plan.out).toContain("9 topics to create. Do it with: switchyard topics --apply");
+  expect(plan.out).toContain("10 topics to create. Do it with: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
 
   const applied = await compare(admin, true);
   expect(applied.status).toBe(0);
-  expect(applied.out).toContain("Done: 9 topics created.");
+  expect(applied.out).toContain("Done: 10 topics created.");
   expect([...admin.states.keys()]).toEqual([
     "t.calls",
     "t.audience-syncs",
@@ -77,6 +77,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "t.deliveries.crm",
     "t.delays.10s",
     "t.dead-letters",
+    "t.replayed-letters",
     "t.audience-members",
     "t.audiences",
     "t.operations",
@@ -85,7 +86,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   const again = await compare(admin, false);
   expect(again).toEqual({
     status: 0,
-    out: "All 9 topics are as planned; nothing to create or change.\n",
+    out: "All 10 topics are as planned; nothing to create or change.\n",
   });
 });
 
@@ -97,9 +98,9 @@ test("as JSON: the differences, and whether they were removed", async () => {
     return { status, ...JSON.parse(shell.output()) };
   };
   const plan = await told(false);
-  expect(plan).toMatchObject({ status: 1, planned: 9, changes: 9, applied: false });
+  expect(plan).toMatchObject({ status: 1, planned: 10, changes: 10, applied: false });
   expect(plan.differences[0]).toMatchObject({ kind: "missing", topic: { name: "t.calls" } });
-  expect(await told(true)).toMatchObject({ status: 0, changes: 9, applied: true });
+  expect(await told(true)).toMatchObject({ status: 0, changes: 10, applied: true });
   expect(await told(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
 });
 

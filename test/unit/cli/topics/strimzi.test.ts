@@ -38,7 +38,7 @@ test("every topic of the plan, without asking a broker", async () => {
     [
       ...["calls", "audience-syncs", "deletion-requests", "deliveries.hook", "returns.hook"],
       ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((tier) => `delays.${tier}`),
-      ...["dead-letters", "audience-members", "audiences", "operations"],
+      ...["dead-letters", "replayed-letters", "audience-members", "audiences", "operations"],
     ].map((name) => `switchyard.${name}`),
   );
   expect(resources[0]).toEqual({
