@@ -45,7 +45,7 @@ export function configFile(options: ConfigOption, shell: Shell): string {
 
 /** Null: problems have been printed. @param name of the file, for them. */
 export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
-  const { bold, red, yellow } = shell.errColors;
+  const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
     const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
@@ -54,7 +54,11 @@ export function explained(loaded: Loaded, name: string, shell: Shell): LoadedCon
       shell.err(`${visibleLines(problemText(problem, problem.line))}\n\n`);
     return null;
   }
-  for (const warning of loaded.warnings)
-    shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
+  sayWarnings(loaded.warnings, shell);
   return loaded;
+}
+
+export function sayWarnings(warnings: readonly string[], shell: Shell): void {
+  const { yellow } = shell.errColors;
+  for (const warning of warnings) shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
 }

@@ -28,6 +28,8 @@ export type Loaded = {
       readonly given: Given;
       /** Sentences about what is allowed and most likely a mistake. */
       readonly warnings: readonly string[];
+      /** Sentences about what is meant as it is, and easily forgotten. `config check` says them. */
+      readonly reminders: readonly string[];
     }
   /** Every problem at once, at least one. */
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }

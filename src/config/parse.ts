@@ -35,6 +35,7 @@ export type Parsed =
       readonly config: Config;
       readonly given: Given;
       readonly warnings: readonly string[];
+      readonly reminders: readonly string[];
     }
   | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
 
@@ -60,7 +61,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all };
   const warnings = [...unknownVariables(known, env), ...questionable(config)];
-  return { kind: "config", config, given: { tree, origins }, warnings };
+  return { kind: "config", config, given: { tree, origins }, warnings, reminders: missed(config) };
 }
 
 /** Problems across settings are told by their values, and a file's content is never told. */
@@ -91,7 +92,6 @@ function questionable(config: Config): readonly string[] {
     const { id } = destination;
     const found = [];
     if (!connected.has(id)) found.push(`${path}: no source names ${id}, so it gets no calls`);
-    else if (!destination.enabled) found.push(`${path}: ${leftOut(destination)}`);
     if (destination.kind !== "webhook") return found;
     const { sharedSecret } = destination;
     if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
@@ -119,7 +119,16 @@ function questionable(config: Config): readonly string[] {
   return warnings;
 }
 
-/** Somebody may think that what is left out comes later. */
+/** What disabled destinations do not get: somebody may think that it comes later. */
+function missed({ sources, destinations }: Config): readonly string[] {
+  const connected = new Set(sources.flatMap((source) => source.destinations));
+  return destinations.flatMap((destination, index) =>
+    destination.enabled || !connected.has(destination.id)
+      ? []
+      : [`destinations[${index}]: ${leftOut(destination)}`],
+  );
+}
+
 function leftOut({ id, kind }: Config["destinations"][number]): string {
   if (kind === "topic") return `${id} is disabled: calls to it are left out, also for later`;
   return `${id} is disabled: calls and deletions are left out, also for later; with \`paused: true\` they wait`;

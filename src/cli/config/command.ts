@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 
-import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { type ConfigOption, configOption, loadOrExplain, sayWarnings } from "../configuration.ts";
 import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { diffCommand } from "./diff.ts";
@@ -26,7 +26,8 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { sources, destinations } = loaded.config;
-      const { length } = loaded.warnings;
+      sayWarnings(loaded.reminders, shell);
+      const length = loaded.warnings.length + loaded.reminders.length;
       const warned = length === 0 ? "" : ` ${counted(length, "warning")}, said above.`;
       shell.out(
         `${shell.colors.green("The configuration can be used:")} ` +

@@ -299,7 +299,7 @@ destinations:
   });
 });
 
-test("a disabled destination that a source names is a warning: what it does not get is lost to it", () => {
+test("a disabled destination that a source names is a reminder: what it does not get is lost to it", () => {
   const yaml = `
 kafka: { brokers: [a:1] }
 sources: [{ id: web, destinations: [hook, files, on] }]
@@ -309,7 +309,8 @@ destinations:
   - { id: on, type: webhook, endpoints: [{ url: "https://b.example.com/" }] }
 `;
   expect(parse(yaml)).toMatchObject({
-    warnings: [
+    warnings: [],
+    reminders: [
       "destinations[0]: hook is disabled: calls and deletions are left out, also for later; with `paused: true` they wait",
       "destinations[1]: files is disabled: calls to it are left out, also for later",
     ],

@@ -25,7 +25,15 @@ function loaded(text: string): Loaded {
   const read = config(text);
   const given = { tree: {}, origins: new Map() };
   const hash = configHash(read);
-  return { kind: "config", config: read, hash, given, warnings: [], files: ["/etc/a.yaml"] };
+  return {
+    kind: "config",
+    config: read,
+    hash,
+    given,
+    warnings: [],
+    reminders: [],
+    files: ["/etc/a.yaml"],
+  };
 }
 
 const BROKEN: Loaded = {
