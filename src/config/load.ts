@@ -28,7 +28,7 @@ export type Loaded = {
       readonly given: Given;
       /** Sentences about what is allowed and most likely a mistake. */
       readonly warnings: readonly string[];
-      /** Sentences about what is meant as it is, and easily forgotten. `config check` says them. */
+      /** Sentences about settings that are meant and easily forgotten. `config check` says them. */
       readonly reminders: readonly string[];
     }
   /** Every problem at once, at least one. */

@@ -119,7 +119,7 @@ function questionable(config: Config): readonly string[] {
   return warnings;
 }
 
-/** What disabled destinations do not get: somebody may think that it comes later. */
+/** Disabled destinations miss calls for good, which is easily forgotten. */
 function missed({ sources, destinations }: Config): readonly string[] {
   const connected = new Set(sources.flatMap((source) => source.destinations));
   return destinations.flatMap((destination, index) =>
