@@ -36,6 +36,8 @@ export interface SteeringDeps {
   readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether a broker is known to be away: that has a line of its own. */
+  readonly isAway: () => boolean;
 }
 
 export interface RunningSteering extends Steering, Disposable {
@@ -72,6 +74,7 @@ class Following {
   readonly #listeners = new Set<Listener>();
   readonly #lines = lineLimit(LOG_LINES_PER_SECOND);
   #trouble: string | null = null;
+  #isLogged = false;
   #waking = new AbortController();
 
   constructor(deps: SteeringDeps, topic: string) {
@@ -109,6 +112,7 @@ class Following {
       try {
         const end = await this.#readWhole();
         this.#trouble = null;
+        this.#isLogged = false;
         this.#known.resolve();
         const from = { topic: this.#topic, partition: OPERATIONS_PARTITION, from: end };
         for await (const records of this.#deps.kafka.follow({
@@ -204,9 +208,10 @@ class Following {
 
   #failed(error: string): void {
     const trouble = `the topic ${this.#topic} cannot be read, so pauses by command since then are not known: ${error}`;
-    if (this.#trouble === null)
-      this.#deps.log.error({ topic: this.#topic, error }, "operations.unread");
     this.#trouble = trouble;
+    if (this.#isLogged || this.#deps.isAway()) return;
+    this.#isLogged = true;
+    this.#deps.log.error({ topic: this.#topic, error }, "operations.unread");
   }
 
   #refused({ topic, partition, offset }: IncomingRecord, error: string): void {

@@ -6,7 +6,7 @@
 import type { Health } from "../../admin/health.ts";
 import type { Config } from "../../config/config.ts";
 import type { StageName } from "../../domain/stages.ts";
-import type { Kafka } from "../../kafka/port.ts";
+import type { ClusterView, Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { followOperations, type RunningSteering } from "../../stage/steering.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -14,15 +14,23 @@ import { configuredTopics } from "../connection.ts";
 
 const STEERED: readonly StageName[] = ["deliver", "delay"];
 
+interface SteeringDeps {
+  readonly kafka: Kafka;
+  readonly cluster: ClusterView;
+  readonly log: Log;
+  readonly health: Health;
+}
+
 /** Resolves when it is known what was asked for, or cannot be for now. Null: no stage goes by it. */
 export async function configuredSteering(
   config: Config,
-  { kafka, log, health }: { readonly kafka: Kafka; readonly log: Log; readonly health: Health },
+  { kafka, cluster, log, health }: SteeringDeps,
   stages: readonly StageName[],
 ): Promise<RunningSteering | null> {
   if (!stages.some((stage) => STEERED.includes(stage))) return null;
   const { operations } = configuredTopics(config);
-  const steering = followOperations({ kafka, log, clock: systemClock }, operations);
+  const isAway = () => cluster.brokers().some(({ away }) => away !== null);
+  const steering = followOperations({ kafka, log, clock: systemClock, isAway }, operations);
   health.add({ name: "operations", troubles: steering.troubles });
   await steering.known;
   return steering;

@@ -106,7 +106,7 @@ export async function run(
   const fatal = Promise.withResolvers<Error>();
   try {
     if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
-    using steering = await configuredSteering(config, { kafka, log, health }, stages);
+    using steering = await configuredSteering(config, { kafka, cluster, log, health }, stages);
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
     const deps = { ...shared, ...present({ schemas, tracing, steering }) };
     const own = ownProcess(() => current, { reloads, configuration, load, admin });

@@ -21,7 +21,8 @@ const CALL_LIMIT_MS = 30_000;
 const IDLE_LIMIT_MS = 10_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
-const ELECTING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"];
+/** An election; or kafkajs begins a log-in anew on a connection that is in the middle of one. */
+const PASSING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "ILLEGAL_SASL_STATE"];
 const ELECTION_LIMIT_MS = 5_000;
 const ELECTION_STEP_MS = 500;
 
@@ -92,7 +93,7 @@ export class AdminSession {
       } catch (cause) {
         this.#drop();
         if (!isNew && !this.#closed) continue;
-        if (isElecting(cause) && performance.now() < untilMs) {
+        if (isPassing(cause) && performance.now() < untilMs) {
           await sleep(this.#electionStepMs);
           if (!this.#closed) continue;
         }
@@ -138,7 +139,7 @@ export class AdminSession {
   }
 }
 
-function isElecting(cause: unknown): boolean {
+function isPassing(cause: unknown): boolean {
   const types = errorTypes(cause);
-  return ELECTING.some((type) => types.has(type));
+  return PASSING.some((type) => types.has(type));
 }

@@ -74,7 +74,10 @@ export class DeliverWorld {
     if (this.#steering === null) this.cluster.createTopic(topics.operations, 1);
     this.#steering?.[Symbol.dispose]();
     const { clock, kafka } = this;
-    const steering = followOperations({ kafka, clock, log: this.#log.log }, topics.operations);
+    const steering = followOperations(
+      { kafka, clock, log: this.#log.log, isAway: () => false },
+      topics.operations,
+    );
     this.#steering = steering;
     await clockDriver(clock).during(steering.known);
     return steering;

@@ -22,8 +22,9 @@ function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] 
   const { log, lines } = parsedLog();
   const driver = clockDriver(clock);
   const kafka = kafkaOf(cluster.connect());
+  const away = { now: false };
   const start = () => {
-    const steering = followOperations({ kafka, clock, log }, TOPIC);
+    const steering = followOperations({ kafka, clock, log, isAway: () => away.now }, TOPIC);
     onTestFinished(() => steering[Symbol.dispose]());
     return steering;
   };
@@ -31,7 +32,7 @@ function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] 
     cluster.append(
       pauseRecord(TOPIC, { destination: crm, sinceMs: clock.nowMs(), by: "command", untilMs }),
     );
-  return { clock, cluster, lines, driver, start, pause };
+  return { clock, cluster, lines, driver, away, start, pause };
 }
 
 test("it is known when the topic was read whole, and each record soon after it is written", async () => {
@@ -95,7 +96,7 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   const refuse = () => {
     if (isRefused) throw new Error("Not authorized to access topics");
   };
-  const { cluster, clock, lines, driver, start, pause } = world((kafka) => ({
+  const { away, cluster, clock, lines, driver, start, pause } = world((kafka) => ({
     admin: kafka.admin,
     read: (range) => {
       refuse();
@@ -110,10 +111,15 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   }));
   isRefused = true;
   pause();
+  // A broker that is away has a line of its own.
+  away.now = true;
   const steering = start();
   await driver.during(steering.known);
   expect(steering.pauseOf(crm)).toBeNull();
   expect(steering.troubles()).toEqual([expect.stringContaining("Not authorized")]);
+  await clock.advance(60_000);
+  expect(lines.filter(({ msg }) => msg === "operations.unread")).toEqual([]);
+  away.now = false;
   await clock.advance(60_000);
   expect(lines.filter(({ msg }) => msg === "operations.unread")).toHaveLength(1);
   isRefused = false;
