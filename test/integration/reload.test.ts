@@ -376,6 +376,9 @@ test(
     };
     expect(await post("k-0123456789")).toBe(200);
     expect(await post("other-0123456789")).toBe(401);
+    // A call goes by the names of the time at which it is routed.
+    const routed = () => sample('switchyard_records_in_total{stage="route"}');
+    await expect.poll(routed, SOON).toBe("1");
     const text = readFileSync(file, "utf8").replace("k-0123456789", "other-0123456789");
     replace(file, text.replace("name: One", "name: Two"));
     await logged("config.applied");
