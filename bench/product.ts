@@ -89,7 +89,7 @@ export async function benchProduct(brokers: string, rounds: number): Promise<str
 async function inTurns(turns: readonly Turn[], rounds: number): Promise<Map<string, Measured[]>> {
   const results = new Map(turns.map(({ name }) => [name, [] as Measured[]]));
   for (let round = 1; round <= rounds; round += 1) {
-    // The other way round each second time: whoever comes first finds the machine as others left it.
+    // The order turns each time: the first one finds the machine as others left it.
     for (const { name, run } of round % 2 === 1 ? turns : turns.toReversed()) {
       process.stderr.write(`  round ${round}/${rounds}: ${name} ... `);
       const measured = await run();
