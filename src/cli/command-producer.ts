@@ -20,7 +20,7 @@ export class InterruptedError extends Error {}
 /** @param signal aborts at Ctrl-C. */
 export function commandProducer(
   kafka: { producer(): Producer },
-  shell: Shell,
+  shell: Pick<Shell, "err">,
   signal: AbortSignal,
   clock: Clock = systemClock,
 ): Producer {

@@ -14,6 +14,18 @@ export interface Progress extends Disposable {
   readonly end: () => void;
 }
 
+/** The one who is told how a long work goes: a terminal, or the page. */
+export interface Telling {
+  /** @param text how far it is; asked for again and again, until the progress ends. */
+  readonly follow: (text: () => string) => Progress;
+  /** Words beside it, such as lines of the log. */
+  readonly err: (text: string) => void;
+}
+
+export function onTerminal(shell: Shell): Telling {
+  return { follow: (text) => startProgress(shell, text), err: shell.err };
+}
+
 export function startProgress(shell: Shell, text: () => string): Progress {
   let isShown = false;
   const clear = () => {

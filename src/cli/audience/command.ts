@@ -3,11 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";
 
-import type { Claimed } from "../../audience/claims.ts";
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/visible.ts";
-import type { Kafka, Producer } from "../../kafka/port.ts";
+import type { Kafka } from "../../kafka/port.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
@@ -18,6 +17,7 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
+import { releaseSync } from "./release.ts";
 
 interface PublishOptions extends ConfigOption, WaitOption {
   readonly name: string;
@@ -141,29 +141,15 @@ function release(shell: Shell, exit: Exit): Command {
           );
           return 1;
         }
-        const value = { type: "release", audienceId: id, syncId: audience.held.syncId };
         await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const producer = commandProducer(kafka, shell, signal);
-        await sendTo(producer, topics.audienceSyncs, audience, value);
+        await releaseSync(producer, topics, audience, audience.held.syncId);
         shell.out(
           `Sync ${visibleCell(audience.held.syncId)}: ${counted(audience.held.removals, "user")} will be told.\n`,
         );
         return 0;
       }),
     );
-}
-
-/** To the partition that the audience is in, however it got there. */
-async function sendTo(
-  producer: Producer,
-  topic: string,
-  { id, partition }: Claimed,
-  value: object,
-): Promise<void> {
-  const bytes = Buffer.from(JSON.stringify(value));
-  const record = { topic, partition, key: Buffer.from(id), value: bytes, headers: [] };
-  const [refused] = await producer.send([record]);
-  if (refused !== undefined) throw new Error(`${topic}: ${refused.error}`);
 }
 
 function unknown(id: string, shell: Shell): 1 {

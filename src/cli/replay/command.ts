@@ -2,9 +2,7 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
-import type { Config } from "../../config/config.ts";
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
-import type { Destination } from "../../domain/destination.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
@@ -12,6 +10,7 @@ import { instant, perSecond, repeated, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { shellWord } from "../shell-word.ts";
 import { WrongUsage } from "../wrong-usage.ts";
+import { routedTo } from "./routed-to.ts";
 import type { ChosenReplay } from "./run-replay.ts";
 import { type CallReplayPlan, fits } from "./stored-replay.ts";
 
@@ -74,13 +73,13 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const chosen = chosenReplay(id, flags);
-      if (chosen.kind === "new") destinationOf(config, chosen.plan.destination);
+      if (chosen.kind === "new") routedTo(config, chosen.plan.destination);
       const { runReplay } = await import("./run-replay.ts");
       const options = {
         chosen,
         config,
         topics: configuredTopics(config),
-        destinationOf: (of: string) => destinationOf(config, of),
+        destinationOf: (of: string) => routedTo(config, of),
         dryRun: flags.dryRun === true,
         json: flags.json === true,
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
@@ -122,26 +121,6 @@ function chosenReplay(id: string | undefined, flags: Flags): ChosenReplay {
   const plan: CallReplayPlan = { destination: id ?? "", asked, perSecond: rate };
   if (fits(plan)) return { kind: "new", plan };
   throw new WrongUsage("these are more events than a replay can keep; replay in several replays");
-}
-
-/** @throws WrongUsage for one that routing sends nothing to. */
-function destinationOf({ destinations, sources }: Config, id: string): Destination {
-  const destination = destinations.find((each) => each.id === id);
-  if (destination === undefined) {
-    const known = destinations.map((each) => each.id).join(", ") || "none";
-    throw new WrongUsage(`the destination ${id} is not configured. Configured are: ${known}.`);
-  }
-  if (!destination.enabled) {
-    throw new WrongUsage(
-      `the destination ${id} is disabled: nothing is routed to it. Set enabled to true first.`,
-    );
-  }
-  if (!sources.some((source) => source.destinations.includes(destination.id))) {
-    throw new WrongUsage(
-      `no source has the destination ${id} in its list: nothing is routed to it. Add it to sources[].destinations first.`,
-    );
-  }
-  return destination;
 }
 
 function collectType(text: string, earlier: readonly CallType[] = []): readonly CallType[] {

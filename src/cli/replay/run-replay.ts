@@ -22,9 +22,9 @@ import { asError } from "../../runtime/as-error.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog } from "../../telemetry/log.ts";
-import { startProgress } from "../progress.ts";
+import { configuredSchemas } from "../configured-schemas.ts";
+import { onTerminal, type Telling } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
-import { configuredSchemas } from "../run/configured-schemas.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { type Outcome, outcomeJson, outcomeText, progressText } from "./outcome.ts";
@@ -41,19 +41,22 @@ export type ChosenReplay =
   | { readonly kind: "new"; readonly plan: CallReplayPlan }
   | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
 
-export interface RunReplayOptions {
+export interface WorkOptions {
   readonly chosen: ChosenReplay;
   readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
   readonly topics: TopicNames;
   /** @throws WrongUsage for one that routing sends nothing to. */
   readonly destinationOf: (id: string) => Destination;
   readonly dryRun: boolean;
-  readonly json: boolean;
   readonly signal: AbortSignal;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
   /** Left out: the system's. */
   readonly clock?: Clock;
+}
+
+export interface RunReplayOptions extends WorkOptions {
+  readonly json: boolean;
 }
 
 export async function runReplay(
@@ -62,22 +65,37 @@ export async function runReplay(
   shell: Shell,
 ): Promise<ExitStatus> {
   const { topics, chosen } = options;
-  await assertTopics(kafka.admin, [topics.calls]);
-  const by = randomBytes(4).toString("hex");
-  const stored = await openReplay(kafka, options, by);
-  if (stored === null) {
+  const outcome = await workOnReplay(kafka, options, onTerminal(shell));
+  if (outcome === null) {
     shell.err(
       `${shell.errColors.red("error:")} There is no replay of calls ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never began, or is under another topic prefix than ${topics.prefix}\n`,
     );
     return 2;
   }
-  const destination = options.destinationOf(stored.plan.destination);
-  const topic = topics.deliveries(destination.id);
-  await assertTopics(kafka.admin, [topic]);
-  const outcome = await work(kafka, { ...options, destination, topic, stored, by }, shell);
   if (options.json) shell.out(`${outcomeJson(outcome)}\n`);
   else shell.out(outcomeText(outcome, shell.colors));
   return said(outcome, shell);
+}
+
+/**
+ * Begins it, or goes on with it, until it ends. Null: there is none of that name.
+ *
+ * @throws Error when a topic is missing, or Kafka cannot be asked what there is.
+ */
+export async function workOnReplay(
+  kafka: Kafka,
+  options: WorkOptions,
+  telling: Telling,
+): Promise<Outcome | null> {
+  const { topics } = options;
+  await assertTopics(kafka.admin, [topics.calls]);
+  const by = randomBytes(4).toString("hex");
+  const stored = await openReplay(kafka, options, by);
+  if (stored === null) return null;
+  const destination = options.destinationOf(stored.plan.destination);
+  const topic = topics.deliveries(destination.id);
+  await assertTopics(kafka.admin, [topic]);
+  return await work(kafka, { ...options, destination, topic, stored, by }, telling);
 }
 
 /** The last words on standard error. */
@@ -93,7 +111,7 @@ function said({ end, error, counts, resume }: Outcome, shell: Shell): ExitStatus
 /** Null: there is no such replay. */
 async function openReplay(
   kafka: Kafka,
-  { chosen, dryRun, topics }: RunReplayOptions,
+  { chosen, dryRun, topics }: WorkOptions,
   by: string,
 ): Promise<StoredCallReplay | null> {
   if (chosen.kind === "new") return planReplay(kafka, topics, chosen.plan);
@@ -122,7 +140,7 @@ export async function planReplay(
   return { plan, partitions };
 }
 
-interface Work extends RunReplayOptions {
+interface Work extends WorkOptions {
   readonly destination: Destination;
   readonly topic: string;
   readonly stored: StoredCallReplay;
@@ -130,16 +148,18 @@ interface Work extends RunReplayOptions {
   readonly by: string;
 }
 
-async function work(kafka: Kafka, options: Work, shell: Shell): Promise<Outcome> {
+async function work(kafka: Kafka, options: Work, telling: Telling): Promise<Outcome> {
   const { chosen, config, topics, destination, topic, stored, dryRun, signal, by } = options;
   const { clock = systemClock } = options;
   const total = stored.partitions.reduce((sum, { position, to }) => sum + to - position, 0);
   const name = chosen.kind === "resume" ? chosen.name : newReplayName();
   let [read, counts, waitsFor]: [number, Counts, string | null] = [0, {}, null];
   const waiting = () => (waitsFor === null ? "" : `; waits for ${visibleLines(waitsFor)}`);
-  using progress = startProgress(shell, () => `${progressText(read, total, counts)}${waiting()}`);
-  const log = createLog("error", { write: shell.err });
+  using progress = telling.follow(() => `${progressText(read, total, counts)}${waiting()}`);
+  const log = createLog("error", { write: telling.err });
   await using schemas = configuredSchemas(config, { log, metrics: createMetrics() });
+  const producer = kafka.producer();
+  await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
   const deps: CallReplayDeps = {
     kafka,
     topics,
@@ -148,7 +168,7 @@ async function work(kafka: Kafka, options: Work, shell: Shell): Promise<Outcome>
     destination,
     signal,
     by,
-    producer: kafka.producer(),
+    producer,
     routing: createRouting(config.sources, config.defaultSource, [destination], topics),
     onProgress: (now) => {
       [read, counts] = [now.read, now.counts];

@@ -10,6 +10,7 @@ import { loadOrExplain } from "../configuration.ts";
 import { instantText } from "../instant.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
+import { resumedInVain } from "./acts.ts";
 import { pausedText } from "./paused-text.ts";
 import {
   durationOf,
@@ -80,11 +81,7 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
         await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);
       });
       shell.out(`Resumed: ${id}.\n`);
-      const still = config.destinations.find((each) => each.id === id);
-      if (still === undefined) shell.err(`${id} is not configured.\n`);
-      else if (!still.enabled) shell.err(`${id} stays disabled: the configuration says so.\n`);
-      else if (still.kind === "webhook" && still.paused) {
-        shell.err(`${id} stays paused: the configuration says \`paused: true\`.\n`);
-      }
+      const why = resumedInVain(id, config);
+      if (why !== null) shell.err(`${why}\n`);
     });
 }

@@ -1,27 +1,16 @@
 /** `switchyard retry`, `drain` and `cancel`: the deliveries that wait for one destination. */
 
-import { randomUUID } from "node:crypto";
 import { Command } from "commander";
-import type { Pull } from "../../domain/operations.ts";
-import type { Pullable } from "../../domain/pull.ts";
-import { isPulledBy } from "../../domain/pull.ts";
+
 import { visibleCell } from "../../domain/visible.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { forgetOperations, pullDeliveries } from "../../stage/operate.ts";
 import { counted } from "../count.ts";
-import { instantText } from "../instant.ts";
-import { startProgress } from "../progress.ts";
+import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { beginning, leftOf, leftText, stillText, sumOf } from "./drain.ts";
-import {
-  eachInTiers,
-  eachOf,
-  type Looking,
-  lineParts,
-  readOperations,
-  returnsParts,
-} from "./left.ts";
+import { cancelWaiting, drain, retryNow } from "./acts.ts";
+import { leftText, stillText, sumOf } from "./drain.ts";
+import type { Looking } from "./left.ts";
 import {
   durationOf,
   EXIT_HELP,
@@ -46,7 +35,8 @@ interface CancelOptions extends SteerOptions {
 }
 
 const YEAR_MS = 365 * 86_400_000;
-const LOOK_EVERY_MS = 2_000;
+/** The author that records name. */
+const BY = "command";
 
 export function retryCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("retry")
@@ -59,11 +49,8 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
     .action((id: string, options: SteerOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
-        const why = await stillText(looking, systemClock.nowMs());
-        if (why !== null) throw new Error(`nothing was returned: ${why}`);
-        const pull = pullOf(looking, "retry", null);
-        const waiting = await count(looking, shell, pull, true);
-        await operate(looking, shell, pull);
+        const acting = { looking, telling: onTerminal(shell), by: BY };
+        const waiting = await retryNow(acting, await operatingOn(looking, shell));
         shell.out(
           `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard drain ${id}\` waits until they are gone.\n`,
         );
@@ -97,15 +84,16 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
         throw new WrongUsage("--yes is needed to cancel; --dry-run shows how many there are.");
       }
       return withDestination(id, options, shell, exit, async (looking) => {
-        const nowMs = systemClock.nowMs();
-        const pull = pullOf(looking, "cancel", nowMs - (options.olderThan ?? 0));
-        const waiting = await count(looking, shell, pull, false);
+        const isDryRun = options.dryRun === true;
+        const acting = { looking, telling: onTerminal(shell), by: BY };
+        const operating = isDryRun ? null : await operatingOn(looking, shell);
+        const beforeMs = systemClock.nowMs() - (options.olderThan ?? 0);
+        const waiting = await cancelWaiting(acting, operating, beforeMs);
         const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
-        if (options.dryRun === true) {
+        if (isDryRun) {
           shell.out(`${what} would be cancelled.\n`);
           return;
         }
-        await operate(looking, shell, pull);
         shell.out(
           `Cancelled: ${what}. They become dead letters now (\`switchyard dead-letters list --reason cancelled --destination ${id}\`).\n`,
         );
@@ -129,71 +117,24 @@ export function drainCommand(shell: Shell, exit: Exit): Command {
     )
     .action((id: string, options: DrainOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
-        exit(await drain(looking, shell, options.timeout ?? null));
+        exit(await drainAndSay(looking, shell, options.timeout ?? null));
       }),
     );
 }
 
-async function drain(
+async function drainAndSay(
   looking: Looking,
   shell: Shell,
   timeoutMs: number | null,
 ): Promise<ExitStatus> {
   const { destination, signal } = looking;
-  const startedAtMs = systemClock.nowMs();
-  const why = await stillText(looking, startedAtMs);
+  const why = await stillText(looking, systemClock.nowMs());
   if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
-  const begun = await beginning(looking, startedAtMs);
-  let left = await leftOf(looking, begun);
-  using progress = startProgress(shell, () => leftText(left));
-  while (sumOf(left) > 0 && !signal.aborted) {
-    const isLate = timeoutMs !== null && systemClock.nowMs() - startedAtMs > timeoutMs;
-    if (isLate) break;
-    await systemClock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
-    if (!signal.aborted) left = await leftOf(looking, begun);
-  }
-  progress.end();
+  const left = await drain({ looking, telling: onTerminal(shell) }, timeoutMs);
   if (sumOf(left) === 0) {
     shell.out(`Nothing is left for ${destination}.\n`);
     return 0;
   }
   shell.err(`${signal.aborted ? "Interrupted" : "The time is over"}. ${leftText(left)}.\n`);
   return 1;
-}
-
-function pullOf(
-  { destination }: Looking,
-  pull: Pull["pull"],
-  receivedBeforeMs: number | null,
-): Pull {
-  const atMs = systemClock.nowMs();
-  return { pull, destination, id: randomUUID(), atMs, by: "command", receivedBeforeMs };
-}
-
-async function count(
-  looking: Looking,
-  shell: Shell,
-  pull: Pull,
-  isInTiersAlone: boolean,
-): Promise<number> {
-  let found = 0;
-  const text = () =>
-    `${counted(found, "delivery", "deliveries")} counted (${instantText(pull.atMs)})`;
-  using _progress = startProgress(shell, text);
-  const add = (delivery: Pullable) => {
-    if (isPulledBy(pull, delivery)) found += 1;
-  };
-  await eachInTiers(looking, await readOperations(looking, looking.signal), add);
-  if (!isInTiersAlone) {
-    await eachOf(looking, [...(await lineParts(looking)), ...(await returnsParts(looking))], add);
-  }
-  looking.signal.throwIfAborted();
-  return found;
-}
-
-async function operate(looking: Looking, shell: Shell, pull: Pull): Promise<void> {
-  const operating = await operatingOn(looking, shell);
-  await pullDeliveries(operating, pull);
-  const operations = await readOperations(looking, looking.signal);
-  await forgetOperations(operating, operations.overKeys(pull.atMs));
 }

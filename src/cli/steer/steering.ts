@@ -46,7 +46,7 @@ export async function withDestination(
 
 export async function operatingOn(
   { kafka, config, signal }: Pick<Looking, "kafka" | "config" | "signal">,
-  shell: Shell,
+  shell: Pick<Shell, "err">,
 ): Promise<Operating> {
   const topics = configuredTopics(config);
   await assertTopics(kafka.admin, [topics.operations]);
@@ -54,7 +54,7 @@ export async function operatingOn(
 }
 
 /** @throws WrongUsage saying which there are. */
-function webhookOf(id: string, { destinations }: Config): WebhookDestination {
+export function webhookOf(id: string, { destinations }: Config): WebhookDestination {
   const found = destinations.find((each) => each.id === id);
   if (found?.kind === "webhook") return found;
   const known = destinations.filter(({ kind }) => kind === "webhook").map((each) => each.id);

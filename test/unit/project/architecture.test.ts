@@ -44,7 +44,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     "dead-letters": [],
     explain: [],
     publish: [],
-    replay: ["run"],
+    replay: [],
     run: ["console"],
     schemas: [],
     "skip-damaged": [],

@@ -1,14 +1,14 @@
 /** The schema registry of the configuration, shared by the stages of the process. */
 
-import type { Config } from "../../config/config.ts";
-import { createSchemaSource } from "../../registry/client.ts";
-import { compileSchema } from "../../registry/compile.ts";
-import { currentSource } from "../../registry/current-source.ts";
-import type { Schemas } from "../../registry/port.ts";
-import { createSchemas } from "../../registry/schemas.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import type { Metrics } from "../../telemetry/instruments.ts";
-import type { Log } from "../../telemetry/log.ts";
+import type { Config } from "../config/config.ts";
+import { createSchemaSource } from "../registry/client.ts";
+import { compileSchema } from "../registry/compile.ts";
+import { currentSource } from "../registry/current-source.ts";
+import type { Schemas } from "../registry/port.ts";
+import { createSchemas } from "../registry/schemas.ts";
+import { systemClock } from "../runtime/clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
 
 /**
  * Null: none is configured. The caller closes it after the stages.
