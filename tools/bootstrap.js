@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|cluster [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool.
@@ -21,6 +21,7 @@ const TOOLS = {
   cluster: "tools/test-cluster.ts",
   attack: "test/attacks/main.ts",
   drill: "test/drill/main.ts",
+  steer: "test/steer/main.ts",
 };
 const PROGRESS_MS = 2_000;
 const QUOTED_LINES = 25;

@@ -5,7 +5,7 @@
  *   the last step there                                    the fate
  *   its attempt was accepted                               accepted
  *   given up                                               given-up
- *   parked, and not due                                    waiting
+ *   parked, and neither due nor cancelled                  waiting
  *   parked, and due                                        due
  *   on its line or returned, and its offset is finished    finished: accepted, as far as can be told
  *   ... and it is not, or that is not known                in-line
@@ -13,7 +13,7 @@
  *   an attempt whose parking or dead letter is not there   waiting, if it says a next one; else finished
  */
 
-import type { Evidence } from "./evidence.ts";
+import { type Evidence, placeText } from "./evidence.ts";
 import type { AttemptStep, Fate, FateKind, ParkedStep, Step } from "./steps.ts";
 
 type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "left-out" }>;
@@ -89,7 +89,7 @@ function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): Judged
 function stillParked(there: readonly StepThere[]): ParkedStep | null {
   const open = there.filter((step, at) => {
     if (!isParking(step)) return false;
-    return !there.slice(at + 1).some((later) => follows(later, step.endpoint, step.dueAtMs));
+    return !there.slice(at + 1).some((later) => follows(later, step));
   });
   return open.filter(isParking).at(-1) ?? null;
 }
@@ -99,7 +99,7 @@ function isParking(step: StepThere): step is ParkedStep {
 }
 
 /** A later step of the same part, or of the whole delivery. */
-function follows(later: StepThere, endpoint: string | null, dueAtMs: number): boolean {
+function follows(later: StepThere, { endpoint, dueAtMs, place }: ParkedStep): boolean {
   switch (later.kind) {
     case "returned":
     case "parked":
@@ -107,8 +107,9 @@ function follows(later: StepThere, endpoint: string | null, dueAtMs: number): bo
       return endpoint === null || later.endpoint === endpoint;
     case "attempt":
       return later.atMs >= dueAtMs;
+    // One that is cancelled leaves its delay topic before it is due.
     case "given-up":
-      return later.atMs >= dueAtMs;
+      return later.atMs >= dueAtMs || later.from === placeText(place);
     // A destination that went around comes back on its line.
     case "routed":
     case "routed-again":

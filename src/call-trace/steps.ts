@@ -89,6 +89,8 @@ export interface GivenUpStep extends StepBase {
   /** Null: it was no delivery yet. */
   readonly destination: string | null;
   readonly place: RecordPlace;
+  /** Where the record stood that was given up: topic, partition and offset. */
+  readonly from: string;
   readonly stage: string;
   readonly reason: string;
   readonly error: string;

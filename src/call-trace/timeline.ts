@@ -106,9 +106,9 @@ function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
 }
 
 function givenUpStep(letter: Evidence["letters"][number]): GivenUpStep {
-  const { atMs, place, stage, reason, error, delivery } = letter;
+  const { atMs, place, from, stage, reason, error, delivery } = letter;
   const destination = delivery?.destination ?? null;
-  return { kind: "given-up", atMs, destination, place, stage, reason, error };
+  return { kind: "given-up", atMs, destination, place, from, stage, reason, error };
 }
 
 function gapsOf(

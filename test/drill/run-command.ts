@@ -14,7 +14,17 @@ export interface CommandEnd {
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
-export async function runCommand(args: readonly string[]): Promise<CommandEnd> {
+export interface StartedCommand {
+  readonly ended: Promise<CommandEnd>;
+  /** As Ctrl-C does. */
+  readonly interrupt: () => void;
+}
+
+export function runCommand(args: readonly string[]): Promise<CommandEnd> {
+  return startCommand(args).ended;
+}
+
+export function startCommand(args: readonly string[]): StartedCommand {
   const startedAtMs = Date.now();
   // The environment wins over the file, and may name other brokers.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
@@ -24,6 +34,9 @@ export async function runCommand(args: readonly string[]): Promise<CommandEnd> {
   const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject).once("close", ended.resolve);
   const outputs = [text(child.stdout), text(child.stderr)] as const;
-  const [out, err, status] = await Promise.all([...outputs, ended.promise]);
-  return { status, out, err, tookMs: Date.now() - startedAtMs };
+  const end = async () => {
+    const [out, err, status] = await Promise.all([...outputs, ended.promise]);
+    return { status, out, err, tookMs: Date.now() - startedAtMs };
+  };
+  return { ended: end(), interrupt: () => child.kill("SIGINT") };
 }

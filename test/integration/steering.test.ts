@@ -1,5 +1,5 @@
-// Destinations that are paused, resumed and steered otherwise while two processes deliver under load
-// on a real Kafka, compared with what was published.
+// Destinations that are steered while processes die and are started anew, on a real Kafka, compared
+// with what was published. steer.test.ts steers two processes that live.
 
 import { expect, test } from "vitest";
 
@@ -9,63 +9,6 @@ import { inOrder, STAGES, steeredPrograms } from "../support/worlds/steered-prog
 /** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
 const SOON = { timeout: 40_000, interval: 50 };
 const TIMEOUT_MS = 120_000;
-/** Of a pause, until all processes go by it; what is on its way then may still arrive. */
-const PAUSED_WITHIN_MS = 2_000;
-
-test(
-  "pause stops a destination in both processes while others go on; resume sends all in order, once",
-  async () => {
-    const { receiver, twoProcesses, ledger, start } = await steeredPrograms();
-    const { world, ports } = await twoProcesses("1s, 2s");
-    const stop = start();
-    await expect.poll(() => receiver.at("crm").length, SOON).toBeGreaterThan(50);
-    const paused = await world.command(["pause", "crm", "--for", "1h"]);
-    expect(paused.err).toBe("");
-    expect(paused.out).toMatch(/^Paused: crm until 20.* UTC\. `switchyard resume crm` ends it\.\n/);
-    expect(paused.out).toMatch(/^In its line: \d+\. They wait without a window\.$/m);
-    expect(paused.status).toBe(0);
-    const pausedAtMs = Date.now();
-    await expect
-      .poll(async () => {
-        const held = await Promise.all(ports.map(heldBy));
-        return held.every((each) => each === "command");
-      }, SOON)
-      .toBe(true);
-    const before = receiver.at("other").length;
-    await expect
-      .poll(
-        () => receiver.at("other").length > before + 50 && Date.now() > pausedAtMs + 4_000,
-        SOON,
-      )
-      .toBe(true);
-    const late = receiver.at("crm").filter(({ atMs }) => atMs > pausedAtMs + PAUSED_WITHIN_MS);
-    expect(late).toEqual([]);
-    await stop();
-    const admin = ports.map((port) => `127.0.0.1:${port}`).join();
-    const status = async () => (await world.command(["status", "--admin", admin])).out;
-    await expect.poll(status, SOON).toMatch(/^crm .*held since .*: paused by command until/m);
-    expect(receiver.at("crm").length).toBeLessThan(ledger.length);
-    const resumed = await world.command(["resume", "crm"]);
-    expect([resumed.status, resumed.out, resumed.err]).toEqual([0, "Resumed: crm.\n", ""]);
-    for (const path of ["crm", "other"]) {
-      await expect.poll(() => receiver.at(path).length, SOON).toBe(ledger.length);
-      expect(inOrder(receiver.at(path))).toEqual(inOrder(ledger));
-    }
-  },
-  TIMEOUT_MS,
-);
-
-/** Who paused `crm`, as the process says. */
-async function heldBy(port: number): Promise<string | undefined> {
-  const answer = await fetch(`http://127.0.0.1:${port}/status`);
-  const { destinations } = (await answer.json()) as {
-    readonly destinations: readonly {
-      readonly id: string;
-      readonly held: { by?: string } | null;
-    }[];
-  };
-  return destinations.find(({ id }) => id === "crm")?.held?.by;
-}
 
 test(
   "a pause with an end is over although no process ran then, and one without stays over a restart",
@@ -82,14 +25,14 @@ test(
     await publish(20);
     await expect.poll(() => Date.now(), SOON).toBeGreaterThan(untilMs);
     const second = world.start(STAGES);
-    await expect.poll(() => receiver.at("other").length, SOON).toBe(ledger.length);
-    expect(receiver.at("crm")).toEqual([]);
+    await expect.poll(() => receiver.accepted("other").length, SOON).toBe(ledger.length);
+    expect(receiver.accepted("crm")).toEqual([]);
     expect(second.lines.filter(({ msg }) => msg === "destination.paused")).toEqual([
       expect.objectContaining({ destination: "crm", by: "command" }),
     ]);
     await world.command(["resume", "crm"]);
-    await expect.poll(() => receiver.at("crm").length, SOON).toBe(ledger.length);
-    expect(inOrder(receiver.at("crm"))).toEqual(inOrder(ledger));
+    await expect.poll(() => receiver.accepted("crm").length, SOON).toBe(ledger.length);
+    expect(inOrder(receiver.accepted("crm"))).toEqual(inOrder(ledger));
   },
   TIMEOUT_MS,
 );
@@ -112,7 +55,7 @@ test(
     const waits = (id: string) => sortedSet(idsOf(receiver.refused(id)));
     const line = (id: string) => ledger.length - waits(id).length;
     for (const id of ["crm", "other"]) {
-      await expect.poll(() => new Set(idsOf(receiver.at(id))).size, SOON).toBe(line(id));
+      await expect.poll(() => new Set(idsOf(receiver.accepted(id))).size, SOON).toBe(line(id));
     }
     const retried = world.command(["retry", "crm"]);
     await programs[1]?.kill();
@@ -122,7 +65,7 @@ test(
     );
     const drained = await world.command(["drain", "crm", "--timeout", "60s"]);
     expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
-    expect(sortedSet(idsOf(receiver.at("crm")))).toEqual(sortedSet(idsOf(ledger)));
+    expect(sortedSet(idsOf(receiver.accepted("crm")))).toEqual(sortedSet(idsOf(ledger)));
     const late = await second.command(["drain", "other", "--timeout", "1s"]);
     expect(late.status).toBe(1);
     expect(late.err).toContain(`${waits("other").length} in tiers`);
@@ -145,8 +88,12 @@ test(
     await first.logged("destination.paused");
     receiver.refusing.clear();
     await publish(600);
-    await expect.poll(() => new Set(idsOf(receiver.at("other"))).size, SOON).toBe(ledger.length);
-    const wanted = sortedSet(idsOf(ledger).filter((id) => !idsOf(receiver.at("crm")).includes(id)));
+    await expect
+      .poll(() => new Set(idsOf(receiver.accepted("other"))).size, SOON)
+      .toBe(ledger.length);
+    const wanted = sortedSet(
+      idsOf(ledger).filter((id) => !idsOf(receiver.accepted("crm")).includes(id)),
+    );
     const dry = async () => (await world.command(["cancel", "crm", "--dry-run"])).out;
     // Route may write the last copies of one destination after those of the other have arrived.
     await expect.poll(dry, SOON).toBe(`${wanted.length} deliveries of crm would be cancelled.\n`);
@@ -164,10 +111,14 @@ test(
     const before = ledger.length;
     await publish(10);
     const fresh = idsOf(ledger.slice(before));
-    await expect.poll(() => sortedSet(idsOf(receiver.at("crm"))), SOON).toEqual(sortedSet(fresh));
+    await expect
+      .poll(() => sortedSet(idsOf(receiver.accepted("crm"))), SOON)
+      .toEqual(sortedSet(fresh));
     const replay = ["dead-letters", "replay", "--destination", "crm", "--reason", "cancelled"];
     expect((await world.command(replay)).status).toBe(0);
-    await expect.poll(() => new Set(idsOf(receiver.at("crm"))).size, SOON).toBe(ledger.length);
+    await expect
+      .poll(() => new Set(idsOf(receiver.accepted("crm"))).size, SOON)
+      .toBe(ledger.length);
   },
   TIMEOUT_MS,
 );

@@ -3,58 +3,17 @@
  * ledger of all that was published.
  */
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { setTimeout as timer } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Producer } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
+import { SteeredReceiver } from "../../steer/receiver.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { type ProgramWorld, programWorld } from "../servers/program.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-export interface Taken {
-  readonly id: string;
-  readonly user: string;
-  readonly atMs: number;
-}
-
-/** Keeps what each path is sent; a path can refuse for a while. */
-async function startReceiver() {
-  const taken = new Map<string, Taken[]>();
-  const refusing = new Set<string>();
-  const server = createServer((request, response) => {
-    const path = (request.url ?? "").slice(1);
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { userId } = JSON.parse(Buffer.concat(chunks).toString()) as { userId: string };
-      const id = `${request.headers["x-switchyard-message-id"]}`;
-      const status = refusing.has(path) ? 503 : 200;
-      const own = taken.get(`${path}/${status}`) ?? [];
-      taken.set(`${path}/${status}`, own);
-      own.push({ id, user: userId, atMs: Date.now() });
-      response.writeHead(status, { "content-length": 0 }).end();
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    refusing,
-    at: (path: string): readonly Taken[] => taken.get(`${path}/200`) ?? [],
-    refused: (path: string): readonly Taken[] => taken.get(`${path}/503`) ?? [],
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
 
 export const STAGES = ["--stages", "route,deliver,delay"];
 
@@ -69,7 +28,8 @@ export async function steeredPrograms() {
     createLog("error", { write: () => undefined }),
   );
   const producer = kafka.producer();
-  const receiver = await startReceiver();
+  const receiver = new SteeredReceiver();
+  await receiver.start();
   onTestFinished(async () => {
     await producer.close(1_000);
     const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
@@ -125,10 +85,9 @@ admin: { host: 127.0.0.1, port: ${admin} }
 `;
 }
 
-/** Publishes, also until it is stopped: the ledger of message ids by user, in order. */
+/** Publishes. The ledger has message ids by user, in order. */
 function load(producer: Producer, prefix: string) {
   const ledger: { readonly id: string; readonly user: string }[] = [];
-  let isOver = false;
   const publish = async (count: number, users = 7) => {
     const records = Array.from({ length: count }, () => {
       const [id, user] = [`m${ledger.length}`, `u${ledger.length % users}`];
@@ -139,23 +98,7 @@ function load(producer: Producer, prefix: string) {
     });
     await producer.send(records);
   };
-  const live = async () => {
-    while (!isOver) {
-      await publish(5);
-      await timer(25);
-    }
-  };
-  return {
-    ledger,
-    publish,
-    start: () => {
-      const running = live();
-      return async () => {
-        isOver = true;
-        await running;
-      };
-    },
-  };
+  return { ledger, publish };
 }
 
 export const inOrder = (all: readonly { readonly id: string; readonly user: string }[]) =>

@@ -63,6 +63,15 @@ function letter(atMs: number, more: Partial<FoundLetter> = {}): FoundLetter {
   };
 }
 
+function cancelled(from: string): FoundLetter {
+  return letter(T + 500, {
+    stage: "delay",
+    reason: "cancelled",
+    error: "cancelled by command",
+    from,
+  });
+}
+
 function attempt(endedAtMs: number, more: Partial<AttemptRecord> = {}): AttemptRecord {
   return {
     endedAtMs,
@@ -223,6 +232,27 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
     { kind: "given-up", atMs: T + 9, tookMs: null },
   ],
   ["parked, not due", { parked: [parked(T)] }, T + 9_000, { kind: "waiting", atMs: T + 10_000 }],
+  [
+    "cancelled while it was parked",
+    { parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+    T + 9_000,
+    { kind: "given-up", atMs: T + 500 },
+  ],
+  [
+    "cancelled, replayed and accepted before it would have been due",
+    {
+      ...{ parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+      attempts: [attempt(T + 900)],
+    },
+    T + 9_000,
+    { kind: "accepted", atMs: T + 900 },
+  ],
+  [
+    "cancelled elsewhere, and parked still",
+    { parked: [parked(T)], letters: [cancelled("delays.10s/0/4")] },
+    T + 9_000,
+    { kind: "waiting", atMs: T + 10_000 },
+  ],
   ["parked, due", { parked: [parked(T)] }, T + 11_000, { kind: "due", atMs: T + 10_000 }],
   [
     "parked beyond its tier",

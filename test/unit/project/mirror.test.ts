@@ -17,6 +17,7 @@ const BESIDE: Readonly<Record<string, string | null>> = {
   chaos: "test/chaos",
   drill: "test/drill",
   project: null,
+  steer: "test/steer",
   support: "test/support",
   tools: "tools",
 };
@@ -54,7 +55,7 @@ const SRC = foldersBelow("src").filter((folder) => folder !== "src");
 const FOLDERS = new Set([
   ...SRC,
   "src",
-  ...["test/chaos", "test/drill", "test/support", "tools"].flatMap(foldersBelow),
+  ...["test/chaos", "test/drill", "test/steer", "test/support", "tools"].flatMap(foldersBelow),
 ]);
 
 test.each(MIRRORS)("every test in test/%s lies where its subject does", (mirror) => {

@@ -1,0 +1,201 @@
+/**
+ * Two processes of `switchyard run` that deliver to `crm` and `other`, an endpoint that knows which of
+ * them sent what, and a ledger of what was published. A delivery that is refused waits for ten minutes.
+ */
+
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as timer } from "node:timers/promises";
+
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { type TopicNames, topicNames } from "../../src/domain/topics.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, Producer } from "../../src/kafka/port.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { type Program, startProgram } from "../../tools/demo/program.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type CommandEnd, type StartedCommand, startCommand } from "../drill/run-command.ts";
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { Ledger } from "./ledger.ts";
+import { SENT_BY, SteeredReceiver } from "./receiver.ts";
+
+export const DESTINATIONS = ["crm", "other"] as const;
+export type DestinationName = (typeof DESTINATIONS)[number];
+
+const PROCESSES = ["first", "second"] as const;
+const PARTITIONS = 4;
+const TIER = "10m";
+const LOOK_EVERY_MS = 100;
+/** Nothing takes so long on a machine that does nothing else. */
+const LIMIT_MS = 30_000;
+const READ_BYTES = 1_048_576;
+
+export interface WorldOptions {
+  readonly brokers: readonly string[];
+  /** Everything may take so many times as long, on a busy machine. */
+  readonly patience: number;
+  readonly say: (line: string) => void;
+}
+
+interface OwnProcess {
+  readonly name: string;
+  readonly adminPort: number;
+  readonly configFile: string;
+}
+
+export class SteeredWorld implements AsyncDisposable {
+  readonly receiver = new SteeredReceiver();
+  readonly topics: TopicNames;
+  readonly ledger: Ledger;
+  readonly patience: number;
+  readonly say: (line: string) => void;
+  readonly #brokers: readonly string[];
+  readonly #kafka: Kafka;
+  readonly #producer: Producer;
+  readonly #directory = mkdtempSync(join(tmpdir(), "switchyard-steer-"));
+  readonly #programs: Program[] = [];
+  #processes: readonly OwnProcess[] = [];
+
+  private constructor({ brokers, patience, say }: WorldOptions) {
+    this.#brokers = brokers;
+    this.patience = patience;
+    this.say = say;
+    this.topics = topicNames(uniquePrefix("steer"));
+    const connection = { brokers, clientId: "steer", tls: null, sasl: null };
+    this.#kafka = createKafka(
+      { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => READ_BYTES },
+      createLog("error", { write: () => undefined }),
+    );
+    this.#producer = this.#kafka.producer();
+    this.ledger = new Ledger(this.#producer, this.topics.calls);
+  }
+
+  /** Its topics are made, and both processes are ready. */
+  static async start(options: WorldOptions): Promise<SteeredWorld> {
+    const world = new SteeredWorld(options);
+    try {
+      await world.#start();
+      return world;
+    } catch (error) {
+      await world[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #start(): Promise<void> {
+    await this.receiver.start();
+    const own = async (name: string) => {
+      const configFile = join(this.#directory, `${name}.yaml`);
+      return { name, adminPort: await freePort(), configFile };
+    };
+    this.#processes = await Promise.all(PROCESSES.map(own));
+    this.configure({});
+    const made = await this.command("topics", "--apply");
+    if (made.status !== 0) throw new Error(`its topics cannot be made:\n${made.err}${made.out}`);
+    const env = { SWITCHYARD_KAFKA_BROKERS: "" };
+    const args = ["--stages", "route,deliver,delay"];
+    for (const { configFile } of this.#processes) {
+      this.#programs.push(startProgram(configFile, () => undefined, { args, env }));
+    }
+    await Promise.all(this.#programs.map(({ ready }) => ready));
+  }
+
+  /** Puts other settings of `crm` in place for both processes, which take them over by themselves. */
+  configure(crm: Readonly<Record<string, unknown>>): void {
+    for (const own of this.#processes) {
+      const next = join(this.#directory, "next.yaml");
+      // JSON is YAML.
+      writeFileSync(next, JSON.stringify(this.#configuration(own, crm), undefined, 2));
+      renameSync(next, own.configFile);
+    }
+  }
+
+  /** Runs a command of the program to its end. */
+  async command(...args: readonly string[]): Promise<CommandEnd> {
+    const end = await this.start(...args).ended;
+    this.say(`switchyard ${args.join(" ")}: status ${end.status}, ${end.tookMs} ms`);
+    return end;
+  }
+
+  start(...args: readonly string[]): StartedCommand {
+    return startCommand([...args, "--config", this.#processes[0]?.configFile ?? ""]);
+  }
+
+  /** Looks until it is so, or the time is over. */
+  async until(holds: () => boolean | Promise<boolean>, limitMs = LIMIT_MS): Promise<boolean> {
+    const endMs = Date.now() + limitMs * this.patience;
+    while (!(await holds())) {
+      if (Date.now() > endMs) return false;
+      await timer(LOOK_EVERY_MS);
+    }
+    return true;
+  }
+
+  /** Why `crm` is held, as each process says: `command`, `configuration`, `breaker`; `-`: it is not. */
+  async heldBy(): Promise<string> {
+    const each = this.#processes.map(async ({ adminPort }) => {
+      const answer = await fetch(`http://127.0.0.1:${adminPort}/status`);
+      const { destinations } = (await answer.json()) as {
+        readonly destinations: readonly {
+          readonly id: string;
+          readonly held: { readonly because: string; readonly by?: string } | null;
+        }[];
+      };
+      const held = destinations.find(({ id }) => id === "crm")?.held;
+      return held?.by ?? held?.because ?? "-";
+    });
+    return (await Promise.all(each)).join(", ");
+  }
+
+  /** All that lies on a topic now. */
+  async read(topic: string): Promise<readonly IncomingRecord[]> {
+    const found: IncomingRecord[] = [];
+    const { signal } = new AbortController();
+    for (const { partition, first, end } of await this.#kafka.admin.offsets(topic)) {
+      const range = { topic, partition, from: first, to: end, maxBytes: READ_BYTES, signal };
+      for await (const records of this.#kafka.read(range)) found.push(...records);
+    }
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#programs.map((program) => program.stop()));
+    if (this.receiver.isListening) await this.receiver[Symbol.asyncDispose]();
+    rmSync(this.#directory, { recursive: true, force: true });
+    await this.#producer.close(1_000);
+    const names = await this.#kafka.admin.topics();
+    const own = names.filter((name) => name.startsWith(this.topics.prefix));
+    await this.#kafka.admin.deleteTopics(own);
+    await this.#kafka.close();
+  }
+
+  #configuration({ name, adminPort }: OwnProcess, crm: Readonly<Record<string, unknown>>): object {
+    return {
+      kafka: {
+        brokers: this.#brokers,
+        topicPrefix: this.topics.prefix,
+        partitions: PARTITIONS,
+        replicationFactor: 1,
+      },
+      sources: [{ id: "web", destinations: DESTINATIONS }],
+      defaultSource: "web",
+      destinations: DESTINATIONS.map((id) => ({
+        id,
+        type: "webhook",
+        messageIdHeader: true,
+        endpoints: [
+          {
+            url: `http://127.0.0.1:${this.receiver.port}/${id}`,
+            headers: { [SENT_BY]: name },
+          },
+        ],
+        ...(id === "crm" ? crm : {}),
+      })),
+      delivery: { delays: [TIER], allowNetworks: ["127.0.0.0/8"] },
+      attempts: { enabled: true },
+      operatorEvents: { enabled: true },
+      admin: { host: "127.0.0.1", port: adminPort },
+    };
+  }
+}
