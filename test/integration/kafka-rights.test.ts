@@ -27,11 +27,13 @@ import {
 } from "../../src/domain/rights.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka as KafkajsClient } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
+import { buildPage } from "../../tools/page/build.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
@@ -187,7 +189,9 @@ beforeAll(async () => {
   const running = await startBroker(broker, "guarded", never);
   cleanUp.defer(() => killBroker(running));
   await startReceiver();
-  const admin = new kafkajs.Kafka({ brokers: [openAddress], logLevel: 0 }).admin();
+  // The stage `console` serves it.
+  await buildPage();
+  const admin = new KafkajsClient({ brokers: [openAddress], logLevel: 0 }).admin();
   await admin.connect();
   const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
   const acl = ROLE_NAMES.filter((role) => role !== "delay").flatMap((role) =>
@@ -309,7 +313,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       username: `switchyard-${role}`,
       password: PASSWORD,
     } as const;
-    const client = new kafkajs.Kafka({
+    const client = new KafkajsClient({
       ...{ brokers: [`127.0.0.1:${guardedPort}`], sasl, logLevel: 0 },
       retry: { retries: 0 },
     });

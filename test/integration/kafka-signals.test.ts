@@ -1,7 +1,6 @@
 // What the looks at a real cluster tell: ends of logs that nobody fetches, a broker that dies, one
 // that is silent behind connections which stay open.
 
-import { Kafka as Driver } from "kafkajs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
@@ -10,6 +9,7 @@ import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { LogEnds } from "../../src/kafka/cluster/log-ends.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Broker } from "../../src/kafka/kafkajs/internals.ts";
+import { Kafka as Driver } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { ConsumeOptions, Kafka, KafkaConnection } from "../../src/kafka/port.ts";
 import { watchCluster } from "../../src/stage/watch-cluster.ts";
 import { watchConsumer } from "../../src/stage/watch-consumer.ts";

@@ -53,6 +53,24 @@ test("each npm script on a page is one of package.json", () => {
   expect(named.filter(([, name = ""]) => !(name in scripts))).toEqual([]);
 });
 
+/** Names after `npm run bench` that are none of the table in bench/main.ts. */
+function unknownBenches(page: string): readonly string[] {
+  const main = readFileSync(join(ROOT, "bench/main.ts"), "utf8");
+  const table = main.slice(main.indexOf("const BENCHES"), main.indexOf("\n};"));
+  const known = [...table.matchAll(/^ {2}"?([a-z0-9-]+)"?: \{$/gm)].map(([, name]) => name);
+  return [...page.matchAll(/npm run bench (?:-- )?([a-z][a-z0-9-]*)/g)]
+    .map(([, name = ""]) => name)
+    .filter((name) => name !== "all" && !known.includes(name));
+}
+
+test("each benchmark on a page is one of bench/main.ts", () => {
+  const wrong = PAGES.flatMap(({ path, text }) =>
+    unknownBenches(text).map((name) => `${path}: ${name}`),
+  );
+  expect(wrong).toEqual([]);
+  expect(unknownBenches("`npm run bench deliver`, `npm run bench profile`")).toEqual(["profile"]);
+});
+
 test.each([
   ["`switchyard statis`", "statis"],
   ["```\nswitchyard status --admn x\n```", "--admn"],
