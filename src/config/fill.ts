@@ -26,6 +26,8 @@ export interface Filled {
   /** The texts of the file, by path text, for texts that took something in. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
+  /** Everything that was taken in, from variables and files. Parts of it may be secret. */
+  readonly taken: readonly string[];
 }
 
 type Report = (problem: Omit<Problem, "path">) => void;
@@ -33,6 +35,7 @@ type Report = (problem: Omit<Problem, "path">) => void;
 export function fill(tree: unknown, env: Environment, readFile: ReadFile): Filled {
   const origins = new Map<string, Origin>();
   const problems: Problem[] = [];
+  const taken: string[] = [];
   const walk = (node: unknown, path: Path): unknown => {
     if (Array.isArray(node)) return node.map((entry, index) => walk(entry, [...path, index]));
     if (isMap(node)) {
@@ -46,10 +49,12 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
     return node.replace(REFERENCE, (match, inside: string | undefined) => {
       if (inside === undefined) return "${";
       const isFile = inside.startsWith(FILE);
-      return (isFile ? ofFile(inside, readFile, report) : ofVariable(inside, env, report)) ?? match;
+      const found = isFile ? ofFile(inside, readFile, report) : ofVariable(inside, env, report);
+      if (found !== null) taken.push(found);
+      return found ?? match;
     });
   };
-  return { tree: walk(tree, []), origins, problems };
+  return { tree: walk(tree, []), origins, problems, taken };
 }
 
 /** `$${`, or `${` with what is inside it and, if there is one, its brace. */

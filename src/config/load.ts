@@ -18,6 +18,8 @@ export type Loaded = {
    * those that cannot be read: a change of any of them may change the configuration.
    */
   readonly files: readonly string[];
+  /** Everything that the file takes from variables and files. Parts of it may be secret. */
+  readonly taken: readonly string[];
 } & (
   | {
       readonly kind: "config";
@@ -35,6 +37,9 @@ export type Loaded = {
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
+/** Reads the configuration again, or what somebody gives in place of its file. Never throws. */
+export type Load = (given?: Pick<LoadOptions, "content" | "only">) => Loaded;
+
 export interface LoadOptions {
   /** Path of the YAML file. */
   readonly file: string;
@@ -42,13 +47,15 @@ export interface LoadOptions {
   readonly env: Environment;
   /** Taken in place of the content of the file. Relative paths start where the file lies. */
   readonly content?: Buffer;
+  /** Absolute paths of the only files that the content may name. Its author may not read others. */
+  readonly only?: readonly string[];
 }
 
 /** Never throws for a wrong configuration, nor for files that cannot be read. */
-export function loadConfig({ file, env, content }: LoadOptions): Loaded {
+export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
-  const invalid = (problems: readonly LocatedProblem[]): Loaded => {
-    return { kind: "invalid", problems, files: [...files] };
+  const invalid = (problems: readonly LocatedProblem[], taken: readonly string[] = []): Loaded => {
+    return { kind: "invalid", problems, files: [...files], taken };
   };
   const source: FileBytes = content ? { kind: "bytes", bytes: content } : readBytes(file);
   if (source.kind === "unreadable") {
@@ -64,6 +71,7 @@ export function loadConfig({ file, env, content }: LoadOptions): Loaded {
   const parsed = parseConfig(yaml.tree, env, (path) => {
     const named = resolve(folder, path);
     files.add(named);
+    if (only?.includes(named) === false) return NOT_NAMED;
     return readBytes(named);
   });
   if (parsed.kind === "invalid") {
@@ -71,7 +79,10 @@ export function loadConfig({ file, env, content }: LoadOptions): Loaded {
       return { ...problem, line: yaml.lineOf(problem.path) };
     });
     // The order of the file, so that one can go through it from top to bottom.
-    return invalid(located.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)));
+    return invalid(
+      located.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)),
+      parsed.taken,
+    );
   }
   return { ...parsed, files: [...files], hash: configHash(parsed.config) };
 }
@@ -83,6 +94,11 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   const hint = "save the file as UTF-8";
   return { path: [], found: "bytes that are no UTF-8", expected: "text in UTF-8", hint, line };
 }
+
+const NOT_NAMED: FileBytes = {
+  kind: "unreadable",
+  why: "only files that the configuration in place names are read here",
+};
 
 /** No file of a configuration is as large. A larger one is not read at all. */
 const FILE_BYTES_MAX = 64 * 1_048_576;

@@ -29,7 +29,10 @@ export interface Given {
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
-export type Parsed =
+export type Parsed = {
+  /** Everything that the file takes from variables and files. Parts of it may be secret. */
+  readonly taken: readonly string[];
+} & (
   | {
       readonly kind: "config";
       readonly config: Config;
@@ -37,7 +40,8 @@ export type Parsed =
       readonly warnings: readonly string[];
       readonly reminders: readonly string[];
     }
-  | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
+  | { readonly kind: "invalid"; readonly problems: readonly Problem[] }
+);
 
 /** @param readFile reads a file that a setting or a `${file:/path}` names. */
 export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile): Parsed {
@@ -59,9 +63,17 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
     ...problemsAcross(tree).map((problem) => asWritten(problem, origins)),
   ];
   const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
-  if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all };
+  const { taken } = filled;
+  if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all, taken };
   const warnings = [...unknownVariables(known, env), ...questionable(config)];
-  return { kind: "config", config, given: { tree, origins }, warnings, reminders: missed(config) };
+  return {
+    kind: "config",
+    config,
+    given: { tree, origins },
+    warnings,
+    reminders: missed(config),
+    taken,
+  };
 }
 
 /** Problems across settings are told by their values, and a file's content is never told. */

@@ -3,7 +3,7 @@
  *
  *   kept                        in steps of   for        of at most
  *   rates of all                1 min         4 h        1 row
- *   a destination's             2 min         4 h        2,000 destinations, about 10 KB each
+ *   a destination's             2 min         4 h        2,000 destinations, about 14 KB each
  *   the present                 as looked     1 min      60 looks
  */
 

@@ -1,9 +1,11 @@
-/** Which dead letters, or which call, a page asks for. A part that is not understood counts as not given. */
+/** Which dead letters, or which calls, a page asks for. A part that is not understood counts as not given. */
 
 export interface LettersQuery {
   /** Null: all. */
   readonly destination: string | null;
   readonly reason: string | null;
+  /** Null: both. */
+  readonly isReplayed: boolean | null;
   /** How long ago at most. */
   readonly sinceMs: number;
 }
@@ -25,16 +27,22 @@ export function callQuery(query: URLSearchParams): CallQuery {
   return { messageId: query.get("id") ?? "", sinceMs: sinceOf(query) };
 }
 
-function sinceOf(query: URLSearchParams): number {
+export function sinceOf(query: URLSearchParams): number {
   const since = query.get("since") ?? "";
   const known = Object.entries(SINCE).find(([name]) => name === since);
   return known?.[1] ?? SINCE["1d"];
 }
 
+const STATES: ReadonlyMap<string, boolean> = new Map([
+  ["waiting", false],
+  ["replayed", true],
+]);
+
 export function lettersQuery(query: URLSearchParams): LettersQuery {
   return {
     destination: query.get("destination") || null,
     reason: query.get("reason") || null,
+    isReplayed: STATES.get(query.get("state") ?? "") ?? null,
     sinceMs: sinceOf(query),
   };
 }

@@ -1,12 +1,28 @@
 /** The console is handed eyes, and the files of the page. */
 
+import type {
+  AttemptsView,
+  AudienceView,
+  CallView,
+  ChangesView,
+  ConfigurationView,
+  LettersView,
+  UserCallsView,
+} from "./asked-view.ts";
 import type { AllCounters } from "./counters.ts";
 import type { CallQuery, LettersQuery } from "./letters-query.ts";
-import type { AudienceView, CallView, ConfigurationView, LettersView, Seen } from "./view.ts";
+import type { Seen } from "./view.ts";
 
 export interface Look {
   readonly seen: Seen;
   readonly counters: AllCounters;
+}
+
+export interface UserQuery {
+  /** Whether an id is the one that is meant: only its hash is known. */
+  readonly isWanted: (userId: string) => boolean;
+  /** How long ago at most. */
+  readonly sinceMs: number;
 }
 
 export interface Eyes {
@@ -21,12 +37,18 @@ export interface Eyes {
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
   /** Without steps: nothing is known of it. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
+  readonly userCalls: (query: UserQuery, signal: AbortSignal) => Promise<UserCallsView>;
+  readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
+  /** Applies nothing. @param content of a configuration file. */
+  readonly changes: (content: Buffer) => Promise<ChangesView>;
   readonly configuration: () => Promise<ConfigurationView>;
 }
 
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;
+  /** The same, compressed, for browsers that say that they take it. */
+  readonly gzip: Uint8Array;
 }
 
 export interface PageFiles {

@@ -3,18 +3,22 @@
  *
  *   address                              is
  *   /, /destinations, /destinations/ID,  the page, which reads the address itself
- *     /calls/MESSAGE_ID,
+ *     /calls, /calls/MESSAGE_ID,
  *     /dead-letters, /audiences,
  *     /configuration
  *   /assets/NAME                         a file of the page
  *   /api/session                         GET: who asks; POST: log in; DELETE: log out
  *   /api/events?of=VIEW                  server-sent events of a view
  *   /api/dead-letters, /api/audiences,   JSON
- *     /api/configuration, /api/call
+ *     /api/configuration, /api/call,
+ *     /api/calls, /api/attempts
+ *   /api/user, /api/changes              POST: JSON about what the body says, which is kept out of
+ *                                        addresses and logs; nothing is changed
  *   anything else                        404
  */
 
-const PAGES = /^\/(?:|destinations(?:\/[^/]+)?|calls\/[^/]+|dead-letters|audiences|configuration)$/;
+const PAGES =
+  /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
 
 export type View =
@@ -28,10 +32,21 @@ export type Route =
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
+  | { readonly kind: "sent"; readonly name: SentName }
   | { readonly kind: "unknown" };
 
-export const DATA_NAMES = ["dead-letters", "audiences", "configuration", "call"] as const;
+export const DATA_NAMES = [
+  "dead-letters",
+  "audiences",
+  "configuration",
+  "call",
+  "calls",
+  "attempts",
+] as const;
 export type DataName = (typeof DATA_NAMES)[number];
+
+export const SENT_NAMES = ["user", "changes"] as const;
+export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {
   // Only its path and query count: whatever host the request names.
@@ -47,6 +62,8 @@ export function routeOf(target: string): Route {
   }
   const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
+  const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);
+  if (sent !== undefined) return { kind: "sent", name: sent };
   return PAGES.test(pathname) ? { kind: "page" } : { kind: "unknown" };
 }
 

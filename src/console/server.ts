@@ -1,6 +1,5 @@
 /**
- * HTTP for the page: `access.ts` says who may ask, `routes.ts` what for. Bodies are read for logging
- * in alone, and only their first kilobyte.
+ * HTTP for the page: `access.ts` says who may ask, `routes.ts` what for, `data.ts` what is told.
  */
 
 import { once } from "node:events";
@@ -17,11 +16,12 @@ import {
   isToken,
   sessionCookie,
 } from "./access.ts";
+import { createData, SENT_MAX_BYTES } from "./data.ts";
 import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
 import { eventStreams } from "./http.ts";
-import { callQuery, lettersQuery } from "./letters-query.ts";
 import type { ConsoleConfig, PageFile } from "./ports.ts";
-import { type Route, routeOf } from "./routes.ts";
+import { readBody } from "./read-body.ts";
+import { type Route, routeOf, type SentName } from "./routes.ts";
 import type { ServerDeps } from "./server-deps.ts";
 import type { Session } from "./view.ts";
 
@@ -29,8 +29,6 @@ const LOGIN_MAX_BYTES = 1_024;
 const HEADERS_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
 const CONNECTIONS_MAX = 256;
-/** Reading dead letters reads Kafka: not more at a time. */
-const DATA_AT_ONCE = 4;
 
 export interface ConsoleServer extends AsyncDisposable {
   readonly port: number;
@@ -53,7 +51,8 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   }
   const streams = eventStreams(deps);
   const ended = new AbortController();
-  const world = { ...deps, config, streams, signal: ended.signal, underWay: { data: 0 } };
+  const data = createData({ eyes: deps.eyes, token, signal: ended.signal });
+  const world = { ...deps, config, streams, data };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
     (request, response) => {
@@ -87,8 +86,7 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
 interface World extends ServerDeps {
   readonly config: ConsoleConfig;
   readonly streams: ReturnType<typeof eventStreams>;
-  readonly signal: AbortSignal;
-  readonly underWay: { data: number };
+  readonly data: ReturnType<typeof createData>;
 }
 
 async function handle(
@@ -123,18 +121,19 @@ async function answer(
 ): Promise<Answer> {
   if (access.kind === "refused") return json(access.status, { error: access.why });
   if (route.kind === "session") return await session(request, access.isKnown, world);
+  if (route.kind === "sent") return await sent(request, route.name, world);
   if (request.method !== "GET" && request.method !== "HEAD") {
     return text(405, "Only GET and HEAD are answered here.", { allow: "GET, HEAD" });
   }
   switch (route.kind) {
     case "page":
-      return file(world.files.document, NOT_KEPT);
+      return file(world.files.document, NOT_KEPT, request);
     case "asset": {
       const found = world.files.assets.get(route.name);
-      return found === undefined ? text(404, "There is no such file.") : file(found, KEPT);
+      return found === undefined ? text(404, "There is no such file.") : file(found, KEPT, request);
     }
     case "data":
-      return await data(route, world);
+      return dataAnswer(await world.data.told(route.name, route.query));
     case "events":
       return text(405, "Events are read by GET.", { allow: "GET" });
     case "unknown":
@@ -159,43 +158,34 @@ async function session(
     };
     return json(200, told);
   }
-  const given = await bodyOf(request);
+  const given = (await readBody(request, LOGIN_MAX_BYTES))?.toString() ?? "";
   if (token === null) return empty({});
   if (!isToken(given, token)) return json(401, { error: "That is not the token." });
   const isSecure = request.headers["x-forwarded-proto"] === "https";
   return empty({ "set-cookie": sessionCookie(token, clock.nowMs(), isSecure) });
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of request) {
-    size += (piece as Buffer).length;
-    if (size > LOGIN_MAX_BYTES) return "";
-    pieces.push(piece as Buffer);
+async function sent(request: IncomingMessage, name: SentName, { data }: World): Promise<Answer> {
+  if (request.method !== "POST") return text(405, "Only POST is answered here.", { allow: "POST" });
+  const body = await readBody(request, SENT_MAX_BYTES[name]);
+  if (body === null) {
+    return json(413, {
+      error: `At most ${SENT_MAX_BYTES[name].toLocaleString("en")} bytes are read.`,
+    });
   }
-  return Buffer.concat(pieces).toString();
+  return dataAnswer(await data.sent(name, body));
 }
 
-async function data(
-  { name, query }: Extract<Route, { kind: "data" }>,
-  { eyes, signal, underWay }: World,
-): Promise<Answer> {
-  if (underWay.data >= DATA_AT_ONCE)
-    return json(503, { error: "Others read just now. Try again." });
-  underWay.data += 1;
-  try {
-    if (name === "audiences") return json(200, await eyes.audiences(signal));
-    if (name === "configuration") return json(200, await eyes.configuration());
-    if (name === "call") return json(200, await eyes.call(callQuery(query), signal));
-    return json(200, await eyes.letters(lettersQuery(query), signal));
-  } finally {
-    underWay.data -= 1;
-  }
+function dataAnswer(told: object | null): Answer {
+  return told === null ? json(503, { error: "Others read just now. Try again." }) : json(200, told);
 }
 
-function file({ type, bytes }: PageFile, kept: string): Answer {
-  return { status: 200, type, body: bytes, headers: { "cache-control": kept } };
+function file({ type, bytes, gzip }: PageFile, kept: string, request: IncomingMessage): Answer {
+  const headers = { "cache-control": kept, vary: "accept-encoding" };
+  if (!/\bgzip\b/.test(`${request.headers["accept-encoding"]}`)) {
+    return { status: 200, type, body: bytes, headers };
+  }
+  return { status: 200, type, body: gzip, headers: { ...headers, "content-encoding": "gzip" } };
 }
 
 function json(status: number, value: object): Answer {

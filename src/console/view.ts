@@ -185,81 +185,21 @@ export interface RowsEvent {
   readonly ids: readonly string[];
 }
 
-export const ANSWERS = ["2xx", "3xx", "4xx", "429", "5xx", "none"] as const;
+/** Classes of answers, then causes why there was none; `tls` stands for all of TLS. */
+export const ANSWERS = [
+  ...(["2xx", "3xx", "4xx", "429", "5xx"] as const),
+  ...(["timeout", "refused", "reset", "dns", "unreachable", "address", "tls"] as const),
+  ...(["protocol", "other"] as const),
+] as const;
 export type Answer = (typeof ANSWERS)[number];
 
 export interface DestinationView extends DestinationSeen, DestinationRates {
   readonly at: string;
   readonly kafkaError: string | null;
-  /** Answers by their class; `none`: there was none. */
+  /** Requests by answer, or by the cause why there was none. */
   readonly answers: Series<Answer>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;
   /** Sources that are connected to it. */
   readonly sources: readonly string[];
-}
-
-export interface LetterView {
-  readonly at: string;
-  readonly stage: string;
-  readonly reason: string;
-  /** One sentence. */
-  readonly error: string;
-  readonly destination: string | null;
-  readonly messageId: string | null;
-  readonly from: string;
-  /** The beginning of its value; null: the configuration does not allow it, or there is none. */
-  readonly payload: string | null;
-}
-
-export interface LettersView {
-  /** Of those that pass the filters, the largest first. */
-  readonly counts: readonly {
-    readonly destination: string | null;
-    readonly reason: string;
-    readonly count: number;
-  }[];
-  readonly total: number;
-  /** The latest of them, the latest first. */
-  readonly samples: readonly LetterView[];
-  /** Whether there are more than could be read in time. */
-  readonly isCut: boolean;
-}
-
-export interface CallStep {
-  readonly at: string;
-  /** Null: of the call as a whole. */
-  readonly destination: string | null;
-  readonly kind: string;
-  readonly text: string;
-  readonly tone: "good" | "bad" | "warn" | "quiet";
-}
-
-/** One call's way, in order of time. */
-export interface CallView {
-  readonly steps: readonly CallStep[];
-  /** How it stands with each destination. */
-  readonly fates: readonly Omit<CallStep, "at" | "kind">[];
-  /** Sentences about things that cannot be known. */
-  readonly gaps: readonly string[];
-}
-
-export interface AudienceView {
-  readonly id: string;
-  readonly name: string;
-  readonly key: string;
-  readonly members: number;
-  readonly openSyncId: string | null;
-  readonly last: { readonly syncId: string; readonly endedAt: string } | null;
-  readonly held: {
-    readonly syncId: string;
-    readonly heldAt: string;
-    readonly removals: number;
-  } | null;
-}
-
-export interface ConfigurationView {
-  /** The file of this process, secrets hidden; null: it is not told. */
-  readonly yaml: string | null;
-  readonly hash: string;
 }

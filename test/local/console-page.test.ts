@@ -5,9 +5,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
+import type { LetterView } from "../../src/console/asked-view.ts";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
-import type { LetterView } from "../../src/console/view.ts";
 import { destinationSeen, seen } from "../support/build/console-seen.ts";
 import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
@@ -38,14 +37,11 @@ interface Opened extends AsyncDisposable {
   readonly errors: readonly string[];
 }
 
-async function open(
-  path: string,
-  options: { dark?: boolean; phone?: boolean } = {},
-): Promise<Opened> {
+async function open(path: string): Promise<Opened> {
   if (browser === null) throw new Error(NO_CHROMIUM);
   const context = await browser.newContext({
-    colorScheme: options.dark === true ? "dark" : "light",
-    viewport: options.phone === true ? { width: 390, height: 800 } : { width: 1400, height: 900 },
+    colorScheme: "light",
+    viewport: { width: 1400, height: 900 },
     timezoneId: "Asia/Tokyo",
   });
   context.setDefaultTimeout(WAIT_MS);
@@ -91,6 +87,7 @@ const LETTER: LetterView = {
   messageId: "m-1",
   from: "switchyard.delays.10s/0/7",
   payload: null,
+  replayedAt: null,
 };
 
 function tellEverything(): void {
@@ -112,9 +109,10 @@ function tellEverything(): void {
     },
   );
   site.told.letters = {
-    counts: [{ destination: "flaky-hook", reason: "expired", count: 3 }],
+    counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
-    samples: [LETTER],
+    replayed: 1,
+    samples: [LETTER, { ...LETTER, from: "switchyard.delays.10s/0/6", replayedAt: SINCE }],
     isCut: false,
   };
   site.told.call = {
@@ -130,6 +128,32 @@ function tellEverything(): void {
     ],
     fates: [{ destination: "flaky-hook", text: "waits for its next attempt", tone: "warn" }],
     gaps: ["There is no topic of attempts."],
+    requests: [
+      {
+        destination: "flaky-hook",
+        endpoint: "flaky-hook[1] example.com",
+        method: "POST",
+        origin: "https://example.com",
+        headers: [
+          ["User-Agent", "Switchyard/1.0"],
+          ["X-Api-Key", null],
+        ],
+        body: null,
+        bodyBytes: 1_234,
+        note: null,
+      },
+    ],
+  };
+  const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
+  const calls = [{ ...found, source: "web" }];
+  site.told.userCalls = { calls, looked: 12_345, since: SINCE, isCut: false };
+  const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "parked", nextAt: SINCE };
+  const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
+  site.told.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
+  site.told.changes = {
+    ...{ kind: "changes", hash: "0123456789ab", isSame: false },
+    atOnce: [{ title: "Destinations", lines: ["crm is added"] }],
+    needsRestart: ["kafka.topicPrefix"],
   };
   site.told.audiences = [
     {
@@ -140,6 +164,12 @@ function tellEverything(): void {
       openSyncId: null,
       last: { syncId: "s-1", endedAt: SINCE },
       held: { syncId: "s-2", heldAt: SINCE, removals: 9_000 },
+      syncs: [{ syncId: "s-1", endedAt: SINCE, members: 12_000 }],
+      history: {
+        fromMs: Date.parse(SINCE),
+        stepMs: 60_000,
+        values: { members: [null, 11_000, 12_000] },
+      },
     },
   ];
 }
@@ -167,24 +197,32 @@ const VIEWS = [
   ["/destinations/flaky-hook", "flaky-hook[1] example.com"],
   ["/dead-letters", "No endpoint accepted the delivery within the window."],
   ["/calls/m-1", "attempt 1, parked: flaky-hook[1] 503"],
-  ["/audiences", "9,000 members would leave"],
+  ["/calls?user=0a1b", "Order Completed"],
+  ["/audiences", "9,000 of 12,000 members would leave"],
   ["/configuration", "host-1:9464"],
 ] as const;
 
+const PHONE = { width: 390, height: 800 };
+
 for (const [path, words] of VIEWS) {
-  for (const look of ["light", "dark", "phone"] as const) {
-    test(`${path}, ${look}: it says its words, and breaks no rule of WCAG`, async ({ skip }) => {
-      if (browser === null) return skip(NO_CHROMIUM);
-      tellEverything();
-      await using opened = await open(path, { [look]: true });
-      await opened.page.getByText(words).first().waitFor();
-      await opened.page.getByText(LIVE).waitFor();
-      expect(await brokenRules(opened.page)).toEqual([]);
-      const width = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth");
-      expect(width).toBeLessThanOrEqual(0);
-      expect(opened.errors).toEqual([]);
-    });
-  }
+  test(`${path} says its words, and breaks no rule of WCAG: light, dark, phone`, async ({
+    skip,
+  }) => {
+    if (browser === null) return skip(NO_CHROMIUM);
+    tellEverything();
+    await using opened = await open(path);
+    const { page } = opened;
+    await page.getByText(words).first().waitFor();
+    await page.getByText(LIVE).waitFor();
+    expect(await brokenRules(page), "light").toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await brokenRules(page), "dark").toEqual([]);
+    await page.setViewportSize(PHONE);
+    expect(await brokenRules(page), "phone").toEqual([]);
+    const width = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    expect(width).toBeLessThanOrEqual(0);
+    expect(opened.errors).toEqual([]);
+  });
 }
 
 test("a view that breaks a rule of WCAG is found", async ({ skip }) => {
@@ -279,14 +317,17 @@ test("names, sentences and values that want to be scripts are only read", async 
   });
   const letter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
   site.told.letters = {
-    counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1 }],
+    counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
+    replayed: 0,
     samples: [{ ...letter, messageId: HOSTILE, payload: HOSTILE, from: HOSTILE, stage: HOSTILE }],
     isCut: false,
   };
   const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };
   const held = { syncId: HOSTILE, heldAt: SINCE, removals: 1 };
-  site.told.audiences = [{ ...audience, last: { syncId: HOSTILE, endedAt: SINCE }, held }];
+  const last = { syncId: HOSTILE, endedAt: SINCE };
+  const syncs = [{ ...last, members: 1 }];
+  site.told.audiences = [{ ...audience, last, held, syncs, history: null }];
   const step = {
     at: SINCE,
     destination: HOSTILE,
@@ -294,11 +335,23 @@ test("names, sentences and values that want to be scripts are only read", async 
     text: HOSTILE,
     tone: "bad",
   } as const;
-  site.told.call = { steps: [step], fates: [step], gaps: [HOSTILE] };
+  const request = {
+    ...{ destination: HOSTILE, endpoint: HOSTILE, method: HOSTILE, origin: HOSTILE, note: null },
+    ...{ headers: [[HOSTILE, HOSTILE] as const], body: HOSTILE, bodyBytes: 1 },
+  };
+  const call = { at: SINCE, messageId: HOSTILE, type: HOSTILE, event: HOSTILE, source: HOSTILE };
+  site.told.userCalls = { calls: [call], looked: 1, since: SINCE, isCut: true };
+  const attempt = { at: SINCE, messageId: HOSTILE, attempt: 1, decision: HOSTILE, text: HOSTILE };
+  site.told.attempts = {
+    ...{ isOn: true, since: SINCE, isCut: true },
+    attempts: [{ ...attempt, nextAt: SINCE, tone: "bad" }],
+  };
+  site.told.call = { steps: [step], fates: [step], gaps: [HOSTILE], requests: [request] };
   site.told.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
     ...["/audiences", "/configuration", `/calls/${encodeURIComponent(HOSTILE)}`],
+    "/calls?user=0a1b",
     `/dead-letters?reason=${encodeURIComponent(HOSTILE)}`,
     `/destinations?q=${encodeURIComponent(HOSTILE)}&sort=${encodeURIComponent(HOSTILE)}`,
   ];
@@ -311,6 +364,74 @@ test("names, sentences and values that want to be scripts are only read", async 
     expect(await opened.page.locator('a[href^="javascript"]').count()).toBe(0);
     expect(opened.errors, path).toEqual([]);
   }
+});
+
+test("the calls of a user are found, and the id gets into no address", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/");
+  const { page } = opened;
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.getByLabel("Calls of a user").fill(" ada@example.com ");
+  await page.keyboard.press("Enter");
+  await page.getByText("12,345 records were looked at.").waitFor();
+  expect(page.url()).toMatch(/\/calls\?user=[\da-f]{32}$/);
+  expect(asked.join()).not.toMatch(/ada|example\.com/);
+  // The address can be shared, and leads to the call.
+  await page.reload();
+  await page.getByRole("link", { name: "m-1" }).click();
+  await page.getByText("flaky-hook[1] example.com").click();
+  await page.getByText("X-Api-Key: (hidden)").waitFor();
+  await page.getByText("(1,234 bytes, which console.payloads: true shows)").waitFor();
+  expect(opened.errors).toEqual([]);
+});
+
+test("what a file would change is said, of a file that is chosen or pasted", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/configuration");
+  const { page } = opened;
+  const sent: (string | null)[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "POST") sent.push(request.postData());
+  });
+  await page.getByLabel("or its text").fill("kafka: {}");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByText("crm is added").waitFor();
+  await page.getByRole("heading", { name: "Only after a restart" }).waitFor();
+  expect(await brokenRules(page)).toEqual([]);
+  const problems = [{ where: "kafka.brokers", line: 2, text: HOSTILE }];
+  site.told.changes = { kind: "unusable", problems };
+  const file = { name: "new.yaml", mimeType: "text/yaml", buffer: Buffer.from("kafka: []") };
+  await page.getByLabel("A file", { exact: true }).setInputFiles(file);
+  await expect.poll(() => page.getByLabel("or its text").inputValue()).toBe("kafka: []");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByText("This file cannot be used: a reload would refuse it.").waitFor();
+  await page.getByText("(line 2)").waitFor();
+  expect(sent).toEqual(["kafka: {}", "kafka: []"]);
+  expect(opened.errors).toEqual([]);
+});
+
+test("a destination whose attempts are not written down says so", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/destinations/flaky-hook");
+  await opened.page.getByText("flaky-hook[1] 503 in 21 ms").waitFor();
+  site.told.attempts = { isOn: false, attempts: [], since: null, isCut: false };
+  await opened.page.getByRole("button", { name: "Read again" }).click();
+  await opened.page.getByText("Attempts are not written down").waitFor();
+});
+
+test("dead letters that were replayed are told from those that wait", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/dead-letters");
+  await opened.page.getByText("3 found: 2 waiting, 1 replayed").waitFor();
+  expect(await opened.page.getByText("● replayed").count()).toBe(1);
+  const asked = opened.page.waitForRequest(/state=waiting/);
+  await opened.page.getByRole("button", { name: "waiting" }).click();
+  await asked;
 });
 
 test("Kafka away is said on every view that needs it, and its end is seen", async ({ skip }) => {

@@ -1,8 +1,9 @@
 // The server of the page on real sockets: who gets what, and with which headers.
 
 import { once } from "node:events";
-import { type IncomingHttpHeaders, request } from "node:http";
-import { text } from "node:stream/consumers";
+import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { buffer, text } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
 import { startTestConsole } from "../support/servers/console.ts";
@@ -45,6 +46,50 @@ test("the page is the same for everybody, and its files are named by their conte
     ]);
   }
   expect(document.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|https?:/);
+});
+
+test("the page is small as it is sent: less than 200 KB", async () => {
+  await using page = await startTestConsole();
+  const headers = { "accept-encoding": "gzip, br" };
+  const document = await fetched(page.url, "/", headers);
+  const paths = [...`${document.text}`.matchAll(/(?:src|href)="([^"]+)"/g)];
+  let bytes = document.sent;
+  for (const [, path = ""] of paths) {
+    const file = await fetched(page.url, path, headers);
+    expect([path, file.headers["content-encoding"]]).toEqual([path, "gzip"]);
+    // Compressed and as it is, it is the same.
+    expect(file.text).toBe((await fetched(page.url, path, {})).text);
+    bytes += file.sent;
+  }
+  expect(paths.length).toBe(3);
+  expect(bytes).toBeGreaterThan(20_000);
+  expect(bytes).toBeLessThan(200_000);
+});
+
+/** With the size of its body on the wire. */
+async function fetched(url: string, path: string, headers: Record<string, string>) {
+  const asked = request(new URL(path, url), { headers, agent: false });
+  asked.end();
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  const body = await buffer(response);
+  const isGzip = response.headers["content-encoding"] === "gzip";
+  const whole = isGzip ? gunzipSync(body) : body;
+  return { headers: response.headers, sent: body.length, text: whole.toString() };
+}
+
+test("what may stand in no address is sent, bounded, by the page itself", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const known = { ...OWN, authorization: `Bearer ${TOKEN}` };
+  const post = (path: string, body: string, headers: Record<string, string> = known) =>
+    say(page.url, path, { method: "POST", headers, body });
+  const told = await post("/api/user", "ada@example.com");
+  expect(JSON.parse(told.body)).toEqual({ hash: expect.stringMatching(/^[\da-f]{32}$/) });
+  expect((await post("/api/changes", "kafka: {}")).status).toBe(200);
+  expect((await post("/api/user", "x".repeat(5_000))).status).toBe(413);
+  expect((await post("/api/user", "x", OWN)).status).toBe(401);
+  const foreign = { authorization: `Bearer ${TOKEN}` };
+  expect((await post("/api/changes", "x", foreign)).status).toBe(403);
+  expect((await say(page.url, "/api/user", { headers: known })).status).toBe(405);
 });
 
 test("every answer forbids what is not its own", async () => {

@@ -4,6 +4,7 @@ import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";
 import { memberPrefix, membersRange, userOf } from "../../audience/keys.ts";
 import { ClaimsReader } from "../../audience/registry.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -11,11 +12,15 @@ import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { table } from "../table.ts";
 
-/** @throws Error saying what to do when the topic `audiences` does not exist. */
+/**
+ * @param onRecords told of all that is read, in order.
+ * @throws Error saying what to do when the topic `audiences` does not exist.
+ */
 export async function readClaims(
   kafka: Kafka,
   topics: TopicNames,
   signal: AbortSignal,
+  onRecords: (records: readonly IncomingRecord[]) => void = () => undefined,
 ): Promise<Claims> {
   const { audiences } = topics;
   if (!(await kafka.admin.topics()).includes(audiences)) {
@@ -24,7 +29,12 @@ export async function readClaims(
   const topic = topicReader(kafka, systemClock, signal);
   const reader = new ClaimsReader({
     end: () => topic.end(audiences, 0),
-    read: (from, to) => topic.read(audiences, 0, from, to),
+    read: async function* (from, to) {
+      for await (const records of topic.read(audiences, 0, from, to)) {
+        onRecords(records);
+        yield records;
+      }
+    },
   });
   return await reader.readToEnd();
 }

@@ -1,20 +1,22 @@
 /**
  * One call's way for the page, in the sentences of `switchyard trace`. People wait in front of it:
  * after 20 s it gives up. Names of events and heads of answers are data of users, which
- * `console.payloads` allows.
+ * `console.payloads` allows. The call's requests are those of `call-requests.ts`.
  */
 
 import { readTrace } from "../../call-trace/read-trace.ts";
 import type { CallTrace, FateKind, Step } from "../../call-trace/steps.ts";
 import type { Config } from "../../config/config.ts";
+import type { CallStep, CallView } from "../../console/asked-view.ts";
 import type { CallQuery } from "../../console/letters-query.ts";
-import type { CallStep, CallView } from "../../console/view.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import { groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../connection.ts";
 import { factsBy } from "../trace/facts.ts";
 import { fateSentence, gapSentence, type Names, stepSentence } from "../trace/sentences.ts";
+import { callRequests } from "./call-requests.ts";
 
 const LIMIT_MS = 20_000;
 
@@ -50,9 +52,25 @@ export async function readCallView(
       `Not everything could be read within ${LIMIT_MS / 1_000} s. Choose a shorter time, or use: switchyard trace`,
     );
   }
+  const record = await recordOf(kafka, found, signal);
+  const requests = record === null ? [] : callRequests(record, config, nowMs);
   const webhooks = config.destinations.filter((each) => each.kind === "webhook");
   const names = new Map(webhooks.flatMap((each) => [...endpointNames(each)]));
-  return callView(found, names, config.console.payloads);
+  return { ...callView(found, names, config.console.payloads), requests };
+}
+
+/** The call itself, where it is there still. */
+async function recordOf(
+  kafka: Kafka,
+  { steps }: CallTrace,
+  signal: AbortSignal,
+): Promise<IncomingRecord | null> {
+  const received = steps.find(({ kind }) => kind === "received");
+  if (received?.kind !== "received") return null;
+  const { topic, partition, offset } = received.place;
+  const range = { topic, partition, from: offset, to: offset + 1, maxBytes: 1_048_576, signal };
+  for await (const [record] of kafka.read(range)) if (record !== undefined) return record;
+  return null;
 }
 
 /** @param payloads whether data of users may be shown */
@@ -60,7 +78,7 @@ export function callView(
   { steps, fates, gaps }: CallTrace,
   names: Names,
   payloads: boolean,
-): CallView {
+): Omit<CallView, "requests"> {
   return {
     steps: steps.map((step) => ({
       at: new Date(step.atMs).toISOString(),

@@ -2,6 +2,7 @@
 
 import { Command, InvalidArgumentError } from "commander";
 
+import type { Load } from "../../config/load.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
 import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
@@ -40,7 +41,7 @@ export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void)
       const { serveConsole } = await import("./serve.ts");
       const [file, { env }] = [configFile(flags, shell), shell];
       using shutdown = shutdownSignal();
-      const load = () => loadConfig({ file, env });
+      const load: Load = (given) => loadConfig({ file, env, ...given });
       exit(await serveConsole({ loaded, load, ...flags }, shell, shutdown.signal));
     });
 }

@@ -70,8 +70,8 @@ export function digest(samples: readonly Sample[]): Counters {
 }
 
 function answerAt(outcome: string): number {
-  const at = (ANSWERS as readonly string[]).indexOf(outcome);
-  return at < 0 ? ANSWERS.indexOf("none") : at;
+  const at = (ANSWERS as readonly string[]).indexOf(outcome.replace(/^tls-.*/, "tls"));
+  return at < 0 ? ANSWERS.indexOf("other") : at;
 }
 
 /** Prometheus' buckets hold all below their bound; the next one's count is taken off again. */

@@ -1,7 +1,7 @@
 /** The eyes of the page: Kafka, and the admin ports of the processes. */
 
 import type { Config } from "../../config/config.ts";
-import type { Loaded } from "../../config/load.ts";
+import type { Load } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
 import type { Eyes } from "../../console/ports.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -11,16 +11,20 @@ import { knownEndpoints } from "../dead-letters/rows.ts";
 import { inTime } from "../status/keep-connected.ts";
 import type { Look } from "../status/rates.ts";
 import { readKafka, reportOf, settled } from "../status/show.ts";
+import { readAttempts } from "./attempts.ts";
+import { AudienceHistory } from "./audience-history.ts";
 import { readCallView } from "./call.ts";
+import { changesView, hiding } from "./changes.ts";
 import { readLettersView } from "./letters.ts";
 import { askAll, countersOf } from "./scrape.ts";
 import { seenOf } from "./seen.ts";
+import { readUserCalls } from "./user-calls.ts";
 
 export interface EyesOptions {
   /** The configuration by now, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
-  /** Reads the file again. */
-  readonly load: () => Loaded;
+  /** Reads the file again, or what somebody gives in its place. */
+  readonly load: Load;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
   /** Does some work with a connection to Kafka. @throws Error when there is none. */
@@ -61,7 +65,10 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
     },
     audiences: async (signal) => {
       const topics = configuredTopics(current().config);
-      const claims = await useKafka((kafka) => readClaims(kafka, topics, signal));
+      const past = new AudienceHistory();
+      const take = past.take.bind(past);
+      const claims = await useKafka((kafka) => readClaims(kafka, topics, signal, take));
+      const nowMs = Date.now();
       return claims.all().map(({ id, name, key, members, openSyncId, last, held }) => ({
         id,
         name,
@@ -74,11 +81,26 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
           heldAt: instant(held.heldAtMs),
           removals: held.removals,
         },
+        syncs: past.syncs(id),
+        history: past.members(id, nowMs),
       }));
     },
     call: (query, signal) => {
       const { config } = current();
       return useKafka((kafka) => readCallView({ kafka, config, signal }, query));
+    },
+    userCalls: (query, signal) => {
+      const { config } = current();
+      return useKafka((kafka) => readUserCalls({ kafka, config, signal }, query));
+    },
+    attempts: (destination, signal) => {
+      const { config } = current();
+      return useKafka((kafka) => readAttempts({ kafka, config, signal }, destination));
+    },
+    changes: (content) => {
+      const given = load({ content, only: load().files });
+      const hide = hiding(given.taken, content.toString());
+      return Promise.resolve(changesView(current().config, given, hide));
     },
     configuration: () => {
       const loaded = load();

@@ -1,13 +1,14 @@
 /**
- * Reads dead letters for the page, the latest of them as samples. People wait in front of it: after
+ * Reads dead letters for the page, replayed ones told from waiting, the latest of them as samples. People wait in front of it: after
  * 5 s it tells what it has, which are the oldest of the time that was asked for.
  */
 
+import type { LettersView, LetterView } from "../../console/asked-view.ts";
 import type { LettersQuery } from "../../console/letters-query.ts";
-import type { LettersView, LetterView } from "../../console/view.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
 import { type Letter, messageIdOf } from "../../dead-letter/letter.ts";
-import { letterRanges, readLetters } from "../../dead-letter/read-letters.ts";
+import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-letters.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -29,29 +30,36 @@ export interface LettersSource {
 
 export async function readLettersView(
   source: LettersSource,
-  { destination, reason, sinceMs }: LettersQuery,
+  { destination, reason, isReplayed, sinceMs }: LettersQuery,
 ): Promise<LettersView> {
   const { kafka, topics, nowMs } = source;
   const since = nowMs - sinceMs;
-  const empty = { counts: [], total: 0, samples: [], isCut: false };
+  const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
   if (!(await kafka.admin.topics()).includes(topics.deadLetters)) return empty;
   const ranges = await letterRanges(kafka, topics.deadLetters, since);
   const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
-  const counts = new Map<string, { destination: string | null; reason: string; count: number }>();
+  const marks = await readMarks({ kafka, topics, signal });
+  const counts = new Map<string, LetterCount>();
   let samples: Letter[] = [];
   let total = 0;
+  let replayed = 0;
   const filter = { ...EVERY_LETTER, sinceMs: since };
   for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
     if (destination !== null && letter.destination !== destination) continue;
     if (reason !== null && letter.reason !== reason) continue;
+    const marked = marks.of(letter.record) === null ? 0 : 1;
+    if (isReplayed !== null && isReplayed !== (marked === 1)) continue;
     total += 1;
+    replayed += marked;
     const key = `${letter.reason} ${letter.destination ?? ""}`;
     const row = counts.get(key) ?? {
       destination: letter.destination,
       reason: letter.reason,
       count: 0,
+      replayed: 0,
     };
     row.count += 1;
+    row.replayed += marked;
     counts.set(key, row);
     samples.push(letter);
     // Each sample keeps what was fetched with it alive.
@@ -60,18 +68,32 @@ export async function readLettersView(
   return {
     counts: [...counts.values()].sort((one, other) => other.count - one.count),
     total,
+    replayed,
     samples: samples
       .slice(-SAMPLES)
       .toReversed()
-      .map((letter) => letterView(letter, source)),
+      .map((letter) => letterView(letter, marks, source)),
     isCut: signal.aborted,
   };
 }
 
-function letterView(letter: Letter, { known, payloads }: LettersSource): LetterView {
+interface LetterCount {
+  readonly destination: string | null;
+  readonly reason: string;
+  count: number;
+  replayed: number;
+}
+
+function letterView(
+  letter: Letter,
+  marks: ReplayMarks,
+  { known, payloads }: LettersSource,
+): LetterView {
   const { record, stage, reason, error, destination, from, failedAtMs } = letter;
   const { topic, partition, offset } = from;
+  const mark = marks.of(record);
   return {
+    replayedAt: mark === null ? null : new Date(mark.atMs).toISOString(),
     at: new Date(failedAtMs).toISOString(),
     stage,
     reason,

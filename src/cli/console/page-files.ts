@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 import type { PageFile, PageFiles } from "../../console/ports.ts";
 
@@ -27,7 +28,9 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
   const files = names.flatMap((name) => {
     const type = TYPES[/\.\w+$/.exec(name)?.[0] ?? ""];
     if (type === undefined) return [];
-    const file: PageFile = { type, bytes: readFileSync(join(folder, name)) };
+    const bytes = readFileSync(join(folder, name));
+    // Once, with the effort that a file deserves that is sent often.
+    const file: PageFile = { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
     return [[name, file] as const];
   });
   const all = new Map(files);

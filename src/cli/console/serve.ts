@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 
-import type { Loaded } from "../../config/load.ts";
+import type { Load, Loaded } from "../../config/load.ts";
 import { startConsole } from "../../console/stage.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { createLog } from "../../telemetry/log.ts";
@@ -17,7 +17,7 @@ import { readPageFiles } from "./page-files.ts";
 
 export interface Serving {
   readonly loaded: Extract<Loaded, { kind: "config" }>;
-  readonly load: () => Loaded;
+  readonly load: Load;
   readonly admin?: readonly string[];
   readonly port?: number;
 }

@@ -85,15 +85,20 @@ function destinationLines(
 }
 
 function firstLines(first: FirstStep): readonly string[] {
+  return first.kind === "attempt"
+    ? first.requests.flatMap(requestLines)
+    : [`    ${noRequestText(first)}`];
+}
+
+/** Why there is no request. */
+export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
   switch (first.kind) {
-    case "attempt":
-      return first.requests.flatMap(requestLines);
     case "dead-letter":
-      return [`    no request: dead letter ${first.reason}: ${visibleCell(first.error)}`];
+      return `no request: dead letter ${first.reason}: ${visibleCell(first.error)}`;
     case "park":
-      return [`    no request yet: it waits for ${first.delayMs / 1_000} s`];
+      return `no request yet: it waits for ${first.delayMs / 1_000} s`;
     case "wait":
-      return [`    no request yet: it waits in line, since the destination is ${first.because}`];
+      return `no request yet: it waits in line, since the destination is ${first.because}`;
   }
 }
 

@@ -52,16 +52,22 @@ export interface EndpointRequest extends WebhookRequest {
 }
 
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
+/** Of a record as it stands on `calls`. */
+export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explanation;
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
 
-export function createExplainer(
+export function createExplainer(config: ExplainerConfig, topics: TopicNames): Explainer {
+  const explain = createRecordExplainer(config, topics);
+  return (line, number, nowMs) => explain(recordOf(line, number, topics.calls, nowMs), nowMs);
+}
+
+export function createRecordExplainer(
   { sources, defaultSource, destinations, delivery }: ExplainerConfig,
   topics: TopicNames,
-): Explainer {
+): RecordExplainer {
   const routing = createRouting(sources, defaultSource, destinations, topics);
-  return (line, number, nowMs) => {
-    const record = recordOf(line, number, topics.calls, nowMs);
+  return (record, nowMs) => {
     const read = readCall(record, routing.lookup, nowMs);
     if (read.kind === "refused") return { ...read, kind: "unusable" };
     const routed = routeRecord(record, routing, nowMs);

@@ -1,9 +1,9 @@
 /** `switchyard run`: options and configuration; `run.ts` does it. */
 
 import { Command, InvalidArgumentError } from "commander";
-
 import { nearest } from "../../config/collections.ts";
 import type { Config } from "../../config/config.ts";
+import type { Load } from "../../config/load.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../../domain/stages.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { type ConfigOption, configFile, configOption, loadOrExplain } from "../configuration.ts";
@@ -40,7 +40,7 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
       if (stages.includes("ingest")) warnOfKeys(loaded.config, shell);
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
-      const load = () => loadConfig({ file, env });
+      const load: Load = (given) => loadConfig({ file, env, ...given });
       exit(await run(loaded, load, stages, shutdown.signal, undefined, file));
     });
 }

@@ -20,7 +20,7 @@ import { setTimeout as timer } from "node:timers/promises";
 import { createHealth, type Health } from "../../admin/health.ts";
 import { startAdmin } from "../../admin/server.ts";
 import type { Config } from "../../config/config.ts";
-import type { Loaded } from "../../config/load.ts";
+import type { Load } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
 import { createKafka, driverInUse } from "../../kafka/kafka.ts";
@@ -63,7 +63,7 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
  */
 export async function run(
   configuration: Configuration,
-  load: () => Loaded,
+  load: Load,
   stages: readonly StageName[],
   signal: AbortSignal,
   log: Log = createLog(configuration.config.log.level),
@@ -166,7 +166,7 @@ function ownProcess(
 interface OwnParts {
   readonly reloads: Pick<ReloadCauses, "running">;
   readonly configuration: Configuration;
-  readonly load: () => Loaded;
+  readonly load: Load;
   readonly admin: { readonly host: string; readonly port: number };
 }
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { startAudience } from "../../audience/stage.ts";
 import type { Config } from "../../config/config.ts";
-import type { Loaded } from "../../config/load.ts";
+import type { Load } from "../../config/load.ts";
 import { startConsole } from "../../console/stage.ts";
 import { WAITING_SHOWN_MAX } from "../../delay/shown.ts";
 import { startDelay } from "../../delay/stage.ts";
@@ -63,7 +63,7 @@ interface World {
 /** The process as the page asks it, like any other. */
 export interface AroundStages {
   readonly current: () => { readonly config: Config; readonly hash: string };
-  readonly load: () => Loaded;
+  readonly load: Load;
   /** Its own admin port. */
   readonly admin: string;
 }

@@ -59,9 +59,14 @@ export function stepSentence(step: Step, names: Names): string {
 }
 
 function attemptSentence({ attempt, decision, requests, from }: AttemptStep, names: Names): string {
-  const all = requests.map((request) => requestText(request, names)).join("; ");
+  const all = attemptText(requests, names);
   const known = from === "attempts" ? "" : " (known by what followed)";
   return visibleCell(`attempt ${attempt}, ${decision}: ${all}${known}`);
+}
+
+/** The answers of all endpoints, printed so that it steers nothing. */
+export function attemptText(requests: readonly AttemptRequestRecord[], names: Names): string {
+  return visibleCell(requests.map((request) => requestText(request, names)).join("; "));
 }
 
 function requestText(request: AttemptRequestRecord, names: Names): string {

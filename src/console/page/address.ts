@@ -1,12 +1,24 @@
 /** Addresses of the page, with filters and order, so that they can be shared. */
 
-export type ListView = "flow" | "destinations" | "dead-letters" | "audiences" | "configuration";
+export type ListView =
+  | "flow"
+  | "destinations"
+  | "calls"
+  | "dead-letters"
+  | "audiences"
+  | "configuration";
 export type Place =
   | { readonly view: ListView }
   | { readonly view: "destination" | "call"; readonly id: string }
   | { readonly view: "unknown" };
 
-const LISTS: readonly ListView[] = ["destinations", "dead-letters", "audiences", "configuration"];
+const LISTS: readonly ListView[] = [
+  "destinations",
+  "calls",
+  "dead-letters",
+  "audiences",
+  "configuration",
+];
 
 /** @param path as the browser has it, with its escapes */
 export function placeOf(path: string): Place {
@@ -29,6 +41,11 @@ export function destinationLink(id: string): string {
 
 export function callLink(messageId: string): string {
   return `/calls/${encodeURIComponent(messageId)}`;
+}
+
+/** @param hash of the user's id, which stands in no address */
+export function userCallsLink(hash: string): string {
+  return `/calls?${new URLSearchParams({ user: hash })}`;
 }
 
 /** The address of the dead letters that pass these filters. */

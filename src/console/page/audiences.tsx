@@ -1,9 +1,14 @@
 /** Audiences: members, last syncs, and what is held. */
 
-import type { AudienceView } from "../view.ts";
-import { Empty, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
+import type { AudienceView, SyncView } from "../asked-view.ts";
+import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
+import { type Line, Plot } from "./plot.tsx";
 import { useAnswer } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 import { countText } from "./words.ts";
+
+/** Of many audiences the table tells all. */
+const DRAWN_MAX = 12;
 
 export function Audiences({ now }: { readonly now: number }) {
   const { answer, error, isAsking, again } = useAnswer<readonly AudienceView[]>("/api/audiences");
@@ -23,15 +28,18 @@ export function Audiences({ now }: { readonly now: number }) {
           <Held key={each.id} audience={each} />
         ))}
       {answer === null ? null : <List audiences={answer} now={now} />}
+      {answer?.slice(0, DRAWN_MAX).map((each) => (
+        <Past key={each.id} audience={each} now={now} />
+      ))}
     </>
   );
 }
 
-function Held({ audience: { id, held } }: { readonly audience: AudienceView }) {
+function Held({ audience: { id, held, members } }: { readonly audience: AudienceView }) {
   if (held === null) return null;
   return (
     <Problem
-      text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
+      text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
     />
   );
 }
@@ -44,54 +52,75 @@ function List({
   readonly now: number;
 }) {
   if (audiences.length === 0) return <Empty>There is no audience.</Empty>;
+  const columns: readonly Column<AudienceView>[] = [
+    {
+      label: "Audience",
+      of: ({ id, name }) => (
+        <>
+          {name} <small>{id}</small>
+        </>
+      ),
+    },
+    { label: "Trait", of: ({ key }) => <code>{key}</code> },
+    { label: "Members", isNumber: true, of: ({ members }) => countText(members) },
+    {
+      label: "Last sync",
+      of: ({ last }) =>
+        last === null ? (
+          <span class="none">none yet</span>
+        ) : (
+          <>
+            <Time at={last.endedAt} now={now} /> <small>{last.syncId}</small>
+          </>
+        ),
+    },
+    { label: "State", of: stateOf },
+  ];
   return (
     <Panel title="All audiences">
-      <Scroll label="All audiences">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Audience</th>
-              <th scope="col">Trait</th>
-              <th scope="col" class="number">
-                Members
-              </th>
-              <th scope="col">Last sync</th>
-              <th scope="col">State</th>
-            </tr>
-          </thead>
-          <tbody>
-            {audiences.map(({ id, name, key, members, last, held, openSyncId }) => (
-              <tr key={id}>
-                <th scope="row">
-                  {name} <small>{id}</small>
-                </th>
-                <td>
-                  <code>{key}</code>
-                </td>
-                <td class="number">{countText(members)}</td>
-                <td>
-                  {last === null ? (
-                    <span class="none">none yet</span>
-                  ) : (
-                    <>
-                      <Time at={last.endedAt} now={now} /> <small>{last.syncId}</small>
-                    </>
-                  )}
-                </td>
-                <td>
-                  {held !== null ? (
-                    <State tone="bad" word="held" />
-                  ) : openSyncId !== null ? (
-                    <State tone="warn" word="a sync is under way" />
-                  ) : (
-                    <State tone="good" word="in step" />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table label="All audiences" columns={columns} rows={audiences} keyOf={({ id }) => id} />
+    </Panel>
+  );
+}
+
+function stateOf({ held, openSyncId }: AudienceView) {
+  if (held !== null) return <State tone="bad" word="held" />;
+  return openSyncId === null ? (
+    <State tone="good" word="in step" />
+  ) : (
+    <State tone="warn" word="a sync is under way" />
+  );
+}
+
+const MEMBERS: readonly Line[] = [{ name: "members", label: "members", color: "--blue" }];
+
+function Past({ audience, now }: { readonly audience: AudienceView; readonly now: number }) {
+  const { name, history, syncs } = audience;
+  const columns: readonly Column<SyncView>[] = [
+    { label: "Sync", of: ({ syncId }) => syncId },
+    { label: "Ended", of: ({ endedAt }) => <Time at={endedAt} now={now} /> },
+    { label: "Members after it", isNumber: true, of: ({ members }) => countText(members) },
+  ];
+  return (
+    <Panel title={name}>
+      {history === null ? null : (
+        <Plot
+          title="Members, as far back as Kafka has them"
+          series={history}
+          lines={MEMBERS}
+          unit="members"
+        />
+      )}
+      {syncs.length === 0 ? (
+        <Empty>No sync of it has ended.</Empty>
+      ) : (
+        <Table
+          label={`Last syncs of ${name}`}
+          columns={columns}
+          rows={syncs}
+          keyOf={({ syncId, endedAt }) => `${syncId} ${endedAt}`}
+        />
+      )}
     </Panel>
   );
 }

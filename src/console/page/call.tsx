@@ -1,9 +1,10 @@
 /** One call: its way over all topics and attempts as a time line. */
 
-import type { CallStep, CallView } from "../view.ts";
-import { callLink, destinationLink } from "./address.ts";
-import { Empty, Panel, Problem, Time } from "./parts.tsx";
-import { go, Link, setQuery, useHere } from "./router.tsx";
+import type { CallStep, CallView } from "../asked-view.ts";
+import { destinationLink } from "./address.ts";
+import { CallRequests } from "./call-requests.tsx";
+import { Choice, Empty, Panel, Problem, Time } from "./parts.tsx";
+import { Link, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
 import { durationText } from "./words.ts";
 
@@ -18,19 +19,7 @@ export function Call({ id, now }: { readonly id: string; readonly now: number })
     <>
       <header class="head">
         <h1>Call {id}</h1>
-        <fieldset class="times">
-          <legend>Written in the last</legend>
-          {TIMES.map((time) => (
-            <button
-              key={time}
-              type="button"
-              aria-pressed={since === time}
-              onClick={() => setQuery({ since: time })}
-            >
-              {time}
-            </button>
-          ))}
-        </fieldset>
+        <Choice legend="Written in the last" name="since" values={TIMES} chosen={since} />
         <button type="button" onClick={again}>
           Read again
         </button>
@@ -75,6 +64,7 @@ function Known({ view, now }: { readonly view: CallView; readonly now: number })
           ))}
         </ol>
       </Panel>
+      <CallRequests requests={view.requests} />
     </>
   );
 }
@@ -97,21 +87,5 @@ function Step({
       </p>
       <p class="text">{text}</p>
     </li>
-  );
-}
-
-/** Leads to a call by its id. */
-export function FindCall() {
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id") ?? "").trim();
-    if (id !== "") go(callLink(id));
-  };
-  return (
-    <form class="search" onSubmit={submit}>
-      <label for="call-id">Call</label>
-      <input id="call-id" name="id" placeholder="its message id" autoComplete="off" />
-      <button type="submit">Find</button>
-    </form>
   );
 }

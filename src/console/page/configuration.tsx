@@ -1,8 +1,11 @@
 /** The configuration of each process, and how it differs from the file and from the others. */
 
-import type { ConfigurationView, Overview, ProcessView } from "../view.ts";
-import { Empty, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
+import type { ConfigurationView } from "../asked-view.ts";
+import type { Overview, ProcessView } from "../view.ts";
+import { Comparing } from "./comparing.tsx";
+import { Empty, Panel, Problem, State, TimeOrNone } from "./parts.tsx";
 import { useAnswer } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 import type { StateWords } from "./words.ts";
 
 interface Props {
@@ -27,6 +30,7 @@ export function Configuration({ overview, now }: Props) {
           <Processes processes={overview.processes} fileHash={overview.configHash} now={now} />
         )}
       </Panel>
+      <Comparing />
       <Panel
         title="The file, complete"
         aside={
@@ -69,47 +73,26 @@ function Processes({
       </Empty>
     );
   }
-  return (
-    <Scroll label="Processes">
-      <table>
-        <thead>
-          <tr>
-            {["Process", "Runs", "Stages (partitions)", "Configuration", "Since", "Version"].map(
-              (label) => (
-                <th key={label} scope="col">
-                  {label}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {processes.map((each) => (
-            <tr key={each.admin}>
-              <th scope="row">{each.admin}</th>
-              <td>
-                <State {...wordsOf(each, fileHash)} />
-                {notesOf(each).map((note) => (
-                  <small key={note}> {note}</small>
-                ))}
-              </td>
-              <td>{stagesText(each)}</td>
-              <td>
-                <code>{each.configHash ?? "–"}</code>
-              </td>
-              <td>
-                {each.configAppliedAt === null ? (
-                  <span class="none">–</span>
-                ) : (
-                  <Time at={each.configAppliedAt} now={now} />
-                )}
-              </td>
-              <td>{each.version ?? "–"}</td>
-            </tr>
+  const columns: readonly Column<ProcessView>[] = [
+    { label: "Process", of: ({ admin }) => admin },
+    {
+      label: "Runs",
+      of: (each) => (
+        <>
+          <State {...wordsOf(each, fileHash)} />
+          {notesOf(each).map((note) => (
+            <small key={note}> {note}</small>
           ))}
-        </tbody>
-      </table>
-    </Scroll>
+        </>
+      ),
+    },
+    { label: "Stages (partitions)", of: stagesText },
+    { label: "Configuration", of: ({ configHash }) => <code>{configHash ?? "–"}</code> },
+    { label: "Since", of: ({ configAppliedAt }) => <TimeOrNone at={configAppliedAt} now={now} /> },
+    { label: "Version", of: ({ version }) => version ?? "–" },
+  ];
+  return (
+    <Table label="Processes" columns={columns} rows={processes} keyOf={({ admin }) => admin} />
   );
 }
 

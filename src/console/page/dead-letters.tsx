@@ -2,15 +2,18 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
-import type { LettersView, LetterView, Overview } from "../view.ts";
+import type { LettersView, LetterView } from "../asked-view.ts";
+import type { Overview } from "../view.ts";
 import { callLink, destinationLink } from "./address.ts";
-import { Empty, Panel, Problem, Scroll, Time } from "./parts.tsx";
+import { Age, Choice, Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 import { countText, reasonText } from "./words.ts";
 
 const TIMES = ["1h", "1d", "7d", "30d"] as const;
-const FILTERS = ["destination", "reason", "since"] as const;
+const STATES = ["all", "waiting", "replayed"] as const;
+const FILTERS = ["destination", "reason", "since", "state"] as const;
 
 interface Props {
   readonly overview: Overview | null;
@@ -32,25 +35,10 @@ export function DeadLetters({ overview, now }: Props) {
     <>
       <header class="head">
         <h1>Dead letters</h1>
-        <fieldset class="times">
-          <legend>Of the last</legend>
-          {TIMES.map((time) => (
-            <button
-              key={time}
-              type="button"
-              aria-pressed={since === time}
-              onClick={() => setQuery({ since: time })}
-            >
-              {time}
-            </button>
-          ))}
-        </fieldset>
+        <Choice legend="Of the last" name="since" values={TIMES} chosen={since} />
+        <Choice legend="Shown" name="state" values={STATES} chosen={query.get("state") ?? "all"} />
         <p role="status">
-          {answer === null
-            ? isAsking
-              ? "Reading"
-              : ""
-            : `${answer.total.toLocaleString("en")} found`}
+          {answer === null ? (isAsking ? "Reading" : "") : foundText(answer)}
           {answer?.isCut === true ? ", and more than could be read in time" : ""}
         </p>
       </header>
@@ -60,6 +48,14 @@ export function DeadLetters({ overview, now }: Props) {
       {answer === null ? null : <Samples letters={answer.samples} total={answer.total} now={now} />}
     </>
   );
+}
+
+function foundText({ total, replayed }: LettersView): string {
+  const found = `${total.toLocaleString("en")} found`;
+  const waiting = (total - replayed).toLocaleString("en");
+  return replayed === 0
+    ? found
+    : `${found}: ${waiting} waiting, ${replayed.toLocaleString("en")} replayed`;
 }
 
 /** Reads again when there are more of them than before. */
@@ -92,44 +88,50 @@ function Chosen({ query }: { readonly query: URLSearchParams }) {
 function Counts({ view }: { readonly view: LettersView }) {
   if (view.counts.length === 0) return null;
   const most = Math.max(...view.counts.map(({ count }) => count));
+  const columns: readonly Column<LettersView["counts"][number]>[] = [
+    {
+      label: "Reason",
+      of: ({ reason }) => (
+        <button type="button" class="plain" onClick={() => setQuery({ reason })}>
+          {reasonText(reason)}
+        </button>
+      ),
+    },
+    {
+      label: "Destination",
+      of: ({ destination }) =>
+        destination === null ? (
+          <span class="none">no delivery</span>
+        ) : (
+          <button type="button" class="plain" onClick={() => setQuery({ destination })}>
+            {destination}
+          </button>
+        ),
+    },
+    {
+      label: "Count",
+      isNumber: true,
+      of: ({ count }) => (
+        <>
+          <meter min={0} max={most} value={count} aria-hidden="true" /> {countText(count)}
+        </>
+      ),
+    },
+    {
+      label: "Waiting",
+      isNumber: true,
+      of: ({ count, replayed }) => countText(count - replayed),
+    },
+    { label: "Replayed", isNumber: true, of: ({ replayed }) => countText(replayed) },
+  ];
   return (
     <Panel title="By reason and destination">
-      <Scroll label="Counts by reason and destination">
-        <table class="counts">
-          <thead>
-            <tr>
-              <th scope="col">Reason</th>
-              <th scope="col">Destination</th>
-              <th scope="col" class="number">
-                Count
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {view.counts.map(({ destination, reason, count }) => (
-              <tr key={`${reason} ${destination}`}>
-                <th scope="row">
-                  <button type="button" class="plain" onClick={() => setQuery({ reason })}>
-                    {reasonText(reason)}
-                  </button>
-                </th>
-                <td>
-                  {destination === null ? (
-                    <span class="none">no delivery</span>
-                  ) : (
-                    <button type="button" class="plain" onClick={() => setQuery({ destination })}>
-                      {destination}
-                    </button>
-                  )}
-                </td>
-                <td class="number">
-                  <meter min={0} max={most} value={count} aria-hidden="true" /> {countText(count)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Counts by reason and destination"
+        columns={columns}
+        rows={view.counts}
+        keyOf={({ reason, destination }) => `${reason} ${destination}`}
+      />
     </Panel>
   );
 }
@@ -157,13 +159,18 @@ function Samples({
 }
 
 function Letter({ letter, now }: { readonly letter: LetterView; readonly now: number }) {
-  const { at, stage, reason, error, destination, messageId, from, payload } = letter;
+  const { at, stage, reason, error, destination, messageId, from, payload, replayedAt } = letter;
   return (
     <li>
       <p class="about">
         <span class="reason">{reasonText(reason)}</span>
         {destination === null ? null : <Link to={destinationLink(destination)}>{destination}</Link>}
         <Time at={at} now={now} />
+        {replayedAt === null ? null : (
+          <span class="replayed">
+            <State tone="good" word="replayed" /> <Age at={replayedAt} now={now} />
+          </span>
+        )}
       </p>
       <p>{error}</p>
       <p class="from">

@@ -1,11 +1,13 @@
 /** One destination: how it goes, what its endpoints answered, what waits where. */
 
-import type { DestinationView, EndpointView } from "../view.ts";
+import type { Answer, DestinationView, EndpointView } from "../view.ts";
 import { lettersLink } from "./address.ts";
-import { Age, Empty, Figure, Panel, Problem, Scroll, State, Time } from "./parts.tsx";
+import { Attempts } from "./attempts.tsx";
+import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";
 import { useLatest } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 import {
   countText,
   durationText,
@@ -21,7 +23,15 @@ const ANSWER_LINES: readonly Line[] = [
   { name: "4xx", label: "4xx", color: "--amber" },
   { name: "429", label: "429", color: "--orange" },
   { name: "5xx", label: "5xx", color: "--bad" },
-  { name: "none", label: "no answer", color: "--soft" },
+  { name: "timeout", label: "timeout", color: "--soft" },
+  { name: "refused", label: "connection refused", color: "--blue" },
+  { name: "reset", label: "connection reset", color: "--violet" },
+  { name: "dns", label: "name not found", color: "--orange" },
+  { name: "unreachable", label: "unreachable", color: "--amber" },
+  { name: "address", label: "address not allowed", color: "--bad" },
+  { name: "tls", label: "TLS", color: "--blue" },
+  { name: "protocol", label: "no HTTP", color: "--soft" },
+  { name: "other", label: "no answer", color: "--soft" },
 ];
 const LATENCY_LINES: readonly Line[] = [
   { name: "p50", label: "p50", color: "--blue" },
@@ -77,9 +87,9 @@ function Known({ view, now }: { readonly view: DestinationView; readonly now: nu
       <div class="pair">
         <Panel title="Answers">
           <Plot
-            title="By class, of at most 4 h"
+            title="By class or cause, of at most 4 h"
             series={view.answers}
-            lines={ANSWER_LINES}
+            lines={linesThere(view.answers)}
             unit="requests per minute"
             isStacked
           />
@@ -94,6 +104,7 @@ function Known({ view, now }: { readonly view: DestinationView; readonly now: nu
       <Panel title="What waits">
         <Waiting view={view} now={now} />
       </Panel>
+      {view.kind === "webhook" ? <Attempts destination={view.id} now={now} /> : null}
       <p class="links">
         {view.sources.length === 0
           ? "No source is connected to it. "
@@ -102,6 +113,13 @@ function Known({ view, now }: { readonly view: DestinationView; readonly now: nu
       </p>
     </>
   );
+}
+
+/** Causes that did not come up are left out. */
+function linesThere({ values }: DestinationView["answers"]): readonly Line[] {
+  const isThere = (name: string) =>
+    (values[name as Answer] ?? []).some((value) => value !== null && value > 0);
+  return ANSWER_LINES.filter(({ name }) => name === "2xx" || isThere(name));
 }
 
 function sentenceOf(
@@ -185,49 +203,25 @@ function Endpoints({
   readonly now: number;
 }) {
   if (endpoints.length === 0) return <Empty>It has no endpoints.</Empty>;
-  return (
-    <Scroll label="Endpoints">
-      <table>
-        <thead>
-          <tr>
-            {["Endpoint", "Address", "Breaker", "Failing", "Asked again", "Last answer"].map(
-              (label) => (
-                <th key={label} scope="col">
-                  {label}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {endpoints.map((each) => (
-            <tr key={each.name}>
-              <th scope="row">{each.name}</th>
-              <td>{each.origin}</td>
-              <td>
-                <Breaker endpoint={each} />
-              </td>
-              <td>
-                <Age at={each.failingSince} now={now} />
-              </td>
-              <td>
-                <Age at={each.awayUntil} now={now} />
-              </td>
-              <td>
-                {each.last === null ? (
-                  <span class="none">–</span>
-                ) : (
-                  <>
-                    {outcomeText(each.last)} <Time at={each.last.at} now={now} />
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
-  );
+  const columns: readonly Column<EndpointView>[] = [
+    { label: "Endpoint", of: ({ name }) => name },
+    { label: "Address", of: ({ origin }) => origin },
+    { label: "Breaker", of: (endpoint) => <Breaker endpoint={endpoint} /> },
+    { label: "Failing", of: ({ failingSince }) => <Age at={failingSince} now={now} /> },
+    { label: "Asked again", of: ({ awayUntil }) => <Age at={awayUntil} now={now} /> },
+    {
+      label: "Last answer",
+      of: ({ last }) =>
+        last === null ? (
+          <span class="none">–</span>
+        ) : (
+          <>
+            {outcomeText(last)} <Time at={last.at} now={now} />
+          </>
+        ),
+    },
+  ];
+  return <Table label="Endpoints" columns={columns} rows={endpoints} keyOf={({ name }) => name} />;
 }
 
 function Breaker({ endpoint: { breaker } }: { readonly endpoint: EndpointView }) {

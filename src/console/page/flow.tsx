@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Overview, StateCounts, TierView } from "../view.ts";
-import { FindCall } from "./call.tsx";
+import { FindCall } from "./find-call.tsx";
 import { Age, Panel, Troubles } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { Link } from "./router.tsx";

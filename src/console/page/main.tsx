@@ -16,12 +16,14 @@ import { LogIn } from "./log-in.tsx";
 import { Empty, Problem } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
 import { askSession, type Connection, loggedOut, logOut, useLatest, useNow } from "./server.ts";
+import { Calls } from "./user-calls.tsx";
 import { localTime, utcTime } from "./words.ts";
 import "./style.css";
 
 const VIEWS: readonly { readonly view: ListView; readonly to: string; readonly label: string }[] = [
   { view: "flow", to: "/", label: "Flow" },
   { view: "destinations", to: "/destinations", label: "Destinations" },
+  { view: "calls", to: "/calls", label: "Calls" },
   { view: "dead-letters", to: "/dead-letters", label: "Dead letters" },
   { view: "audiences", to: "/audiences", label: "Audiences" },
   { view: "configuration", to: "/configuration", label: "Configuration" },
@@ -88,7 +90,8 @@ function Known({ session }: { readonly session: Session }) {
 }
 
 function isIn(view: string, listed: ListView): boolean {
-  return view === listed || (view === "destination" && listed === "destinations");
+  if (view === "destination") return listed === "destinations";
+  return view === listed || (view === "call" && listed === "calls");
 }
 
 function View({
@@ -107,6 +110,8 @@ function View({
       return <Destinations now={now} />;
     case "destination":
       return <Destination id={place.id} now={now} />;
+    case "calls":
+      return <Calls now={now} />;
     case "call":
       return <Call id={place.id} now={now} />;
     case "dead-letters":

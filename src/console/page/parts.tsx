@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Trouble } from "../view.ts";
-import { Link } from "./router.tsx";
+import { Link, setQuery } from "./router.tsx";
 import { agoText, dueText, localTime, type StateWords, type Tone, utcTime } from "./words.ts";
 
 /** A time in the zone of the reader; UTC is beside it. */
@@ -13,6 +13,11 @@ export function Time({ at, now }: { readonly at: string; readonly now: number })
       {localTime(at, now)} <small>{utcTime(at)}</small>
     </time>
   );
+}
+
+/** A time, or a dash where there is none. */
+export function TimeOrNone({ at, now }: { readonly at: string | null; readonly now: number }) {
+  return at === null ? <span class="none">–</span> : <Time at={at} now={now} />;
 }
 
 /** How long ago, or how soon; the time itself when one points at it. */
@@ -103,6 +108,36 @@ export function Figure({
         {note === undefined ? null : <p>{note}</p>}
       </dd>
     </div>
+  );
+}
+
+/** Buttons of which one is pressed; the address keeps which. */
+export function Choice({
+  legend,
+  name,
+  values,
+  chosen,
+}: {
+  readonly legend: string;
+  /** In the address. */
+  readonly name: string;
+  readonly values: readonly string[];
+  readonly chosen: string;
+}) {
+  return (
+    <fieldset class="times">
+      <legend>{legend}</legend>
+      {values.map((value) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={chosen === value}
+          onClick={() => setQuery({ [name]: value })}
+        >
+          {value}
+        </button>
+      ))}
+    </fieldset>
   );
 }
 

@@ -35,9 +35,22 @@ const OWN = { "x-switchyard-console": "1" };
 
 /** @throws Error a sentence for people. */
 export async function get(path: string): Promise<unknown> {
+  return await answered(path, { headers: { accept: "application/json" } });
+}
+
+/**
+ * Asks with something that no address may have.
+ *
+ * @throws Error a sentence for people.
+ */
+export async function ask(path: string, body: string): Promise<unknown> {
+  return await answered(path, { method: "POST", headers: OWN, body });
+}
+
+async function answered(path: string, request: RequestInit): Promise<unknown> {
   let answer: Response;
   try {
-    answer = await fetch(path, { headers: { accept: "application/json" } });
+    answer = await fetch(path, request);
   } catch {
     throw new Error("The server of this page does not answer.");
   }

@@ -1,6 +1,7 @@
 /** Numbers, times and states as people read them. Pure: the time of now is an argument. */
 
-import type { DestinationSeen, LetterView } from "../view.ts";
+import type { LetterView } from "../asked-view.ts";
+import type { DestinationSeen } from "../view.ts";
 
 const UNKNOWN = "–";
 

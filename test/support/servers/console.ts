@@ -1,10 +1,18 @@
 /** A page whose eyes see what a test says, on a port of its own. */
 
 import { readPageFiles } from "../../../src/cli/console/page-files.ts";
+import type {
+  AttemptsView,
+  AudienceView,
+  CallView,
+  ChangesView,
+  LettersView,
+  UserCallsView,
+} from "../../../src/console/asked-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type { ConsoleConfig, Eyes } from "../../../src/console/ports.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
-import type { AudienceView, CallView, LettersView, Seen } from "../../../src/console/view.ts";
+import type { Seen } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { seen } from "../build/console-seen.ts";
@@ -17,6 +25,9 @@ export interface Told {
   letters: LettersView;
   audiences: readonly AudienceView[];
   call: CallView;
+  userCalls: UserCallsView;
+  attempts: AttemptsView;
+  changes: ChangesView;
   yaml: string | null;
   /** How often Kafka was asked. */
   looks: number;
@@ -37,9 +48,12 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
       destinations: new Map(),
       counts: [true, true, true, true, true],
     },
-    letters: { counts: [], total: 0, samples: [], isCut: false },
+    letters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
-    call: { steps: [], fates: [], gaps: [] },
+    call: { steps: [], fates: [], gaps: [], requests: [] },
+    userCalls: { calls: [], looked: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
+    attempts: { isOn: false, attempts: [], since: null, isCut: false },
+    changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
     yaml: "kafka: {}\n",
     looks: 0,
   };
@@ -57,6 +71,9 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     letters: () => Promise.resolve(told.letters),
     audiences: () => Promise.resolve(told.audiences),
     call: () => Promise.resolve(told.call),
+    userCalls: () => Promise.resolve(told.userCalls),
+    attempts: () => Promise.resolve(told.attempts),
+    changes: () => Promise.resolve(told.changes),
     configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
   };
   const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };

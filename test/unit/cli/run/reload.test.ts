@@ -27,6 +27,7 @@ function loaded(text: string): Loaded {
   const hash = configHash(read);
   return {
     kind: "config",
+    taken: [],
     config: read,
     hash,
     given,
@@ -38,6 +39,7 @@ function loaded(text: string): Loaded {
 
 const BROKEN: Loaded = {
   kind: "invalid",
+  taken: [],
   files: ["/etc/a.yaml"],
   problems: [
     { path: ["destinations", 0, "id"], found: "nothing", expected: "an id", hint: null, line: 4 },

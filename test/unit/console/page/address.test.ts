@@ -10,7 +10,7 @@ test.each([
   ["/destinations/a%2Fb", { view: "destination", id: "a/b" }],
   ["/destinations/%E0%A4%A", { view: "unknown" }],
   ["/calls/m-1", { view: "call", id: "m-1" }],
-  ["/calls", { view: "unknown" }],
+  ["/calls", { view: "calls" }],
   ["/dead-letters", { view: "dead-letters" }],
   ["/dead-letters/x", { view: "unknown" }],
   ["/nothing", { view: "unknown" }],

@@ -1,0 +1,77 @@
+/**
+ * The latest attempts of a destination, from the topic of attempts where there is one. It holds those of
+ * all destinations: after 5 s this tells what it has, which are the latest.
+ */
+
+import { readLatest } from "../../call-trace/read-latest.ts";
+import type { Config } from "../../config/config.ts";
+import type { AttemptsView, AttemptView } from "../../console/asked-view.ts";
+import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { configuredTopics } from "../connection.ts";
+import { attemptText, type Names } from "../trace/sentences.ts";
+
+const LIMIT_MS = 5_000;
+const ATTEMPTS_MAX = 50;
+const SINCE_MS = 86_400_000;
+const OFF: AttemptsView = { isOn: false, attempts: [], since: null, isCut: false };
+
+export interface AttemptsSource {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+}
+
+export async function readAttempts(
+  { kafka, config, signal }: AttemptsSource,
+  destination: string,
+): Promise<AttemptsView> {
+  const { attempts: topic } = configuredTopics(config);
+  // One that is off now may have been on, and what it wrote then is there still.
+  if (!(await kafka.admin.topics()).includes(topic)) return OFF;
+  const nowMs = Date.now();
+  // As the record has it: most are of others, and need not be read as JSON.
+  const bytes = Buffer.from(JSON.stringify(destination));
+  const find = ({ value }: IncomingRecord): AttemptRecord | null => {
+    if (value?.includes(bytes) !== true) return null;
+    const parsed = parseAttemptRecord(value);
+    return parsed?.destination === destination ? parsed : null;
+  };
+  const ports = {
+    kafka,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
+    nowMs: () => Date.now(),
+  };
+  const query = { topic, sinceMs: nowMs - SINCE_MS, most: ATTEMPTS_MAX, find };
+  const { found, sinceMs, isCut } = await readLatest(ports, query);
+  const own = config.destinations.find(({ id }) => id === destination);
+  const names: Names = own?.kind === "webhook" ? endpointNames(own) : new Map();
+  const { payloads } = config.console;
+  return {
+    isOn: config.attempts.enabled,
+    attempts: found.map(({ value }) => attemptView(value, names, payloads)),
+    since: new Date(sinceMs).toISOString(),
+    isCut,
+  };
+}
+
+/** @param payloads whether heads of answers may be shown: endpoints repeat there what they were sent. */
+export function attemptView(
+  { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
+  names: Names,
+  payloads: boolean,
+): AttemptView {
+  const shown = payloads ? requests : requests.map((each) => ({ ...each, answer: null }));
+  const nextMs = next.map(({ atMs }) => atMs);
+  return {
+    at: new Date(endedAtMs).toISOString(),
+    messageId,
+    attempt,
+    decision,
+    text: attemptText(shown, names),
+    nextAt: nextMs.length === 0 ? null : new Date(Math.min(...nextMs)).toISOString(),
+    tone: decision === "accepted" ? "good" : decision === "parked" ? "warn" : "bad",
+  };
+}

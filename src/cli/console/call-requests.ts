@@ -1,0 +1,85 @@
+/**
+ * The requests of a call as `explain` shows them: those that deliver would make of it now. Nothing is
+ * sent. Static headers may be secret, and of a URL all but scheme, host and port. A body is data of
+ * users, which `console.payloads` allows.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { CallRequest } from "../../console/asked-view.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { configuredTopics } from "../connection.ts";
+import {
+  createRecordExplainer,
+  type EndpointRequest,
+  type ExplainedDestination,
+} from "../explain/explanation.ts";
+import { noRequestText } from "../explain/explanation-text.ts";
+
+const DESTINATIONS_MAX = 50;
+const BODY_CHARACTERS = 16_384;
+
+const NO_REQUEST = {
+  endpoint: null,
+  method: "",
+  origin: "",
+  headers: [],
+  body: null,
+  bodyBytes: 0,
+};
+
+/** @param record of `calls`. */
+export function callRequests(
+  record: IncomingRecord,
+  config: Config,
+  nowMs: number,
+): readonly CallRequest[] {
+  const explained = createRecordExplainer(config, configuredTopics(config))(record, nowMs);
+  if (explained.kind === "unusable") return [];
+  const getting = explained.destinations.filter(({ copy }) => copy !== null);
+  return getting
+    .slice(0, DESTINATIONS_MAX)
+    .flatMap((each) => requestsOf(each, config.console.payloads));
+}
+
+function requestsOf(
+  { destination, first }: ExplainedDestination,
+  payloads: boolean,
+): readonly CallRequest[] {
+  const { id } = destination;
+  if (destination.kind !== "webhook" || first === null) {
+    const note = "no request: somebody else reads its topic";
+    return [{ ...NO_REQUEST, destination: id, note }];
+  }
+  if (first.kind !== "attempt") {
+    return [{ ...NO_REQUEST, destination: id, note: noRequestText(first) }];
+  }
+  const secret = new Map(destination.endpoints.map(({ key, headers }) => [key, new Set(headers)]));
+  return first.requests.map((request) =>
+    requestView(id, request, secret.get(request.endpoint) ?? new Set(), payloads),
+  );
+}
+
+function requestView(
+  destination: string,
+  { endpointName, method, url, headers, body }: EndpointRequest,
+  secret: ReadonlySet<readonly [string, string]>,
+  payloads: boolean,
+): CallRequest {
+  return {
+    destination,
+    endpoint: endpointName,
+    method,
+    origin: new URL(url).origin,
+    headers: headers.map((header) => {
+      const [name, value] = header;
+      return [name, secret.has(header) ? null : value] as const;
+    }),
+    body: payloads ? cut(body.toString()) : null,
+    bodyBytes: body.length,
+    note: null,
+  };
+}
+
+function cut(text: string): string {
+  return text.length > BODY_CHARACTERS ? `${text.slice(0, BODY_CHARACTERS)}…` : text;
+}

@@ -1,0 +1,68 @@
+/**
+ * The latest calls of a user, who is known by the hash of an id alone. People wait in front of it:
+ * after 10 s it tells what it has, which are the latest.
+ */
+
+import { readLatest } from "../../call-trace/read-latest.ts";
+import type { Config } from "../../config/config.ts";
+import type { UserCall, UserCallsView } from "../../console/asked-view.ts";
+import type { UserQuery } from "../../console/ports.ts";
+import { decodeValue } from "../../domain/decode.ts";
+import { isJsonObject } from "../../domain/json.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { configuredTopics } from "../connection.ts";
+import { factsBy } from "../trace/facts.ts";
+
+const LIMIT_MS = 10_000;
+const CALLS_MAX = 100;
+
+export interface UserCallsSource {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+}
+
+export async function readUserCalls(
+  { kafka, config, signal }: UserCallsSource,
+  { isWanted, sinceMs }: UserQuery,
+): Promise<UserCallsView> {
+  const topics = configuredTopics(config);
+  const nowMs = Date.now();
+  const factsOf = factsBy(config, topics, nowMs);
+  const find = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
+    if (!idsOf(record).some(isWanted)) return null;
+    const facts = factsOf(record);
+    if (facts.kind === "call") {
+      const { messageId, type, event, source } = facts;
+      return { messageId, type, event: config.console.payloads ? event : null, source };
+    }
+    const { topic, partition, offset } = record;
+    const messageId = `${topic}/${partition}/${offset}`;
+    return { messageId, type: `no call (${facts.reason})`, event: null, source: "" };
+  };
+  const { found, looked, isCut, ...reached } = await readLatest(
+    {
+      kafka,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
+      nowMs: () => Date.now(),
+    },
+    { topic: topics.calls, sinceMs: nowMs - sinceMs, most: CALLS_MAX, find },
+  );
+  return {
+    calls: found.map(({ atMs, value }) => ({ at: new Date(atMs).toISOString(), ...value })),
+    looked,
+    since: new Date(reached.sinceMs).toISOString(),
+    isCut,
+  };
+}
+
+/** User id and anonymous id, of calls that are refused, too. Numbers count as texts, as in a call. */
+function idsOf(record: IncomingRecord): readonly string[] {
+  const decoded = decodeValue(record);
+  if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];
+  const { userId, anonymousId } = decoded.json;
+  return [userId, anonymousId].flatMap((id) =>
+    typeof id === "string" || typeof id === "number" ? `${id}` : [],
+  );
+}

@@ -1,0 +1,172 @@
+/** The words between server and browser about what is asked for once. Instants as in `view.ts`. */
+
+import type { Series } from "./view.ts";
+
+export interface LetterView {
+  /** When it was sent again; null: it waits. */
+  readonly replayedAt: string | null;
+  readonly at: string;
+  readonly stage: string;
+  readonly reason: string;
+  /** One sentence. */
+  readonly error: string;
+  readonly destination: string | null;
+  readonly messageId: string | null;
+  readonly from: string;
+  /** The beginning of its value; null: the configuration does not allow it, or there is none. */
+  readonly payload: string | null;
+}
+
+export interface LettersView {
+  /** Of those that pass the filters, the largest first. */
+  readonly counts: readonly {
+    readonly destination: string | null;
+    readonly reason: string;
+    readonly count: number;
+    /** Of those. */
+    readonly replayed: number;
+  }[];
+  readonly total: number;
+  /** Of all of them; the rest waits. */
+  readonly replayed: number;
+  /** The latest of them, the latest first. */
+  readonly samples: readonly LetterView[];
+  /** Whether there are more than could be read in time. */
+  readonly isCut: boolean;
+}
+
+export interface CallStep {
+  readonly at: string;
+  /** Null: of the call as a whole. */
+  readonly destination: string | null;
+  readonly kind: string;
+  readonly text: string;
+  readonly tone: "good" | "bad" | "warn" | "quiet";
+}
+
+/** The request that deliver would make of the call now; nothing is sent. */
+export interface CallRequest {
+  /** A destination's id. */
+  readonly destination: string;
+  /** As people meet it everywhere; null: there is no request, and `note` says why. */
+  readonly endpoint: string | null;
+  readonly method: string;
+  /** Scheme, host and port. The rest may be secret. */
+  readonly origin: string;
+  /** A value of null is hidden. */
+  readonly headers: readonly (readonly [name: string, value: string | null])[];
+  /** Null: the configuration does not allow it, or there is none. */
+  readonly body: string | null;
+  readonly bodyBytes: number;
+  /** A sentence about what is there in place of a request. */
+  readonly note: string | null;
+}
+
+/** One call's way, in order of time. */
+export interface CallView {
+  readonly requests: readonly CallRequest[];
+  readonly steps: readonly CallStep[];
+  /** How it stands with each destination. */
+  readonly fates: readonly Omit<CallStep, "at" | "kind">[];
+  /** Sentences about things that cannot be known. */
+  readonly gaps: readonly string[];
+}
+
+export interface UserCall {
+  readonly at: string;
+  readonly messageId: string;
+  readonly type: string;
+  /** Null: the configuration does not allow it, or it has none. */
+  readonly event: string | null;
+  readonly source: string;
+}
+
+export interface UserCallsView {
+  /** The latest first. */
+  readonly calls: readonly UserCall[];
+  /** Records that were looked at. */
+  readonly looked: number;
+  /** All since then was looked at; later than what was asked for where time ran out, or enough was found. */
+  readonly since: string;
+  /** Whether there was no time to look at all of it. */
+  readonly isCut: boolean;
+}
+
+export interface AttemptView {
+  readonly at: string;
+  readonly messageId: string;
+  readonly attempt: number;
+  /** `accepted`, `parked`, `rejected` or `expired`. */
+  readonly decision: string;
+  /** The answer of each endpoint. */
+  readonly text: string;
+  /** When it is tried again. */
+  readonly nextAt: string | null;
+  readonly tone: "good" | "bad" | "warn";
+}
+
+export interface AttemptsView {
+  /** False: there is no topic of attempts. */
+  readonly isOn: boolean;
+  /** The latest first. */
+  readonly attempts: readonly AttemptView[];
+  /** All since then was looked at. */
+  readonly since: string | null;
+  readonly isCut: boolean;
+}
+
+/** A part of what a reload of a file would change. */
+export interface ChangeGroup {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+export type ChangesView =
+  | {
+      readonly kind: "changes";
+      /** At once, by a reload. */
+      readonly atOnce: readonly ChangeGroup[];
+      /** Paths of settings that count after a restart. */
+      readonly needsRestart: readonly string[];
+      readonly hash: string;
+      readonly isSame: boolean;
+    }
+  | {
+      readonly kind: "unusable";
+      readonly problems: readonly {
+        readonly where: string;
+        readonly line: number | null;
+        readonly text: string;
+      }[];
+    };
+
+export interface SyncView {
+  readonly syncId: string;
+  readonly endedAt: string;
+  /** Of the audience after it. */
+  readonly members: number;
+}
+
+export interface AudienceView {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+  readonly members: number;
+  readonly openSyncId: string | null;
+  readonly last: { readonly syncId: string; readonly endedAt: string } | null;
+  /** As far back as its topic tells, the latest first. */
+  readonly syncs: readonly SyncView[];
+  /** As far back as its topic tells, about a day; null: none is known. */
+  readonly history: Series<"members"> | null;
+  readonly held: {
+    readonly syncId: string;
+    readonly heldAt: string;
+    readonly removals: number;
+  } | null;
+}
+
+export interface ConfigurationView {
+  /** The file of this process, secrets hidden; null: it is not told. */
+  readonly yaml: string | null;
+  readonly hash: string;
+}

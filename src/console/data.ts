@@ -1,0 +1,73 @@
+/**
+ * Answers to things that a page asks for once. Reading Kafka is dear, so that few read at a time.
+ *
+ *   name            sent            told
+ *   dead-letters    -               those that pass the filters
+ *   audiences       -               all of them
+ *   configuration   -               the file, secrets hidden
+ *   call            -               a call's way, by its message id
+ *   calls           -               the latest calls of a user, by the hash of the id
+ *   attempts        -               the latest attempts of a destination
+ *   user            a user id       its hash, for the address
+ *   changes         a file          what a reload of it would change
+ */
+
+import { callQuery, lettersQuery, sinceOf } from "./letters-query.ts";
+import type { Eyes } from "./ports.ts";
+import type { DataName, SentName } from "./routes.ts";
+import { userHash } from "./user-hash.ts";
+
+/** Reads of Kafka at the same time. */
+const AT_ONCE = 4;
+/** Of the body that is sent. */
+export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
+  user: 4_096,
+  changes: 4 * 1_048_576,
+};
+
+export interface DataDeps {
+  readonly eyes: Eyes;
+  /** Of the configuration; null: none. */
+  readonly token: string | null;
+  readonly signal: AbortSignal;
+}
+
+/** Null: others read just now. */
+export function createData({ eyes, token, signal }: DataDeps) {
+  let underWay = 0;
+  const bounded = async (work: () => Promise<object>): Promise<object | null> => {
+    if (underWay >= AT_ONCE) return null;
+    underWay += 1;
+    try {
+      return await work();
+    } finally {
+      underWay -= 1;
+    }
+  };
+  const told = (name: DataName, query: URLSearchParams): Promise<object> => {
+    switch (name) {
+      case "dead-letters":
+        return eyes.letters(lettersQuery(query), signal);
+      case "audiences":
+        return eyes.audiences(signal);
+      case "configuration":
+        return eyes.configuration();
+      case "call":
+        return eyes.call(callQuery(query), signal);
+      case "calls": {
+        const wanted = query.get("user") ?? "";
+        const isWanted = (userId: string) => userHash(userId, token) === wanted;
+        return eyes.userCalls({ isWanted, sinceMs: sinceOf(query) }, signal);
+      }
+      case "attempts":
+        return eyes.attempts(query.get("destination") ?? "", signal);
+    }
+  };
+  return {
+    told: (name: DataName, query: URLSearchParams) => bounded(() => told(name, query)),
+    sent: (name: SentName, body: Buffer) =>
+      name === "user"
+        ? Promise.resolve({ hash: userHash(body.toString(), token) })
+        : bounded(() => eyes.changes(body)),
+  };
+}
