@@ -1,6 +1,7 @@
 /**
  * One run of `bench isolation`: Switchyard in one process with many destinations, calls at an even
- * rate, and how long each took from its append to `calls` until the receiver had it.
+ * rate, and how long each took from its append to `calls` until the receiver had it. It has three
+ * parts: the program becomes warm; all are healthy; one of them is sick.
  *
  * The broker stamps the append (`LogAppendTime`), the receiver the arrival, by the same clock. Only
  * healthy destinations are at the receiver, so that what it notes is theirs alone.
@@ -13,14 +14,16 @@ import type { Kafka } from "../src/kafka/port.ts";
 import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
 import { type Program, startProgram, type WebhookSetting } from "./program.ts";
 import { benchCall } from "./route-work.ts";
-import { type Sickness, startSickServer } from "./sick-server.ts";
+import { type Health, type SickServer, startSickServer } from "./sick-server.ts";
 import { type Receiver, startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
 const STEP_MS = 10;
 const STALLED_MS = 60_000;
 const READ_BYTES = 1_024 * 1_024;
-const WARM_UP_MS = 2_000;
+/** A program that was just started compiles its code for so long under load. */
+const WARM_UP_MS = 15_000;
+const SECOND_MS = 1_000;
 /** Calls that are posted and not delivered while the capacity is measured. */
 const UNDER_WAY_MAX = 200;
 /** Of all destinations, at most 64 of each: a burst should not be spent on opening connections. */
@@ -30,24 +33,31 @@ const COPIES = 10;
 /** Short ones, so that what was refused comes back within the run. */
 const DELAYS = ["2s", "5s", "10s"];
 
-export type Health = Sickness | "healthy";
-
 export interface IsolationLoad {
   readonly callsPerSecond: number;
+  /** With all healthy, and again with one sick. */
   readonly seconds: number;
 }
 
-export interface IsolationFigures {
-  /** Of the healthy destinations' deliveries, in milliseconds and in no order. */
-  readonly latencies: readonly number[];
-  /** Of Switchyard's process, for each 1,000 of all healthy deliveries, the warm-up's included. */
+/** Of the healthy destinations' deliveries while all are healthy, or one is not. */
+export interface Part {
+  /** In milliseconds, of each second in which calls were appended. */
+  readonly seconds: readonly (readonly number[])[];
+  /** Of Switchyard's process, for each 1,000 of these deliveries. */
   readonly cpuMsPerThousand: number;
+}
+
+export interface IsolationFigures {
+  readonly before: Part;
+  readonly after: Part;
 }
 
 interface Running {
   readonly program: Program;
+  /** Of all destinations but the last. */
   readonly receiver: Receiver;
-  /** The destination that is sick, if one is. */
+  readonly sick: SickServer;
+  /** The destination that becomes sick, if one does. */
   readonly lastId: string;
 }
 
@@ -86,12 +96,13 @@ export class IsolationRuns implements AsyncDisposable {
    */
   capacity(calls: number): Promise<number> {
     return this.#withProgram("healthy", async ({ receiver, lastId }) => {
+      const share = 1 - 1 / this.#destinations;
       const make = this.#maker(calls, lastId);
       const producer = this.#kafka.producer();
       const sends: Promise<unknown>[] = [];
       let from = { delivered: 0, atMs: 0 };
       for (let posted = 0, delivered = 0; delivered < calls; ) {
-        delivered = (await receiver.count()) / COPIES;
+        delivered = Math.round((await receiver.count()) / (COPIES * share));
         // Before that, code runs for the first time.
         if (from.atMs === 0 && delivered >= calls / 4) from = { delivered, atMs: Date.now() };
         const room = Math.floor(Math.min(calls - posted, UNDER_WAY_MAX - (posted - delivered)));
@@ -105,29 +116,31 @@ export class IsolationRuns implements AsyncDisposable {
     });
   }
 
-  /** @param health what the last destination's endpoint is like. */
+  /** @param health what the last destination's endpoint becomes. */
   run(health: Health, { callsPerSecond, seconds }: IsolationLoad): Promise<IsolationFigures> {
-    return this.#withProgram(health, async ({ program, receiver, lastId }) => {
-      if (health === "topic") await this.#kafka.admin.deleteTopics([this.#topicOf(lastId)]);
-      const cpuBefore = await program.metric("process_cpu_seconds_total");
+    return this.#withProgram(health, async ({ program, receiver, sick, lastId }) => {
       const ends = await this.#kafka.admin.offsets(this.#callsTopic);
-      const calls = Math.floor((callsPerSecond * (seconds * 1_000 + WARM_UP_MS)) / 1_000);
+      const partMs = seconds * 1_000;
+      const calls = Math.floor((callsPerSecond * (WARM_UP_MS + 2 * partMs)) / 1_000);
       const first = this.#posted;
-      await post(this.#kafka, calls, callsPerSecond, this.#maker(calls, lastId));
-      const expected =
-        calls * COPIES - (health === "healthy" ? 0 : this.#copiesToLast(first, calls));
-      await untilCount(receiver, expected);
-      const cpuS = (await program.metric("process_cpu_seconds_total")) - cpuBefore;
-      const from = new Map(ends.map(({ partition, end }) => [partition, end]));
-      const appended = await readAppends(this.#kafka, this.#callsTopic, from);
-      let fromMs = Number.POSITIVE_INFINITY;
-      for (const atMs of appended.values()) fromMs = Math.min(fromMs, atMs + WARM_UP_MS);
-      const latencies = (await receiver.journal()).flatMap(([messageId, atMs]) => {
-        // Of the run before this one there may be some left.
-        const appendedAtMs = appended.get(messageId) ?? 0;
-        return appendedAtMs < fromMs ? [] : [atMs - appendedAtMs];
-      });
-      return { latencies, cpuMsPerThousand: (cpuS * 1e6) / expected };
+      const posting = post(this.#kafka, calls, callsPerSecond, this.#maker(calls, lastId));
+      const now = () => ({ atMs: Date.now(), cpuMs: program.cpuMs() });
+      await sleep(WARM_UP_MS);
+      const from = now();
+      await sleep(partMs);
+      const fell = now();
+      await sick.fall();
+      if (health === "topic") await this.#kafka.admin.deleteTopics([this.#topicOf(lastId)]);
+      await posting;
+      const to = now();
+      await untilCount(receiver, calls * COPIES - this.#copiesToLast(first, calls));
+      const before = new Map(ends.map(({ partition, end }) => [partition, end]));
+      const appended = await readAppends(this.#kafka, this.#callsTopic, before);
+      const journal = await receiver.journal();
+      return {
+        before: partOf(journal, appended, from, fell),
+        after: partOf(journal, appended, fell, to),
+      };
     });
   }
 
@@ -141,14 +154,14 @@ export class IsolationRuns implements AsyncDisposable {
     measure: (running: Running) => Promise<Result>,
   ): Promise<Result> {
     using receiver = await startReceiver(0, { journal: true });
-    using sick = health === "healthy" ? null : await startSickServer(health);
+    using sick = await startSickServer(health);
     this.#runs += 1;
     const last = this.#destinations - 1;
-    const lastId = sick === null ? idOf(last) : `sick-${this.#runs}`;
+    const lastId = `sick-${this.#runs}`;
     const healthyUrl = `http://127.0.0.1:${receiver.port}/`;
     const concurrency = Math.min(64, Math.ceil(CONNECTIONS / this.#destinations));
     const destinations = Array.from({ length: this.#destinations }, (_, index): WebhookSetting => {
-      if (index === last) return { id: lastId, url: sick?.url ?? healthyUrl, concurrency };
+      if (index === last) return { id: lastId, url: sick.url, concurrency };
       return { id: idOf(index), url: healthyUrl, concurrency };
     });
     const program = await startProgram({
@@ -159,7 +172,7 @@ export class IsolationRuns implements AsyncDisposable {
       delays: DELAYS,
     });
     try {
-      return await measure({ program, receiver, lastId });
+      return await measure({ program, receiver, sick, lastId });
     } finally {
       await program.stop();
     }
@@ -196,6 +209,32 @@ export class IsolationRuns implements AsyncDisposable {
     }
     return copies;
   }
+}
+
+type Journal = Awaited<ReturnType<Receiver["journal"]>>;
+
+interface Instant {
+  readonly atMs: number;
+  readonly cpuMs: number;
+}
+
+function partOf(
+  journal: Journal,
+  appended: ReadonlyMap<string, number>,
+  from: Instant,
+  to: Instant,
+): Part {
+  const count = Math.round((to.atMs - from.atMs) / SECOND_MS);
+  const seconds = Array.from({ length: count }, (): number[] => []);
+  let deliveries = 0;
+  for (const [messageId, atMs] of journal) {
+    // Of the run before this one there may be some left.
+    const appendedAtMs = appended.get(messageId) ?? 0;
+    seconds[Math.floor((appendedAtMs - from.atMs) / SECOND_MS)]?.push(atMs - appendedAtMs);
+    if (atMs >= from.atMs && atMs < to.atMs) deliveries += 1;
+  }
+  const cpuMsPerThousand = ((to.cpuMs - from.cpuMs) * 1_000) / deliveries;
+  return { seconds: seconds.filter(({ length }) => length > 0), cpuMsPerThousand };
 }
 
 function idOf(index: number): string {

@@ -137,15 +137,15 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   isolation: {
     says: "whether a sick destination moves the p99 of nine others, for six ways to be sick",
-    minutes: 14,
-    rounds: 5,
+    minutes: 19,
+    rounds: 3,
     run: (brokers, rounds) =>
-      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 16, rounds }),
+      benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 15, rounds }),
   },
   "isolation-1000": {
     says: "the same among 1,000 destinations",
-    minutes: 15,
-    rounds: 5,
+    minutes: 21,
+    rounds: 3,
     run: (brokers, rounds) =>
       benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds }),
   },
@@ -231,7 +231,7 @@ function help(): string {
     "Usage: npm run bench -- NAME...|all [--rounds N] [--long] [--write]\n\n" +
     `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
-    `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 5 of isolation)\n` +
+    `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 3 of isolation)\n` +
     "  --long       everyday: the tenth minute of each load as well (about 33 min)\n" +
     "  --write      puts the tables into bench/RESULTS.md\n"
   );

@@ -1,5 +1,5 @@
 /**
- * An endpoint that is no good, in one of six ways:
+ * An endpoint that is a good one at first, and then no good, in one of six ways:
  *
  *   refuses    nobody listens there
  *   hangs      requests are read, and never answered
@@ -7,49 +7,73 @@
  *   fails      503 to everything, at once
  *   floods     headers without end, of a process of its own. It is busy with them, so it has the
  *              lowest priority: an endpoint has a machine of its own
- *   topic      it is a good one, but its destination's topic is deleted
+ *   topic      it stays a good one, but its destination's topic is deleted
  */
 
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import { startHostileServer } from "../test/attacks/start-hostile-server.ts";
-import { freePort } from "../tools/kafka/free-port.ts";
+import { type HostileServer, startHostileServer } from "../test/attacks/start-hostile-server.ts";
 
 export const SICKNESSES = ["refuses", "hangs", "drips", "fails", "floods", "topic"] as const;
 export type Sickness = (typeof SICKNESSES)[number];
+export type Health = Sickness | "healthy";
 
 const DRIP_MS = 200;
 const DRIP_BYTES = 1_000;
 
 export interface SickServer extends Disposable {
   readonly url: string;
+  /** From now on it is as it was asked to be. */
+  fall(): Promise<void>;
 }
 
-export async function startSickServer(sickness: Sickness): Promise<SickServer> {
-  if (sickness === "refuses") {
-    return { url: `http://127.0.0.1:${await freePort()}/`, [Symbol.dispose]: () => undefined };
-  }
-  if (sickness === "floods") {
-    const hostile = await startHostileServer();
-    hostile.yieldProcessor();
-    const url = `${hostile.plainUrl}/tiny-headers`;
-    return { url, [Symbol.dispose]: () => void hostile[Symbol.asyncDispose]() };
-  }
-  const server: Server = createServer(LISTENERS[sickness]);
+/** Starts a good endpoint that `fall` makes this one. The caller disposes of it. */
+export async function startSickServer(health: Health): Promise<SickServer> {
+  let listener = answersOk;
+  const server = createServer((request, response) => listener(request, response));
+  // Long enough for the one connection to outlive each phase of a run.
+  server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  // It is started before it is needed: that it starts should be nobody's delay.
+  const hostile = health === "floods" ? await startHostileServer() : null;
+  hostile?.yieldProcessor();
+  const goAway = () => {
+    server.close();
+    server.closeAllConnections();
+  };
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    // Only the flooding one looks at the path.
+    url: `http://127.0.0.1:${port}/tiny-headers`,
+    fall: async () => {
+      if (health === "refuses" || health === "floods") {
+        goAway();
+        await hostile?.listenAt(port);
+      } else {
+        listener = LISTENERS[health];
+      }
+    },
     [Symbol.dispose]: () => {
-      server.close();
-      server.closeAllConnections();
+      goAway();
+      void end(hostile);
     },
   };
 }
 
-const LISTENERS: Readonly<Record<Exclude<Sickness, "refuses" | "floods">, RequestListener>> = {
+async function end(hostile: HostileServer | null): Promise<void> {
+  await hostile?.[Symbol.asyncDispose]();
+}
+
+const answersOk: RequestListener = (request, response) => {
+  request.resume();
+  request.on("end", () => response.writeHead(200, { "content-length": 0 }).end());
+};
+
+const LISTENERS: Readonly<Record<Exclude<Health, "refuses" | "floods">, RequestListener>> = {
+  healthy: answersOk,
   hangs: (request) => request.resume(),
   drips: (request, response) => {
     request.resume();
@@ -62,8 +86,5 @@ const LISTENERS: Readonly<Record<Exclude<Sickness, "refuses" | "floods">, Reques
     request.resume();
     request.on("end", () => response.writeHead(503, { "content-length": 0 }).end());
   },
-  topic: (request, response) => {
-    request.resume();
-    request.on("end", () => response.writeHead(200, { "content-length": 0 }).end());
-  },
+  topic: answersOk,
 };

@@ -3,11 +3,13 @@
  * process of its own, so that the cost of the attacked one can be measured.
  *
  * It expects the certificate and the key as JSON in its one argument, prints its two ports as one
- * line of JSON, and ends when its standard input does.
+ * line of JSON, and ends when its standard input does. A port on its standard input is one more that
+ * it answers at, in plain; it prints the port when it does.
  */
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createInterface } from "node:readline";
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 
 import { HOSTILE_ANSWERS, type HostileAnswer } from "./hostile-answers.ts";
@@ -36,7 +38,11 @@ for (const server of servers) server.listen(0, "127.0.0.1");
 await Promise.all(servers.map((server) => once(server, "listening")));
 const [plain, tls] = servers.map((server) => (server.address() as AddressInfo).port);
 process.stdout.write(`${JSON.stringify({ plain, tls })}\n`);
-process.stdin.resume().on("end", () => process.exit());
+const asked = createInterface({ input: process.stdin });
+asked.on("close", () => process.exit());
+asked.on("line", (port) => {
+  createServer(serve).listen(Number(port), "127.0.0.1", () => process.stdout.write(`${port}\n`));
+});
 
 function serve(socket: Socket): void {
   socket.setNoDelay(true);

@@ -13,6 +13,8 @@ export interface HostileServer extends AsyncDisposable {
   readonly tlsUrl: string;
   /** PEM text of the authority that its certificate is of. */
   readonly ca: string;
+  /** It answers at this port of 127.0.0.1 as well, in plain. Resolves when it does. */
+  listenAt(port: number): Promise<void>;
   /** It has what the others leave of the processors, as if it had a machine of its own. */
   yieldProcessor(): void;
 }
@@ -24,12 +26,17 @@ export async function startHostileServer(): Promise<HostileServer> {
   const argv = [file, JSON.stringify({ cert, key })];
   const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = once(child, "exit");
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await once(lines, "line")) as [string];
   const { plain, tls } = JSON.parse(line) as { plain: number; tls: number };
   return {
     plainUrl: `http://127.0.0.1:${plain}`,
     tlsUrl: `https://127.0.0.1:${tls}`,
     ca: authority.cert,
+    listenAt: async (port) => {
+      child.stdin.write(`${port}\n`);
+      await once(lines, "line");
+    },
     yieldProcessor: () => {
       if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
     },
