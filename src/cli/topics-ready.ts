@@ -9,6 +9,7 @@
 import { setTimeout as timer } from "node:timers/promises";
 
 import type { Config } from "../config/config.ts";
+import { patienceMs } from "../kafka/cluster/start-patience.ts";
 import type { Admin } from "../kafka/port.ts";
 import type { Log } from "../telemetry/log.ts";
 import { configuredPlan } from "./connection.ts";
@@ -46,10 +47,13 @@ export async function ensureTopics(
     if (config.kafka.createTopics) {
       log.info({ topics: names }, "topics.creating");
       await admin.create(missing).catch((cause: unknown) => {
-        throw new Error(
-          `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}. Give Switchyard the right to create topics, or set kafka.createTopics to false and create them as \`switchyard topics\` prints.`,
-          { cause },
-        );
+        // The brokers may yet settle: then no setting is wrong.
+        const fix =
+          patienceMs(cause) > 0
+            ? ""
+            : " Give Switchyard the right to create topics, or set kafka.createTopics to false and create them as `switchyard topics` prints.";
+        const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
+        throw new Error(`${text}${fix}`, { cause });
       });
       return true;
     }

@@ -163,7 +163,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "How long brokers that do not answer are tried again at start.",
+    "How long brokers that do not answer, or have not settled, are tried again at start.",
   ),
 });
 

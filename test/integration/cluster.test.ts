@@ -49,15 +49,16 @@ afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-function configuration(brokers: readonly string[], port: number): string {
+function configuration(brokers: readonly string[], port: number, prefix = PREFIX): string {
   const destination = (id: string) =>
     `{ id: ${id}, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }] }`;
   return `
 kafka:
   brokers: ${JSON.stringify(brokers)}
-  topicPrefix: ${PREFIX}
+  topicPrefix: ${prefix}
   partitions: 3
   sessionTimeout: 6s
+  startTimeout: 5m
 sources: [{ id: web, writeKey: k, destinations: [near, lonely] }]
 defaultSource: web
 destinations:
@@ -193,6 +194,19 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     expect(ids.filter((id) => arrived("/lonely").has(id))).toEqual([]);
     await broker(1).start();
     await untilArrived("/lonely", ids);
+  });
+
+  // With two of three controllers gone nobody can make a topic.
+  test("a start while two brokers are away says so, and goes on when they are back", async () => {
+    await Promise.all([broker(2).kill(), broker(3).kill()]);
+    const address = cluster.brokers[0] ?? "";
+    await using late = programWorld(configuration([address], receiver.port, "late."));
+    const starting = late.start(["--stages", "route,deliver,delay"]);
+    await starting.logged("kafka.waiting");
+    await Promise.all([broker(2).start(), broker(3).start()]);
+    await starting.logged("ready");
+    starting.child.kill("SIGTERM");
+    expect(await starting.ended).toBe(0);
   });
 
   test("after all that it stops in good order", async () => {

@@ -5,8 +5,9 @@
  *   1  admin port listens               port in use                      1
  *   2  a broker answers                 not within kafka.startTimeout,   1
  *                                       or never will: a wrong password
- *   3  topics exist, and what people    cannot be created                1
- *      ask for is known
+ *   3  topics exist, and what people    a right or a setting is wrong;   1
+ *      ask for is known                 brokers do not settle within
+ *                                       kafka.startTimeout
  *   4  stages start; consumers join     after 30 s: ready all the same   -
  *   5  runs; other configurations are   a shared stage crashes           1
  *      taken over (`reload.ts`)
@@ -49,6 +50,7 @@ import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-ca
 import { type AroundStages, startStages } from "./start-stages.ts";
 import { makeTopics, takeOver } from "./take-over.ts";
 import { watchRetention } from "./topic-retention.ts";
+import { StartInterruptedError, type Waits, waitOut } from "./wait-out.ts";
 
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
@@ -70,6 +72,7 @@ export async function run(
   file: string | null = null,
 ): Promise<0 | 1> {
   const { config } = configuration;
+  const waiting = waitingFor(config, log, signal);
   const metrics = createMetrics(config.metrics.destinations);
   const build = { version: programVersion(), node: process.version };
   metrics.buildInfo.bind(build).set(1);
@@ -87,7 +90,7 @@ export async function run(
   /** Certificates and passwords of the moment are taken for new connections. */
   let current = config;
   const connection = kafkaConnection(config, () => current);
-  if (!(await waitForBrokers(connection, waitingFor(config, log, signal)))) return 0;
+  if (!(await waitForBrokers(connection, waiting))) return 0;
   const kafka = createKafka(connection, log);
   const keeper = topicKeeper(
     { admin: kafka.admin, clock: systemClock, log },
@@ -105,12 +108,13 @@ export async function run(
   const tracing = await configuredTracing(config, { log, metrics });
   const fatal = Promise.withResolvers<Error>();
   try {
-    if (!(await ensureTopics(config, kafka.admin, log, signal))) return 0;
+    const patiently = waitOut(waiting);
+    if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
     using steering = await configuredSteering(config, { kafka, cluster, log, health }, stages);
     const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
     const deps = { ...shared, ...present({ schemas, tracing, steering }) };
     const own = ownProcess(() => current, { reloads, configuration, load, admin });
-    for await (const stage of startStages(stages, deps, config, own)) {
+    for await (const stage of startStages(stages, deps, config, { own, patiently })) {
       running.push(stage);
       const { name, troubles } = stage;
       health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
@@ -128,15 +132,12 @@ export async function run(
         return takeOver(parts, from, to);
       },
     });
-    await Promise.race([ready(running, health, log), stopped, fatal.promise]);
-    const cause = await Promise.race([stopped, fatal.promise]);
-    health.become("stopping");
-    if (cause instanceof Error) {
-      log.error({ err: cause }, "stage.failed");
-      return 1;
-    }
-    log.info({ signal: cause }, "stopping");
-    return 0;
+    const over = Promise.race([stopped, fatal.promise]);
+    await Promise.race([ready(running, health, log), over]);
+    return exitOf(await over, log);
+  } catch (error) {
+    if (error instanceof StartInterruptedError) return 0;
+    throw error;
   } finally {
     health.become("stopping");
     reloads[Symbol.dispose]();
@@ -201,9 +202,11 @@ function watchKafka(
   return watching;
 }
 
-function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting {
+/** Brokers have `kafka.startTimeout` to answer and to settle. */
+function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
   const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
-  return { limitMs: kafka.startTimeoutMs, log, signal, onCause };
+  const limitMs = kafka.startTimeoutMs;
+  return { limitMs, untilMs: performance.now() + limitMs, log, signal, onCause };
 }
 
 async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
@@ -215,6 +218,15 @@ async function ready(running: readonly RunningStage[], health: Health, log: Log)
   health.become("ready");
   if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
   else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.incomplete");
+}
+
+function exitOf(cause: string | Error, log: Log): 0 | 1 {
+  if (cause instanceof Error) {
+    log.error({ err: cause }, "stage.failed");
+    return 1;
+  }
+  log.info({ signal: cause }, "stopping");
+  return 0;
 }
 
 function stopRequested(signal: AbortSignal): Promise<string> {

@@ -36,6 +36,7 @@ import { configuredTopics } from "../connection.ts";
 import { createEyes } from "../console/eyes.ts";
 import { readPageFiles } from "../console/page-files.ts";
 import { programVersion } from "../program-version.ts";
+import type { WaitOut } from "./wait-out.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
@@ -57,7 +58,8 @@ interface World {
     readonly groups: GroupNames;
     readonly drainLimitMs: number;
   };
-  readonly around: AroundStages | null;
+  readonly own: AroundStages | null;
+  readonly patiently: WaitOut;
 }
 
 /** The process as the page asks it, like any other. */
@@ -110,8 +112,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const attempts = attemptsTopic(deps, config);
     return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
   },
-  delay: async ({ deps, config, common }) => {
-    const tiers = await tiersToDrain(config, deps.kafka);
+  delay: async ({ deps, config, common, patiently }) => {
+    const tiers = await patiently(() => tiersToDrain(config, deps.kafka));
     const destinations = config.destinations.map(({ id }) => id);
     const isFull = config.metrics.destinations === "full";
     const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
@@ -119,7 +121,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const own = { tiers, destinations, shownMax, windowMs, maxBytes: DELAY_MAX_BYTES };
     return startDelay(deps, { ...common, ...own });
   },
-  console: ({ deps, config, around }) => {
+  console: ({ deps, config, own: around }) => {
     if (around === null) throw new Error("the console needs to know the process around it");
     const { current, load, admin } = around;
     const admins = [...new Set([admin, ...config.console.processes])];
@@ -130,6 +132,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
 };
 
+interface Around {
+  readonly own: AroundStages;
+  /** Makes requests again that brokers cannot answer yet. */
+  readonly patiently: WaitOut;
+}
+
 /**
  * Yields each stage when it has started. The caller disposes them, also when a later one throws.
  */
@@ -137,7 +145,7 @@ export async function* startStages(
   chosen: readonly StageName[],
   deps: Omit<StageDeps, "clock">,
   config: Config,
-  around: AroundStages | null = null,
+  around: Around | null = null,
 ): AsyncGenerator<RunningStage> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
@@ -145,7 +153,8 @@ export async function* startStages(
     deps: { ...deps, clock: systemClock },
     config,
     common: { topics, groups, drainLimitMs: DRAIN_LIMIT_MS },
-    around,
+    own: around?.own ?? null,
+    patiently: around?.patiently ?? ((work) => work()),
   };
   for (const name of STAGE_NAMES.toReversed()) {
     if (chosen.includes(name)) yield await STARTS[name](world);

@@ -12,7 +12,7 @@
  *   an alert about our certificate                tls.cert, tls.key               yes
  *   bytes that are no TLS                         tls, brokers                    yes
  *   a close before TLS, or before any answer      tls, brokers                    if the other way is answered
- *   a close of the first request, without a       sasl                            yes
+ *   a close of the first request, without a       sasl                            if it goes on for a while
  *     log-in
  *   no token from its endpoint                    sasl                            no
  *   a name without an address                     brokers                         no
@@ -29,8 +29,11 @@ export interface ConnectCause {
   readonly says: string;
   /** Settings to look at, to be read after `Check`. */
   readonly check: string;
-  /** `ask`: it does where a broker answers with TLS switched on or off. */
-  readonly lasts: boolean | "ask";
+  /**
+   * `ask`: it does where a broker answers with TLS switched on or off. `while`: it does where it goes
+   * on for a while.
+   */
+  readonly lasts: boolean | "ask" | "while";
 }
 
 /** How far a connection came. */
@@ -119,7 +122,7 @@ const WITH_TLS: ConnectCause = {
 const NO_LOG_IN: ConnectCause = {
   says: "it answers nobody who has not logged in",
   check: "kafka.sasl, which is not set",
-  lasts: true,
+  lasts: "while",
 };
 
 /** Such as `Kafka at a:9092: it does not speak TLS at this port. Check kafka.tls …` */

@@ -7,6 +7,8 @@
  *   fails twice in turn, time does not mend it        throws at once
  *   closed without a word                             asked once with TLS the other way round: answered,
  *                                                     it is the setting
+ *   closed without a word for 3 s, as a broker that   throws
+ *   stops or starts does for a moment
  *   the limit passes                                  throws the last cause
  */
 
@@ -21,6 +23,7 @@ import { fetchMetadata } from "./topic-metadata.ts";
 
 const PROBE_DELAY_MS = 500;
 const ASK_LIMIT_MS = 3_000;
+const CLOSES_FOR_MS = 3_000;
 const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
 /** Any topic: its state does not matter, only that there is an answer. */
 const ANY_TOPIC = "__consumer_offsets";
@@ -55,15 +58,18 @@ export async function waitForBrokers(
   await using tries = new Tries(connection, log);
   const untilMs = Date.now() + limitMs;
   const said = new Set<string>();
-  let before = "";
+  /** The last cause that lasts, and since when it has been the same. */
+  let before = { text: "", sinceMs: 0 };
   while (!signal.aborted) {
     const failed = await tries.next(Math.max(untilMs - Date.now(), 1), signal);
     if (failed === null) return true;
     if (signal.aborted) break;
     const lasts = await doesLast(failed.cause, connection);
     const text = causeText(connection.brokers, failed.cause);
-    if (lasts && before === text) throw new NoBrokerError(text, failed.error);
-    before = text;
+    const sinceMs = before.text === text ? before.sinceMs : Date.now();
+    const isLong = failed.cause.lasts === true || Date.now() - sinceMs >= CLOSES_FOR_MS;
+    if (lasts && before.text === text && isLong) throw new NoBrokerError(text, failed.error);
+    before = { text, sinceMs };
     if (Date.now() >= untilMs) throw noBroker(connection, failed, limitMs);
     if (!said.has(text)) onCause?.(text);
     said.add(text);
@@ -122,7 +128,7 @@ class Tries {
 
 /** Where a broker closes without a word, it is asked with TLS the other way round, not logged in. */
 async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): Promise<boolean> {
-  if (lasts !== "ask") return lasts;
+  if (lasts !== "ask") return lasts !== false;
   const tls = connection.tls === null ? PUBLIC_TLS : null;
   const { brokers, clientId, sessionTimeoutMs, recordMaxBytes } = connection;
   const other = { brokers, clientId, sessionTimeoutMs, recordMaxBytes, tls, sasl: null };

@@ -11,6 +11,7 @@ import { connectionPools } from "./connection-pools.ts";
 import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
 import { commitMetadataHook, joinHook } from "./group-hooks.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
+import { logIn } from "./log-in.ts";
 import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";
@@ -27,6 +28,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   fetchContext,
   abortedFilter,
   requestQueue,
+  logIn,
   sessions,
   connectionPools,
   commitMetadataHook,

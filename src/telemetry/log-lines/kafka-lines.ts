@@ -11,7 +11,8 @@ export const KAFKA_LINES = {
   },
   "kafka.waiting": {
     levels: ["warn"],
-    meaning: "No broker can be used at the start. It is tried again for `kafka.startTimeout`.",
+    meaning:
+      "No broker can be used at the start, or the brokers cannot do yet what the start needs. It is tried again for `kafka.startTimeout`.",
     action: "[Errors at connecting](operations.md#errors-at-connecting).",
     fields: ["cause"],
   },

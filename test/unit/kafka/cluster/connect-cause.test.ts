@@ -83,7 +83,7 @@ test.each([
 
 test("a first request that is closed, without a log-in, lacks one", () => {
   const without = connectCause(closed, "request", { tls: TLS, sasl: null });
-  expect(without).toMatchObject({ check: "kafka.sasl, which is not set", lasts: true });
+  expect(without).toMatchObject({ check: "kafka.sasl, which is not set", lasts: "while" });
   expect(connectCause(closed, "request", { tls: TLS, sasl: SCRAM }).lasts).toBe("ask");
 });
 

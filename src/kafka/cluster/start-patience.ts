@@ -1,0 +1,38 @@
+/**
+ * How long an error at the start is waited for, since the first one in a row. Pure.
+ *
+ *   the error                                                      is waited for
+ *   a right that is missing, a log-in that is refused, and other   not at all
+ *   answers that stay until somebody changes something
+ *   a closed client                                                not at all
+ *   fewer brokers than copies, an unknown topic, a log-in in the   15 s: brokers that have just
+ *   middle of another, an error without a reason                   begun know little
+ *   anything else: brokers restart, elect, load, are slow          without an end
+ */
+
+import { ClosedError } from "../port.ts";
+import { errorTypes, troubleOf } from "./kafka-error.ts";
+
+const BRIEFLY_MS = 15_000;
+const BRIEF: ReadonlySet<string> = new Set([
+  "ILLEGAL_SASL_STATE",
+  "INVALID_REPLICATION_FACTOR",
+  "UNKNOWN",
+  "UNKNOWN_TOPIC_OR_PARTITION",
+]);
+/** Beside those that are fatal while the program runs. */
+const STAYS: ReadonlySet<string> = new Set([
+  "INVALID_CONFIG",
+  "INVALID_PARTITIONS",
+  "INVALID_REPLICA_ASSIGNMENT",
+  "INVALID_REQUEST",
+  "POLICY_VIOLATION",
+]);
+
+export function patienceMs(error: unknown): number {
+  const types = errorTypes(error);
+  if (error instanceof ClosedError || [...types].some((type) => STAYS.has(type))) return 0;
+  // Some of these are fatal while the program runs.
+  if (types.size > 0 && [...types].every((type) => BRIEF.has(type))) return BRIEFLY_MS;
+  return troubleOf(error) === "fatal" ? 0 : Number.POSITIVE_INFINITY;
+}

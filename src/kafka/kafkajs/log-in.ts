@@ -1,0 +1,78 @@
+/**
+ * What a log-in failed of. kafkajs says of each failure between the handshake and its end that the
+ * log-in is refused, and keeps nothing but the text.
+ *
+ *   the log-in                              kafkajs             here
+ *   is refused                              a refused log-in    the same
+ *   is cut off, or is not answered          a refused log-in    that error: time mends it
+ *   finds the connection in the middle of   a refused log-in    that error: another connection does it
+ *   another log-in
+ *
+ * A broker that stops or starts cuts off log-ins. A refused one stays until somebody changes the
+ * password: it ends a start, and a stage.
+ */
+
+import { DRIVER_OUTAGE } from "./error-names.ts";
+import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
+
+type Send = (request: object) => Promise<unknown>;
+
+interface Connection {
+  readonly send: Send;
+  readonly sendAuthRequest: Send;
+}
+
+interface Authenticator {
+  connection: Connection;
+  authenticate(): Promise<void>;
+}
+
+const OUTAGE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
+const IN_THE_MIDDLE = "ILLEGAL_SASL_STATE";
+
+export const logIn: Replacement = {
+  name: "log-in",
+  module: "src/broker/saslAuthenticator/index.js",
+  replace: (load: LoadInternal) => {
+    const Original = load("src/broker/saslAuthenticator/index.js") as {
+      readonly prototype: Authenticator;
+    };
+    const { authenticate } = Original.prototype;
+    Original.prototype.authenticate = function authenticateAndTell(this: Authenticator) {
+      return tellingWhy(this, () => authenticate.call(this));
+    };
+    return Original;
+  },
+};
+
+/** An authenticator serves one log-in. */
+async function tellingWhy(own: Authenticator, logIn: () => Promise<void>): Promise<void> {
+  const { connection } = own;
+  let passing: unknown = null;
+  const noting =
+    (send: Send): Send =>
+    async (request) => {
+      try {
+        return await send.call(connection, request);
+      } catch (error) {
+        if (isPassing(error)) passing = error;
+        throw error;
+      }
+    };
+  own.connection = Object.create(connection, {
+    send: { value: noting(connection.send) },
+    sendAuthRequest: { value: noting(connection.sendAuthRequest) },
+  });
+  try {
+    await logIn();
+  } catch (error) {
+    throw passing ?? error;
+  } finally {
+    own.connection = connection;
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return OUTAGE.has(error.name) || ("type" in error && error.type === IN_THE_MIDDLE);
+}
