@@ -164,7 +164,9 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     expect(since).toBe(rejoined);
     expect([...arrived("/near")].filter(([, count]) => count > 1)).toEqual([]);
   });
+});
 
+describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
   test("too few copies in sync: copies go around that topic, writes to calls wait, and both go on", async () => {
     await kafka.admin.alterConfig(NEAR, { "min.insync.replicas": "3" });
     await broker(3).kill();
