@@ -1,6 +1,6 @@
 /**
  * Waits for brokers that answer and cannot do yet what a start needs: one restarts, a leader is being
- * elected, the controller moves. What people have to change ends the start at once.
+ * elected, the controller moves. A thing that people have to change ends the start at once.
  *
  *   a try                                then
  *   works                                done

@@ -1,5 +1,5 @@
 /**
- * What a log-in failed of. kafkajs says of each failure between the handshake and its end that the
+ * Says why a log-in failed. kafkajs says of each failure between the handshake and its end that the
  * log-in is refused, and keeps nothing but the text.
  *
  *   the log-in                              kafkajs             here
