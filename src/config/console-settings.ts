@@ -54,7 +54,11 @@ export const consoleSettings = section(
     ),
     port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0: any free port."),
     token: optional(token, "People log in with it. At least 16 characters."),
-    readOnly: setting(flag(), true, "Whether the page only shows. There is nothing else yet."),
+    readOnly: setting(
+      flag(),
+      true,
+      "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, release.",
+    ),
     payloads: setting(
       flag(),
       false,

@@ -20,6 +20,7 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 export const ACTION_HEADER = "x-switchyard-console";
 export const COOKIE = "switchyard_console";
 const SESSION_MS = 12 * 3_600_000;
+const FORWARDED_MAX = 200;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
 
 export interface AccessRules {
@@ -59,6 +60,30 @@ export function accessOf(asked: Asked, rules: AccessRules, nowMs: number): Acces
     return refused(403, "This page is read-only: console.readOnly is true.");
   }
   return { kind: "allowed", isKnown };
+}
+
+/** The sender of an action, as far as it is known: for the log. */
+export interface Sender {
+  /** How it was let in: token, log-in, or nobody is asked. */
+  readonly by: string;
+  /** Its address; that of a proxy, where one is before the page. */
+  readonly from: string;
+  /** Told by the proxy, and as true as it is. */
+  readonly forwardedFor?: string;
+}
+
+export function senderOf(
+  headers: Asked["headers"],
+  { token }: Pick<AccessRules, "token">,
+  address: string,
+): Sender {
+  const by = headers.authorization !== undefined ? "token" : "log-in";
+  const told = text(headers["x-forwarded-for"]).slice(0, FORWARDED_MAX);
+  return {
+    by: token === null ? "nobody is asked" : by,
+    from: address,
+    ...(told === "" ? {} : { forwardedFor: told }),
+  };
 }
 
 /** Compared in a time that tells nothing of the token. */

@@ -1,5 +1,6 @@
 /**
- * Server-sent events, a stream for each open view. A peer that does not read is sent nothing more
+ * Server-sent events, a stream for each open view. That of the overview, which every page has open,
+ * also tells of actions: each has its own event `jobs`, when something changes. A peer that does not read is sent nothing more
  * until it does. With the last stream closed, nobody looks at Kafka any more.
  */
 
@@ -15,7 +16,9 @@ const STREAMS_MAX = 100;
 /** How long a browser waits before it asks again. */
 const RETRY_MS = 2_000;
 
-export function eventStreams({ looking, eyes }: Pick<ServerDeps, "looking" | "eyes">) {
+type Deps = Pick<ServerDeps, "looking" | "eyes" | "jobs">;
+
+export function eventStreams({ looking, eyes, jobs }: Deps) {
   let open = 0;
   const telling = (view: View) => {
     const told = new Map<string, string>();
@@ -41,13 +44,24 @@ export function eventStreams({ looking, eyes }: Pick<ServerDeps, "looking" | "ey
       });
       response.write(`retry: ${RETRY_MS}\n\n`);
       const tell = telling(view);
+      let isBehind = false;
+      const tellJobs = () => {
+        isBehind = response.writableNeedDrain;
+        if (isBehind) return;
+        response.write(`event: jobs\ndata: ${JSON.stringify(jobs.views())}\n\n`);
+      };
+      const tellsJobs = view.of === "overview";
       const watch = looking.watch((seen, nowMs) => {
+        if (tellsJobs && (isBehind || jobs.isAnyRunning)) tellJobs();
         if (response.writableNeedDrain) return;
         response.write(`data: ${JSON.stringify(tell(seen, nowMs))}\n\n`);
       });
+      if (tellsJobs) tellJobs();
+      const change = tellsJobs ? jobs.onChange(tellJobs) : null;
       response.once("close", () => {
         open -= 1;
         watch[Symbol.dispose]();
+        change?.[Symbol.dispose]();
       });
       return true;
     },

@@ -1,4 +1,4 @@
-/** The console is handed eyes, and the files of the page. */
+/** The console is handed eyes, hands, and the files of the page. */
 
 import type {
   AttemptsView,
@@ -10,6 +10,7 @@ import type {
   UserCallsView,
 } from "./asked-view.ts";
 import type { AllCounters } from "./counters.ts";
+import type { Action, NamedReplay } from "./job-view.ts";
 import type { CallQuery, LettersQuery } from "./letters-query.ts";
 import type { Seen } from "./view.ts";
 
@@ -42,6 +43,33 @@ export interface Eyes {
   /** Applies nothing. @param content of a configuration file. */
   readonly changes: (content: Buffer) => Promise<ChangesView>;
   readonly configuration: () => Promise<ConfigurationView>;
+}
+
+export interface Hands {
+  /**
+   * The work of an action. Nothing is done before it is called.
+   *
+   * @throws Error a sentence: the configuration does not allow it.
+   */
+  readonly begin: (action: Action) => Work;
+}
+
+/** @throws Error for people, such as that Kafka is away. @param signal aborts when it is to stop. */
+export type Work = (telling: JobTelling, signal: AbortSignal) => Promise<WorkOutcome>;
+
+export interface JobTelling {
+  /** @param text how far it is; asked for again and again, until the work ends. */
+  readonly follow: (text: () => string) => void;
+  readonly say: (sentence: string) => void;
+}
+
+export interface WorkOutcome {
+  /** Whether all that was asked for is done. */
+  readonly isDone: boolean;
+  /** Of one that was only counted: how many there are. */
+  readonly count: number | null;
+  /** The replay that can be gone on with; null: there is nothing left to do. */
+  readonly unfinished: NamedReplay | null;
 }
 
 export interface PageFile {

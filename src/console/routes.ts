@@ -9,6 +9,8 @@
  *   /assets/NAME                         a file of the page
  *   /api/session                         GET: who asks; POST: log in; DELETE: log out
  *   /api/events?of=VIEW                  server-sent events of a view
+ *   /api/actions                         GET: the jobs; POST: begins one
+ *   /api/actions/ID                      DELETE: stops it
  *   /api/dead-letters, /api/audiences,   JSON
  *     /api/configuration, /api/call,
  *     /api/calls, /api/attempts
@@ -20,6 +22,7 @@
 const PAGES =
   /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
+const ACTIONS = /^\/api\/actions(?:\/([\da-f-]{36}))?$/;
 
 export type View =
   | { readonly of: "overview" }
@@ -33,6 +36,8 @@ export type Route =
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "sent"; readonly name: SentName }
+  /** Without an id: of all of them. */
+  | { readonly kind: "actions"; readonly id: string | null }
   | { readonly kind: "unknown" };
 
 export const DATA_NAMES = [
@@ -60,6 +65,8 @@ export function routeOf(target: string): Route {
     const view = viewOf(searchParams);
     return view === null ? { kind: "unknown" } : { kind: "events", view };
   }
+  const actions = ACTIONS.exec(pathname);
+  if (actions !== null) return { kind: "actions", id: actions[1] ?? null };
   const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
   const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);

@@ -1,6 +1,7 @@
 /** Things that the server and its streams are handed. */
 
 import type { Clock } from "../runtime/clock.ts";
+import type { Jobs } from "./jobs.ts";
 import type { Looking } from "./looking.ts";
 import type { Eyes, PageFiles } from "./ports.ts";
 
@@ -9,4 +10,5 @@ export interface ServerDeps {
   readonly files: PageFiles;
   readonly clock: Pick<Clock, "nowMs">;
   readonly looking: Looking;
+  readonly jobs: Jobs;
 }

@@ -16,10 +16,12 @@ import {
   isToken,
   sessionCookie,
 } from "./access.ts";
+import { answerAction } from "./acting.ts";
+import { type Answer, empty, file, json, text } from "./answers.ts";
 import { createData, SENT_MAX_BYTES } from "./data.ts";
 import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
 import { eventStreams } from "./http.ts";
-import type { ConsoleConfig, PageFile } from "./ports.ts";
+import type { ConsoleConfig } from "./ports.ts";
 import { readBody } from "./read-body.ts";
 import { type Route, routeOf, type SentName } from "./routes.ts";
 import type { ServerDeps } from "./server-deps.ts";
@@ -33,13 +35,6 @@ const CONNECTIONS_MAX = 256;
 export interface ConsoleServer extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string | Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export async function startServer(deps: ServerDeps, config: ConsoleConfig): Promise<ConsoleServer> {
@@ -96,7 +91,7 @@ async function handle(
 ): Promise<void> {
   const route = routeOf(request.url ?? "/");
   const method = request.method ?? "";
-  const asked = { method, kind: kindOf(route), headers: request.headers };
+  const asked = { method, kind: kindOf(route, method), headers: request.headers };
   const access = accessOf(asked, world.config, world.clock.nowMs());
   if (access.kind === "allowed" && route.kind === "events" && method === "GET") {
     if (world.streams.open(response, route.view)) return;
@@ -108,8 +103,9 @@ async function handle(
   send(request, response, made);
 }
 
-function kindOf({ kind }: Route): Asked["kind"] {
+function kindOf({ kind }: Route, method: string): Asked["kind"] {
   if (kind === "page" || kind === "asset" || kind === "unknown") return "page";
+  if (kind === "actions" && method !== "GET" && method !== "HEAD") return "action";
   return kind === "session" ? "session" : "data";
 }
 
@@ -120,17 +116,21 @@ async function answer(
   world: World,
 ): Promise<Answer> {
   if (access.kind === "refused") return json(access.status, { error: access.why });
+  if (route.kind === "actions") return await answerAction(request, route, world);
   if (route.kind === "session") return await session(request, access.isKnown, world);
   if (route.kind === "sent") return await sent(request, route.name, world);
   if (request.method !== "GET" && request.method !== "HEAD") {
     return text(405, "Only GET and HEAD are answered here.", { allow: "GET, HEAD" });
   }
+  const encodings = request.headers["accept-encoding"];
   switch (route.kind) {
     case "page":
-      return file(world.files.document, NOT_KEPT, request);
+      return file(world.files.document, NOT_KEPT, encodings);
     case "asset": {
       const found = world.files.assets.get(route.name);
-      return found === undefined ? text(404, "There is no such file.") : file(found, KEPT, request);
+      return found === undefined
+        ? text(404, "There is no such file.")
+        : file(found, KEPT, encodings);
     }
     case "data":
       return dataAnswer(await world.data.told(route.name, route.query));
@@ -178,26 +178,6 @@ async function sent(request: IncomingMessage, name: SentName, { data }: World): 
 
 function dataAnswer(told: object | null): Answer {
   return told === null ? json(503, { error: "Others read just now. Try again." }) : json(200, told);
-}
-
-function file({ type, bytes, gzip }: PageFile, kept: string, request: IncomingMessage): Answer {
-  const headers = { "cache-control": kept, vary: "accept-encoding" };
-  if (!/\bgzip\b/.test(`${request.headers["accept-encoding"]}`)) {
-    return { status: 200, type, body: bytes, headers };
-  }
-  return { status: 200, type, body: gzip, headers: { ...headers, "content-encoding": "gzip" } };
-}
-
-function json(status: number, value: object): Answer {
-  return { status, type: "application/json; charset=utf-8", body: JSON.stringify(value) };
-}
-
-function text(status: number, body: string, headers = {}): Answer {
-  return { status, type: "text/plain; charset=utf-8", body: `${body}\n`, headers };
-}
-
-function empty(headers: Readonly<Record<string, string>>): Answer {
-  return { status: 204, type: "", body: "", headers };
 }
 
 function send(request: IncomingMessage, response: ServerResponse, made: Answer): void {

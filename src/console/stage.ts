@@ -1,14 +1,21 @@
-/** The page for people, as a part of a process. It reads no topic with a group, and writes none. */
+/**
+ * The page for people, as a part of a process. It reads no topic with a group. It writes where people
+ * act on it, and only then.
+ */
+
+import { randomUUID } from "node:crypto";
 
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
+import { Jobs } from "./jobs.ts";
 import { Looking } from "./looking.ts";
-import type { ConsoleConfig, Eyes, PageFiles } from "./ports.ts";
+import type { ConsoleConfig, Eyes, Hands, PageFiles } from "./ports.ts";
 import { startServer } from "./server.ts";
 
 export interface ConsoleDeps {
   readonly eyes: Eyes;
+  readonly hands: Hands;
   readonly files: PageFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -23,12 +30,13 @@ export interface RunningConsole extends RunningStage {
 
 /** Resolves when it listens. @throws Error when it cannot, or when it would tell strangers. */
 export async function startConsole(
-  { eyes, files, clock, log }: ConsoleDeps,
+  { eyes, hands, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,
 ): Promise<RunningConsole> {
   const looking = new Looking(eyes, clock, log);
+  const jobs = new Jobs({ hands, clock, log, newId: randomUUID });
   try {
-    const server = await startServer({ eyes, files, clock, looking }, config);
+    const server = await startServer({ eyes, files, clock, looking, jobs }, config);
     const { port, url } = server;
     log.info({ url }, "console.listening");
     return {
@@ -39,6 +47,7 @@ export async function startConsole(
       troubles: () => [],
       [Symbol.asyncDispose]: async () => {
         await server[Symbol.asyncDispose]();
+        await jobs[Symbol.asyncDispose]();
         await looking[Symbol.asyncDispose]();
       },
     };

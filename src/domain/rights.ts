@@ -52,7 +52,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
     reads: ["operations"],
     writes: ["deliveries", "returns", "delays", "deadLetters", "operations"],
   },
-  // As `status`, and the audiences. It joins no group.
+  // As `status` and `trace`, and the audiences. It joins no group.
   console: {
     reads: [
       "calls",
@@ -64,9 +64,25 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
       "deadLetters",
       "replayedLetters",
       "audiences",
+      "attempts",
     ],
     writes: [],
   },
+};
+
+/** The console beside that, where people act on it: as `steer`, `replay` and a release of a sync. */
+const ACTING: Role = {
+  reads: ["operations"],
+  writes: [
+    "operations",
+    "calls",
+    "deletionRequests",
+    "audienceSyncs",
+    "deliveries",
+    "delays",
+    "replayedLetters",
+  ],
+  groups: ["replay"],
 };
 
 const COMMANDS: Readonly<Record<CommandRole, Role>> = {
@@ -126,9 +142,11 @@ export const STAGE_ROLES = Object.keys(STAGES) as readonly StageName[];
 export const COMMAND_ROLES = Object.keys(COMMANDS) as readonly CommandRole[];
 export const ROLE_NAMES: readonly RoleName[] = [...STAGE_ROLES, ...COMMAND_ROLES];
 
-export function roleOf(name: RoleName): Role {
+/** @param acts whether people act on the page (`console.readOnly: false`) */
+export function roleOf(name: RoleName, acts = false): Role {
   if (!isStage(name)) return COMMANDS[name];
   const { reads, writes } = BESIDE[name];
+  if (name === "console" && acts) return { ...ACTING, reads: [...reads, ...ACTING.reads] };
   const input: StageInput | null = STAGES[name].input;
   if (input === null) return { reads, writes, groups: [] };
   const passing = input.per === "destination" ? [input.passing] : [];
@@ -157,14 +175,23 @@ export interface Grant {
   readonly operations: readonly Operation[];
 }
 
-/** @param makesTopics whether processes make missing topics themselves. */
+export interface Rules {
+  /** Whether processes make missing topics themselves. */
+  readonly makesTopics: boolean;
+  /** Whether people act on the page. */
+  readonly acts: boolean;
+}
+
+/** Roles that ask for the committed offsets of all groups. */
+const LOOKERS: readonly RoleName[] = ["console", "status", "steer", "trace"];
+
 export function grantsOf(
   name: RoleName,
   topics: TopicNames,
   groups: GroupNames,
-  makesTopics: boolean,
+  { makesTopics, acts }: Rules,
 ): readonly Grant[] {
-  const { reads, writes, groups: read } = roleOf(name);
+  const { reads, writes, groups: read } = roleOf(name, acts);
   const ofAll: Operation[] = ["Describe"];
   if (name === "topics") ofAll.push("Create", "DescribeConfigs", "AlterConfigs");
   else if (makesTopics && isStage(name)) ofAll.push("Create");
@@ -187,7 +214,7 @@ export function grantsOf(
       groupOperations(name),
     ),
   ];
-  if (name === "status" || name === "steer" || name === "trace")
+  if (LOOKERS.includes(name))
     grants.push(...grant("group", [prefixed(topics.prefix)], ["Describe"]));
   if (name === "topics") grants.push({ ...CLUSTER, operations: ["DescribeConfigs"] });
   return grants;
@@ -196,7 +223,7 @@ export function grantsOf(
 const CLUSTER = { on: "cluster", names: [], pattern: "literal" } as const;
 
 function groupOperations(name: RoleName): readonly Operation[] {
-  return name === "replay" ? ["Read", "Delete"] : ["Read"];
+  return name === "replay" || name === "console" ? ["Read", "Delete"] : ["Read"];
 }
 
 interface Place {

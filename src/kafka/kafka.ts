@@ -52,7 +52,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       return consumer;
     },
     producer: (options) => {
-      const producer = new KafkaProducer(clients, options);
+      const producer = new KafkaProducer(clients, options, () => producers.delete(producer));
       producers.add(producer);
       return producer;
     },

@@ -195,7 +195,9 @@ beforeAll(async () => {
   await admin.connect();
   const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
   const acl = ROLE_NAMES.filter((role) => role !== "delay").flatMap((role) =>
-    grantsOf(role, topics, groups, false).flatMap((grant) => entries(role, grant)),
+    grantsOf(role, topics, groups, { makesTopics: false, acts: true }).flatMap((grant) =>
+      entries(role, grant),
+    ),
   );
   await admin.createAcls({ acl });
   await admin.disconnect();

@@ -6,7 +6,7 @@ import { buffer, text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
-import { startTestConsole } from "../support/servers/console.ts";
+import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 
 const TOKEN = "0123456789abcdef-token";
 
@@ -29,6 +29,7 @@ async function say(
 }
 
 const OWN = { "x-switchyard-console": "1" };
+const POLL = { timeout: 20_000 };
 
 test("the page is the same for everybody, and its files are named by their content", async () => {
   await using page = await startTestConsole({ token: TOKEN });
@@ -213,4 +214,98 @@ test("Kafka is looked at while a stream is open, and not after the last is close
       return page.told.looks - before;
     })
     .toBe(0);
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+const RETRY = JSON.stringify({ action: "retry", destination: "crm" });
+
+function act(page: TestConsole, headers: Record<string, string> = {}, body = RETRY) {
+  const all = { ...OWN, ...JSON_TYPE, ...headers };
+  return say(page.url, "/api/actions", { method: "POST", headers: all, body });
+}
+
+test("an action needs the token, this page itself, and JSON; nothing is done without", async () => {
+  await using page = await startTestConsole({ token: TOKEN, readOnly: false });
+  const bearer = { authorization: `Bearer ${TOKEN}` };
+  const refused: [Record<string, string>, number][] = [
+    [{}, 401],
+    [{ authorization: "Bearer 0123456789abcdef-wrong" }, 401],
+    [{ ...bearer, "x-switchyard-console": "" }, 403],
+    [{ ...bearer, origin: "https://attacker.example" }, 403],
+    [{ ...bearer, origin: "null" }, 403],
+    [{ ...bearer, "sec-fetch-site": "cross-site" }, 403],
+    [{ ...bearer, "content-type": "text/plain" }, 415],
+    [{ ...bearer, "content-type": "application/x-www-form-urlencoded" }, 415],
+  ];
+  for (const [headers, status] of refused) {
+    expect([headers, (await act(page, headers)).status]).toEqual([headers, status]);
+  }
+  expect([page.told.acted, page.log.seen]).toEqual([[], ["console.listening"]]);
+  const begun = await act(page, { ...bearer, "x-forwarded-for": "10.1.2.3" });
+  expect(begun.status).toBe(202);
+  expect(page.told.acted).toEqual([{ action: "retry", destination: "crm" }]);
+  expect(page.log.lines.find(({ msg }) => msg === "console.acting")?.fields).toEqual({
+    job: (JSON.parse(begun.body) as { id: string }).id,
+    action: { action: "retry", destination: "crm" },
+    by: "token",
+    from: "127.0.0.1",
+    forwardedFor: "10.1.2.3",
+  });
+});
+
+test("a page that is read-only refuses every action, and says why", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const said = await act(page, { authorization: `Bearer ${TOKEN}` });
+  expect([said.status, JSON.parse(said.body)]).toEqual([
+    403,
+    { error: "This page is read-only: console.readOnly is true." },
+  ]);
+  const path = "/api/actions/00000000-0000-0000-0000-000000000000";
+  const headers = { ...OWN, authorization: `Bearer ${TOKEN}` };
+  expect((await say(page.url, path, { method: "DELETE", headers })).status).toBe(403);
+  expect(page.told.acted).toEqual([]);
+});
+
+test("an action that is none, too large, or not allowed is refused with a sentence", async () => {
+  await using page = await startTestConsole({ readOnly: false });
+  expect((await act(page, {}, "pause")).status).toBe(400);
+  expect((await act(page, {}, JSON.stringify({ action: "retry" }))).body).toContain(
+    "destination is missing",
+  );
+  expect((await act(page, {}, `${" ".repeat(5_000)}${RETRY}`)).status).toBe(413);
+  page.told.work = () => {
+    throw new Error("no destination has the id");
+  };
+  expect((await act(page)).body).toContain("no destination has the id");
+  expect(page.told.acted).toEqual([]);
+  const put = await say(page.url, "/api/actions", { method: "PUT", headers: OWN });
+  expect([put.status, put.headers.allow]).toEqual([405, "GET, HEAD, POST"]);
+});
+
+test("an action under way is told by events, and can be stopped", async () => {
+  await using page = await startTestConsole({ readOnly: false });
+  page.told.work = () => async (telling, signal) => {
+    telling.follow(() => "12 left");
+    await once(signal, "abort");
+    telling.say("9 left.");
+    return { isDone: false, count: null, unfinished: null };
+  };
+  const stream = request(new URL("/api/events?of=overview", page.url), { agent: false });
+  stream.end();
+  const [events] = (await once(stream, "response")) as [IncomingMessage];
+  let heard = "";
+  events.setEncoding("utf8").on("data", (piece: string) => {
+    heard += piece;
+  });
+  const begun = JSON.parse((await act(page)).body) as { id: string; state: string };
+  expect(begun.state).toBe("running");
+  await expect.poll(() => heard, POLL).toMatch(/event: jobs\ndata: \[.*12 left/);
+  expect((await act(page)).status).toBe(409);
+  const path = `/api/actions/${begun.id}`;
+  expect((await say(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(204);
+  await expect.poll(() => heard, POLL).toMatch(/"stopped","progress":"","said":\["9 left."\]/);
+  expect((await say(page.url, path, { method: "DELETE", headers: OWN })).status).toBe(404);
+  const listed = JSON.parse((await say(page.url, "/api/actions")).body) as { jobs: object[] };
+  expect(listed.jobs).toMatchObject([{ id: begun.id, state: "stopped" }]);
+  stream.destroy();
 });

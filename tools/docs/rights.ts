@@ -102,6 +102,7 @@ export function renderOperations(): string {
   const row = (name: RoleName, kind: string) => [`${kind} \`${name}\``, ...cells(roleOf(name))];
   const rows = [
     ...STAGE_ROLES.map((name) => row(name, "stage")),
+    ["stage `console` with `console.readOnly: false`", ...cells(roleOf("console", true))],
     ...COMMAND_ROLES.map((name) => row(name, "command")),
   ];
   return withTable("docs/operations.md", ["Role", "Reads", "Writes", "Groups"], rows);

@@ -94,11 +94,12 @@ function rightsOf(
   config: Config,
 ): readonly RoleGrants[] {
   const { topicPrefix, createTopics } = config.kafka;
+  const rules = { makesTopics: createTopics, acts: !config.console.readOnly };
   const [topics, groups] = [configuredTopics(config), groupNames(topicPrefix)];
   return roles.map((role) => ({
     role,
     principal: principal.replaceAll(ROLE, role),
-    grants: grantsOf(role, topics, groups, createTopics),
+    grants: grantsOf(role, topics, groups, rules),
   }));
 }
 

@@ -13,6 +13,7 @@ import { keepConnected } from "../status/keep-connected.ts";
 import type { UseKafka } from "../status/show.ts";
 import { createEyes } from "./eyes.ts";
 import { followFile } from "./follow-file.ts";
+import { createHands } from "./hands.ts";
 import { readPageFiles } from "./page-files.ts";
 
 export interface Serving {
@@ -38,10 +39,15 @@ export async function serveConsole(
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
   const admins = [...new Set([...admin, ...settings.processes])];
   const eyes = createEyes({ current, load, admins, useKafka: connection.read });
-  const log = createLog("warn", { write: shell.err });
+  const hands = createHands({ current, useKafka: connection.read });
+  // Actions leave lines of their own.
+  const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     const config = { ...settings, port: port ?? settings.port, version: programVersion() };
-    await using running = await startConsole({ eyes, files, clock: systemClock, log }, config);
+    await using running = await startConsole(
+      { eyes, hands, files, clock: systemClock, log },
+      config,
+    );
     shell.out(`The page: ${running.url}\n`);
     if (admins.length === 0) {
       shell.err(

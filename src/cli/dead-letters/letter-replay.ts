@@ -105,11 +105,12 @@ export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
 }
 
-export function countText({ total, refused, replayed }: Tally): string {
+/** @param hint the way to send also those that are left out */
+export function countText({ total, refused, replayed }: Tally, hint = " (--again)"): string {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
   const left =
-    replayed === 0 ? "" : ` ${of(replayed)} were replayed before, and are left out (--again).`;
+    replayed === 0 ? "" : ` ${of(replayed)} were replayed before, and are left out${hint}.`;
   return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
 }
 

@@ -35,20 +35,32 @@ export function countText(key: string): string {
   return SAYS[key] ?? (kind === "unusable" ? `no call: ${reason}` : key);
 }
 
-export function outcomeText({ counts, end }: Outcome, { bold, yellow }: Colors): string {
+interface OutcomeRow {
+  readonly key: CountKey;
+  readonly count: number;
+  readonly text: string;
+}
+
+/** The fates of the calls; empty: there were none. */
+export function outcomeRows({ counts, end }: Pick<Outcome, "counts" | "end">): OutcomeRow[] {
   const order = ["written", "refused", "left-out", "unusable", "passed-over"];
   const placeOf = (key: string) => order.indexOf(key.split(":")[0] ?? "");
   const keys = (Object.keys(counts) as CountKey[])
     .filter((key) => counts[key] !== 0)
     .sort((one, other) => placeOf(one) - placeOf(other) || one.localeCompare(other));
-  if (keys.length === 0) return "There are no calls in this range.\n";
-  const rows = keys.map((key) => [
-    (counts[key] ?? 0).toLocaleString("en"),
-    key === "written" && end === "counted" ? "would be written" : countText(key),
-  ]);
+  return keys.map((key) => {
+    const text = key === "written" && end === "counted" ? "would be written" : countText(key);
+    return { key, count: counts[key] ?? 0, text };
+  });
+}
+
+export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string {
+  const found = outcomeRows(outcome);
+  if (found.length === 0) return "There are no calls in this range.\n";
+  const rows = found.map(({ count, text }) => [count.toLocaleString("en"), text]);
   const text = table(["CALLS", "WERE"], rows, (cell, row) => {
     if (row < 0) return bold(cell);
-    return keys[row] === "refused" ? yellow(cell) : cell;
+    return found[row]?.key === "refused" ? yellow(cell) : cell;
   });
   return `${text}\n`;
 }

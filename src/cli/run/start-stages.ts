@@ -34,6 +34,7 @@ import type { StageDeps } from "../../stage/stage-deps.ts";
 import { levelStores } from "../../store/owned-store.ts";
 import { configuredTopics } from "../connection.ts";
 import { createEyes } from "../console/eyes.ts";
+import { createHands, type HandsOptions } from "../console/hands.ts";
 import { readPageFiles } from "../console/page-files.ts";
 import { programVersion } from "../program-version.ts";
 import type { WaitOut } from "./wait-out.ts";
@@ -125,10 +126,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     if (around === null) throw new Error("the console needs to know the process around it");
     const { current, load, admin } = around;
     const admins = [...new Set([admin, ...config.console.processes])];
-    const eyes = createEyes({ current, load, admins, useKafka: (work) => work(deps.kafka) });
+    const useKafka: HandsOptions["useKafka"] = (work) => work(deps.kafka);
+    const eyes = createEyes({ current, load, admins, useKafka });
+    const hands = createHands({ current, useKafka });
     const { clock, log } = deps;
     const own = { ...config.console, version: programVersion() };
-    return startConsole({ eyes, files: readPageFiles(), clock, log }, own);
+    return startConsole({ eyes, hands, files: readPageFiles(), clock, log }, own);
   },
 };
 

@@ -28,13 +28,15 @@ const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements WatchedProducer {
   readonly #rounds: ProduceRounds;
+  readonly #onClosed: () => void;
   readonly #calls = new Bag<SendCall>();
   readonly #callEnded = new Signal();
   #isClosed = false;
   #sharedHeaders: RecordHeaders | null = null;
   #sharedBytes = 0;
 
-  constructor(clients: Clients, options: ProducerOptions = {}) {
+  constructor(clients: Clients, options: ProducerOptions = {}, onClosed = (): void => undefined) {
+    this.#onClosed = onClosed;
     this.#rounds = new ProduceRounds(clients, options);
   }
 
@@ -85,6 +87,7 @@ export class KafkaProducer implements WatchedProducer {
       this.#calls.delete(call);
       call.reject(closed());
     }
+    this.#onClosed();
   }
 
   #add(record: OutgoingRecord, call: SendCall): void {

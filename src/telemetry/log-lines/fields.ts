@@ -19,6 +19,7 @@ export interface FieldSpec {
 }
 
 export const LOG_FIELDS = {
+  action: { type: "object", meaning: "An action on the page, as it was asked for." },
   afterMs: { type: "number", meaning: "After so many milliseconds." },
   arrived: { type: "number", meaning: "Distinct users that the sync named." },
   atOnce: { type: "texts", meaning: "Changed settings of no list, which count at once." },
@@ -29,7 +30,8 @@ export const LOG_FIELDS = {
   brokerId: { type: "number", meaning: "Id of a broker in its cluster." },
   by: {
     type: "text",
-    meaning: "The author of a pause: configuration, command, or another one; or two of them.",
+    meaning:
+      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.acting` how the sender was let in: token, log-in, or nobody is asked.",
   },
   cause: {
     type: "text",
@@ -71,6 +73,8 @@ export const LOG_FIELDS = {
     meaning:
       "How the local store stands to the changelog: right, behind, missing, or why it is rebuilt.",
   },
+  forwardedFor: { type: "text", meaning: "The sender, as a proxy names it." },
+  from: { type: "text", meaning: "Address of the sender." },
   group: {
     type: "text",
     meaning: "The consumer group, which names the stage and its destination or tier.",
@@ -78,6 +82,7 @@ export const LOG_FIELDS = {
   hash: { type: "text", meaning: "Hash of the configuration that runs." },
   hint: { type: "text", meaning: "The consequence, and a remedy." },
   host: { type: "text", meaning: "The address that is listened on." },
+  job: { type: "text", meaning: "Id of an action that was begun on the page." },
   key: { type: "text", meaning: "The trait's name of an audience." },
   lastOffset: { type: "number", meaning: "Offset of the last record of a batch." },
   left: { type: "number", meaning: "Users who left the audience with this sync." },
@@ -96,7 +101,8 @@ export const LOG_FIELDS = {
   offset: { type: "number", meaning: "Offset of a record." },
   outcome: {
     type: "text",
-    meaning: "How a sync ended: complete, held, released, abandoned, wrong-count, deleted.",
+    meaning:
+      "How a sync ended: complete, held, released, abandoned, wrong-count, deleted; or an action: done, failed, stopped.",
   },
   partition: { type: "number", meaning: "Number of a partition." },
   port: { type: "number", meaning: "The port that is listened on." },
@@ -110,6 +116,7 @@ export const LOG_FIELDS = {
     type: "objects",
     meaning: "Per endpoint: `endpoint`, `endpointName`, `status` or `cause`, and `durationMs`.",
   },
+  said: { type: "text", meaning: "The words of an action about itself." },
   schema: { type: "text or number", meaning: "Id or GUID of a schema in the registry." },
   settings: { type: "texts", meaning: "Names of settings." },
   signal: { type: "text", meaning: "The signal that asked for the stop." },

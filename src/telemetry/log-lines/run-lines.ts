@@ -37,6 +37,25 @@ export const RUN_LINES = {
     action: "Read the error. The stages do not depend on it.",
     fields: ["error"],
   },
+  "console.acting": {
+    levels: ["info"],
+    meaning: "Somebody has begun an action on the page.",
+    action: null,
+    fields: ["job", "action", "by", "from"],
+    optional: ["forwardedFor"],
+  },
+  "console.said": {
+    levels: ["info"],
+    meaning: "An action of the page says what it does. A replay says its name.",
+    action: null,
+    fields: ["job", "said"],
+  },
+  "console.acted": {
+    levels: ["info"],
+    meaning: "An action of the page has ended.",
+    action: null,
+    fields: ["job", "outcome"],
+  },
   "stage.started": {
     levels: ["info"],
     meaning: "A stage runs. Its consumers may still be joining their groups.",

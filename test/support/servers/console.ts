@@ -10,7 +10,8 @@ import type {
   UserCallsView,
 } from "../../../src/console/asked-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
-import type { ConsoleConfig, Eyes } from "../../../src/console/ports.ts";
+import type { Action } from "../../../src/console/job-view.ts";
+import type { ConsoleConfig, Eyes, Hands, Work, WorkOutcome } from "../../../src/console/ports.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
 import type { Seen } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
@@ -31,12 +32,19 @@ export interface Told {
   yaml: string | null;
   /** How often Kafka was asked. */
   looks: number;
+  /** Actions that were begun, the latest last. */
+  readonly acted: Action[];
+  /** The work of an action; a test puts its own in place. */
+  work: (action: Action) => Work;
 }
+
+const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 
 export interface TestConsole extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly told: Told;
+  readonly log: LogLines;
 }
 
 export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promise<TestConsole> {
@@ -56,6 +64,8 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
     yaml: "kafka: {}\n",
     looks: 0,
+    acted: [],
+    work: () => () => Promise.resolve(DONE),
   };
   const counters = () => new Map([["host-1:9464", told.counters]]);
   const eyes: Eyes = {
@@ -76,15 +86,24 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     changes: () => Promise.resolve(told.changes),
     configuration: () => Promise.resolve({ yaml: told.yaml, hash: told.seen.configHash }),
   };
+  const hands: Hands = {
+    begin: (action) => {
+      const work = told.work(action);
+      told.acted.push(action);
+      return work;
+    },
+  };
+  const log = new LogLines();
   const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };
   const running: RunningConsole = await startConsole(
-    { eyes, files: readPageFiles(), clock: systemClock, log: new LogLines().log },
+    { eyes, hands, files: readPageFiles(), clock: systemClock, log: log.log },
     { ...config, ...over },
   );
   return {
     url: running.url,
     port: running.port,
     told,
+    log,
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
 }

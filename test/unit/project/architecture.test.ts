@@ -40,7 +40,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     acls: [],
     audience: [],
     config: [],
-    console: ["audience", "dead-letters", "explain", "status", "trace"],
+    console: ["audience", "dead-letters", "explain", "replay", "status", "steer", "trace"],
     "dead-letters": [],
     explain: [],
     publish: [],
@@ -62,7 +62,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   kafka: ["kafka/port.ts", "kafka/membership.ts"],
   // What runs in a browser knows of the server what it is told, and nothing of how.
-  console: ["console/view.ts", "console/asked-view.ts"],
+  console: ["console/asked-view.ts", "console/job-view.ts", "console/view.ts"],
 };
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
@@ -86,6 +86,7 @@ const OTHER_SHELLS = [
     "delay/waiting-of-destination.ts",
   ],
   "dead-letter/replay.ts",
+  ...["console/acting.ts", "console/jobs.ts"],
   ...["console/looking.ts", "console/read-body.ts", "console/server-deps.ts"],
   "operator-events/watch.ts",
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],

@@ -13,11 +13,12 @@ import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 
 const TLS = join(import.meta.dirname, "../../../golden/tls");
 
-async function acls(args: readonly string[], kafka = "createTopics: false") {
+async function acls(args: readonly string[], kafka = "createTopics: false", page = "") {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-acls-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const file = join(directory, "switchyard.yaml");
-  writeFileSync(file, SMALL.replace("brokers:", `${kafka}, brokers:`));
+  const console = page === "" ? "" : `console: { ${page} }\n`;
+  writeFileSync(file, `${SMALL.replace("brokers:", `${kafka}, brokers:`)}\n${console}`);
   const shell = fakeShell();
   const status = await runProgram(["acls", "--config", file, ...args], shell);
   return { status, lines: shell.output().trimEnd().split("\n"), errors: shell.errors() };
@@ -38,6 +39,21 @@ test("the rights of a stage, a line for each pattern", async () => {
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
   ]);
+});
+
+test("the page writes nothing, until people may act on it", async () => {
+  const { lines: looking } = await acls(["--roles", "console"]);
+  expect(looking.filter((line) => /Write|Create|Delete/.test(line))).toEqual([]);
+  expect(looking.join()).toContain("--topic switchyard.attempts");
+  const { lines } = await acls(["--roles", "console"], "createTopics: false", "readOnly: false");
+  const all = `${TO}:switchyard-console`;
+  expect(lines.filter((line) => !looking.includes(line) && !line.includes("Read --topic"))).toEqual(
+    [
+      `${all} --operation Write --topic switchyard.operations --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.replayed-letters`,
+      `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --resource-pattern-type prefixed`,
+      `${all} --operation Read --operation Delete --group switchyard.replay. --resource-pattern-type prefixed`,
+    ],
+  );
 });
 
 test("a topic with a name of its own is named, and stages that make topics may create them", async () => {

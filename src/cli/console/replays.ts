@@ -1,0 +1,119 @@
+/** Replays for the page: of calls, and of dead letters. */
+
+import type { Config } from "../../config/config.ts";
+import type { Action } from "../../console/job-view.ts";
+import type { WorkOutcome } from "../../console/ports.ts";
+import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { configuredTopics } from "../connection.ts";
+import {
+  countLetters,
+  countText,
+  type LetterReplayOptions,
+  openLetterReplay,
+  sendLetters,
+  targetsOf,
+} from "../dead-letters/letter-replay.ts";
+import type { Telling } from "../progress.ts";
+import { outcomeRows } from "../replay/outcome.ts";
+import { routedTo } from "../replay/routed-to.ts";
+import { type ChosenReplay, workOnReplay } from "../replay/run-replay.ts";
+import { assertTopics } from "../topics-ready.ts";
+
+export interface Doing {
+  readonly kafka: Kafka;
+  readonly config: Config;
+  readonly telling: Telling;
+  readonly say: (sentence: string) => void;
+  readonly signal: AbortSignal;
+}
+
+const NO_REPLAY = "There is no replay of this name: it is done, or never began.";
+
+export async function workOnCalls(
+  { kafka, config, telling, say, signal }: Doing,
+  chosen: ChosenReplay,
+  dryRun: boolean,
+): Promise<WorkOutcome> {
+  const options = {
+    chosen,
+    config,
+    topics: configuredTopics(config),
+    destinationOf: (id: string) => routedTo(config, id),
+    dryRun,
+    signal,
+    resumeArguments: "",
+  };
+  const outcome = await workOnReplay(kafka, options, telling);
+  if (outcome === null) throw new Error(NO_REPLAY);
+  const { end, error, counts, replay } = outcome;
+  const rows = outcomeRows(outcome);
+  if (rows.length === 0) say("There are no calls in this range.");
+  for (const { count, text } of rows) say(`${count.toLocaleString("en")} ${text}.`);
+  if (error !== null) say(error);
+  const isDone = end === "done" || end === "counted";
+  return {
+    isDone,
+    count: end === "counted" ? (counts.written ?? 0) : null,
+    unfinished: isDone || replay === null ? null : { of: "calls", replay },
+  };
+}
+
+type Letters = Extract<Action, { action: "replay-letters" }>;
+type Resumed = Extract<LetterReplayOptions["chosen"], { kind: "resume" }>;
+
+export async function workOnLetters(
+  { kafka, config, telling, say, signal }: Doing,
+  asked: Letters | Resumed,
+): Promise<WorkOutcome> {
+  const topics = configuredTopics(config);
+  const { destinations, registry } = config;
+  const isNew = "action" in asked;
+  const dryRun = isNew && asked.dryRun;
+  const chosen = isNew ? newReplay(asked) : asked;
+  const options = { chosen, dryRun, topics, destinations, registry, signal };
+  await using opened = await openLetterReplay(kafka, options);
+  if (opened === null) throw new Error(NO_REPLAY);
+  const tally = await countLetters(kafka, options, opened, telling);
+  if (tally === null) return { isDone: false, count: null, unfinished: null };
+  say(countText(tally, ""));
+  const targets = targetsOf(tally);
+  await assertTopics(kafka.admin, targets);
+  const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
+  if (dryRun && targets.includes(topics.calls)) {
+    say("Those that never became a delivery are routed again, to every destination they are for.");
+  }
+  if (dryRun || (tally.total === 0 && isNew)) return nothing;
+  const sent = await sendLetters(kafka, options, opened, tally.total + tally.own, telling);
+  say(`${sent.text}.`);
+  for (const [why, count] of sent.refused) say(`${count} not replayed: ${why}`);
+  if (sent.error !== null) say(sent.error);
+  const isDone = sent.end === "done";
+  const unfinished = isDone ? null : ({ of: "letters", replay: sent.name } as const);
+  return { isDone, count: null, unfinished };
+}
+
+function newReplay({
+  destination,
+  reason,
+  since,
+  until,
+  again,
+  perSecond,
+}: Letters): Extract<LetterReplayOptions["chosen"], { kind: "new" }> {
+  const filter = {
+    destinations: destination === null ? [] : [destination],
+    reasons: reason === null ? [] : [reasonOf(reason)],
+    messageIds: [],
+    sinceMs: Date.parse(since),
+    untilMs: Date.parse(until),
+  };
+  return { kind: "new", plan: { filter, limit: null, perSecond, again } };
+}
+
+function reasonOf(text: string): DeadLetterReason {
+  const known = Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[];
+  const found = known.find((name) => name === text);
+  if (found === undefined) throw new Error(`No dead letter has this reason: ${text}`);
+  return found;
+}

@@ -1,0 +1,216 @@
+/**
+ * Reads an action from the body of a request.
+ *
+ *   the body                                         then
+ *   lacks a field of its action                      refused: nothing is done by default
+ *   has a field that its action does not know        refused: it may be a misspelt one
+ *   names an instant as so many milliseconds ago     the instant, by the server's clock
+ *   names one that cannot be read, or the other      refused
+ *     way round
+ */
+
+import { CALL_TYPES } from "../domain/call.ts";
+import { describe, isJsonObject, type JsonObject } from "../domain/json.ts";
+import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
+import type { Action } from "./job-view.ts";
+
+export type ReadAction =
+  | { readonly kind: "action"; readonly action: Action }
+  | { readonly kind: "refused"; readonly why: string };
+
+const YEAR_MS = 365 * 86_400_000;
+const TEXT_MAX = 200;
+const EVENTS_MAX = 20;
+const PER_SECOND_MAX = 1_000_000;
+
+type Name = Action["action"];
+
+/** Reads the fields of one action, and keeps the first problem. */
+class Fields {
+  readonly #json: JsonObject;
+  readonly #nowMs: number;
+  readonly #read = new Set(["action"]);
+  #problem: string | null = null;
+
+  constructor(json: JsonObject, nowMs: number) {
+    this.#json = json;
+    this.#nowMs = nowMs;
+  }
+
+  text(name: string): string {
+    const value = this.#take(name);
+    if (typeof value === "string" && value !== "" && value.length <= TEXT_MAX) return value;
+    this.refuse(`${name} is ${describe(value)}; a text is expected.`);
+    return "";
+  }
+
+  textOrNull(name: string): string | null {
+    return this.#json[name] === null ? this.#null(name) : this.text(name);
+  }
+
+  flag(name: string): boolean {
+    const value = this.#take(name);
+    if (typeof value === "boolean") return value;
+    this.refuse(`${name} is ${describe(value)}; true or false is expected.`);
+    return true;
+  }
+
+  number(name: string, max: number): number {
+    const value = this.#take(name);
+    if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) {
+      return value;
+    }
+    this.refuse(`${name} is ${describe(value)}; a whole number from 1 to ${max} is expected.`);
+    return 1;
+  }
+
+  numberOrNull(name: string, max: number): number | null {
+    return this.#json[name] === null ? this.#null(name) : this.number(name, max);
+  }
+
+  instant(name: string): string {
+    const value = this.#take(name);
+    const atMs =
+      typeof value === "number" && value >= 0 && value <= YEAR_MS
+        ? this.#nowMs - Math.trunc(value)
+        : readTimestamp(typeof value === "string" ? value : null);
+    if (atMs !== null) return isoTimestamp(atMs);
+    this.refuse(
+      `${name} is ${describe(value)}; an ISO 8601 time is expected, or so many milliseconds ago.`,
+    );
+    return "";
+  }
+
+  range(): { readonly since: string; readonly until: string } {
+    const [since, until] = [this.instant("since"), this.instant("until")];
+    if (since >= until) this.refuse("until is not after since: there is nothing between them.");
+    return { since, until };
+  }
+
+  texts(name: string, known: readonly string[] | null): readonly string[] {
+    const value = this.#take(name);
+    const isText = (each: unknown): each is string =>
+      typeof each === "string" && each !== "" && (known?.includes(each) ?? true);
+    if (Array.isArray(value) && value.length <= EVENTS_MAX && value.every(isText)) return value;
+    const of = known === null ? "texts" : `some of ${known.join(", ")}`;
+    this.refuse(`${name} is ${describe(value)}; a list of ${of} is expected.`);
+    return [];
+  }
+
+  refuse(why: string): void {
+    this.#problem ??= why;
+  }
+
+  /** Also when there is a field that nobody has read. */
+  get problem(): string | null {
+    const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
+    if (strange !== undefined) this.refuse(`The action knows no field ${describe(strange)}.`);
+    return this.#problem;
+  }
+
+  #take(name: string): unknown {
+    this.#read.add(name);
+    return Object.hasOwn(this.#json, name) ? this.#json[name] : undefined;
+  }
+
+  #null(name: string): null {
+    this.#read.add(name);
+    return null;
+  }
+}
+
+/** Complete by its type: an action that cannot be read does not compile. */
+const READERS: {
+  readonly [Each in Name]: (fields: Fields) => Extract<Action, { readonly action: Name }>;
+} = {
+  pause: (fields) => {
+    const destination = fields.text("destination");
+    return { action: "pause", destination, forMs: fields.numberOrNull("forMs", YEAR_MS) };
+  },
+  resume: (fields) => ({ action: "resume", destination: fields.text("destination") }),
+  retry: (fields) => ({ action: "retry", destination: fields.text("destination") }),
+  drain: (fields) => ({ action: "drain", destination: fields.text("destination") }),
+  cancel: (fields) => ({
+    action: "cancel",
+    destination: fields.text("destination"),
+    before: fields.instant("before"),
+    dryRun: fields.flag("dryRun"),
+  }),
+  replay: (fields) => ({
+    action: "replay",
+    destination: fields.text("destination"),
+    ...fields.range(),
+    types: fields.texts("types", CALL_TYPES),
+    events: fields.texts("events", null),
+    perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
+    dryRun: fields.flag("dryRun"),
+  }),
+  "replay-letters": (fields) => ({
+    action: "replay-letters",
+    destination: fields.textOrNull("destination"),
+    reason: fields.textOrNull("reason"),
+    ...fields.range(),
+    again: fields.flag("again"),
+    perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
+    dryRun: fields.flag("dryRun"),
+  }),
+  "go-on": (fields) => {
+    const [of, replay] = [fields.text("of"), fields.text("replay")];
+    if (of !== "calls" && of !== "letters") fields.refuse("of is neither calls nor letters.");
+    if (!/^[\w-]{1,60}$/.test(replay)) fields.refuse("replay is no name of a replay.");
+    const kind = of === "calls" ? "calls" : "letters";
+    return { action: "go-on", of: kind, replay, destination: fields.textOrNull("destination") };
+  },
+  release: (fields) => ({
+    action: "release",
+    audience: fields.text("audience"),
+    syncId: fields.text("syncId"),
+  }),
+};
+
+export function readAction(body: string, nowMs: number): ReadAction {
+  const json = parse(body);
+  if (!isJsonObject(json)) return { kind: "refused", why: "The body is no JSON object." };
+  const name = (Object.keys(READERS) as Name[]).find((each) => each === json.action);
+  if (name === undefined) {
+    const known = Object.keys(READERS).join(", ");
+    return {
+      kind: "refused",
+      why: `action is ${describe(json.action)}; expected is one of ${known}.`,
+    };
+  }
+  const fields = new Fields(json, nowMs);
+  const action = READERS[name](fields);
+  const { problem } = fields;
+  return problem === null ? { kind: "action", action } : { kind: "refused", why: problem };
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** Of one of them only one job is under way: its kind, and whom it is about. */
+export function keyOf(action: Action): string {
+  switch (action.action) {
+    case "release":
+      return `release of ${action.audience}`;
+    case "replay-letters":
+      return `replay of dead letters of ${action.destination ?? "all destinations"}`;
+    case "replay":
+      return `replay of calls for ${action.destination}`;
+    case "go-on":
+      return action.of === "calls"
+        ? `replay of calls for ${action.destination ?? "a destination"}`
+        : `replay of dead letters of ${action.destination ?? "all destinations"}`;
+    case "pause":
+    case "resume":
+    case "retry":
+    case "drain":
+    case "cancel":
+      return `${action.action} of ${action.destination}`;
+  }
+}

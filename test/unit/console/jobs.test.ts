@@ -1,0 +1,177 @@
+// Actions under way: a row of the table in jobs.ts each.
+
+import { beforeEach, expect, test } from "vitest";
+
+import type { Action } from "../../../src/console/job-view.ts";
+import { Jobs } from "../../../src/console/jobs.ts";
+import type { JobTelling, WorkOutcome } from "../../../src/console/ports.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+import { LogLines } from "../../support/log/log-lines.ts";
+
+const SENDER = { by: "token", from: "10.0.0.8" };
+const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
+
+interface Begun {
+  readonly action: Action;
+  readonly telling: JobTelling;
+  readonly signal: AbortSignal;
+  readonly end: (outcome: WorkOutcome) => void;
+  readonly fail: (error: Error) => void;
+}
+
+let log: LogLines;
+let jobs: Jobs;
+let begun: Begun[];
+let refusal: string | null;
+
+beforeEach(() => {
+  log = new LogLines();
+  begun = [];
+  refusal = null;
+  const begin = (action: Action) => {
+    if (refusal !== null) throw new Error(refusal);
+    return (telling: JobTelling, signal: AbortSignal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<WorkOutcome>();
+      begun.push({ action, telling, signal, end: resolve, fail: reject });
+      return promise;
+    };
+  };
+  let ids = 0;
+  const newId = () => {
+    ids += 1;
+    return `job-${ids}`;
+  };
+  jobs = new Jobs({ hands: { begin }, clock: new ManualClock(), log: log.log, newId });
+});
+
+function drain(destination: string): Action {
+  return { action: "drain", destination };
+}
+
+function statusOf(action: Action): number {
+  const found = jobs.begin(action, SENDER);
+  return found.kind === "begun" ? 202 : found.status;
+}
+
+/** The one that began last, and its words. */
+function last(): Begun {
+  const found = begun.at(-1);
+  if (found === undefined) throw new Error("nothing has begun");
+  return found;
+}
+
+async function ended(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+}
+
+test("one of a kind and destination at a time; others beside it", async () => {
+  expect(statusOf(drain("crm"))).toBe(202);
+  const again = jobs.begin(drain("crm"), SENDER);
+  expect(again).toEqual({
+    kind: "refused",
+    status: 409,
+    why: "Under way already: drain of crm. Wait for its end, or stop it.",
+  });
+  expect(statusOf(drain("erp"))).toBe(202);
+  expect(statusOf({ action: "retry", destination: "crm" })).toBe(202);
+  begun[0]?.end(DONE);
+  await ended();
+  expect(statusOf(drain("crm"))).toBe(202);
+});
+
+test("not more than eight at a time", async () => {
+  for (let index = 0; index < 8; index += 1) expect(statusOf(drain(`d-${index}`))).toBe(202);
+  expect(statusOf(drain("crm"))).toBe(503);
+  begun[3]?.end(DONE);
+  await ended();
+  expect(statusOf(drain("crm"))).toBe(202);
+});
+
+test("one that the configuration does not allow is refused, and leaves nothing behind", () => {
+  refusal = "no destination has the id";
+  expect(jobs.begin(drain("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
+  expect([jobs.views(), log.seen]).toEqual([[], []]);
+});
+
+test("its words, its count and its end are told, and the log says who wanted it", async () => {
+  let changes = 0;
+  using _watch = jobs.onChange(() => {
+    changes += 1;
+  });
+  jobs.begin(drain("crm"), SENDER);
+  let left = 7;
+  last().telling.follow(() => `${left} left`);
+  left = 3;
+  expect(jobs.views()[0]).toMatchObject({ state: "running", progress: "3 left", endedAt: null });
+  last().telling.say("Nothing is left.");
+  last().end({ isDone: true, count: 3, unfinished: null });
+  await ended();
+  const [view] = jobs.views();
+  expect(view).toMatchObject({
+    state: "done",
+    progress: "",
+    said: ["Nothing is left."],
+    count: 3,
+    action: drain("crm"),
+  });
+  expect(view?.endedAt).not.toBeNull();
+  expect(changes).toBe(3);
+  const job = view?.id;
+  expect(log.lines.map(({ msg, fields }) => [msg, fields])).toEqual([
+    ["console.acting", { job, action: drain("crm"), ...SENDER }],
+    ["console.said", { job, said: "Nothing is left." }],
+    ["console.acted", { job, outcome: "done" }],
+  ]);
+});
+
+test("one that is stopped says so, with the replay that can be gone on with", async () => {
+  const id = jobs.begin(drain("crm"), SENDER);
+  if (id.kind === "refused") throw new Error(id.why);
+  expect(jobs.stop("another")).toBe(false);
+  expect(jobs.stop(id.job.id)).toBe(true);
+  expect(last().signal.aborted).toBe(true);
+  last().end({ isDone: false, count: null, unfinished: { of: "calls", replay: "r-1" } });
+  await ended();
+  expect(jobs.views()[0]).toMatchObject({ state: "stopped", unfinished: { replay: "r-1" } });
+  expect(jobs.stop(id.job.id)).toBe(false);
+});
+
+test("one that fails says why; one that was done before it was stopped is done", async () => {
+  jobs.begin(drain("crm"), SENDER);
+  last().fail(new Error("no broker answers"));
+  await ended();
+  expect(jobs.views()[0]).toMatchObject({ state: "failed", said: ["no broker answers"] });
+  const second = jobs.begin(drain("crm"), SENDER);
+  if (second.kind === "refused") throw new Error(second.why);
+  jobs.stop(second.job.id);
+  last().end(DONE);
+  await ended();
+  expect(jobs.views()[0]).toMatchObject({ state: "done" });
+});
+
+test("the latest twenty that have ended are kept, and those under way", async () => {
+  jobs.begin(drain("first"), SENDER);
+  for (let index = 0; index < 30; index += 1) {
+    jobs.begin(drain("crm"), SENDER);
+    last().end(DONE);
+    await ended();
+  }
+  jobs.begin(drain("erp"), SENDER);
+  const views = jobs.views();
+  expect(views).toHaveLength(22);
+  expect(views.at(-1)?.action).toEqual(drain("first"));
+  expect(views[0]?.action).toEqual(drain("erp"));
+});
+
+test("the end of the process stops those under way, and waits for them", async () => {
+  jobs.begin(drain("crm"), SENDER);
+  let isOver = false;
+  const over = jobs[Symbol.asyncDispose]().then(() => {
+    isOver = true;
+  });
+  await ended();
+  expect([last().signal.aborted, isOver]).toEqual([true, false]);
+  last().fail(new Error("aborted"));
+  await over;
+  expect(jobs.views()[0]).toMatchObject({ state: "stopped", said: [] });
+});
