@@ -7,6 +7,7 @@ import { Clients } from "./cluster/connection.ts";
 import { LogEnds } from "./cluster/log-ends.ts";
 import { RangeReader } from "./cluster/range-reader.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
+import { GroupWatch } from "./consume/group-watch.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
 import { KafkajsMembership } from "./kafkajs/membership.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
@@ -37,6 +38,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       new KafkajsMembership(clients.createShared(), options, events),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
+    groups: new GroupWatch(),
     outages: clients.outages,
     ends,
     log,

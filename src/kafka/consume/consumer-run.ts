@@ -18,7 +18,7 @@
 
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
+import { troubleOf } from "../cluster/kafka-error.ts";
 import type {
   AskBroker,
   Assignment,
@@ -31,19 +31,18 @@ import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
 import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
 import { FetchPace } from "./fetch-pace.ts";
+import type { GroupWatch } from "./group-watch.ts";
+import { Heartbeats } from "./heartbeats.ts";
 import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
+import { isUnknownTopic, UNKNOWN_TOPIC_DELAY_MS, UnknownTopics } from "./unknown-topics.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
 /** Between looks of a fetch loop at whether it may go on. */
 const STEP_MS = 300;
 const LEAVE_LIMIT_MS = 5_000;
-/** Four seconds in all. A broker that restarts does not know its topics at once, nor a new one. */
-const UNKNOWN_TOPIC_MAX = 5;
-const UNKNOWN_TOPIC_DELAY_MS = 1_000;
-/** No broker's id. */
-const JOIN = "join";
+const [JOIN, SUBSCRIBE] = ["join", "subscribe"];
 const INTERRUPTED: readonly FetchedBatch[] = [];
 const ALL: Room = { kind: "all" };
 
@@ -54,13 +53,14 @@ export interface RunOptions {
   readonly consume: ConsumeOptions;
   /** Outlives the run. */
   readonly memory: Memory;
+  readonly groups: GroupWatch;
   readonly onJoined: () => void;
   readonly onOffsetReset: () => void;
   readonly log: Log;
 }
 
 export class ConsumerRun {
-  /** Resolves when it has ended by itself, with the reason; or with null after `stop`. */
+  /** Resolves with why it has ended by itself; with null after `stop`. */
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
@@ -79,11 +79,12 @@ export class ConsumerRun {
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
   #givingUp: Promise<Error | null> | null = null;
-  /** By node: how many answers in a row said that a topic is unknown. `JOIN` counts attempts to join. */
-  readonly #unknownTopic = new Map<string, number>();
+  /** By node, and by what has no node. */
+  readonly #unknownTopics = new UnknownTopics();
+  readonly #heartbeats: Heartbeats;
 
   constructor(options: RunOptions) {
-    const { consume, memory, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
+    const { consume, memory, groups, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
@@ -95,6 +96,8 @@ export class ConsumerRun {
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
     this.#pulse = memory.pulse;
+    const onRebalance = () => this.#hurry();
+    this.#heartbeats = new Heartbeats({ lease, ...memory, groups, onRebalance });
     const wake = this.#wake;
     this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
     const member = {
@@ -112,7 +115,7 @@ export class ConsumerRun {
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
       assigned: (assignment) => this.#assigned(assignment),
       fetch: (...fetch) => this.#fetchInTurn(...fetch),
-      heartbeat: (...heartbeat) => this.#heartbeat(...heartbeat),
+      heartbeat: (...heartbeat) => this.#heartbeats.around(...heartbeat),
       failed: (error) => this.#fail(error),
     });
   }
@@ -151,13 +154,13 @@ export class ConsumerRun {
   }
 
   async #subscribe(): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
+    for (;;) {
       try {
         await this.#membership.subscribe();
         return;
       } catch (error) {
-        const isLast = attempt === UNKNOWN_TOPIC_MAX || this.#state === "over";
-        if (!isUnknownTopic(error) || isLast) throw error;
+        const isOver = this.#state === "over" || this.#isFinal(error, SUBSCRIBE);
+        if (isOver || !isUnknownTopic(error)) throw error;
         await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
       }
     }
@@ -188,19 +191,12 @@ export class ConsumerRun {
     const member = this.#member;
     if (member === null || this.#state !== "joining") return;
     this.#epoch += 1;
-    this.#unknownTopic.delete(JOIN);
+    this.#unknownTopics.answered(JOIN);
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
-    this.#pulse.heardAtMs = Date.now();
+    this.#heartbeats.joined(member);
     this.#wake.fire();
     this.#onJoined();
-  }
-
-  async #heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
-    const before = member.heardAtMs;
-    await this.#lease.heartbeat(member, send);
-    // None is sent when the last one is not long ago.
-    if (member.heardAtMs !== before) this.#pulse.heardAtMs = Date.now();
   }
 
   async #fetchInTurn(member: Member, nodeId: string, ask: AskBroker): Promise<void> {
@@ -229,9 +225,11 @@ export class ConsumerRun {
         if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
         return;
       }
+      this.#heartbeats.assertIsIn();
       const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
+      this.#heartbeats.assertIsIn();
       if (batches !== INTERRUPTED) {
-        this.#unknownTopic.delete(nodeId);
+        this.#unknownTopics.answered(nodeId);
         this.#pulse.fetchedAtMs = Date.now();
       }
       // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
@@ -253,15 +251,20 @@ export class ConsumerRun {
   }
 
   #isFinal(error: unknown, asked: string): boolean {
-    if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
-    const times = (this.#unknownTopic.get(asked) ?? 0) + 1;
-    this.#unknownTopic.set(asked, times);
-    return times >= UNKNOWN_TOPIC_MAX;
+    return isUnknownTopic(error)
+      ? this.#unknownTopics.isFinal(asked)
+      : troubleOf(error) === "fatal";
+  }
+
+  #hurry(): void {
+    this.#interrupt.fire();
+    this.#wake.fire();
   }
 
   /** Drains, commits, fences. Joins the one under way. */
   #giveUp(): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
+    this.#heartbeats.left();
     this.#wake.fire();
     this.#givingUp ??= this.#ownership.giveUp().finally(() => {
       this.#givingUp = null;
@@ -273,15 +276,16 @@ export class ConsumerRun {
   #fail(error: Error): void {
     if (this.#state === "over") return;
     this.#state = "over";
+    this.#heartbeats.left();
     void this.#ownership.drain().then(() => this.#close(error));
   }
 
   async #close(error: Error | null): Promise<void> {
     this.#state = "over";
+    this.#heartbeats.left();
     this.#ownership.fence();
     const stopped = this.#membership.stop();
-    this.#interrupt.fire();
-    this.#wake.fire();
+    this.#hurry();
     await atMost(LEAVE_LIMIT_MS, stopped);
     const disconnected = this.#membership.disconnect();
     this.#membership.destroy();
@@ -293,8 +297,4 @@ export class ConsumerRun {
 /** Whether the partition has more records than were fetched. */
 function isBehind(batch: FetchedBatch): boolean {
   return batch.last !== null && batch.last + 1 < batch.end;
-}
-
-function isUnknownTopic(error: unknown): boolean {
-  return errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
 }

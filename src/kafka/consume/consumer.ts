@@ -25,6 +25,7 @@ import {
   TopicGoneError,
 } from "../port.ts";
 import { ConsumerRun } from "./consumer-run.ts";
+import type { GroupWatch } from "./group-watch.ts";
 import { type Memory, newMemory } from "./ownership.ts";
 
 const DELAY_FIRST_MS = 500;
@@ -36,6 +37,7 @@ export interface ConsumerWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
+  readonly groups: GroupWatch;
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "seen">;
   readonly log: Log;

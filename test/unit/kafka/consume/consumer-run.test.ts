@@ -5,6 +5,7 @@ import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
 import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
+import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
 import { KafkajsMembership } from "../../../../src/kafka/kafkajs/membership.ts";
 import { Taker } from "../../../support/contract/taker.ts";
@@ -53,6 +54,7 @@ function world() {
       onCrash: () => undefined,
     },
     memory: newMemory(),
+    groups: new GroupWatch(),
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,

@@ -1,0 +1,89 @@
+/**
+ * Hears of rebalances soon. A group stands still from when its first member has given up its partitions
+ * until its last one has joined again, and a member hears of that with a heartbeat. By itself a
+ * consumer sends one a second while records come, and one in five seconds while none do.
+ *
+ *   a process                                  sends
+ *   at rest                                    20 heartbeats a second, for its groups in turns; none of
+ *                                              a group that has sent one within half a second
+ *   of which one group rebalances, and for     one for each group at once, and then every 200 ms, or
+ *   3 s after the last that began              2 ms for each group where that is more
+ *
+ * A process that starts or stops is in all groups of its stages. So the first group to hear of it says
+ * so to all, however many there are.
+ */
+
+import { performance } from "node:perf_hooks";
+
+const STEP_MS = 50;
+const QUIET_MS = 500;
+const ALARM_FOR_MS = 3_000;
+const ALARM_STEP_MS = 200;
+const ALARM_STEP_PER_GROUP_MS = 2;
+
+export interface WatchedGroup {
+  /**
+   * Sends a heartbeat if the last one was so long ago. Resolves with whether the group rebalances.
+   * Never rejects.
+   */
+  ask(agoMs: number): Promise<boolean>;
+}
+
+/** What the consumers of a process share. It does nothing while there are none. */
+export class GroupWatch {
+  readonly #groups = new Set<WatchedGroup>();
+  #inTurn: Iterator<WatchedGroup> = [].values();
+  #timer: NodeJS.Timeout | undefined;
+  #alarmUntilMs = Number.NEGATIVE_INFINITY;
+  #askedAllAtMs = Number.NEGATIVE_INFINITY;
+
+  add(group: WatchedGroup): void {
+    this.#groups.add(group);
+    this.#timer ??= setInterval(() => this.#step(), STEP_MS);
+  }
+
+  delete(group: WatchedGroup): void {
+    this.#groups.delete(group);
+    if (this.#groups.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** A group of this process rebalances. */
+  rebalances(): void {
+    const nowMs = performance.now();
+    this.#alarmUntilMs = nowMs + ALARM_FOR_MS;
+    if (nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
+  }
+
+  #step(): void {
+    const nowMs = performance.now();
+    const isAlarm = nowMs < this.#alarmUntilMs;
+    if (isAlarm && nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
+    if (isAlarm) return;
+    const next = this.#next();
+    if (next !== null) this.#ask(next, QUIET_MS);
+  }
+
+  #next(): WatchedGroup | null {
+    const { value, done } = this.#inTurn.next();
+    if (done !== true) return value;
+    this.#inTurn = this.#groups.values();
+    return this.#inTurn.next().value ?? null;
+  }
+
+  #alarmStepMs(): number {
+    return Math.max(ALARM_STEP_MS, this.#groups.size * ALARM_STEP_PER_GROUP_MS);
+  }
+
+  #askAll(nowMs: number): void {
+    this.#askedAllAtMs = nowMs;
+    for (const group of this.#groups) this.#ask(group, 0);
+  }
+
+  #ask(group: WatchedGroup, agoMs: number): void {
+    void group.ask(agoMs).then((isRebalancing) => {
+      if (isRebalancing) this.rebalances();
+    });
+  }
+}

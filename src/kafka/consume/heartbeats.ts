@@ -1,0 +1,96 @@
+/**
+ * The heartbeats of a member, and what they say of its group.
+ *
+ *   the coordinator's answer                   then
+ *   a member of the group                      it has been heard of
+ *   the group rebalances, or this is no        all groups of the process are asked (`group-watch.ts`);
+ *   member any more                            fetch loops end, and the driver joins again
+ *   the same of an assignment that is over     nothing
+ *   anything else                              the driver's matter
+ *
+ * Fetch loops that wait for records, or for room, learn of it here and not with their next heartbeat.
+ */
+
+import { errorTypes } from "../cluster/kafka-error.ts";
+import type { Member } from "../membership.ts";
+import type { GroupWatch } from "./group-watch.ts";
+import type { Pulse } from "./ownership.ts";
+import type { SessionLease } from "./session-lease.ts";
+
+const JOINS_AGAIN = ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"];
+
+export interface HeartbeatsOptions {
+  readonly lease: SessionLease;
+  readonly pulse: Pulse;
+  readonly groups: GroupWatch;
+  /** Called when the member has to join again, and no fetch loop knows of it yet. */
+  readonly onRebalance: () => void;
+}
+
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions;
+  readonly #watched = { ask: (agoMs: number) => this.#ask(agoMs) };
+  /** Null: it has no partitions, and owes nobody a heartbeat. */
+  #member: Member | null = null;
+  #assignments = 0;
+  /** What the coordinator has said, until the member joins again. */
+  #joinsFor: unknown = null;
+
+  constructor(options: HeartbeatsOptions) {
+    this.#options = options;
+  }
+
+  /** The member has an assignment. */
+  joined(member: Member): void {
+    this.#member = member;
+    this.#assignments += 1;
+    this.#joinsFor = null;
+    this.#options.pulse.heardAtMs = Date.now();
+    this.#options.groups.add(this.#watched);
+  }
+
+  /** It gives its partitions up. */
+  left(): void {
+    this.#member = null;
+    this.#joinsFor = null;
+    this.#options.groups.delete(this.#watched);
+  }
+
+  /** Stands around each heartbeat, those of the driver too. */
+  async around(member: Member, send: () => Promise<void>): Promise<void> {
+    this.assertIsIn();
+    const { lease, pulse, groups } = this.#options;
+    const [before, assignment] = [member.heardAtMs, this.#assignments];
+    try {
+      await lease.heartbeat(member, send);
+    } catch (error) {
+      const isOfNow = this.#member !== null && this.#assignments === assignment;
+      if (isOfNow && joinsAgain(error)) {
+        this.#joinsFor = error;
+        groups.rebalances();
+      }
+      throw error;
+    }
+    // None is sent when the last one is not long ago.
+    if (member.heardAtMs !== before) pulse.heardAtMs = Date.now();
+  }
+
+  /** @throws what the coordinator has said, so that the driver joins again. */
+  assertIsIn(): void {
+    if (this.#joinsFor !== null) throw this.#joinsFor;
+  }
+
+  async #ask(agoMs: number): Promise<boolean> {
+    const member = this.#member;
+    if (member === null || this.#joinsFor !== null) return false;
+    await member.heartbeat(agoMs).catch(() => undefined);
+    if (this.#joinsFor === null) return false;
+    this.#options.onRebalance();
+    return true;
+  }
+}
+
+function joinsAgain(error: unknown): boolean {
+  const types = errorTypes(error);
+  return JOINS_AGAIN.some((type) => types.has(type));
+}

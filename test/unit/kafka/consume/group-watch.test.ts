@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A group that rebalances once, from the given time on, and is not asked any more until it has. */
+class Group {
+  readonly asked: number[] = [];
+  isRebalancing = false;
+
+  ask(): Promise<boolean> {
+    this.asked.push(performance.now());
+    const told = this.isRebalancing;
+    this.isRebalancing = false;
+    return Promise.resolve(told);
+  }
+}
+
+function watched(count: number) {
+  const watch = new GroupWatch();
+  const groups = Array.from({ length: count }, () => new Group());
+  for (const group of groups) watch.add(group);
+  return { watch, groups };
+}
+
+const asks = (groups: readonly Group[]) => groups.reduce((sum, { asked }) => sum + asked.length, 0);
+
+test.each([1, 10, 1_000])(
+  "%i groups at rest are asked in turns, 20 times a second in all",
+  async (count) => {
+    const { groups } = watched(count);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(asks(groups)).toBe(200);
+    const most = Math.max(...groups.map(({ asked }) => asked.length));
+    expect(most).toBe(Math.ceil(200 / count));
+  },
+);
+
+test("the first group of a thousand that rebalances has all asked at once", async () => {
+  const { groups } = watched(1_000);
+  // A process that starts or stops is in all of them.
+  for (const group of groups) group.isRebalancing = true;
+  await vi.advanceTimersByTimeAsync(50);
+  expect(groups.filter(({ isRebalancing }) => isRebalancing)).toEqual([]);
+});
+
+test("groups that begin to rebalance later are heard of, too, for a while", async () => {
+  const { watch, groups } = watched(100);
+  watch.rebalances();
+  await vi.advanceTimersByTimeAsync(2_000);
+  const [late] = groups;
+  if (late !== undefined) late.isRebalancing = true;
+  await vi.advanceTimersByTimeAsync(300);
+  expect(late?.isRebalancing).toBe(false);
+  // Three seconds after the last one that began.
+  await vi.advanceTimersByTimeAsync(4_000);
+  const before = asks(groups);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asks(groups) - before).toBe(20);
+});
+
+test("an alarm of many groups is bounded", async () => {
+  const { watch, groups } = watched(1_000);
+  for (let times = 0; times < 100; times += 1) watch.rebalances();
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(asks(groups)).toBe(1_000);
+});
+
+test("a process without groups does nothing", async () => {
+  const { watch, groups } = watched(2);
+  for (const group of groups) watch.delete(group);
+  expect(vi.getTimerCount()).toBe(0);
+});
