@@ -26,7 +26,7 @@ class Coordinator {
   heartbeats = 0;
   /** Called before it answers. */
   onSync: () => void = () => undefined;
-  onHeartbeat: () => void = () => undefined;
+  onHeartbeat: () => void | Promise<void> = () => undefined;
   onCommit: () => Promise<void> = async () => undefined;
 
   isConnected(): boolean {
@@ -47,7 +47,7 @@ class Coordinator {
 
   async heartbeat(): Promise<void> {
     this.heartbeats += 1;
-    this.onHeartbeat();
+    await this.onHeartbeat();
   }
 
   async offsetFetch(): Promise<object> {
@@ -124,6 +124,7 @@ export class GroupWorld {
     const { request, answer, refuse } = await asked;
     return {
       asked: request,
+      fetched,
       answered: (offsets: readonly number[], end = 1_000) => {
         const partitions = [
           {

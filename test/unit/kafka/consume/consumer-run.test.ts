@@ -195,3 +195,44 @@ test("what was asked for under an earlier assignment is dropped: reading begins 
   await (await kafka.fetch("1")).answered([0, 1]);
   expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
 });
+
+const REBALANCES = Object.assign(new Error("rebalance"), { type: "REBALANCE_IN_PROGRESS" });
+
+test("a fetch that waits for records ends when the group rebalances, and joining goes on from there", async () => {
+  vi.useFakeTimers();
+  const { taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  const waiting = await kafka.fetch("1");
+  kafka.coordinator.onHeartbeat = () => {
+    throw REBALANCES;
+  };
+  const told = expect(waiting.fetched).rejects.toBe(REBALANCES);
+  await vi.advanceTimersByTimeAsync(600);
+  await told;
+  // Loops of other brokers are told the same, and send nothing more.
+  const { heartbeats } = kafka.coordinator;
+  await expect(kafka.group.fetch("2")).rejects.toBe(REBALANCES);
+  await expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(REBALANCES);
+  expect(kafka.coordinator.heartbeats).toBe(heartbeats);
+  kafka.coordinator.onHeartbeat = () => undefined;
+  await kafka.group.joinAndSync();
+  await (await kafka.fetch("1")).answered([0, 1]);
+  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+});
+
+test("the word of a rebalance that comes after the next assignment counts for nothing", async () => {
+  vi.useFakeTimers();
+  const { taker, started } = world();
+  const kafka = await started;
+  await kafka.group.joinAndSync();
+  const late = Promise.withResolvers<void>();
+  kafka.coordinator.onHeartbeat = () => late.promise;
+  await vi.advanceTimersByTimeAsync(600);
+  expect(kafka.coordinator.heartbeats).toBe(1);
+  await kafka.group.joinAndSync();
+  late.reject(REBALANCES);
+  await vi.advanceTimersByTimeAsync(1);
+  await (await kafka.fetch("1")).answered([0, 1]);
+  expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+});
