@@ -32,9 +32,9 @@ import type { Room } from "./back-pressure.ts";
 import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
 import { FetchPace } from "./fetch-pace.ts";
 import type { GroupWatch } from "./group-watch.ts";
-import { Heartbeats } from "./heartbeats.ts";
 import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
+import { Standing } from "./standing.ts";
 import { isUnknownTopic, UNKNOWN_TOPIC_DELAY_MS, UnknownTopics } from "./unknown-topics.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -81,7 +81,7 @@ export class ConsumerRun {
   #givingUp: Promise<Error | null> | null = null;
   /** By node, and by what has no node. */
   readonly #unknownTopics = new UnknownTopics();
-  readonly #heartbeats: Heartbeats;
+  readonly #standing: Standing;
 
   constructor(options: RunOptions) {
     const { consume, memory, groups, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
@@ -97,7 +97,7 @@ export class ConsumerRun {
     this.#lease = lease;
     this.#pulse = memory.pulse;
     const onRebalance = () => this.#hurry();
-    this.#heartbeats = new Heartbeats({ lease, ...memory, groups, onRebalance });
+    this.#standing = new Standing({ lease, ...memory, groups, onRebalance });
     const wake = this.#wake;
     this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
     const member = {
@@ -115,7 +115,7 @@ export class ConsumerRun {
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
       assigned: (assignment) => this.#assigned(assignment),
       fetch: (...fetch) => this.#fetchInTurn(...fetch),
-      heartbeat: (...heartbeat) => this.#heartbeats.around(...heartbeat),
+      heartbeat: (...heartbeat) => this.#standing.around(...heartbeat),
       failed: (error) => this.#fail(error),
     });
   }
@@ -194,7 +194,7 @@ export class ConsumerRun {
     this.#unknownTopics.answered(JOIN);
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
-    this.#heartbeats.joined(member);
+    this.#standing.joined(member);
     this.#wake.fire();
     this.#onJoined();
   }
@@ -225,9 +225,9 @@ export class ConsumerRun {
         if (this.#state !== "taking") await this.#wake.wait(STEP_MS);
         return;
       }
-      this.#heartbeats.assertIsIn();
+      this.#standing.assertIsIn();
       const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
-      this.#heartbeats.assertIsIn();
+      this.#standing.assertIsIn();
       if (batches !== INTERRUPTED) {
         this.#unknownTopics.answered(nodeId);
         this.#pulse.fetchedAtMs = Date.now();
@@ -264,7 +264,7 @@ export class ConsumerRun {
   /** Drains, commits, fences. Joins the one under way. */
   #giveUp(): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
-    this.#heartbeats.left();
+    this.#standing.left();
     this.#wake.fire();
     this.#givingUp ??= this.#ownership.giveUp().finally(() => {
       this.#givingUp = null;
@@ -276,13 +276,13 @@ export class ConsumerRun {
   #fail(error: Error): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    this.#heartbeats.left();
+    this.#standing.left();
     void this.#ownership.drain().then(() => this.#close(error));
   }
 
   async #close(error: Error | null): Promise<void> {
     this.#state = "over";
-    this.#heartbeats.left();
+    this.#standing.left();
     this.#ownership.fence();
     const stopped = this.#membership.stop();
     this.#hurry();

@@ -13,8 +13,6 @@
  * so to all, however many there are.
  */
 
-import { performance } from "node:perf_hooks";
-
 const STEP_MS = 50;
 const QUIET_MS = 500;
 const ALARM_FOR_MS = 3_000;

@@ -1,5 +1,5 @@
 /**
- * The heartbeats of a member, and what they say of its group.
+ * Whether a member still belongs to its group, as the answers to its heartbeats say.
  *
  *   the coordinator's answer                   then
  *   a member of the group                      it has been heard of
@@ -19,7 +19,7 @@ import type { SessionLease } from "./session-lease.ts";
 
 const JOINS_AGAIN = ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"];
 
-export interface HeartbeatsOptions {
+export interface StandingOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
@@ -27,8 +27,8 @@ export interface HeartbeatsOptions {
   readonly onRebalance: () => void;
 }
 
-export class Heartbeats {
-  readonly #options: HeartbeatsOptions;
+export class Standing {
+  readonly #options: StandingOptions;
   readonly #watched = { ask: (agoMs: number) => this.#ask(agoMs) };
   /** Null: it has no partitions, and owes nobody a heartbeat. */
   #member: Member | null = null;
@@ -36,7 +36,7 @@ export class Heartbeats {
   /** What the coordinator has said, until the member joins again. */
   #joinsFor: unknown = null;
 
-  constructor(options: HeartbeatsOptions) {
+  constructor(options: StandingOptions) {
     this.#options = options;
   }
 
