@@ -11,6 +11,7 @@
  * Fetch loops that wait for records, or for room, learn of it here and not with their next heartbeat.
  */
 
+import { asError } from "../../runtime/as-error.ts";
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 import type { GroupWatch } from "./group-watch.ts";
@@ -34,7 +35,7 @@ export class Standing {
   #member: Member | null = null;
   #assignments = 0;
   /** What the coordinator has said, until the member joins again. */
-  #joinsFor: unknown = null;
+  #joinsFor: Error | null = null;
 
   constructor(options: StandingOptions) {
     this.#options = options;
@@ -66,7 +67,7 @@ export class Standing {
     } catch (error) {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
       if (isOfNow && joinsAgain(error)) {
-        this.#joinsFor = error;
+        this.#joinsFor = asError(error);
         groups.rebalances();
       }
       throw error;
