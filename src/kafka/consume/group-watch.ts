@@ -27,7 +27,7 @@ export interface WatchedGroup {
   ask(agoMs: number): Promise<boolean>;
 }
 
-/** What the consumers of a process share. It does nothing while there are none. */
+/** Shared by the consumers of a process. It does nothing while there are none. */
 export class GroupWatch {
   readonly #groups = new Set<WatchedGroup>();
   #inTurn: Iterator<WatchedGroup> = [].values();

@@ -34,7 +34,7 @@ export class Standing {
   /** Null: it has no partitions, and owes nobody a heartbeat. */
   #member: Member | null = null;
   #assignments = 0;
-  /** What the coordinator has said, until the member joins again. */
+  /** The coordinator's word, until the member joins again. */
   #joinsFor: Error | null = null;
 
   constructor(options: StandingOptions) {
