@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { Kafka } from "../src/kafka/port.ts";
-import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
+import { benchKafka, deleteTopics, newPrefix } from "./bench-kafka.ts";
 import { type Program, startProgram, type WebhookSetting } from "./program.ts";
 import { benchCall } from "./route-work.ts";
 import { type Health, type SickServer, startSickServer } from "./sick-server.ts";
@@ -52,6 +52,21 @@ export interface IsolationFigures {
   readonly after: Part;
 }
 
+/** The brokers around the runs. */
+export interface Surroundings {
+  readonly replicationFactor: number;
+  /** Called before a program starts, with the topic of calls and that of the destination that becomes sick. */
+  prepare(health: Health, topics: { readonly calls: string; readonly sick: string }): Promise<void>;
+  /** Called when it does, whatever it becomes. */
+  fall(): Promise<void>;
+}
+
+export const ONE_BROKER: Surroundings = {
+  replicationFactor: 1,
+  prepare: async () => undefined,
+  fall: async () => undefined,
+};
+
 interface Running {
   readonly program: Program;
   /** Of all destinations but the last. */
@@ -68,25 +83,32 @@ interface Running {
 export class IsolationRuns implements AsyncDisposable {
   readonly #brokers: string;
   readonly #destinations: number;
+  readonly #surroundings: Surroundings;
   readonly #topicPrefix = newPrefix();
   readonly #callsTopic = `${this.#topicPrefix}calls`;
   readonly #kafka: Kafka;
   #runs = 0;
   #posted = 0;
 
-  private constructor(brokers: string, destinations: number) {
+  private constructor(brokers: string, destinations: number, surroundings: Surroundings) {
     this.#brokers = brokers;
     this.#destinations = destinations;
+    this.#surroundings = surroundings;
     this.#kafka = benchKafka(brokers);
   }
 
   /** The caller disposes of it, which deletes the topics. */
-  static async create(brokers: string, destinations: number): Promise<IsolationRuns> {
-    const runs = new IsolationRuns(brokers, destinations);
-    await createTopics(runs.#kafka, [runs.#callsTopic], PARTITIONS);
-    await runs.#kafka.admin.alterConfig(runs.#callsTopic, {
-      "message.timestamp.type": "LogAppendTime",
-    });
+  static async create(
+    brokers: string,
+    destinations: number,
+    surroundings: Surroundings,
+  ): Promise<IsolationRuns> {
+    const runs = new IsolationRuns(brokers, destinations, surroundings);
+    const { replicationFactor } = surroundings;
+    const config = { "message.timestamp.type": "LogAppendTime" };
+    await runs.#kafka.admin.create([
+      { name: runs.#callsTopic, partitions: PARTITIONS, replicationFactor, config },
+    ]);
     return runs;
   }
 
@@ -129,7 +151,7 @@ export class IsolationRuns implements AsyncDisposable {
       const from = now();
       await sleep(partMs);
       const fell = now();
-      await sick.fall();
+      await Promise.all([sick.fall(), this.#surroundings.fall()]);
       if (health === "topic") await this.#kafka.admin.deleteTopics([this.#topicOf(lastId)]);
       await posting;
       const to = now();
@@ -164,9 +186,12 @@ export class IsolationRuns implements AsyncDisposable {
       if (index === last) return { id: lastId, url: sick.url, concurrency };
       return { id: idOf(index), url: healthyUrl, concurrency };
     });
+    const topics = { calls: this.#callsTopic, sick: this.#topicOf(lastId) };
+    await this.#surroundings.prepare(health, topics);
     const program = await startProgram({
       brokers: this.#brokers,
       topicPrefix: this.#topicPrefix,
+      replicationFactor: this.#surroundings.replicationFactor,
       destinations,
       stages: ["route", "deliver", "delay"],
       delays: DELAYS,

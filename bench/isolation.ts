@@ -13,7 +13,13 @@
  * beside it. Goal: below 1.10 of the run in which none is sick.
  */
 
-import { type IsolationFigures, IsolationRuns, type Part } from "./isolation-run.ts";
+import {
+  type IsolationFigures,
+  IsolationRuns,
+  ONE_BROKER,
+  type Part,
+  type Surroundings,
+} from "./isolation-run.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import { type Health, SICKNESSES } from "./sick-server.ts";
 
@@ -29,6 +35,7 @@ const TITLES: Readonly<Record<Health, string>> = {
   fails: "503 to everything",
   floods: "floods headers",
   topic: "its topic is deleted",
+  leader: "its partitions have no leader",
 };
 
 export interface IsolationBench {
@@ -37,18 +44,24 @@ export interface IsolationBench {
   readonly calls: number;
   readonly seconds: number;
   readonly rounds: number;
+  /** By default those that one broker is enough for. */
+  readonly states?: readonly Health[];
 }
 
-export async function benchIsolation(brokers: string, bench: IsolationBench): Promise<string> {
-  const { destinations, rounds } = bench;
-  await using runs = await IsolationRuns.create(brokers, destinations);
+export async function benchIsolation(
+  brokers: string,
+  bench: IsolationBench,
+  surroundings: Surroundings = ONE_BROKER,
+): Promise<string> {
+  const { destinations, rounds, states = STATES } = bench;
+  await using runs = await IsolationRuns.create(brokers, destinations, surroundings);
   const capacity = await runs.capacity(bench.calls);
   const load = { callsPerSecond: capacity * CAPACITY_SHARE, seconds: bench.seconds };
   process.stderr.write(`  capacity: ${capacity.toFixed(0)} calls a second\n`);
-  const figures = new Map<Health, IsolationFigures[]>(STATES.map((state) => [state, []]));
+  const figures = new Map<Health, IsolationFigures[]>(states.map((state) => [state, []]));
   for (let round = 1; round <= rounds; round += 1) {
-    for (const index of STATES.keys()) {
-      const health = STATES[(index + round) % STATES.length] ?? "healthy";
+    for (const index of states.keys()) {
+      const health = states[(index + round) % states.length] ?? "healthy";
       const measured = await runs.run(health, load);
       figures.get(health)?.push(measured);
       process.stderr.write(
@@ -78,8 +91,7 @@ function p99s(parts: readonly Part[]): readonly number[] {
 
 function table(figures: ReadonlyMap<Health, readonly IsolationFigures[]>): string {
   const none = sidesOf(figures.get("healthy") ?? []);
-  const rows = STATES.map((state) => {
-    const of = figures.get(state) ?? [];
+  const rows = [...figures].map(([state, of]) => {
     const { before, after } = sidesOf(of);
     const [low, high] = interval(
       () =>

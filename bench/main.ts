@@ -23,6 +23,7 @@ import { benchIngest } from "./ingest.ts";
 import { benchIngestHostile } from "./ingest-hostile.ts";
 import { benchIsolation } from "./isolation.ts";
 import { benchIsolationBacklog } from "./isolation-backlog.ts";
+import { benchIsolationCluster } from "./isolation-cluster.ts";
 import { benchLatency } from "./latency.ts";
 import { conditions } from "./measure.ts";
 import { benchProduct } from "./product.ts";
@@ -148,6 +149,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     rounds: 3,
     run: (brokers, rounds) =>
       benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds }),
+  },
+  "isolation-cluster": {
+    says: "the same on three brokers, where partitions of the sick one have no leader",
+    minutes: 5.5,
+    rounds: 2,
+    run: (_brokers, rounds) =>
+      benchIsolationCluster({ destinations: 10, calls: 3_000, seconds: 16, rounds }),
   },
   cluster: {
     says: "one process and four on three brokers: CPU, balance, waits while they are replaced",

@@ -1,5 +1,5 @@
 /**
- * An endpoint that is a good one at first, and then no good, in one of six ways:
+ * An endpoint that is a good one at first, and then no good, in one of these ways:
  *
  *   refuses    nobody listens there
  *   hangs      requests are read, and never answered
@@ -8,6 +8,7 @@
  *   floods     headers without end, of a process of its own. It is busy with them, so it has the
  *              lowest priority: an endpoint has a machine of its own
  *   topic      it stays a good one, but its destination's topic is deleted
+ *   leader     the same, and the partitions of the topic lose their leader (`isolation-cluster.ts`)
  */
 
 import { once } from "node:events";
@@ -18,7 +19,7 @@ import { type HostileServer, startHostileServer } from "../test/attacks/start-ho
 
 export const SICKNESSES = ["refuses", "hangs", "drips", "fails", "floods", "topic"] as const;
 export type Sickness = (typeof SICKNESSES)[number];
-export type Health = Sickness | "healthy";
+export type Health = Sickness | "leader" | "healthy";
 
 const DRIP_MS = 200;
 const DRIP_BYTES = 1_000;
@@ -87,4 +88,5 @@ const LISTENERS: Readonly<Record<Exclude<Health, "refuses" | "floods">, RequestL
     request.on("end", () => response.writeHead(503, { "content-length": 0 }).end());
   },
   topic: answersOk,
+  leader: answersOk,
 };

@@ -1,0 +1,37 @@
+/**
+ * `bench isolation-cluster`: `bench isolation` on three brokers, for a destination whose partitions lose
+ * their leader. The only copy of its topic lies on the third broker; all else is kept three times.
+ *
+ * In each run the third broker stops in good order, also in those in which no destination becomes sick:
+ * that a broker goes is no destination's fault. Before, it was started anew, so it leads nothing else.
+ */
+
+import { type ClusterBroker, startCluster } from "../tools/kafka/cluster.ts";
+import { benchIsolation, type IsolationBench } from "./isolation.ts";
+import type { Surroundings } from "./isolation-run.ts";
+
+const PARTITIONS = 3;
+
+export async function benchIsolationCluster(
+  bench: Omit<IsolationBench, "states">,
+): Promise<string> {
+  await using cluster = await startCluster({ log: (line) => process.stderr.write(`${line}\n`) });
+  const third = cluster.nodes.find(({ id }) => id === 3);
+  if (third === undefined) throw new Error("there is no third broker");
+  const prepare: Surroundings["prepare"] = async (health, { calls, sick }) => {
+    await startAnew(third);
+    await cluster.look.untilInSync([calls]);
+    if (health === "leader") await cluster.look.create(sick, Array(PARTITIONS).fill([third.id]));
+  };
+  return await benchIsolation(
+    cluster.brokers.join(),
+    { ...bench, states: ["healthy", "leader"] },
+    { replicationFactor: 3, prepare, fall: () => third.stop() },
+  );
+}
+
+/** All that it led is led by others then. */
+async function startAnew(broker: ClusterBroker): Promise<void> {
+  await broker.stop();
+  await broker.start();
+}
