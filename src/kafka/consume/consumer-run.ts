@@ -30,12 +30,12 @@ import type {
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
 import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
+import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
 import { FetchPace } from "./fetch-pace.ts";
 import type { GroupWatch } from "./group-watch.ts";
 import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 import { Standing } from "./standing.ts";
-import { isUnknownTopic, UNKNOWN_TOPIC_DELAY_MS, UnknownTopics } from "./unknown-topics.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
@@ -80,7 +80,7 @@ export class ConsumerRun {
   readonly #pulse: Pulse;
   #givingUp: Promise<Error | null> | null = null;
   /** By node, and by what has no node. */
-  readonly #unknownTopics = new UnknownTopics();
+  readonly #failed = new FailedAgain();
   readonly #standing: Standing;
 
   constructor(options: RunOptions) {
@@ -161,7 +161,7 @@ export class ConsumerRun {
       } catch (error) {
         const isOver = this.#state === "over" || this.#isFinal(error, SUBSCRIBE);
         if (isOver || !isUnknownTopic(error)) throw error;
-        await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
+        await this.#wake.wait(this.#failed.delayMs(error));
       }
     }
   }
@@ -175,15 +175,15 @@ export class ConsumerRun {
     this.#lease.begin();
   }
 
-  /** Some brokers know a topic later than the one that `subscribe` asked. */
+  // A coordinator that goes cuts off those who join, and the next one knows of no rebalance. The driver
+  // would fetch on, and be heard of, for a member that has given up its partitions.
   async #joinsAgain(error: unknown): Promise<boolean> {
-    if (!isUnknownTopic(error)) return false;
-    if (this.#isFinal(error, JOIN)) {
-      // The driver would fetch on, for a member that has joined nothing.
+    if (!isUnknownTopic(error) && troubleOf(error) === "fatal") return false;
+    if (this.#failed.isFinal(error, JOIN)) {
       this.#fail(error as Error);
       return false;
     }
-    await this.#wake.wait(UNKNOWN_TOPIC_DELAY_MS);
+    await this.#wake.wait(this.#failed.delayMs(error));
     return this.#state !== "over";
   }
 
@@ -191,7 +191,7 @@ export class ConsumerRun {
     const member = this.#member;
     if (member === null || this.#state !== "joining") return;
     this.#epoch += 1;
-    this.#unknownTopics.answered(JOIN);
+    this.#failed.answered(JOIN);
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
     this.#standing.joined(member);
@@ -229,7 +229,7 @@ export class ConsumerRun {
       const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
       this.#standing.assertIsIn();
       if (batches !== INTERRUPTED) {
-        this.#unknownTopics.answered(nodeId);
+        this.#failed.answered(nodeId);
         this.#pulse.fetchedAtMs = Date.now();
       }
       // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
@@ -251,9 +251,8 @@ export class ConsumerRun {
   }
 
   #isFinal(error: unknown, asked: string): boolean {
-    return isUnknownTopic(error)
-      ? this.#unknownTopics.isFinal(asked)
-      : troubleOf(error) === "fatal";
+    if (!isUnknownTopic(error)) return troubleOf(error) === "fatal";
+    return this.#failed.isFinal(error, asked);
   }
 
   #hurry(): void {

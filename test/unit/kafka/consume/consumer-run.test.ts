@@ -124,6 +124,37 @@ test("a topic that one broker does not know for a while is joined when it does",
   expect(run.progress()).toHaveLength(1);
 });
 
+test("a join that the coordinator cuts off is tried again: the next one knows of no rebalance", async () => {
+  vi.useFakeTimers();
+  const { run, taker, kafka } = await halfDone();
+  const cut = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+  let times = 0;
+  kafka.coordinator.onSync = () => {
+    times += 1;
+    if (times < 4) throw cut;
+  };
+  const joined = kafka.group.joinAndSync();
+  await vi.advanceTimersByTimeAsync(2_000);
+  await joined;
+  expect(times).toBe(4);
+  expect(run.isAssigned).toBe(true);
+  await (await kafka.fetch("1")).answered([5, 6]);
+  expect(taker.taken.at(-1)?.offset).toBe(6);
+});
+
+test("one that stays cut off ends the run", async () => {
+  vi.useFakeTimers();
+  const { run, kafka } = await halfDone();
+  const cut = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+  kafka.coordinator.onSync = () => {
+    throw cut;
+  };
+  const joined = expect(kafka.group.joinAndSync()).rejects.toBe(cut);
+  await vi.runAllTimersAsync();
+  await joined;
+  expect(await run.ended).toBe(cut);
+});
+
 test("one that stays unknown while joining ends the run", async () => {
   vi.useFakeTimers();
   const { run, started } = world();
