@@ -3,6 +3,7 @@
  *
  *   ```js tutorial/receiver.mjs      a file to save
  *   ```sh                            commands to run to their end
+ *   ```sh status 1                   commands that end with this exit status
  *   ```sh terminal 1                 a command that keeps running there; `# Ctrl-C` ends the one before
  *   ```text, ```text terminal 1      lines that are printed; `…` stands for anything
  */
@@ -14,15 +15,17 @@ export interface FencedBlock {
   readonly text: string;
 }
 
-const BLOCK = /^```(\S+) *([^\n]*)\n([\s\S]*?)^```$/gm;
+const BLOCK = /^( *)```(\S+) *([^\n]*)\n([\s\S]*?)^\1```$/gm;
 
-/** The blocks with a language, in their order. */
+/** The blocks with a language, in their order. Those of a list are told without its indentation. */
 export function fencedBlocks(page: string): readonly FencedBlock[] {
-  return [...page.matchAll(BLOCK)].map(([, language = "", info = "", text = ""]) => ({
-    language,
-    info: info.trim(),
-    text,
-  }));
+  return [...page.matchAll(BLOCK)].map(
+    ([, indentation = "", language = "", info = "", text = ""]) => ({
+      language,
+      info: info.trim(),
+      text: text.replaceAll(new RegExp(`^${indentation}`, "gm"), ""),
+    }),
+  );
 }
 
 /** Whether a line of a `text` block is in one that was printed. */

@@ -12,6 +12,14 @@ test("a page's blocks have a language, what follows it, and their text", () => {
   ]);
 });
 
+test("a block in a list is told without its indentation", () => {
+  const page = "1. First:\n\n   ```sh status 1\n   ls\n     x\n   ```\n\n```sh\npwd\n```\n";
+  expect(fencedBlocks(page)).toEqual([
+    { language: "sh", info: "status 1", text: "ls\n  x\n" },
+    { language: "sh", info: "", text: "pwd\n" },
+  ]);
+});
+
 test.each([
   ["accepted: a", "x\naccepted: a\n", true],
   ["accepted: a.", "accepted: ab", false],

@@ -1,0 +1,22 @@
+// docs/procedures.md, carried out from its first block to its last, as it is written. Only ports, the
+// brokers and the prefix of topics are the test's own.
+
+import { expect, test } from "vitest";
+
+import { uniquePrefix } from "../support/build/prefix.ts";
+import { checkoutCopy } from "../support/worlds/checkout-copy.ts";
+import { blocksOf, PageReader } from "../support/worlds/page-reader.ts";
+
+test("each procedure does what it says", { timeout: 300_000 }, async () => {
+  const blocks = await blocksOf("docs/procedures.md", ["3000", "8080", "9464", "9465", "9466"]);
+  await using copy = checkoutCopy({
+    PATH: `./path:${process.env.PATH}`,
+    SWITCHYARD_CONFIG: "switchyard.yaml",
+    SWITCHYARD_KAFKA_TOPIC_PREFIX: uniquePrefix("procedures"),
+  });
+  await copy.run("mkdir path; ln -s ../bin/switchyard.js path/switchyard");
+  const reader = new PageReader(copy);
+  expect(blocks.length).toBeGreaterThan(40);
+  for (const block of blocks) await reader.does(block);
+  expect(reader.keepsRunning()).toEqual([]);
+});
