@@ -23,8 +23,6 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
-  /** Of the room for arrivals in open syncs; by default as `arrivals.ts` says. */
-  readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
   /** Throws when the store cannot be opened: it is then removed, and opened again. */
   readonly openStore: () => Promise<Store>;
@@ -56,7 +54,7 @@ export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
     await deps.removeStore();
   }
   const store = await deps.openStore();
-  const catchUp = await CatchUp.on(store, deps.arrivalPieces);
+  const catchUp = await CatchUp.on(store);
   await read(deps, catchUp, 0, end, () => []);
   const identity = catchUp.identity ?? deps.newIdentity();
   return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()), end);
@@ -104,7 +102,7 @@ async function tryCatchUp(
   }
   let catchUp: CatchUp;
   try {
-    catchUp = await CatchUp.on(store, deps.arrivalPieces);
+    catchUp = await CatchUp.on(store);
     if (changelog <= end) {
       await read(deps, catchUp, changelog, end, (offset) => [
         [CHECKPOINT_KEY, JSON.stringify({ ...checkpoint, changelog: offset })],
@@ -169,9 +167,8 @@ async function begin(
   await deps.mustBeOurs();
   const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
   await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
-  await catchUp.clearArrivals();
   const [applied, origin] = await store.getMany([APPLIED_KEY, ORIGIN_KEY]);
-  const { audiences, counts, arrivals } = catchUp;
+  const { audiences, counts } = catchUp;
   return new PartitionState({
     at: deps.at,
     store,
@@ -180,7 +177,6 @@ async function begin(
     origin: readOrigin(origin),
     audiences,
     counts,
-    arrivals,
     nowMs: deps.nowMs,
   });
 }

@@ -14,7 +14,7 @@
  * A call always comes before the changelog entry that says the same. The first piece of a sync's
  * removals is written after its verdict, so that a crash in the middle goes on with the same one.
  *
- * The arrivals of an open sync stand in the local store alone (`arrivals.ts`). So the committed offset never passes
+ * The arrivals of an open sync stand in the local store alone. So the committed offset never passes
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
  * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
@@ -48,18 +48,10 @@ import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
-import {
-  audienceEvents,
-  audiencesOf,
-  openingTroubles,
-  type Reading,
-  watchAudiences,
-} from "./report.ts";
+import { audienceEvents, openingTroubles, type Reading, watchAudiences } from "./report.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** Of the room for arrivals in open syncs, for each partition; by default as `arrivals.ts` says. */
-  readonly arrivalPieces?: number;
 }
 
 export interface AudienceConfig extends AudienceConfiguration {
@@ -109,7 +101,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       stopWatching();
     },
   });
-  return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
+  return Promise.resolve(running);
 }
 
 /** The work on partitions, each with a store of its own, and what they share. */
@@ -212,7 +204,6 @@ function opening(
   const topic = topics.audienceMembers;
   return {
     at: { topic, partition },
-    ...(deps.arrivalPieces === undefined ? {} : { arrivalPieces: deps.arrivalPieces }),
     openStore: () => store.open(check),
     removeStore: store.remove,
     changelogEnd: () => reader.end(topic, partition),

@@ -160,23 +160,13 @@ function checkStandardWebhooks(
     const expected = "a text that is not empty, since standardWebhooks is true";
     invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
-  invalid = refuseStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
-  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
-}
-
-/** One that libraries of Standard Webhooks would read in another way. */
-export function refuseStandardSecrets(
-  secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
-  place: Place,
-): Invalid | null {
-  let invalid: Invalid | null = null;
-  for (const [name, secret] of Object.entries(secrets)) {
+  for (const [name, secret] of Object.entries({ sharedSecret, previousSharedSecret })) {
     if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
     const found = "whsec_ before something else";
-    const expected = "base64 after whsec_, as Standard Webhooks has it";
+    const expected = "base64 after whsec_, since standardWebhooks is true";
     invalid = place.child(name).fail({ found, expected, hint: null });
   }
-  return invalid;
+  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
 }
 
 interface OwnHeaders {

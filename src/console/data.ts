@@ -29,11 +29,10 @@ export interface DataDeps {
   readonly eyes: Eyes;
   /** Of the configuration; null: none. */
   readonly token: string | null;
-  readonly signal: AbortSignal;
 }
 
 /** Null: others read just now. */
-export function createData({ eyes, token, signal }: DataDeps) {
+export function createData({ eyes, token }: DataDeps) {
   let underWay = 0;
   const bounded = async (work: () => Promise<object>): Promise<object | null> => {
     if (underWay >= AT_ONCE) return null;
@@ -44,7 +43,7 @@ export function createData({ eyes, token, signal }: DataDeps) {
       underWay -= 1;
     }
   };
-  const told = (name: DataName, query: URLSearchParams): Promise<object> => {
+  const told = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
     switch (name) {
       case "dead-letters":
         return eyes.letters(lettersQuery(query), signal);
@@ -64,7 +63,9 @@ export function createData({ eyes, token, signal }: DataDeps) {
     }
   };
   return {
-    told: (name: DataName, query: URLSearchParams) => bounded(() => told(name, query)),
+    /** @param signal ends reading, when nobody waits for it any more. */
+    told: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
+      bounded(() => told(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>
       name === "user"
         ? Promise.resolve({ hash: userHash(body.toString(), token) })

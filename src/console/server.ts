@@ -46,7 +46,7 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   }
   const streams = eventStreams(deps);
   const ended = new AbortController();
-  const data = createData({ eyes: deps.eyes, token, signal: ended.signal });
+  const data = createData({ eyes: deps.eyes, token });
   const world = { ...deps, config, streams, data };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
@@ -97,7 +97,9 @@ async function handle(
     if (world.streams.open(response, route.view)) return;
     return send(request, response, text(503, "Too many pages are open."));
   }
-  const made = await answer(request, route, access, world).catch((error: unknown) =>
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const made = await answer(request, route, access, gone.signal, world).catch((error: unknown) =>
     json(503, { error: asError(error).message }),
   );
   send(request, response, made);
@@ -113,6 +115,7 @@ async function answer(
   request: IncomingMessage,
   route: Route,
   access: Access,
+  gone: AbortSignal,
   world: World,
 ): Promise<Answer> {
   if (access.kind === "refused") return json(access.status, { error: access.why });
@@ -133,7 +136,7 @@ async function answer(
         : file(found, KEPT, encodings);
     }
     case "data":
-      return dataAnswer(await world.data.told(route.name, route.query));
+      return dataAnswer(await world.data.told(route.name, route.query, gone));
     case "events":
       return text(405, "Events are read by GET.", { allow: "GET" });
     case "unknown":

@@ -1,7 +1,6 @@
 /**
  * A process speaks of what its own status says. Of a destination only the process that owns
- * partition 0 of its topic speaks: others may see the same, and would say it a second time. Of an
- * audience its owner does.
+ * partition 0 of its topic speaks: others may see the same, and would say it a second time.
  *
  *   a destination, at its speaker                        sighting
  *   fails since a minute                                 failing, so
@@ -12,17 +11,12 @@
  *   is held because it is paused                         paused, so
  *   is not                                               paused, not so
  *
- *   an audience, at its owner                            sighting
- *   has a sync whose removals wait for somebody          held, so
- *   has none                                             held, not so
- *
  *   the configuration                                    sighting
  *   on disk is refused                                   refused, so
  *   was refused before, here, and is not                 refused, not so
  *   any other                                            refused, unknown: another process may see it
  */
 
-import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { Sighting } from "./incidents.ts";
 
@@ -37,8 +31,6 @@ export interface Refused {
 export interface Seen {
   /** Those that the process speaks for. */
   readonly destinations: readonly DestinationStatus[];
-  /** Those that it owns. */
-  readonly audiences: readonly AudienceStatus[];
   readonly refused: Refused | null;
   /** It was refused at an earlier look of this process. */
   readonly wasRefused: boolean;
@@ -49,8 +41,7 @@ export function sightingsOf(seen: Seen, nowMs: number): readonly Sighting[] {
     failing(status, nowMs),
     paused(status, nowMs),
   ]);
-  const ofAudiences = seen.audiences.map((status) => heldAudience(status, nowMs));
-  return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
+  return [...ofDestinations, configuration(seen, nowMs)];
 }
 
 function failing(status: DestinationStatus, nowMs: number): Sighting {
@@ -70,13 +61,6 @@ function paused({ id, held }: DestinationStatus, nowMs: number): Sighting {
   const base = { kind: "destination.paused", subject: id } as const;
   if (held?.because !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
-}
-
-function heldAudience({ id, held }: AudienceStatus, nowMs: number): Sighting {
-  const base = { kind: "audience.held", subject: id } as const;
-  if (held === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
-  const { syncId, removals, sinceMs } = held;
-  return { ...base, is: "so", sinceMs, data: { sync: syncId, removals } };
 }
 
 function configuration({ refused, wasRefused }: Seen, nowMs: number): Sighting {

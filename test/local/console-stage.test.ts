@@ -93,6 +93,26 @@ test("what may stand in no address is sent, bounded, by the page itself", async 
   expect((await say(page.url, "/api/user", { headers: known })).status).toBe(405);
 });
 
+test("reading ends for a page that leaves, and others may read then", async () => {
+  await using page = await startTestConsole();
+  page.told.isSlow = true;
+  const leaving = Array.from({ length: 4 }, () => {
+    const asked = request(new URL("/api/audiences", page.url), { agent: false });
+    asked.on("error", () => undefined).end();
+    return asked;
+  });
+  await expect.poll(() => page.told.reading).toBe(4);
+  const refused = await say(page.url, "/api/audiences");
+  expect([refused.status, refused.body]).toEqual([
+    503,
+    JSON.stringify({ error: "Others read just now. Try again." }),
+  ]);
+  for (const asked of leaving) asked.destroy();
+  await expect.poll(() => page.told.reading).toBe(0);
+  page.told.isSlow = false;
+  expect((await say(page.url, "/api/audiences")).status).toBe(200);
+});
+
 test("every answer forbids what is not its own", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   for (const path of ["/", "/assets/none.js", "/api/session", "/api/audiences", "/nothing"]) {

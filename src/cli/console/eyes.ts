@@ -5,14 +5,14 @@ import type { Load } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
 import type { Eyes } from "../../console/ports.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { readClaims } from "../audience/audiences.ts";
+import { asError } from "../../runtime/as-error.ts";
 import { configuredTopics } from "../connection.ts";
 import { knownEndpoints } from "../dead-letters/rows.ts";
 import { inTime } from "../status/keep-connected.ts";
 import type { Look } from "../status/rates.ts";
 import { readKafka, reportOf, settled } from "../status/show.ts";
 import { readAttempts } from "./attempts.ts";
-import { AudienceHistory } from "./audience-history.ts";
+import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
 import { readLettersView } from "./letters.ts";
@@ -31,7 +31,14 @@ export interface EyesOptions {
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
+/** Longer than anything that is read for a page may take. */
+const ANSWER_LIMIT_MS = 25_000;
+const AWAY_LIMIT_MS = 3_000;
+const CUT = "Not everything could be read in time. Choose a shorter time, or use: switchyard trace";
+
 export function createEyes({ current, load, admins, useKafka }: EyesOptions): Eyes {
+  let isAway = false;
+  const answered = asking(useKafka, () => isAway);
   let looks: ReadonlyMap<string, Look> = new Map();
   return {
     look: async (signal) => {
@@ -45,9 +52,14 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
       ]);
       looks = asked.looks;
       const report = reportOf(shown, asked.scraped, found);
+      isAway = report.kafkaError !== null;
       return { seen: seenOf(report, config), counters: asked.counters };
     },
-    sample: (signal) => countersOf(admins, signal),
+    sample: (signal) => {
+      // Nobody looks, so that nobody knows.
+      isAway = false;
+      return countersOf(admins, signal);
+    },
     sourcesOf: (destination) =>
       current()
         .config.sources.filter(({ destinations }) => destinations.some((id) => id === destination))
@@ -61,41 +73,26 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
         nowMs: Date.now(),
         signal,
       };
-      return useKafka((kafka) => readLettersView({ ...source, kafka }, query));
+      return answered((kafka) => readLettersView({ ...source, kafka }, query), signal);
     },
-    audiences: async (signal) => {
+    audiences: (signal) => {
       const topics = configuredTopics(current().config);
-      const past = new AudienceHistory();
-      const take = past.take.bind(past);
-      const claims = await useKafka((kafka) => readClaims(kafka, topics, signal, take));
-      const nowMs = Date.now();
-      return claims.all().map(({ id, name, key, members, openSyncId, last, held }) => ({
-        id,
-        name,
-        key,
-        members,
-        openSyncId,
-        last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
-        held: held && {
-          syncId: held.syncId,
-          heldAt: instant(held.heldAtMs),
-          removals: held.removals,
-        },
-        syncs: past.syncs(id),
-        history: past.members(id, nowMs),
-      }));
+      return answered((kafka) => readAudiencesView(kafka, topics, signal), signal);
     },
-    call: (query, signal) => {
+    call: async (query, signal) => {
       const { config } = current();
-      return useKafka((kafka) => readCallView({ kafka, config, signal }, query));
+      const read = (kafka: Kafka) => readCallView({ kafka, config, signal }, query);
+      const found = await answered(read, signal);
+      if (found === null) throw new Error(CUT);
+      return found;
     },
     userCalls: (query, signal) => {
       const { config } = current();
-      return useKafka((kafka) => readUserCalls({ kafka, config, signal }, query));
+      return answered((kafka) => readUserCalls({ kafka, config, signal }, query), signal);
     },
     attempts: (destination, signal) => {
       const { config } = current();
-      return useKafka((kafka) => readAttempts({ kafka, config, signal }, destination));
+      return answered((kafka) => readAttempts({ kafka, config, signal }, destination), signal);
     },
     changes: (content) => {
       const given = load({ content, only: load().files });
@@ -110,6 +107,17 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
   };
 }
 
-function instant(atMs: number): string {
-  return new Date(atMs).toISOString();
+/** People wait for these. While Kafka is known to be away they need not wait for long. */
+function asking(useKafka: EyesOptions["useKafka"], isAway: () => boolean) {
+  return async <Result>(
+    work: (kafka: Kafka) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> => {
+    const limitMs = isAway() ? AWAY_LIMIT_MS : ANSWER_LIMIT_MS;
+    try {
+      return await inTime(useKafka(work), signal, limitMs);
+    } catch (error) {
+      throw new Error(`Kafka cannot be read: ${asError(error).message}`, { cause: error });
+    }
+  };
 }

@@ -120,8 +120,7 @@ export async function run(
       health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
       log.info({ stage: stage.name }, "stage.started");
     }
-    await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
-    health.add({ name: "operator-events", troubles: events.troubles });
+    using _events = configuredEvents(config, { ...shared, cluster, reloads, stages: running });
     const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
     const reading = { load, clock: systemClock, metrics, log };

@@ -37,11 +37,15 @@ export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
 }
 
 /** Kafka may go away while something is shown. */
-export async function inTime<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+export async function inTime<Result>(
+  work: Promise<Result>,
+  signal: AbortSignal,
+  limitMs = ANSWER_LIMIT_MS,
+): Promise<Result> {
   const ended = new AbortController();
   const limit = AbortSignal.any([signal, ended.signal]);
-  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: limit }).then(() => {
-    throw new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
+  const late = sleep(limitMs, undefined, { signal: limit }).then(() => {
+    throw new Error(`no answer within ${limitMs / 1_000} s`);
   });
   try {
     return await Promise.race([work, late]);

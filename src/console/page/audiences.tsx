@@ -1,7 +1,6 @@
 /** Audiences: members, last syncs, and what is held. */
 
 import type { AudienceView, SyncView } from "../asked-view.ts";
-import { Release, ReleaseJobs } from "./act-audience.tsx";
 import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { useAnswer } from "./server.ts";
@@ -28,7 +27,6 @@ export function Audiences({ now }: { readonly now: number }) {
         .map((each) => (
           <Held key={each.id} audience={each} />
         ))}
-      <ReleaseJobs now={now} onDone={again} />
       {answer === null ? null : <List audiences={answer} now={now} />}
       {answer?.slice(0, DRAWN_MAX).map((each) => (
         <Past key={each.id} audience={each} now={now} />
@@ -40,12 +38,9 @@ export function Audiences({ now }: { readonly now: number }) {
 function Held({ audience: { id, held, members } }: { readonly audience: AudienceView }) {
   if (held === null) return null;
   return (
-    <>
-      <Problem
-        text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
-      />
-      <Release id={id} syncId={held.syncId} removals={held.removals} />
-    </>
+    <Problem
+      text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
+    />
   );
 }
 

@@ -12,7 +12,6 @@ import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
 import { Destinations } from "./destinations.tsx";
 import { Flow } from "./flow.tsx";
-import { MayAct } from "./jobs.ts";
 import { LogIn } from "./log-in.tsx";
 import { Empty, Problem } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
@@ -45,12 +44,7 @@ function App() {
   if (session === null) {
     return <main>{error === null ? <Empty>Loading</Empty> : <Problem text={error} />}</main>;
   }
-  if (!session.isKnown) return <LogIn onDone={ask} />;
-  return (
-    <MayAct.Provider value={!session.readOnly}>
-      <Known session={session} />
-    </MayAct.Provider>
-  );
+  return session.isKnown ? <Known session={session} /> : <LogIn onDone={ask} />;
 }
 
 function Known({ session }: { readonly session: Session }) {

@@ -163,8 +163,6 @@ export async function nextSeed(pool: BrokerPool): Promise<void> {
 export async function request<Decoded>(
   broker: Broker,
   name:
-    | "CreateTopics"
-    | "DeleteTopics"
     | "Fetch"
     | "GroupCoordinator"
     | "InitProducerId"

@@ -1,5 +1,7 @@
 /** A page whose eyes see what a test says, on a port of its own. */
 
+import { once } from "node:events";
+
 import { readPageFiles } from "../../../src/cli/console/page-files.ts";
 import type {
   AttemptsView,
@@ -29,6 +31,10 @@ export interface Told {
   userCalls: UserCallsView;
   attempts: AttemptsView;
   changes: ChangesView;
+  /** Reading audiences ends with its signal alone. */
+  isSlow: boolean;
+  /** How many read audiences just now. */
+  reading: number;
   yaml: string | null;
   /** How often Kafka was asked. */
   looks: number;
@@ -62,6 +68,8 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     userCalls: { calls: [], looked: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
+    isSlow: false,
+    reading: 0,
     yaml: "kafka: {}\n",
     looks: 0,
     acted: [],
@@ -79,7 +87,13 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     sample: () => Promise.resolve(counters()),
     sourcesOf: () => ["web"],
     letters: () => Promise.resolve(told.letters),
-    audiences: () => Promise.resolve(told.audiences),
+    audiences: async (signal) => {
+      if (!told.isSlow) return told.audiences;
+      told.reading += 1;
+      await once(signal, "abort");
+      told.reading -= 1;
+      return [];
+    },
     call: () => Promise.resolve(told.call),
     userCalls: () => Promise.resolve(told.userCalls),
     attempts: () => Promise.resolve(told.attempts),

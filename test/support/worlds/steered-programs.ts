@@ -37,9 +37,8 @@ export async function steeredPrograms() {
     await kafka.close();
     await receiver[Symbol.asyncDispose]();
   });
-  /** @param more sections of its configuration */
-  const worldOf = (admin: number, delays: string, more = ""): ProgramWorld => {
-    const world = programWorld(configuration(prefix, receiver.port, admin, delays) + more);
+  const worldOf = (admin: number, delays: string): ProgramWorld => {
+    const world = programWorld(configuration(prefix, receiver.port, admin, delays));
     onTestFinished(() => world[Symbol.asyncDispose]());
     return world;
   };

@@ -1,0 +1,36 @@
+/** Audiences for the page, as their topic tells of them, now and before. */
+
+import type { AudienceView } from "../../console/asked-view.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { readClaims } from "../audience/audiences.ts";
+import { AudienceHistory } from "./audience-history.ts";
+
+export async function readAudiencesView(
+  kafka: Kafka,
+  topics: TopicNames,
+  signal: AbortSignal,
+): Promise<readonly AudienceView[]> {
+  const past = new AudienceHistory();
+  const claims = await readClaims(kafka, topics, signal, (records) => past.take(records));
+  const nowMs = Date.now();
+  return claims.all().map(({ id, name, key, members, openSyncId, last, held }) => ({
+    id,
+    name,
+    key,
+    members,
+    openSyncId,
+    last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
+    held: held && {
+      syncId: held.syncId,
+      heldAt: instant(held.heldAtMs),
+      removals: held.removals,
+    },
+    syncs: past.syncs(id),
+    history: past.members(id, nowMs),
+  }));
+}
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,352 @@
+// The page of the real program on a real Kafka, in a real Chromium: each view with calls flowing, a
+// destination that fails, values that want to be scripts, a thousand destinations, and Kafka away.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { NO_CHROMIUM } from "../support/servers/chromium.ts";
+import {
+  brokenLooks,
+  HOSTILE,
+  LIVE,
+  launchChromium,
+  type OpenedView,
+  openView,
+  scriptsRun,
+} from "../support/servers/page-views.ts";
+import { programWorld } from "../support/servers/program.ts";
+import { type PageOnKafka, pageOnKafka, SECRET } from "../support/worlds/page-on-kafka.ts";
+
+const SOON = { timeout: 60_000, interval: 250 };
+const START_LIMIT_MS = 120_000;
+const TEST_LIMIT_MS = 90_000;
+const USER = "ada@example.com";
+/** As YAML has a value of the environment. */
+const TAKEN = "'$" + "{HOME}'";
+const SCRIPT_ID = "m-<script>document.title='run'</script>";
+
+/** Of a view that does not follow by itself. */
+const ANSWER_LIMIT_MS = 5_000;
+const TRIES = 10;
+const YES = () => true;
+const NO = () => false;
+
+let browser: Browser | null = null;
+let site: PageOnKafka | null = null;
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  if (browser === null) return;
+  site = await pageOnKafka();
+  await site.sync("s-1", ["u-1", "u-2", "u-3"]);
+  await site.call("m-1", USER);
+  await site.call(SCRIPT_ID, USER);
+}, START_LIMIT_MS);
+afterAll(async () => {
+  await browser?.close();
+  await site?.[Symbol.asyncDispose]();
+}, START_LIMIT_MS);
+
+async function open(path: string): Promise<OpenedView> {
+  if (browser === null || site === null) throw new Error(NO_CHROMIUM);
+  return await openView(browser, site.url, path);
+}
+
+/** Opens a view anew until it has the words. */
+async function opened(path: string, words: string | RegExp): Promise<OpenedView> {
+  const view = await open(path);
+  await view.page.getByText(LIVE).waitFor();
+  const isThere = () =>
+    view.page.getByText(words).first().waitFor({ timeout: ANSWER_LIMIT_MS }).then(YES, NO);
+  for (let tries = 0; !(await isThere()); tries += 1) {
+    if (tries === TRIES) throw new Error(`${path} has no ${words}: ${view.errors.join()}`);
+    await view.page.reload();
+  }
+  return view;
+}
+
+function there(skip: (note: string) => never): PageOnKafka {
+  return site ?? skip(NO_CHROMIUM);
+}
+
+const VIEWS = [
+  ["/", /^down fails/],
+  ["/destinations", "failing"],
+  ["/destinations/down", "down[1] 127.0.0.1"],
+  ["/calls", "A call is found by its message id."],
+  ["/calls/m-1", "received: track"],
+  ["/dead-letters", "rejected"],
+  ["/audiences", "s-1"],
+  ["/configuration", "the file"],
+] as const;
+
+for (const [path, words] of VIEWS) {
+  test(
+    `${path} of the running program: legible, hostile values only read`,
+    async ({ skip }) => {
+      there(skip);
+      await using view = await opened(path, words);
+      expect(await brokenLooks(view.page)).toEqual([]);
+      expect(await scriptsRun(view.page)).toEqual([]);
+      expect(await view.page.content()).not.toContain(SECRET);
+      expect(view.errors).toEqual([]);
+    },
+    TEST_LIMIT_MS,
+  );
+}
+
+test(
+  "a call is followed from its user to its requests",
+  async ({ skip }) => {
+    const { admin } = there(skip);
+    await using view = await open("/calls");
+    const { page } = view;
+    await page.getByLabel("Calls of a user").fill(USER);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "m-1" }).waitFor();
+    expect(page.url()).not.toMatch(/ada|example/);
+    await page.getByRole("link", { name: SCRIPT_ID }).click();
+    await page.getByText(/attempt 1, accepted: good\[1\]/).waitFor();
+    await page.getByText("good[1] 127.0.0.1").last().click();
+    const request = page.locator("details[open] pre");
+    await expect.poll(() => request.textContent()).toMatch(/^POST http:\/\/127\.0\.0\.1:\d+\/…\n/);
+    const text = (await request.textContent()) ?? "";
+    expect(text).toMatch(/^X-Signature: [\da-f]{40}$/m);
+    expect(text).toContain("X-Api-Key: (hidden)");
+    expect(text).toContain(JSON.stringify(HOSTILE));
+    expect(await scriptsRun(page)).toEqual([]);
+    expect(view.errors).toEqual([]);
+    expect(admin).toBeGreaterThan(0);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "a destination that fails says so, with its attempts, its answers, and what waits when",
+  async ({ skip }) => {
+    there(skip);
+    await using view = await opened("/destinations/down", /in the tier 10m/);
+    const { page } = view;
+    await page.getByText(/^No request was accepted for/).waitFor();
+    await page.getByText(/^Next attempt in/).waitFor();
+    await page
+      .getByText(/down\[1\] 127\.0\.0\.1:\d+ 503 in/)
+      .first()
+      .waitFor();
+    await page
+      .getByText(/answered "no, because of <img/)
+      .first()
+      .waitFor();
+    await expect
+      .poll(() => page.locator(".legend li", { hasText: "5xx" }).count(), SOON)
+      .toBeGreaterThan(0);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "what is told follows the program while one looks",
+  async ({ skip }) => {
+    const { call } = there(skip);
+    await using view = await open("/");
+    const delivered = view.page.locator('[data-node="endpoints"] .rate b');
+    await view.page.getByText(LIVE).waitFor();
+    let count = 0;
+    const flowing = async () => {
+      await call(`flow-${count}`, `user-${count}`);
+      count += 1;
+      return Number((await delivered.textContent())?.replace(/\D/g, ""));
+    };
+    await expect.poll(flowing, SOON).toBeGreaterThan(0);
+    expect(view.errors).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "dead letters that were replayed are told from those that wait",
+  async ({ skip }) => {
+    const { world, answers } = there(skip);
+    answers.set("picky", 200);
+    const replayed = await world.command(["dead-letters", "replay", "--message-id", "m-1"]);
+    expect(replayed).toMatchObject({ status: 0 });
+    await using view = await opened(
+      "/dead-letters?state=replayed",
+      "1 found: 0 waiting, 1 replayed",
+    );
+    await view.page.getByText("● replayed").waitFor();
+    await view.page.getByRole("button", { name: "waiting" }).click();
+    await view.page.getByRole("link", { name: SCRIPT_ID }).waitFor();
+    expect(await view.page.getByText("● replayed").count()).toBe(0);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "an audience shows its members over time, and a held sync why",
+  async ({ skip }) => {
+    const { sync } = there(skip);
+    await sync("s-2", ["u-1", "u-2", "u-3", "u-4"]);
+    await sync("s-3", []);
+    await using view = await opened("/audiences", /4 of 4 members would leave/);
+    const rows = view.page.getByRole("region", { name: /^Last syncs of/ }).locator("tbody tr");
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual([expect.stringMatching(/^s-2.*4$/), expect.stringMatching(/^s-1.*3$/)]);
+    await view.page
+      .getByText("members: now 4, at most 4 (members).")
+      .waitFor({ state: "attached" });
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "a file is compared, told in words, and nothing of the process is told",
+  async ({ skip }) => {
+    const { config, world } = there(skip);
+    const stolen = join(world.directory, "stolen");
+    writeFileSync(stolen, SECRET);
+    await using view = await open("/configuration");
+    const { page } = view;
+    const text = page.getByLabel("or its text");
+    const compare = async (yaml: string, words: string) => {
+      await text.fill(yaml);
+      await page.getByRole("button", { name: "Compare" }).click();
+      await page.getByText(words).first().waitFor();
+    };
+    await compare(config, "A reload of it would change nothing.");
+    await compare(
+      config.replace("id: sheet, type", "id: sheets, type").replace("picky, sheet]", "picky]"),
+      "sheets is added",
+    );
+    await page.getByText("sheet is removed").waitFor();
+    await compare(config.replace("partitions: 1", "partitions: 2"), "kafka.partitions");
+    const thief = config.replace("brokers: [", `topicPrefix: "\${file:${stolen}}", brokers: [`);
+    await compare(thief, "only files that the configuration in place names are read here");
+    const path = config.replace("id: sheet,", `id: ${TAKEN},`);
+    await compare(path, "This file cannot be used");
+    expect(await page.content()).not.toContain(`"${process.env.HOME}"`);
+    expect(view.errors).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "all of it is done by keyboard",
+  async ({ skip }) => {
+    there(skip);
+    await using view = await open("/");
+    const { page } = view;
+    await page.getByText(LIVE).waitFor();
+    const tabTo = async (name: string) => {
+      const isThere = `document.activeElement?.textContent?.trim() === ${JSON.stringify(name)}`;
+      for (let step = 0; step < 60; step += 1) {
+        if (await page.evaluate(isThere)) return;
+        await page.keyboard.press("Tab");
+      }
+      throw new Error(`${name} is not reached by Tab`);
+    };
+    await page.keyboard.press("Tab");
+    await page.getByText("To the content").waitFor();
+    await tabTo("Destinations");
+    // Where one is can be seen.
+    const outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle");
+    expect(outline).not.toBe("none");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "good", exact: true }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("good");
+    await page.getByText("1 of 4 shown").waitFor();
+    await tabTo("good");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "good", level: 1 }).waitFor();
+    await tabTo("Read again");
+    await page.keyboard.press("Enter");
+    await tabTo("Its dead letters");
+    await page.keyboard.press("Enter");
+    await tabTo("7d");
+    await page.keyboard.press("Space");
+    await expect.poll(() => page.url()).toContain("since=7d");
+    expect(view.errors).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "times are in the zone of the reader, with UTC beside them",
+  async ({ skip }) => {
+    there(skip);
+    await using view = await opened("/calls/m-1", "received: track");
+    const times = await view.page
+      .locator("time.time")
+      .evaluateAll((all) =>
+        all.map((each) => [each.getAttribute("datetime") ?? "", each.textContent ?? ""] as const),
+      );
+    expect(times.length).toBeGreaterThan(2);
+    for (const [at, text] of times) {
+      const tokyo = new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(11, 19);
+      expect(text).toMatch(new RegExp(`${tokyo} .*${at.slice(11, 19)} UTC$`));
+    }
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "a thousand destinations are shown, sorted and found",
+  async ({ skip }) => {
+    const { admin, config } = there(skip);
+    const many = Array.from({ length: 1_000 }, (_, index) => `hook-${`${index}`.padStart(4, "0")}`);
+    const more = many.map((id) => `  - { id: ${id}, type: topic, name: ${id} }`).join("\n");
+    await using world = programWorld(config.replace("destinations:\n", `destinations:\n${more}\n`));
+    const child = world.spawn(["console", "--admin", `127.0.0.1:${admin}`, "--port", "0"]);
+    let said = "";
+    child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
+      said += piece;
+    });
+    await expect.poll(() => said, SOON).toMatch(/The page: \S+/);
+    if (browser === null) return;
+    const url = /The page: (\S+)/.exec(said)?.[1] ?? "";
+    await using view = await openView(browser, url, "/destinations");
+    await view.page.getByText("1004 shown").waitFor();
+    const names = view.page.locator("table.rows tbody th a");
+    expect(await names.count()).toBeLessThan(80);
+    await view.page.keyboard.press("End");
+    await view.page.getByRole("link", { name: "hook-0999" }).waitFor();
+    await view.page.keyboard.press("/");
+    await view.page.keyboard.type("hook-0777");
+    await view.page.getByText("1 of 1004 shown").waitFor();
+    expect(view.errors).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "Kafka away is said on every view, and so is its return",
+  async ({ skip }) => {
+    const kafka = there(skip);
+    await using flow = await open("/");
+    await using destination = await open("/destinations/good");
+    await flow.page.getByText(LIVE).waitFor();
+    kafka.takeAway();
+    await flow.page.getByText(/^▲ Kafka is away$/).waitFor({ timeout: SOON.timeout });
+    await flow.page.getByText(/Kafka is away: /).waitFor();
+    await destination.page.getByText(/Kafka is away: /).waitFor({ timeout: SOON.timeout });
+    // What the process itself knows is told all the same.
+    await flow.page.locator('[data-node="endpoints"] .rate b').waitFor();
+    const asking = ["/dead-letters", "/audiences", "/calls/m-1", "/calls?user=0a1b"];
+    await Promise.all(
+      asking.map(async (path) => {
+        await using view = await open(path);
+        const alert = view.page.getByRole("alert");
+        await alert.waitFor({ timeout: SOON.timeout });
+        expect(await alert.textContent(), path).toMatch(/Kafka/);
+      }),
+    );
+    kafka.bringBack();
+    await flow.page.getByText(LIVE).waitFor({ timeout: SOON.timeout });
+    expect(await scriptsRun(flow.page)).toEqual([]);
+  },
+  TEST_LIMIT_MS,
+);

@@ -1,0 +1,75 @@
+/** Views of the page in one Chromium, each in a context of its own, with all that goes wrong in them. */
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+import { findChromium } from "./chromium.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** For a page that hangs, not for one that is slow. */
+const WAIT_MS = 20_000;
+const SCREEN = { width: 1_400, height: 900 };
+const PHONE = { width: 390, height: 800 };
+/** What the page says when it is connected and all is reached. */
+export const LIVE = /^● live$/;
+/** Runs where a text is taken for a document. */
+export const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`;
+
+export interface OpenedView extends AsyncDisposable {
+  readonly page: Page;
+  /** Errors of the page and of its policy. */
+  readonly errors: readonly string[];
+}
+
+/** Null: the machine has no Chromium. */
+export async function launchChromium(): Promise<Browser | null> {
+  const executablePath = findChromium();
+  if (executablePath === null) return null;
+  return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+/** For a reader in Tokyo. @param path of the site, with its query. */
+export async function openView(browser: Browser, site: string, path: string): Promise<OpenedView> {
+  const look = { colorScheme: "light", viewport: SCREEN, timezoneId: "Asia/Tokyo" } as const;
+  const context = await browser.newContext(look);
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", ({ message }) => errors.push(message));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  await page.goto(new URL(path, site).href);
+  return { page, errors, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** The rules of WCAG 2.2 AA that it breaks. */
+export async function brokenRules(page: Page): Promise<readonly string[]> {
+  // A policy of the page forbids scripts that are put into it; those of the tools are no part of it.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(`axe.run(document, {
+    runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
+  }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => id + ": " + target + ": " + failureSummary)))`);
+  return found as readonly string[];
+}
+
+/** Rules that it breaks in light, in dark and on a phone, and whether it is wider than the phone. */
+export async function brokenLooks(page: Page): Promise<readonly string[]> {
+  const light = await brokenRules(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  const dark = await brokenRules(page);
+  await page.setViewportSize(PHONE);
+  const phone = await brokenRules(page);
+  const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+  const wide = Number(over) > 0 ? [`${String(over)} pixels wider than a phone`] : [];
+  return [...light, ...dark.map((rule) => `dark: ${rule}`), ...phone, ...wide];
+}
+
+/** Whether a text became a document: each of these is a way in which it could. */
+export async function scriptsRun(page: Page): Promise<readonly string[]> {
+  const title = await page.title();
+  const made = await page.locator('img, #app script, a[href^="javascript"]').count();
+  return [...(title === "run" ? ["a script has run"] : []), ...(made > 0 ? ["elements"] : [])];
+}

@@ -1,0 +1,112 @@
+/**
+ * The program with its page on a Kafka of its own, receivers that can refuse, and calls, syncs and
+ * values that want to be scripts. Everything that a view can show is there.
+ */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { freePort } from "../../../tools/kafka/free-port.ts";
+import { startKafka } from "../../../tools/kafka/start.ts";
+import { buildPage } from "../../../tools/page/build.ts";
+import { startProxy } from "../../chaos/proxy.ts";
+import { HOSTILE } from "../servers/page-views.ts";
+import { programWorld } from "../servers/program.ts";
+
+const NOWHERE = "127.0.0.1:1";
+const STAGES = ["--stages", "route,audience,deletion,deliver,delay,console"];
+/** Of header and environment: neither may be shown. */
+export const SECRET = "hunter2-of-the-page";
+
+/** `good` answers 200, `down` 503 and `picky` 400, until a test says otherwise. */
+export async function pageOnKafka() {
+  await using started = new AsyncDisposableStack();
+  const page = buildPage();
+  const proxy = started.use(await startProxy());
+  const broker = await startKafka({ private: true, fronts: [proxy.address] });
+  started.defer(() => broker.stop());
+  const [behind = ""] = broker.behind;
+  proxy.leadTo(behind);
+  const answers = new Map([
+    ["good", 200],
+    ["down", 503],
+    ["picky", 400],
+  ]);
+  const receiver = createServer((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      const path = (request.url ?? "").slice(1);
+      response.writeHead(answers.get(path) ?? 404).end(`no, because of ${HOSTILE}`);
+    });
+  });
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  started.defer(() => {
+    receiver.closeAllConnections();
+    receiver.close();
+  });
+  const admin = await freePort();
+  const { port } = receiver.address() as AddressInfo;
+  const config = configuration([proxy.address], port, admin);
+  const world = started.use(programWorld(config));
+  await page;
+  const program = world.start(STAGES);
+  const { url } = await program.logged("console.listening");
+  await program.logged("ready");
+  const kafka = createKafka(
+    {
+      ...{ brokers: [proxy.address], clientId: "page-test", tls: null, sasl: null },
+      ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
+    },
+    createLog("error", { write: () => undefined }),
+  );
+  started.defer(() => kafka.close());
+  const producer = kafka.producer();
+  const write = async (topic: string, key: string, value: object) => {
+    const text = Buffer.from(JSON.stringify(value));
+    await producer.send([
+      { topic: `switchyard.${topic}`, key: Buffer.from(key), value: text, headers: [] },
+    ]);
+  };
+  const kept = started.move();
+  return {
+    ...{ config, world, program, admin, answers },
+    takeAway: () => {
+      proxy.leadTo(NOWHERE);
+      proxy.cut();
+    },
+    bringBack: () => proxy.leadTo(behind),
+    url: String(url),
+    call: (messageId: string, userId: string, event: string = HOSTILE) =>
+      write("calls", userId, { type: "track", messageId, userId, event }),
+    sync: (syncId: string, userIds: readonly string[]) =>
+      write("audience-syncs", "vip", {
+        ...{ type: "snapshot", audienceId: "vip", audienceName: HOSTILE, syncId, userIds },
+      }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+export type PageOnKafka = Awaited<ReturnType<typeof pageOnKafka>>;
+
+function configuration(brokers: readonly string[], port: number, admin: number): string {
+  const hook = (id: string) =>
+    `  - { id: ${id}, name: ${JSON.stringify(`${id} ${HOSTILE}`)}, type: webhook, sharedSecret: a-secret-of-24-characters, endpoints: [{ url: "http://127.0.0.1:${port}/${id}", headers: { X-Api-Key: ${SECRET} } }] }`;
+  return `
+kafka: { brokers: [${brokers.join(", ")}], partitions: 1, sessionTimeout: 6s }
+defaultSource: web
+sources: [{ id: web, destinations: [good, down, picky, sheet] }]
+destinations:
+${["good", "down", "picky"].map(hook).join("\n")}
+  - { id: sheet, type: topic, name: Sheet }
+audiences: [{ id: vip, integrations: { All: false, Sheet: true } }]
+audienceDefaults: { heldShare: 0.1 }
+attempts: { enabled: true, responses: 1KiB }
+delivery: { delays: [1s, 10m], allowNetworks: [127.0.0.0/8] }
+admin: { host: 127.0.0.1, port: ${admin} }
+console: { host: 127.0.0.1, port: 0, payloads: true }
+`;
+}
