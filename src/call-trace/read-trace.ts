@@ -52,8 +52,8 @@ export interface TracePorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Reads and routes a record of `calls` as route does now. */
-  readonly factsOf: (record: IncomingRecord) => CallFacts;
+  /** Reads and routes a record of `calls` as route does now. May have to ask for a schema. */
+  readonly factsOf: (record: IncomingRecord) => CallFacts | Promise<CallFacts>;
   readonly topicDestinations: ReadonlySet<string>;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
@@ -129,16 +129,17 @@ class Reading {
     const { messageId, sinceMs } = this.#query;
     const found: FoundCall[] = [];
     const look = mayBeCall(messageId);
-    const take = (record: IncomingRecord) => {
-      if (placeText(record) !== messageId && !look(record.value)) return;
-      const facts = factsOf(record);
+    const take = async (record: IncomingRecord) => {
+      const facts = await factsOf(record);
       // One that cannot be read, and has the id in it: route gave it up, and says so below.
       if (facts.kind === "call" && facts.messageId !== messageId) return;
       found.push({ place: placeOf(record), atMs: record.timestampMs, facts });
     };
+    const takeSome = (record: IncomingRecord) =>
+      placeText(record) === messageId || look(record.value) ? take(record) : undefined;
     const place = placeIn(messageId, topics.calls);
-    if (place === null) await this.#scan.since([topics.calls], sinceMs, null, take);
-    else await this.#scan.at({ topic: topics.calls, ...place }, take);
+    if (place === null) await this.#scan.since([topics.calls], sinceMs, null, takeSome);
+    else await this.#scan.at({ topic: topics.calls, ...place }, takeSome);
     return found;
   }
 

@@ -16,7 +16,8 @@ export interface ScanPorts {
   readonly onRead?: (records: number) => void;
 }
 
-type Take = (record: IncomingRecord) => void;
+/** A promise is waited for before the next record. */
+type Take = (record: IncomingRecord) => void | Promise<void>;
 
 interface Part {
   readonly topic: string;
@@ -94,7 +95,10 @@ export class Scan {
   async #read(part: Part, take: Take): Promise<void> {
     const { kafka, signal, onRead } = this.#ports;
     for await (const records of kafka.read({ ...part, maxBytes: READ_MAX_BYTES, signal })) {
-      for (const record of records) take(record);
+      for (const record of records) {
+        const taking = take(record);
+        if (taking !== undefined) await taking;
+      }
       onRead?.(records.length);
     }
   }

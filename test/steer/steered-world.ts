@@ -118,6 +118,16 @@ export class SteeredWorld implements AsyncDisposable {
     return end;
   }
 
+  /** What a command says as JSON, with its exit status. */
+  async outcome(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+    const { status, out, err } = await this.command(...args, "--json");
+    try {
+      return { ...(JSON.parse(out) as object), status };
+    } catch {
+      throw new Error(`switchyard ${args.join(" ")} said no JSON: ${out}${err}`);
+    }
+  }
+
   start(...args: readonly string[]): StartedCommand {
     return startCommand([...args, "--config", this.#processes[0]?.configFile ?? ""]);
   }

@@ -25,6 +25,14 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   status: "one object, described in [operations.md](operations.md#status)",
   "dead-letters list":
     "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
+  pause:
+    "one object: `destination`, `paused`, `until` (null: no end), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLeast` (not all was counted)",
+  resume:
+    "one object: `destination`, `resumed`, `inVain` (why nothing is posted to it all the same; null: it is)",
+  retry: "one object: `destination`, `returned` (deliveries)",
+  drain:
+    "one object: `destination`, `drained`, `left` (deliveries by place: `line`, `tiers`, and those that are due again)",
+  cancel: "one object: `destination`, `receivedBefore`, `dryRun`, `count` (deliveries)",
   replay:
     "one object: `end` (`done`, `interrupted`, `failed`, `counted`), `error`, `replay`, `resume` (the command line that goes on), `destination`, `topic`, `since`, `until`, `types`, `events`, `perSecond`, `written`, `refused`, and by reason `leftOut`, `unusable`, `passedOver`",
 };

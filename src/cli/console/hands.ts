@@ -34,7 +34,7 @@ import { type CallReplayPlan, fits } from "../replay/stored-replay.ts";
 import { cancelWaiting, drain, resumedInVain, retryNow } from "../steer/acts.ts";
 import { leftText, stillText, sumOf } from "../steer/drain.ts";
 import type { Looking } from "../steer/left.ts";
-import { pausedText } from "../steer/paused-text.ts";
+import { pausedText, waitingOfPaused } from "../steer/paused-text.ts";
 import { webhookOf } from "../steer/steering.ts";
 import { assertTopics } from "../topics-ready.ts";
 import { type Doing, workOnCalls, workOnLetters } from "./replays.ts";
@@ -133,7 +133,11 @@ function pause(destination: Webhook, forMs: number | null): Act {
       untilMs,
     });
     doing.say(untilMs === null ? "Paused." : `Paused until ${instantText(untilMs)} UTC.`);
-    doing.say((await pausedText(looking, untilMs)).trim().replaceAll("\n", " "));
+    doing.say(
+      pausedText(await waitingOfPaused(looking, untilMs))
+        .trim()
+        .replaceAll("\n", " "),
+    );
     return DONE;
   };
 }

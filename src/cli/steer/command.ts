@@ -11,13 +11,14 @@ import { instantText } from "../instant.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { resumedInVain } from "./acts.ts";
-import { pausedText } from "./paused-text.ts";
+import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
 import {
   durationOf,
   EXIT_HELP,
   operatingOn,
   type SteerOptions,
   steerOptions,
+  tell,
   withDestination,
 } from "./steering.ts";
 
@@ -57,8 +58,13 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
         const { destination } = looking;
         await pauseDestination(operating, { destination, sinceMs: nowMs, by: "command", untilMs });
         const until = untilMs === null ? "" : ` until ${instantText(untilMs)} UTC`;
-        shell.out(`Paused: ${id}${until}. \`switchyard resume ${id}\` ends it.\n`);
-        shell.out(await pausedText(looking, untilMs));
+        const done = `Paused: ${id}${until}. \`switchyard resume ${id}\` ends it.\n`;
+        // It is so before all is counted.
+        if (options.json !== true) shell.out(done);
+        const waiting = await waitingOfPaused(looking, untilMs);
+        const until8601 = untilMs === null ? null : new Date(untilMs).toISOString();
+        const outcome = { destination, paused: true, until: until8601 };
+        tell(options, shell, pausedText(waiting), { ...outcome, waiting: pausedJson(waiting) });
       }),
     );
 }
@@ -80,8 +86,8 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
       await withKafka(config, shell, options, async (kafka, signal) => {
         await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);
       });
-      shell.out(`Resumed: ${id}.\n`);
       const why = resumedInVain(id, config);
+      tell(options, shell, `Resumed: ${id}.\n`, { destination: id, resumed: true, inVain: why });
       if (why !== null) shell.err(`${why}\n`);
     });
 }

@@ -34,6 +34,16 @@ export class Expiring {
     this.#firstMs = Math.min(this.#firstMs, endMs);
   }
 
+  /** The same for programs. Instants are ISO 8601. */
+  json(): {
+    readonly attempted: number;
+    readonly expiring: number;
+    readonly firstExpiresAt: string | null;
+  } {
+    const firstExpiresAt = this.#count === 0 ? null : new Date(this.#firstMs).toISOString();
+    return { attempted: this.attempted, expiring: this.#count, firstExpiresAt };
+  }
+
   /** @param isWhole whether all that waits was counted. */
   text(isWhole: boolean): string {
     const least = isWhole ? "" : "at least ";

@@ -16,8 +16,21 @@ import { recordsIn } from "./unfinished.ts";
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 
-/** Lines for people. Never throws: the destination is paused already. */
-export async function pausedText(looking: Looking, untilMs: number | null): Promise<string> {
+export type PausedWaiting =
+  | {
+      readonly kind: "counted";
+      readonly inLine: number;
+      readonly expiring: Expiring;
+      /** Whether all that waits was counted. */
+      readonly isWhole: boolean;
+    }
+  | { readonly kind: "unknown"; readonly error: string };
+
+/** Never throws: the destination is paused already. @param untilMs null: the pause has no end. */
+export async function waitingOfPaused(
+  looking: Looking,
+  untilMs: number | null,
+): Promise<PausedWaiting> {
   const signal = AbortSignal.any([looking.signal, AbortSignal.timeout(LIMIT_MS)]);
   const limited = { ...looking, signal };
   const expiring = new Expiring(looking.config.delivery.windowMs, untilMs);
@@ -28,9 +41,24 @@ export async function pausedText(looking: Looking, untilMs: number | null): Prom
     const operations = await readOperations(limited, signal);
     const isWhole = await eachInTiers(limited, operations, add, RECORDS_MAX);
     await eachOf(limited, await returnsParts(limited), add);
-    const waits = `In its line: ${inLine}. They wait without a window.`;
-    return `${waits}\n${expiring.text(isWhole && !signal.aborted)}\n`;
+    return { kind: "counted", inLine, expiring, isWhole: isWhole && !signal.aborted };
   } catch (error) {
-    return `The deliveries that wait for it cannot be counted: ${asError(error).message}\n`;
+    return { kind: "unknown", error: asError(error).message };
   }
+}
+
+/** Lines for people. */
+export function pausedText(waiting: PausedWaiting): string {
+  if (waiting.kind === "unknown") {
+    return `The deliveries that wait for it cannot be counted: ${waiting.error}\n`;
+  }
+  const { inLine, expiring, isWhole } = waiting;
+  return `In its line: ${inLine}. They wait without a window.\n${expiring.text(isWhole)}\n`;
+}
+
+/** The same for programs; null: it cannot be counted. */
+export function pausedJson(waiting: PausedWaiting): object | null {
+  if (waiting.kind === "unknown") return null;
+  const { inLine, expiring, isWhole } = waiting;
+  return { inLine, ...expiring.json(), isLeast: !isWhole };
 }

@@ -17,6 +17,7 @@ import {
   operatingOn,
   type SteerOptions,
   steerOptions,
+  tell,
   withDestination,
 } from "./steering.ts";
 
@@ -51,9 +52,8 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
       withDestination(id, options, shell, exit, async (looking) => {
         const acting = { looking, telling: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        shell.out(
-          `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard drain ${id}\` waits until they are gone.\n`,
-        );
+        const done = `Returned at once: ${counted(waiting, "delivery", "deliveries")} of ${id} that wait in tiers. \`switchyard drain ${id}\` waits until they are gone.\n`;
+        tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
 }
@@ -90,13 +90,12 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
         const beforeMs = systemClock.nowMs() - (options.olderThan ?? 0);
         const waiting = await cancelWaiting(acting, operating, beforeMs);
         const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
-        if (isDryRun) {
-          shell.out(`${what} would be cancelled.\n`);
-          return;
-        }
-        shell.out(
-          `Cancelled: ${what}. They become dead letters now (\`switchyard dead-letters list --reason cancelled --destination ${id}\`).\n`,
-        );
+        const done = isDryRun
+          ? `${what} would be cancelled.\n`
+          : `Cancelled: ${what}. They become dead letters now (\`switchyard dead-letters list --reason cancelled --destination ${id}\`).\n`;
+        const receivedBefore = new Date(beforeMs).toISOString();
+        const outcome = { destination: id, receivedBefore, dryRun: isDryRun, count: waiting };
+        tell(options, shell, done, outcome);
       });
     });
 }
@@ -117,7 +116,7 @@ export function drainCommand(shell: Shell, exit: Exit): Command {
     )
     .action((id: string, options: DrainOptions) =>
       withDestination(id, options, shell, exit, async (looking) => {
-        exit(await drainAndSay(looking, shell, options.timeout ?? null));
+        exit(await drainAndSay(looking, shell, options));
       }),
     );
 }
@@ -125,16 +124,16 @@ export function drainCommand(shell: Shell, exit: Exit): Command {
 async function drainAndSay(
   looking: Looking,
   shell: Shell,
-  timeoutMs: number | null,
+  options: DrainOptions,
 ): Promise<ExitStatus> {
   const { destination, signal } = looking;
   const why = await stillText(looking, systemClock.nowMs());
   if (why !== null) shell.err(`${visibleCell(why)}; until then nothing leaves.\n`);
-  const left = await drain({ looking, telling: onTerminal(shell) }, timeoutMs);
-  if (sumOf(left) === 0) {
-    shell.out(`Nothing is left for ${destination}.\n`);
-    return 0;
-  }
+  const left = await drain({ looking, telling: onTerminal(shell) }, options.timeout ?? null);
+  const isDrained = sumOf(left) === 0;
+  const text = isDrained ? `Nothing is left for ${destination}.\n` : "";
+  tell(options, shell, text, { destination, drained: isDrained, left });
+  if (isDrained) return 0;
   shell.err(`${signal.aborted ? "Interrupted" : "The time is over"}. ${leftText(left)}.\n`);
   return 1;
 }

@@ -15,7 +15,9 @@ import { assertTopics } from "../topics-ready.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import type { Looking } from "./left.ts";
 
-export interface SteerOptions extends ConfigOption, WaitOption {}
+export interface SteerOptions extends ConfigOption, WaitOption {
+  readonly json?: boolean;
+}
 
 export const EXIT_HELP = "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration.\n\n";
 
@@ -23,7 +25,18 @@ export function steerOptions(command: Command): Command {
   return command
     .argument("<destination>", "the destination's id")
     .addOption(configOption())
-    .addOption(waitOption());
+    .addOption(waitOption())
+    .option("--json", "print the outcome as one JSON object");
+}
+
+/** A text for people, or one line for programs. */
+export function tell(
+  { json }: Pick<SteerOptions, "json">,
+  shell: Shell,
+  text: string,
+  outcome: Readonly<Record<string, unknown>>,
+): void {
+  shell.out(json === true ? `${JSON.stringify(outcome)}\n` : text);
 }
 
 /** Connects, and does it for a webhook destination that is configured. */

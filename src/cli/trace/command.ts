@@ -9,6 +9,7 @@ import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
+import { openCommandSchemas } from "../command-schemas.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { INSTANT_FORM, parseInstant } from "../instant.ts";
@@ -73,7 +74,8 @@ async function trace(
   shell: Shell,
 ): Promise<ExitStatus> {
   const { readTrace } = await import("../../call-trace/read-trace.ts");
-  const { factsBy } = await import("./facts.ts");
+  const { factsBy, factsWith } = await import("./facts.ts");
+  await using schemas = await openCommandSchemas(config.registry, signal);
   const { traceJson, traceText } = await import("./trace-text.ts");
   const topics = configuredTopics(config);
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
@@ -83,7 +85,7 @@ async function trace(
     kafka,
     topics,
     groups: groupNames(config.kafka.topicPrefix),
-    factsOf: factsBy(config, topics, systemClock.nowMs()),
+    factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
     topicDestinations: topicDestinations(config),
     nowMs: () => systemClock.nowMs(),
     signal,

@@ -1,4 +1,4 @@
-/** Reads and routes a record of `calls` as route does, with the words of `explain`. Pure. */
+/** Reads and routes a record of `calls` as route does, with the words of `explain`. */
 
 import type { CallFacts } from "../../call-trace/evidence.ts";
 import type { Config } from "../../config/config.ts";
@@ -9,9 +9,27 @@ import { messageIdOf } from "../../route/copies.ts";
 import { decide } from "../../route/route.ts";
 import { readCall } from "../../route/route-record.ts";
 import { createRouting } from "../../route/routing.ts";
+import type { CommandSchemas } from "../command-schemas.ts";
 import { NAMED_BY, reasonText } from "../explain/explanation-text.ts";
 
 type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
+
+/** The same of calls whose values have a schema of the registry. */
+export function factsWith(
+  schemas: Pick<CommandSchemas, "of" | "given">,
+  factsOf: (record: IncomingRecord) => CallFacts,
+): (record: IncomingRecord) => CallFacts | Promise<CallFacts> {
+  return (record) => {
+    if (schemas.of(record) === null) return factsOf(record);
+    return schemas
+      .given(record)
+      .then((given) =>
+        typeof given === "string"
+          ? { kind: "unusable", reason: "schema not known", error: given }
+          : factsOf(given),
+      );
+  };
+}
 
 /** By the configuration of now: the call may have been routed by another one. */
 export function factsBy(

@@ -68,12 +68,12 @@ export const LOG_FIELDS = {
   file: { type: "text", meaning: "The configuration's file." },
   firstOffset: { type: "number", meaning: "Offset of the first record of a batch." },
   fix: { type: "text", meaning: "A command or setting that puts it right." },
+  forwardedFor: { type: "text", meaning: "The sender, as a proxy names it." },
   found: {
     type: "text",
     meaning:
       "How the local store stands to the changelog: right, behind, missing, or why it is rebuilt.",
   },
-  forwardedFor: { type: "text", meaning: "The sender, as a proxy names it." },
   from: { type: "text", meaning: "Address of the sender." },
   group: {
     type: "text",

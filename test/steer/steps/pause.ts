@@ -69,14 +69,14 @@ export async function pauseAndResume(world: SteeredWorld): Promise<Rows> {
 /** Commits follow what is accepted by some seconds, so it is asked again for a while. */
 async function countedWaiting(world: SteeredWorld, rows: Rows): Promise<void> {
   const { ledger, receiver } = world;
-  const waiting = `In its line: ${ledger.all.length - receiver.accepted("crm").length}.`;
+  const waits = `${ledger.all.length - receiver.accepted("crm").length}`;
   let said = "";
   await world.until(async () => {
-    const { out } = await world.command("pause", "crm");
-    said = /In its line: \d+\./.exec(out)?.[0] ?? out;
-    return said === waiting;
+    const { waiting } = await world.outcome("pause", "crm");
+    said = `${(waiting as { readonly inLine?: number } | null | undefined)?.inLine}`;
+    return said === waits;
   });
-  rows.same("pause, again: says how many wait", waiting, said);
+  rows.same("pause, again: says how many wait", waits, said);
 }
 
 async function toldOnce(world: SteeredWorld, rows: Rows, type: string): Promise<void> {

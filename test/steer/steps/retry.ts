@@ -34,9 +34,8 @@ export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
   await world.until(() => DESTINATIONS.every(lineArrived));
   const [crm, other] = [waitingAt(world, "crm"), waitingAt(world, "other")];
 
-  const retried = await world.command("retry", "crm");
-  const said = /^Returned at once: (\d+) /.exec(retried.out)?.[1] ?? retried.out + retried.err;
-  rows.same("retry crm: says how many wait", crm.length, said);
+  const retried = await world.outcome("retry", "crm");
+  rows.same("retry crm: says how many wait", crm.length, `${retried.returned}`);
   const before = idsOf(ledger.all);
   const drained = await world.command("drain", "crm", "--timeout", "2m");
   rows.same("drain crm: says", "Nothing is left for crm.", drained.out.trim());
@@ -46,10 +45,10 @@ export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
 
   const again = () => other.filter((id) => arrivedAt(world, "other").has(id));
   rows.calls("of those that wait for other, arrived", [], again());
-  const late = await world.command("drain", "other", "--timeout", "1ms");
-  const left = /(\d+) in tiers/.exec(late.err)?.[1] ?? late.err;
-  rows.same("drain other: says what is left in tiers", other.length, left);
-  rows.same("drain other: exit status", 1, late.status ?? -1);
+  const late = await world.outcome("drain", "other", "--timeout", "1ms");
+  const left = late.left as { readonly tiers?: number } | undefined;
+  rows.same("drain other: says what is left in tiers", other.length, `${left?.tiers}`);
+  rows.same("drain other: exit status", 1, `${late.status}`);
   await world.command("retry", "other");
   await world.until(() => again().length >= other.length);
   rows.calls("retry other: arrived", other, again());

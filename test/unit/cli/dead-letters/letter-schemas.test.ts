@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 
+import { CommandSchemas } from "../../../../src/cli/command-schemas.ts";
 import { LetterSchemas } from "../../../../src/cli/dead-letters/letter-schemas.ts";
 import { EVERY_LETTER, passing } from "../../../../src/dead-letter/filter.ts";
 import { messageIdOf, readLetter } from "../../../../src/dead-letter/letter.ts";
@@ -37,7 +38,7 @@ function world(answers = FOUND) {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  const schemas = new LetterSchemas({ source, compile: compileSchema }, never);
+  const schemas = new LetterSchemas(new CommandSchemas({ source, compile: compileSchema }, never));
   const said = (messageIds: readonly string[] = []) => {
     const shell = fakeShell();
     schemas.tell(shell, { messageIds });
@@ -100,7 +101,7 @@ test("after an outage nothing is asked any more; what is known is still read", a
 });
 
 test("without a registry in the configuration they are counted, too", async () => {
-  const schemas = new LetterSchemas(null, never);
+  const schemas = new LetterSchemas(new CommandSchemas(null, never));
   expect(await idOf(schemas, framed(7, AVRO))).toBeNull();
   const shell = fakeShell();
   schemas.tell(shell, { messageIds: [] });

@@ -36,3 +36,12 @@ test("a pause without an end lets all of them expire", () => {
 test("what was not counted is not denied", () => {
   expect(textOf([], null, false)).toContain("at least 0 deliveries");
 });
+
+test("programs get the same as an object", () => {
+  const expiring = new Expiring(4 * HOUR_MS, atMs + 4 * HOUR_MS);
+  expect(expiring.json()).toEqual({ attempted: 0, expiring: 0, firstExpiresAt: null });
+  for (const each of [atMs, null, atMs + HOUR_MS]) expiring.add(each);
+  expect(expiring.json()).toEqual({
+    ...{ attempted: 2, expiring: 1, firstExpiresAt: "2026-03-01T14:00:00.000Z" },
+  });
+});
