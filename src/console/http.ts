@@ -1,7 +1,7 @@
 /**
  * Server-sent events, a stream for each open view. That of the overview, which every page has open,
- * also tells of actions: each has its own event `jobs`, when something changes. A peer that does not read is sent nothing more
- * until it does. With the last stream closed, nobody looks at Kafka any more.
+ * also has events `jobs` with all actions, when something of them changes. A peer that does not read
+ * is sent nothing more until it does. With the last stream closed, nobody looks at Kafka any more.
  */
 
 import type { ServerResponse } from "node:http";

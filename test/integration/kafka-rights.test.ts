@@ -97,8 +97,14 @@ async function startReceiver(): Promise<void> {
   receiverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+interface Ports {
+  readonly admin: number;
+  readonly ingest: number;
+  readonly page?: number;
+}
+
 /** The configuration file of a process that logs in as the role. */
-function fileOf(role: RoleName, ports: { readonly admin: number; readonly ingest: number }) {
+function fileOf(role: RoleName, ports: Ports) {
   const webhook = (id: string) => ({
     ...{ id, type: "webhook" },
     endpoints: [{ url: `${receiverUrl}/${id}` }],
@@ -115,6 +121,7 @@ function fileOf(role: RoleName, ports: { readonly admin: number; readonly ingest
     delivery: { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ports.ingest, handover: "100ms" },
     admin: { host: "127.0.0.1", port: ports.admin },
+    console: { port: ports.page ?? 3, readOnly: false },
     audience: { stateDir: join(directory, "state") },
     attempts: { enabled: true },
   };
@@ -246,6 +253,34 @@ async function pauseAndResume(admin: number): Promise<void> {
   await expect.poll(readyz, POLL).not.toContain("paused by command");
 }
 
+/** Does it on the page, which has all rights that it needs for that. */
+async function actOnPage(page: number, action: object): Promise<void> {
+  const url = `http://127.0.0.1:${page}/api/actions`;
+  const headers = { "content-type": "application/json", "x-switchyard-console": "1" };
+  const begun = await fetch(url, { method: "POST", headers, body: JSON.stringify(action) });
+  expect([begun.status, action]).toEqual([202, action]);
+  const { id } = (await begun.json()) as { id: string };
+  const stateOf = async () => {
+    const { jobs } = (await (await fetch(url)).json()) as { jobs: Record<string, unknown>[] };
+    const { state, said } = jobs.find((job) => job.id === id) ?? {};
+    return state === "done" ? state : `${state}: ${String(said)}`;
+  };
+  await expect.poll(stateOf, POLL).toBe("done");
+}
+
+async function actInAllWays(page: number): Promise<void> {
+  const of = { destination: "hook" };
+  const all = { since: 3_600_000, until: 0, perSecond: null, dryRun: false };
+  await actOnPage(page, { action: "pause", ...of, forMs: null });
+  await actOnPage(page, { action: "resume", ...of });
+  await actOnPage(page, { action: "retry", ...of });
+  await actOnPage(page, { action: "drain", ...of });
+  await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
+  await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
+  const letters = { destination: "reject", reason: null, again: true };
+  await actOnPage(page, { action: "replay-letters", ...letters, ...all });
+}
+
 function bodiesAt(path: string): readonly string[] {
   return received.filter((each) => each.path === path).map(({ body }) => body);
 }
@@ -257,10 +292,11 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     const stopping = new AbortController();
     const ingestPort = await freePort();
     const deliverAdmin = await freePort();
+    const page = await freePort();
     const ended: Promise<number>[] = [];
     for (const stage of STAGE_ROLES) {
       const admin = stage === "deliver" ? deliverAdmin : await freePort();
-      const file = fileOf(stage, { admin, ingest: ingestPort });
+      const file = fileOf(stage, { admin, ingest: ingestPort, page });
       const loaded = loadConfig({ file, env: {} });
       if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
       ended.push(run(loaded, () => loadConfig({ file, env: {} }), [stage], stopping.signal, quiet));
@@ -294,6 +330,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(await command("trace", ["trace", "m-1"])).toBe(0);
 
     await pauseAndResume(deliverAdmin);
+    await actInAllWays(page);
 
     stopping.abort("enough");
     expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));

@@ -9,6 +9,7 @@ import {
   COOKIE,
   isLoopback,
   isToken,
+  senderOf,
   sessionCookie,
 } from "../../../src/console/access.ts";
 
@@ -113,6 +114,17 @@ test("an action needs more than being known", () => {
   const action = asked({ method: "POST", kind: "action", headers });
   expect(statusOf(action, GUARDED)).toBe(403);
   expect(statusOf(action, { ...GUARDED, readOnly: false })).toBe(200);
+});
+
+test("a sender is known by the way it was let in, and by its address", () => {
+  const from = "10.0.0.8";
+  expect(senderOf({ authorization: "Bearer x" }, GUARDED, from)).toEqual({ by: "token", from });
+  expect(senderOf({ cookie: "x" }, GUARDED, from)).toEqual({ by: "log-in", from });
+  const proxied = { "x-forwarded-for": `10.1.2.3${" ".repeat(300)}` };
+  expect(senderOf(proxied, OPEN, from)).toMatchObject({
+    by: "nobody is asked",
+    forwardedFor: expect.stringMatching(/^10\.1\.2\.3 {192}$/),
+  });
 });
 
 test("tokens of any length are compared", () => {
