@@ -26,6 +26,8 @@ export interface PulledPlace {
   readonly tier: string;
   readonly partition: number;
   readonly delayMs: number;
+  /** Empty while it is not known. */
+  readonly topicId: () => string;
 }
 
 interface Progress {
@@ -70,10 +72,10 @@ export class PulledAhead {
   }
 
   through(pull: Pull): number {
-    const { tier, partition } = this.#place;
+    const { tier, partition, topicId } = this.#place;
     return Math.max(
       this.#progress.get(pull.id)?.through ?? 0,
-      this.#steering.pulledThrough(pull.id, tier, partition),
+      this.#steering.pulledThrough(pull.id, tier, partition, topicId()),
     );
   }
 

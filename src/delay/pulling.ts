@@ -41,6 +41,8 @@ export interface PulledPartition {
   readonly tier: string;
   readonly topic: string;
   readonly partition: number;
+  /** Of the topic; empty while it is not known. */
+  readonly topicId: () => string;
   readonly ahead: PulledAhead;
   readonly beganAtMs: number;
   readonly isOver: () => boolean;
@@ -203,7 +205,8 @@ async function write(
   await owned.sent();
   const { id } = pull;
   const { tier, partition } = owned;
-  const record = pulledRecord(operations, { id, tier, partition, through: behind });
+  const done = { id, tier, partition, through: behind, topicId: owned.topicId() };
+  const record = pulledRecord(operations, done);
   const [refused] = await producer.send([record]);
   ahead.isThrough(pull, behind, offsets);
   if (refused !== undefined) throw new Error(`${operations} does not take it: ${refused.error}`);

@@ -75,7 +75,8 @@ class WaitingPartition {
     this.#work = work;
     const { tier, delayMs, steering, counts, clock } = work;
     const place = { tier, topic: partition.topic, partition: partition.partition };
-    const ahead = new PulledAhead(steering, { ...place, delayMs });
+    const topicId = () => partition.topicId();
+    const ahead = new PulledAhead(steering, { ...place, delayMs, topicId });
     this.#ahead = ahead;
     const isOver = () => this.#draining.signal.aborted;
     this.#count = counts.begin({
@@ -92,6 +93,7 @@ class WaitingPartition {
     );
     work.pulled.add({
       ...place,
+      topicId,
       ahead,
       isOver,
       beganAtMs: clock.nowMs(),

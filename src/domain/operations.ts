@@ -8,7 +8,8 @@
  *   pause/<destination>              none                        a command no longer pauses it
  *   pull/<destination>/<id>          retry or cancel, of what    what waits in tiers leaves them: it is
  *                                    was parked before when      returned, or becomes a dead letter
- *   pulled/<id>/<tier>/<partition>   up to which offset          that part of the pull is done
+ *   pulled/<id>/<tier>/<partition>   up to which offset, of a    that part of the pull is done
+ *                                    topic with which id
  *   any of these                     none                        forgotten
  *   anything else                    any                         refused: a later version, or damaged
  *
@@ -52,6 +53,8 @@ export interface Pulled {
   readonly tier: string;
   readonly partition: number;
   readonly through: number;
+  /** Of the delay topic, which may be made anew; empty: the brokers know no ids. */
+  readonly topicId: string;
 }
 
 export type Operation =
@@ -86,8 +89,8 @@ export function pullRecord(topic: string, { destination, id, ...of }: Pull): Out
   return written(topic, `pull/${destination}/${id}`, value);
 }
 
-export function pulledRecord(topic: string, { id, tier, partition, through }: Pulled) {
-  return written(topic, `pulled/${id}/${tier}/${partition}`, { through });
+export function pulledRecord(topic: string, { id, tier, partition, through, topicId }: Pulled) {
+  return written(topic, `pulled/${id}/${tier}/${partition}`, { through, topicId });
 }
 
 /** A tombstone for a key as it was read. */
@@ -160,12 +163,13 @@ function readPull(destination: string, id: string, json: JsonObject): ReadOperat
 }
 
 function readPulled(id: string, tier: string, partition: string, json: JsonObject): ReadOperation {
-  const { through } = json;
+  const { through, topicId = "" } = json;
   const isKey = PULL_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
   if (!isOffset) return refused('its "through" is no offset');
-  return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through } };
+  if (typeof topicId !== "string") return refused('its "topicId" is no text');
+  return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through, topicId } };
 }
 
 function jsonOf(value: Buffer): JsonObject | null {

@@ -6,6 +6,7 @@
  *   the same again                            the later one counts
  *   is a pull                                 it counts beside others, until it is forgotten
  *   says how far a pull is                    the furthest counts: a process that is late may say less
+ *   says so of a topic of another id          it counts, and what was said of the one before does not
  *   is refused                                nothing changes
  *   is one too many                           nothing changes, and it is refused
  *
@@ -31,8 +32,11 @@ export interface Steering {
   /** In the order in which they were asked for. */
   readonly pullsOf: (destination: DestinationId) => readonly Pull[];
   readonly pulls: () => readonly Pull[];
-  /** All of the pull below this offset has left the partition. */
-  readonly pulledThrough: (id: string, tier: string, partition: number) => number;
+  /**
+   * All of the pull below this offset has left the partition; 0: not of a topic with that id. One that
+   * is not known, on either side, is taken for the same.
+   */
+  readonly pulledThrough: (id: string, tier: string, partition: number, topicId?: string) => number;
   /** Returns how to end that. @param listener is told of whom something has changed. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
 }
@@ -46,11 +50,16 @@ export const NOT_STEERED: Steering = {
   onChange: () => () => undefined,
 };
 
+interface Through {
+  readonly topicId: string;
+  readonly offset: number;
+}
+
 export class KnownOperations {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #pulls = new Map<DestinationId, Pull[]>();
   /** By pull, then by tier and partition. */
-  readonly #pulled = new Map<string, Map<string, number>>();
+  readonly #pulled = new Map<string, Map<string, Through>>();
   #count = 0;
 
   /** False: there are too many, and it is left out. */
@@ -68,11 +77,13 @@ export class KnownOperations {
       case "pull":
         return this.#addPull(operation.pull);
       case "pulled": {
-        const { id, tier, partition, through } = operation.pulled;
-        const parts = this.#pulled.get(id) ?? new Map<string, number>();
+        const { id, tier, partition, through, topicId } = operation.pulled;
+        const parts = this.#pulled.get(id) ?? new Map<string, Through>();
         const place = `${tier}/${partition}`;
         if (!parts.has(place) && !this.#hasRoom()) return false;
-        this.#pulled.set(id, parts.set(place, Math.max(through, parts.get(place) ?? 0)));
+        const before = parts.get(place);
+        const known = before?.topicId === topicId ? before.offset : 0;
+        this.#pulled.set(id, parts.set(place, { topicId, offset: Math.max(through, known) }));
         return true;
       }
       case "forget-pull":
@@ -131,8 +142,11 @@ export class KnownOperations {
     ];
   }
 
-  pulledThrough(id: string, tier: string, partition: number): number {
-    return this.#pulled.get(id)?.get(`${tier}/${partition}`) ?? 0;
+  pulledThrough(id: string, tier: string, partition: number, topicId = ""): number {
+    const known = this.#pulled.get(id)?.get(`${tier}/${partition}`);
+    if (known === undefined) return 0;
+    const isOther = known.topicId !== "" && topicId !== "" && known.topicId !== topicId;
+    return isOther ? 0 : known.offset;
   }
 
   #addPull(pull: Pull): boolean {

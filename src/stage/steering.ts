@@ -59,7 +59,7 @@ export function followOperations(deps: SteeringDeps, topic: string): RunningStee
     pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
     pullsOf: (destination) => following.operations.pullsOf(destination),
     pulls: () => following.operations.pulls(),
-    pulledThrough: (id, tier, partition) => following.operations.pulledThrough(id, tier, partition),
+    pulledThrough: (...place) => following.operations.pulledThrough(...place),
     onChange: (listener) => following.listen(listener),
     [Symbol.dispose]: () => following.stop(),
   };

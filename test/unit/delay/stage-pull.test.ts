@@ -195,3 +195,28 @@ test("a destination whose topic is gone: its retries are given up as they would 
   await pull({ destination: gone });
   expect(cancelled()).toEqual([["unknown-destination", "m0"]]);
 });
+
+test("what was pulled from a topic counts for none that has its name later", async () => {
+  const { world, park, pull, cancelled, start } = await worldOf();
+  const stop = await start();
+  park(CRM, 3);
+  await world.settle(1_000);
+  const { atMs } = await pull({ pull: "cancel", receivedBeforeMs: world.clock.nowMs() + 1 });
+  expect(cancelled()).toHaveLength(3);
+  await stop();
+  const deleted = world.cluster.connect().admin.deleteTopics([TIER]);
+  await world.settle(1_000);
+  await deleted;
+  world.cluster.createTopic(TIER, 1);
+  // It was in an attempt when it was cancelled, and is parked now.
+  const delivery = deliveryOf({
+    ...{ destination: CRM, attempt: 1, messageId: "m3" as MessageId },
+    ...{ firstAttemptAtMs: atMs - 1, receivedAtMs: atMs - 1 },
+    dueAtMs: world.clock.nowMs() + HOUR_MS,
+  });
+  const headers = deliveryHeaders(delivery);
+  world.cluster.append({ topic: TIER, key: null, value: Buffer.alloc(0), headers });
+  await start();
+  await world.settle(HOUR_MS + 60_000);
+  expect(cancelled().map(([, id]) => id)).toEqual(["m0", "m1", "m2", "m3"]);
+});

@@ -38,8 +38,15 @@ test("what is written is read again", () => {
   for (const pull of [retry, cancel]) {
     expect(readOperation(pullRecord("operations", pull))).toEqual({ kind: "pull", pull });
   }
-  const pulled = { id: "a-1", tier: "10s", partition: 3, through: 70 };
+  const pulled = { id: "a-1", tier: "10s", partition: 3, through: 70, topicId: "t-1" };
   expect(readOperation(pulledRecord("operations", pulled))).toEqual({ kind: "pulled", pulled });
+  const earlier = {
+    key: Buffer.from("pulled/a-1/10s/3"),
+    value: Buffer.from('{"v":1,"through":70}'),
+  };
+  expect(readOperation(earlier)).toEqual({
+    ...{ kind: "pulled", pulled: { ...pulled, topicId: "" } },
+  });
   expect(readOperation(forgetRecord("operations", "pull/crm/a-1"))).toEqual({
     ...{ kind: "forget-pull", destination: crm, id: "a-1" },
   });

@@ -56,13 +56,32 @@ test("pulls count side by side, until they are forgotten", () => {
 test("the furthest progress counts", () => {
   const known = new KnownOperations();
   const pulled = (through: number, partition = 0) => {
-    known.apply({ kind: "pulled", pulled: { id: "a", tier: "10s", partition, through } });
+    const place = { id: "a", tier: "10s", partition };
+    known.apply({ kind: "pulled", pulled: { ...place, through, topicId: "" } });
     return known.pulledThrough("a", "10s", partition);
   };
   expect([pulled(7), pulled(3), pulled(9), pulled(1, 1)]).toEqual([7, 7, 9, 1]);
   expect(known.pulledThrough("a", "30s", 0)).toBe(0);
   known.apply({ kind: "forget-pulled", id: "a" });
   expect(known.pulledThrough("a", "10s", 0)).toBe(0);
+});
+
+test("of a topic that was made anew only its own progress counts", () => {
+  const known = new KnownOperations();
+  const pulled = (through: number, topicId: string) =>
+    known.apply({
+      kind: "pulled",
+      pulled: { id: "a", tier: "10s", partition: 0, through, topicId },
+    });
+  const through = (topicId: string) => known.pulledThrough("a", "10s", 0, topicId);
+  pulled(70, "one");
+  expect([through("one"), through("two"), through("")]).toEqual([70, 0, 70]);
+  pulled(5, "two");
+  expect([through("one"), through("two"), through("")]).toEqual([0, 5, 5]);
+  pulled(3, "two");
+  expect(through("two")).toBe(5);
+  pulled(9, "");
+  expect(through("two")).toBe(9);
 });
 
 test("it does not grow without bound, and one that goes makes room", () => {
