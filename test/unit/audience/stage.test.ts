@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { listsOf } from "../../support/build/lists.ts";
-import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+import { AudienceWorld, topics } from "../../support/worlds/audience-world.ts";
 
 test("a first sync tells everybody, a repeated one nobody, a changed one those who changed", async () => {
   const world = new AudienceWorld();
@@ -51,4 +51,33 @@ test("other settings of audiences count from the next record; a claimed key stay
   expect(world.told(2)).toEqual([]);
   await process.close();
   expect(process.failures).toEqual([]);
+});
+
+test("killed in the middle of records that are worked on together, the rest arrives", async () => {
+  const world = new AudienceWorld();
+  const first = await world.start();
+  const users = Array.from({ length: 6_000 }, (_, index) => `u${index}`);
+  world.append({ type: "begin", audienceId: "a1", audienceName: "VIP", syncId: "s1" });
+  for (let from = 0; from < users.length; from += 1_500) {
+    const userIds = users.slice(from, from + 1_500);
+    world.append({ type: "members", audienceId: "a1", syncId: "s1", userIds });
+  }
+  // Some steps are written, and not all.
+  await world.until(() => world.cluster.records(topics.calls).length >= 3_000);
+  expect(world.calls().length).toBeLessThan(users.length);
+  first.kill();
+  const next = await world.start(first.stores);
+  world.append({ type: "end", audienceId: "a1", syncId: "s1", count: users.length });
+  const again = { type: "snapshot", audienceId: "a1", audienceName: "VIP", syncId: "s2" };
+  world.append({ ...again, userIds: users.slice(1) });
+  await world.settle();
+  await next.close();
+  const ended = next.lines.filter(({ msg }) => msg === "audience.sync.ended");
+  expect(ended.map(({ outcome, arrived }) => [outcome, arrived])).toEqual([
+    ["complete", 6_000],
+    ["complete", 5_999],
+  ]);
+  expect(world.told().at(-1)).toBe("u0 vip=false");
+  expect(new Set(world.calls().map(({ messageId }) => messageId)).size).toBe(6_001);
+  expect(next.failures).toEqual([]);
 });
