@@ -15,6 +15,7 @@ import { benchCluster } from "./cluster.ts";
 import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDeliverMemory } from "./deliver-memory.ts";
+import { benchDestinations } from "./destinations.ts";
 import { benchEncode } from "./encode.ts";
 import { benchEveryday } from "./everyday.ts";
 import { benchFailures } from "./failures.ts";
@@ -156,6 +157,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     rounds: 2,
     run: (_brokers, rounds) =>
       benchIsolationCluster({ destinations: 10, calls: 3_000, seconds: 16, rounds }),
+  },
+  destinations: {
+    says: "CPU of a delivery with 1,000 destinations against 10, in turns, and idle",
+    minutes: 5,
+    rounds: 12,
+    run: (brokers, pairs) =>
+      benchDestinations(brokers, { many: 1_000, callsPerSecond: 150, warmUp: 3, pairs }),
   },
   cluster: {
     says: "one process and four on three brokers: CPU, balance, waits while they are replaced",

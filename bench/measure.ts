@@ -94,6 +94,31 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
+export interface Bootstrapped {
+  readonly value: number;
+  /** Between these it lies with 95 % certainty, as far as these samples tell. */
+  readonly low: number;
+  readonly high: number;
+}
+
+const RESAMPLES = 4_000;
+
+/** A statistic of samples that were taken one after the other, and how far chance moves it. */
+export function bootstrapped<Sample>(
+  samples: readonly Sample[],
+  statistic: (samples: readonly Sample[]) => number,
+): Bootstrapped {
+  const again = Array.from({ length: RESAMPLES }, () => {
+    const drawn = samples.flatMap(() => samples[Math.floor(Math.random() * samples.length)] ?? []);
+    return statistic(drawn);
+  });
+  return {
+    value: statistic(samples),
+    low: quantile(again, 0.025),
+    high: quantile(again, 0.975),
+  };
+}
+
 export interface Summary {
   readonly name: string;
   readonly cpuMsPerThousand: number;

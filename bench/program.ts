@@ -51,6 +51,8 @@ export interface Program {
   metric(name: string, having?: string): Promise<number>;
   /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
   cpuMs(): number;
+  /** Resident memory, likewise. */
+  rssMb(): number;
   /** SIGKILL. Returns when it is gone. */
   kill(): Promise<void>;
   /** SIGTERM, then waits for the end. Throws when it did not end in good order. */
@@ -87,6 +89,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     metric: async (name, having = "") =>
       sum(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name, having),
     cpuMs: () => cpuMsOf(child.pid ?? 0),
+    rssMb: () => rssMbOf(child.pid ?? 0),
     kill: async () => {
       child.kill("SIGKILL");
       await ended;
@@ -105,6 +108,11 @@ function cpuMsOf(pid: number): number {
   // The name before these may have blanks; user and system time are the 14th and 15th field.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function rssMbOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) / 1_024;
 }
 
 function configuration(

@@ -6,8 +6,10 @@ import { ClusterWatch } from "./cluster/cluster-watch.ts";
 import { Clients } from "./cluster/connection.ts";
 import { LogEnds } from "./cluster/log-ends.ts";
 import { RangeReader } from "./cluster/range-reader.ts";
+import { CommitPace } from "./consume/commit-pace.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
 import { GroupWatch } from "./consume/group-watch.ts";
+import { idleHeartbeatMs } from "./consume/consumer-times.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
 import { KafkajsMembership } from "./kafkajs/membership.ts";
 import type { Consumer, Kafka, KafkaConnection, Producer } from "./port.ts";
@@ -38,9 +40,10 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       new KafkajsMembership(clients.createShared(), options, events),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
-    groups: new GroupWatch(),
+    groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs)),
     outages: clients.outages,
     ends,
+    commits: new CommitPace(),
     log,
   };
   const consumers = new Set<Consumer>();

@@ -24,9 +24,8 @@ export interface MembershipOptions {
   readonly sessionTimeoutMs: number;
   /** How long the group waits for a member that is slow to join again. */
   readonly rebalanceTimeoutMs: number;
-  /** Least time between heartbeats. */
-  /** Between heartbeats, as long as polls return. */
-  readonly busyHeartbeatMs: number;
+  /** Least time between heartbeats of the driver's own. */
+  readonly idleHeartbeatMs: number;
   /** Longest wait of a broker for records. */
   readonly pollMs: number;
   /** Of one answer. */
@@ -57,8 +56,19 @@ export interface GroupEvents {
   readonly failed: (error: Error) => void;
 }
 
-/** Asks the broker for records: of all partitions that it leads, or only of some. */
-export type AskBroker = (only: FetchOnly | null) => Promise<readonly FetchedBatch[]>;
+/**
+ * Asks the broker for records: of all partitions that it leads, or only of some.
+ *
+ * @param take takes what comes, as long as it likes; then the fetch goes on until its time is over.
+ *   A driver may do without it.
+ */
+export type AskBroker = (
+  only: FetchOnly | null,
+  take?: TakeBatches,
+) => Promise<readonly FetchedBatch[]>;
+
+/** Returns whether the fetch goes on behind these batches. Not if one of them was not taken. */
+export type TakeBatches = (batches: readonly FetchedBatch[]) => boolean;
 
 export type IsWanted = (topic: string, partition: number) => boolean;
 

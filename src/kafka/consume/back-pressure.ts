@@ -115,6 +115,11 @@ export class BackPressure {
     return ALL;
   }
 
+  /** Whether `room` would have all fetched at once. */
+  hasRoom(): boolean {
+    return !this.#standsStill();
+  }
+
   #untilLook(member: Member, nodeId: string): number {
     const passing = this.#owned.filter(({ passes }) => passes);
     if (passing.length === 0) return Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Commits a consumer's progress: about once a second while there is some, sooner when there is
- * much, one commit at a time.
+ * Commits a consumer's progress: about once a second while there is some (`commit-pace.ts`), sooner
+ * when there is much, one commit at a time.
  *
  *   the commit fails because           then
  *   the group is rebalancing           nothing: the member joins again, which commits first
@@ -18,10 +18,10 @@ import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
+import type { CommitPace } from "./commit-pace.ts";
 import { withoutRanges } from "./finished-ranges.ts";
 import type { Commit, OwnedPartition } from "./owned-partition.ts";
 
-const INTERVAL_MS = 1_000;
 /** Between tries of the last commit. */
 const AGAIN_MS = 250;
 /** The coordinator's answers to a member that it has given up. */
@@ -44,16 +44,20 @@ export class Committer {
   readonly #onFailed: () => void;
   #member: Member | null = null;
   #partitions: readonly OwnedPartition[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  readonly #pace: CommitPace;
+  /** Gives up the commit that waits for its turn. */
+  #cancel: (() => void) | null = null;
   #finished = 0;
   #last: Promise<void> = Promise.resolve();
   #metadata: "whole" | "topic" | "none" = "whole";
   /** Of the last commit; null: it was made, or there was nothing to commit. */
   #error: Error | null = null;
 
-  constructor(groupId: string, log: Log, onFailed: () => void = () => undefined) {
+  /** @param pace shared by the consumers of the process. */
+  constructor(groupId: string, log: Log, pace: CommitPace, onFailed: () => void = () => undefined) {
     this.#groupId = groupId;
     this.#log = log;
+    this.#pace = pace;
     this.#onFailed = onFailed;
   }
 
@@ -69,15 +73,14 @@ export class Committer {
     if (this.#finished >= PROGRESS_MAX) {
       this.#finished = 0;
       void this.commit();
-    } else if (this.#timer === undefined) {
-      this.#timer = setTimeout(() => void this.commit(), INTERVAL_MS);
+    } else if (this.#cancel === null) {
+      this.#commitInTurn();
     }
   }
 
   /** Commits all changes, after the commit under way. Never rejects. */
   commit(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#waitNoMore();
     this.#last = this.#last.then(() => this.#commitChanges());
     return this.#last;
   }
@@ -100,9 +103,17 @@ export class Committer {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#waitNoMore();
     this.#partitions = [];
+  }
+
+  #commitInTurn(): void {
+    this.#cancel = this.#pace.wait(() => void this.commit());
+  }
+
+  #waitNoMore(): void {
+    this.#cancel?.();
+    this.#cancel = null;
   }
 
   async #commitChanges(): Promise<void> {
@@ -142,7 +153,7 @@ export class Committer {
     this.#onFailed();
     this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
     // Partitions that are still owned are tried again. After a rebalance there are none to commit.
-    this.#timer ??= setTimeout(() => void this.commit(), INTERVAL_MS);
+    if (this.#cancel === null) this.#commitInTurn();
   }
 }
 

@@ -26,9 +26,11 @@ import type {
   FetchedBatch,
   Member,
   Membership,
+  TakeBatches,
 } from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
+import type { CommitPace } from "./commit-pace.ts";
 import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
 import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
 import { FetchPace } from "./fetch-pace.ts";
@@ -56,6 +58,8 @@ export interface RunOptions {
   readonly groups: GroupWatch;
   readonly onJoined: () => void;
   readonly onOffsetReset: () => void;
+  /** Shared by the consumers of the process. */
+  readonly commits: CommitPace;
   readonly log: Log;
 }
 
@@ -72,6 +76,7 @@ export class ConsumerRun {
   /** Fired when fetches under way are not worth waiting for. */
   readonly #interrupt = new Signal();
   readonly #pace: FetchPace;
+  readonly #isPaced: boolean;
   #state: State = "joining";
   #member: Member | null = null;
   /** Changes with each assignment. Records that were fetched under an earlier one are dropped. */
@@ -85,10 +90,12 @@ export class ConsumerRun {
 
   constructor(options: RunOptions) {
     const { consume, memory, groups, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
+    const { commits } = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
     this.#pace = new FetchPace(consume.fetchSpacingMs);
+    this.#isPaced = consume.fetchSpacingMs !== undefined;
     this.#onJoined = onJoined;
     this.#onUncommitted = ({ message: error }) =>
       log.warn({ group: consume.groupId, error }, "kafka.commit.given-up");
@@ -99,7 +106,8 @@ export class ConsumerRun {
     const onRebalance = () => this.#hurry();
     this.#standing = new Standing({ lease, ...memory, groups, onRebalance });
     const wake = this.#wake;
-    this.#ownership = new Ownership({ consume, times, memory, lease, wake, onOffsetReset, log });
+    const shared = { consume, times, memory, lease, wake, commits };
+    this.#ownership = new Ownership({ ...shared, onOffsetReset, log });
     const member = {
       groupId: consume.groupId,
       topics: consume.topics,
@@ -205,12 +213,36 @@ export class ConsumerRun {
     const isWanted = (topic: string) => this.#ownership.passes(topic);
     await this.#fetch(member, nodeId, async (room) => {
       this.#pace.begins(nodeId, performance.now());
-      const batches = await ask(
-        room.kind === "all" ? null : { isWanted, maxWaitMs: room.maxWaitMs },
-      );
+      const batches =
+        room.kind === "all"
+          ? await ask(null, this.#takesMore(member, nodeId))
+          : await ask({ isWanted, maxWaitMs: room.maxWaitMs });
       this.#pace.ended(nodeId, batches.some(isBehind));
       return batches;
     });
+  }
+
+  /**
+   * Takes what comes while a fetch goes on, under the same conditions as what ends one. Undefined
+   * where fetches keep a pace of their own.
+   */
+  #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
+    if (this.#isPaced) return undefined;
+    const [epoch, { pollMs }] = [this.#epoch, member];
+    return (batches) => {
+      if (this.#epoch !== epoch || this.#state !== "taking" || !this.#lease.isCertain()) return false;
+      this.#failed.answered(nodeId);
+      this.#pulse.fetchedAtMs = Date.now();
+      this.#ownership.offer(member, batches);
+      // A partition that is paused now, and one whose batch was left out, are no part of it.
+      return (
+        member.pollMs === pollMs &&
+        this.#ownership.hasRoom() &&
+        batches.every(({ topic, partition, last }) => {
+          return last !== null && member.positionOf(topic, partition) === last + 1;
+        })
+      );
+    };
   }
 
   async #fetch(

@@ -2,12 +2,12 @@
  * How often a consumer polls and heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
- *   poll                  5 s, at most half the session         an idle consumer heartbeats only when a
- *                         timeout                               poll returns; shorter polls cost CPU
+ *   poll                  12 s                                  each poll costs CPU; partitions that were
+ *                                                               added are seen with one
  *   poll while paused     250 ms                                a resumed partition is seen with the next poll
  *   heartbeat             a quarter of the session timeout      two may get lost
- *   heartbeat while       at most 1 s                           a member hears of a rebalance with a
- *   polls return                                                heartbeat; the others wait for it
+ *   ... while it fetches  5 s, at most half the session         many members send theirs together: a
+ *                         timeout (`group-watch.ts`)             thousand are 200 a second
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is thrown out
  *                         take longer
  *   bytes of a fetch      a quarter of `maxBytes`, between      they are in memory before they are counted
@@ -18,8 +18,8 @@
 
 import type { ConsumeOptions } from "../port.ts";
 
-const POLL_MAX_MS = 5_000;
-const BUSY_HEARTBEAT_MAX_MS = 1_000;
+const POLL_MS = 12_000;
+const IDLE_HEARTBEAT_MAX_MS = 5_000;
 const REBALANCE_MIN_MS = 60_000;
 const FETCH_MIN_BYTES = 64 * 1024;
 const FETCH_MAX_BYTES = 1024 * 1024;
@@ -31,18 +31,25 @@ export const POLL_PAUSED_MS = 250;
 export interface ConsumerTimes {
   readonly pollMs: number;
   readonly heartbeatMs: number;
-  readonly busyHeartbeatMs: number;
+  /** While it fetches. */
+  readonly idleHeartbeatMs: number;
   readonly rebalanceTimeoutMs: number;
 }
 
+export function idleHeartbeatMs(sessionTimeoutMs: number): number {
+  return Math.min(IDLE_HEARTBEAT_MAX_MS, Math.floor(sessionTimeoutMs / 2));
+}
+
 export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): ConsumerTimes {
-  const pollMs = Math.min(POLL_MAX_MS, Math.floor(sessionTimeoutMs / 2));
   const heartbeatMs = Math.floor(sessionTimeoutMs / 4);
   return {
-    pollMs,
+    pollMs: POLL_MS,
     heartbeatMs,
-    busyHeartbeatMs: Math.min(BUSY_HEARTBEAT_MAX_MS, heartbeatMs),
-    rebalanceTimeoutMs: Math.max(REBALANCE_MIN_MS, drainLimitMs + COMMIT_LIMIT_MS + 2 * pollMs),
+    idleHeartbeatMs: idleHeartbeatMs(sessionTimeoutMs),
+    rebalanceTimeoutMs: Math.max(
+      REBALANCE_MIN_MS,
+      drainLimitMs + COMMIT_LIMIT_MS + 2 * idleHeartbeatMs(sessionTimeoutMs),
+    ),
   };
 }
 

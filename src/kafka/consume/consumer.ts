@@ -24,6 +24,7 @@ import {
   type PartitionProgress,
   TopicGoneError,
 } from "../port.ts";
+import type { CommitPace } from "./commit-pace.ts";
 import { ConsumerRun } from "./consumer-run.ts";
 import type { GroupWatch } from "./group-watch.ts";
 import { type Memory, newMemory } from "./ownership.ts";
@@ -40,6 +41,7 @@ export interface ConsumerWorld {
   readonly groups: GroupWatch;
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "seen">;
+  readonly commits: CommitPace;
   readonly log: Log;
 }
 

@@ -1,9 +1,13 @@
 /**
- * Hears of rebalances soon. A group stands still from when its first member has given up its partitions
- * until its last one has joined again, and a member hears of that with a heartbeat. By itself a
- * consumer sends one a second while records come, and one in five seconds while none do.
+ * Keeps the members of a process in their groups, and hears of rebalances soon. A group stands still
+ * from when its first member has given up its partitions until its last one has joined again, and a
+ * member hears of that with a heartbeat.
  *
- *   a process                                  sends
+ *   a member                                   sends a heartbeat
+ *   that was heard of long ago                 after half of the session, at most 5 s: those that are
+ *                                              due go out in one write
+ *
+ *   a process                                  sends, beside that,
  *   at rest                                    20 heartbeats a second, for its groups in turns; none of
  *                                              a group that has sent one within half a second
  *   of which one group rebalances, and for     one for each group at once, and then every 200 ms, or
@@ -14,6 +18,7 @@
  */
 
 const STEP_MS = 50;
+const DUE_EVERY_MS = 250;
 const QUIET_MS = 500;
 const ALARM_FOR_MS = 3_000;
 const ALARM_STEP_MS = 200;
@@ -25,6 +30,8 @@ export interface WatchedGroup {
    * Never rejects.
    */
   ask(agoMs: number): Promise<boolean>;
+  /** In epoch milliseconds; null while no heartbeat is to be sent, or one is under way. */
+  heardAtMs(): number | null;
 }
 
 /** Shared by the consumers of a process. It does nothing while there are none. */
@@ -34,6 +41,13 @@ export class GroupWatch {
   #timer: NodeJS.Timeout | undefined;
   #alarmUntilMs = Number.NEGATIVE_INFINITY;
   #askedAllAtMs = Number.NEGATIVE_INFINITY;
+  readonly #idleMs: number;
+  #askedDueAtMs = Number.NEGATIVE_INFINITY;
+
+  /** @param idleMs after this time without a word of the coordinator a member sends a heartbeat. */
+  constructor(idleMs: number) {
+    this.#idleMs = idleMs;
+  }
 
   add(group: WatchedGroup): void {
     this.#groups.add(group);
@@ -58,6 +72,7 @@ export class GroupWatch {
     const nowMs = performance.now();
     const isAlarm = nowMs < this.#alarmUntilMs;
     if (isAlarm && nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
+    if (nowMs - this.#askedDueAtMs >= DUE_EVERY_MS) this.#askDue(nowMs);
     if (isAlarm) return;
     const next = this.#next();
     if (next !== null) this.#ask(next, QUIET_MS);
@@ -77,6 +92,18 @@ export class GroupWatch {
   #askAll(nowMs: number): void {
     this.#askedAllAtMs = nowMs;
     for (const group of this.#groups) this.#ask(group, 0);
+  }
+
+  #askDue(nowMs: number): void {
+    this.#askedDueAtMs = nowMs;
+    const now = Date.now();
+    for (const group of this.#groups) {
+      const heardAtMs = group.heardAtMs();
+      if (heardAtMs === null) continue;
+      const agoMs = now - heardAtMs;
+      // A clock that was set back says nothing.
+      if (agoMs < 0 || agoMs >= this.#idleMs) this.#ask(group, 0);
+    }
   }
 
   #ask(group: WatchedGroup, agoMs: number): void {

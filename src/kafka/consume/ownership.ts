@@ -9,6 +9,7 @@ import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../members
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import { BackPressure, type Room } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import type { CommitPace } from "./commit-pace.ts";
 import { Committer, isNoMember } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes, partitionFetchMaxBytes } from "./consumer-times.ts";
 import { topicIdIn } from "./finished-ranges.ts";
@@ -49,6 +50,8 @@ export interface OwnershipOptions {
   readonly times: ConsumerTimes;
   readonly memory: Memory;
   readonly lease: SessionLease;
+  /** Shared by the consumers of the process. */
+  readonly commits: CommitPace;
   /** Fired when fetching may go on. */
   readonly wake: Signal;
   /** Records were deleted before they were read. */
@@ -64,9 +67,9 @@ export class Ownership {
   #owned: readonly OwnedPartition[] = [];
 
   constructor(options: OwnershipOptions) {
-    const { consume, times, memory, wake, log } = options;
+    const { consume, times, memory, wake, log, commits } = options;
     this.#options = options;
-    this.#committer = new Committer(consume.groupId, log, () => {
+    this.#committer = new Committer(consume.groupId, log, commits, () => {
       memory.pulse.commitFailures += 1;
     });
     this.#backPressure = new BackPressure({ whenFull: consume.whenFull, ...times, wake });
@@ -131,6 +134,11 @@ export class Ownership {
   /** Waits until fetching makes sense. Throws what a heartbeat throws. */
   room(member: Member, nodeId: string): Promise<Room> {
     return this.#backPressure.room(member, nodeId);
+  }
+
+  /** Whether all partitions that are not paused may be fetched now. */
+  hasRoom(): boolean {
+    return this.#backPressure.hasRoom();
   }
 
   passes(topic: string): boolean {

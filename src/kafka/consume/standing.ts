@@ -14,7 +14,7 @@
 import { asError } from "../../runtime/as-error.ts";
 import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
-import type { GroupWatch } from "./group-watch.ts";
+import type { GroupWatch, WatchedGroup } from "./group-watch.ts";
 import type { Pulse } from "./ownership.ts";
 import type { SessionLease } from "./session-lease.ts";
 
@@ -30,7 +30,11 @@ export interface StandingOptions {
 
 export class Standing {
   readonly #options: StandingOptions;
-  readonly #watched = { ask: (agoMs: number) => this.#ask(agoMs) };
+  readonly #watched: WatchedGroup = {
+    ask: (agoMs) => this.#ask(agoMs),
+    heardAtMs: () => (this.#isAsking ? null : (this.#member?.heardAtMs ?? null)),
+  };
+  #isAsking = false;
   /** Null: it has no partitions, and owes nobody a heartbeat. */
   #member: Member | null = null;
   #assignments = 0;
@@ -84,7 +88,9 @@ export class Standing {
   async #ask(agoMs: number): Promise<boolean> {
     const member = this.#member;
     if (member === null || this.#joinsFor !== null) return false;
+    this.#isAsking = true;
     await member.heartbeat(agoMs).catch(() => undefined);
+    this.#isAsking = false;
     if (this.#joinsFor === null) return false;
     this.#options.onRebalance();
     return true;

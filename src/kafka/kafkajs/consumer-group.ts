@@ -86,6 +86,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
   pause(topicPartitions: readonly TopicPartitions[]): void;
   resume(topicPartitions: readonly TopicPartitions[]): void;
   paused(): TopicPartitions[];
+  isPaused(topic: string, partition: number): boolean;
 }
 
 export interface OffsetsOfTopic {

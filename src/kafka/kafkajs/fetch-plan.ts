@@ -18,7 +18,7 @@
  *   a partition that nobody wishes now, or     it is dropped: the answer is to an earlier wish
  *   at another offset
  *   a partition with an error                  its wish fails, and nobody else's
- *   a partition with records                   its wish has them
+ *   a partition with records                   its wish has them; it ends, or goes on behind them
  *   a partition without                        its end is noted; the wish stays
  *
  *   a connection that is lost                  ends the session: the next one replaces it
@@ -28,6 +28,7 @@
  * another owner (another group) goes to another plan: `isTakenBy` tells.
  */
 
+import { Bag, type Bagged } from "../../runtime/bag.ts";
 import type { AskedPartition, FetchWithSession } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -38,6 +39,38 @@ const EPOCH_MAX = 2 ** 31 - 1;
 export interface Wish {
   readonly owner: object;
   readonly partitions: readonly AskedPartition[];
+  /** The plan's own, while the wish stands in it. */
+  standing?: Standing | undefined;
+}
+
+/** A wish in a plan. */
+export interface Standing extends Bagged {
+  readonly wish: Wish;
+  /** In the order of the wish's partitions. Others may have taken some of them over. */
+  readonly slots: readonly Slot[];
+  /** How many of its partitions are still its own. */
+  left: number;
+  /** The request before it. */
+  readonly after: number;
+}
+
+/**
+ * A partition that is wished, or that the broker remembers. It stays while wishes come and go: a map
+ * that they went through would be made anew again and again (`runtime/bag.ts`).
+ */
+interface Slot {
+  readonly key: string;
+  standing: Standing | null;
+  /** What is wished; null: nobody wishes it. */
+  asked: AskedPartition | null;
+  /** Of the partitions that are wished, the one with the lowest has waited longest. */
+  turn: number;
+  /** What the broker remembers; null: it does not know the partition. */
+  known: AskedPartition | null;
+  /** The partition's end; null: not told yet. */
+  end: number | null;
+  /** It may differ from what the broker remembers, and stands in the list of those. */
+  isChanged: boolean;
 }
 
 export type Planned = Pick<FetchWithSession, "sessionId" | "sessionEpoch" | "asked" | "forgotten">;
@@ -47,95 +80,96 @@ export type Meaning<W extends Wish> =
   | { readonly kind: "failed"; readonly errorCode: number; readonly wishes: readonly W[] }
   | { readonly kind: "answers"; readonly answers: ReadonlyMap<W, readonly FetchedSet[]> };
 
-/** The broker remembers this of a partition. */
-interface Known {
-  readonly asked: AskedPartition;
-  /** The partition's end; null: not told yet. */
-  end: number | null;
-}
-
-interface Wished<W> {
-  readonly wish: W;
-  readonly asked: AskedPartition;
-}
-
 export class FetchPlan<W extends Wish> {
-  /** By partition, the longest unanswered first: so whole requests ask for them in turns. */
-  readonly #wished = new Map<string, Wished<W>>();
-  /** By wish: how many of its partitions are still its own, and the request before it. */
-  readonly #wishes = new Map<W, { left: number; readonly after: number }>();
-  readonly #known = new Map<string, Known>();
-  /** Partitions that may differ from what the broker remembers. */
-  readonly #changed: string[] = [];
+  readonly #slots = new Map<string, Slot>();
+  readonly #standing = new Bag<Standing>();
+  #changed: Slot[] = [];
+  #wished = 0;
+  #turns = 0;
   #sessionId = 0;
   #epoch = 0;
   #requests = 0;
 
   /** Partitions that are wished. */
   get size(): number {
-    return this.#wished.size;
+    return this.#wished;
   }
 
   wishes(): readonly W[] {
-    return [...this.#wishes.keys()];
+    return this.#standing.all().map(({ wish }) => wish as W);
   }
 
   isTaken({ owner, partitions }: Wish): boolean {
     return partitions.some((each) => {
-      const other = this.#wished.get(keyOf(each));
-      return other !== undefined && other.wish.owner !== owner;
+      const other = this.#slots.get(keyOf(each))?.standing ?? null;
+      return other !== null && other.wish.owner !== owner;
     });
   }
 
   /** Returns the wishes whose last partition it takes over. */
   add(wish: W): readonly W[] {
     const replaced: W[] = [];
-    this.#wishes.set(wish, { left: wish.partitions.length, after: this.#requests });
-    for (const asked of wish.partitions) {
-      const key = keyOf(asked);
-      const before = this.#wished.get(key);
-      if (before !== undefined) {
-        const other = this.#wishes.get(before.wish);
-        if (other !== undefined && --other.left === 0) {
-          this.#wishes.delete(before.wish);
-          replaced.push(before.wish);
-        }
+    const slots = wish.partitions.map((asked) => this.#slotOf(keyOf(asked)));
+    const left = slots.length;
+    const standing: Standing = { place: -1, wish, slots, left, after: this.#requests };
+    wish.standing = standing;
+    this.#standing.add(standing);
+    for (const [at, slot] of slots.entries()) {
+      const before = slot.standing;
+      if (before === null) this.#wished += 1;
+      else if (--before.left === 0) {
+        this.#leaves(before);
+        replaced.push(before.wish as W);
       }
-      this.#wished.delete(key);
-      this.#wished.set(key, { wish, asked });
-      this.#changed.push(key);
+      slot.standing = standing;
+      slot.asked = wish.partitions[at] ?? null;
+      slot.turn = this.#turns;
+      this.#turns += 1;
+      this.#changes(slot);
     }
     return replaced;
   }
 
+  /** From now on the wish is for the partition at this offset. */
+  advance({ standing }: W, index: number, asked: AskedPartition): void {
+    const slot = standing?.slots[index];
+    if (slot === undefined || slot.standing !== standing) return;
+    slot.asked = asked;
+    slot.turn = this.#turns;
+    this.#turns += 1;
+    this.#changes(slot);
+  }
+
   has(wish: W): boolean {
-    return this.#wishes.has(wish);
+    return wish.standing !== undefined;
   }
 
   remove(wish: W): void {
-    if (!this.#wishes.delete(wish)) return;
-    for (const asked of wish.partitions) {
-      const key = keyOf(asked);
-      if (this.#wished.get(key)?.wish !== wish) continue;
-      this.#wished.delete(key);
-      this.#changed.push(key);
+    const { standing } = wish;
+    if (standing === undefined) return;
+    this.#leaves(standing);
+    for (const slot of standing.slots) {
+      if (slot.standing !== standing) continue;
+      slot.standing = null;
+      slot.asked = null;
+      this.#wished -= 1;
+      this.#changes(slot);
     }
   }
 
   /** Whether a request that it was in has been answered: only then is it known that there is nothing. */
-  wasAsked(wish: W, isUnderWay: boolean): boolean {
-    const state = this.#wishes.get(wish);
-    if (state === undefined) return false;
-    return state.after < (isUnderWay ? this.#requests - 1 : this.#requests);
+  wasAsked({ standing }: W, isUnderWay: boolean): boolean {
+    if (standing === undefined) return false;
+    return standing.after < (isUnderWay ? this.#requests - 1 : this.#requests);
   }
 
   /** The partitions of a wish whose ends are known, without records. */
-  ends(wish: W): readonly FetchedSet[] {
-    return wish.partitions.flatMap((each) => {
-      const key = keyOf(each);
-      const end = this.#known.get(key)?.end ?? null;
-      if (end === null || this.#wished.get(key)?.wish !== wish) return [];
-      const { topic, partition } = each;
+  ends({ standing, partitions }: W): readonly FetchedSet[] {
+    return (standing?.slots ?? []).flatMap((slot, at) => {
+      const { end } = slot;
+      const asked = partitions[at];
+      if (end === null || slot.standing !== standing || asked === undefined) return [];
+      const { topic, partition } = asked;
       return [
         { topic, partition, end, lastStableOffset: end, errorCode: 0, aborted: [], records: NONE },
       ];
@@ -144,10 +178,9 @@ export class FetchPlan<W extends Wish> {
 
   /** Null: nothing is wished. */
   request(): Planned | null {
-    if (this.#wished.size === 0) return null;
+    if (this.#wished === 0) return null;
     this.#requests += 1;
-    const { asked, forgotten } = this.#epoch === 0 ? this.#whole() : this.#changes();
-    this.#changed.length = 0;
+    const { asked, forgotten } = this.#epoch === 0 ? this.#whole() : this.#difference();
     return { sessionId: this.#sessionId, sessionEpoch: this.#epoch, asked, forgotten };
   }
 
@@ -179,43 +212,67 @@ export class FetchPlan<W extends Wish> {
   /** The connection, or the session, is gone. The broker is asked to drop what it has of it. */
   lost(): void {
     this.#epoch = 0;
-    this.#known.clear();
+    for (const slot of this.#slots.values()) slot.known = slot.end = null;
   }
 
   #wishFor(set: FetchedSet): W | null {
-    const key = keyOf(set);
-    const known = this.#known.get(key);
-    const wished = this.#wished.get(key);
-    if (known === undefined) return null;
-    if (set.errorCode === 0) known.end = set.end;
-    if (wished === undefined || wished.asked.offset !== known.asked.offset) return null;
-    return set.errorCode !== 0 || set.records.length > 0 ? wished.wish : null;
+    const slot = this.#slots.get(keyOf(set));
+    if (slot === undefined || slot.known === null) return null;
+    if (set.errorCode === 0) slot.end = set.end;
+    if (slot.standing === null || slot.asked?.offset !== slot.known.offset) return null;
+    return set.errorCode !== 0 || set.records.length > 0 ? (slot.standing.wish as W) : null;
   }
 
+  #slotOf(key: string): Slot {
+    const there = this.#slots.get(key);
+    if (there !== undefined) return there;
+    const [standing, asked, known, end] = [null, null, null, null];
+    const slot: Slot = { key, standing, asked, turn: 0, known, end, isChanged: false };
+    this.#slots.set(key, slot);
+    return slot;
+  }
+
+  #leaves(standing: Standing): void {
+    standing.wish.standing = undefined;
+    this.#standing.delete(standing);
+  }
+
+  #changes(slot: Slot): void {
+    if (slot.isChanged) return;
+    slot.isChanged = true;
+    this.#changed.push(slot);
+  }
+
+  /** The longest unanswered first: a broker without sessions fills an answer from the front. */
   #whole(): Pick<Planned, "asked" | "forgotten"> {
-    this.#known.clear();
-    const asked: AskedPartition[] = [];
-    for (const [key, wished] of this.#wished) {
-      this.#known.set(key, { asked: wished.asked, end: null });
-      asked.push(wished.asked);
+    const wished: Slot[] = [];
+    for (const slot of this.#slots.values()) {
+      slot.isChanged = false;
+      slot.known = slot.asked;
+      slot.end = null;
+      if (slot.asked === null) this.#slots.delete(slot.key);
+      else wished.push(slot);
     }
-    return { asked, forgotten: [] };
+    this.#changed = [];
+    wished.sort((one, other) => one.turn - other.turn);
+    return { asked: wished.flatMap(({ asked }) => asked ?? []), forgotten: [] };
   }
 
-  #changes(): Pick<Planned, "asked" | "forgotten"> {
+  #difference(): Pick<Planned, "asked" | "forgotten"> {
     const asked: AskedPartition[] = [];
     const forgotten: AskedPartition[] = [];
-    for (const key of this.#changed) {
-      const known = this.#known.get(key);
-      const wished = this.#wished.get(key)?.asked;
-      if (wished === undefined) {
-        if (known !== undefined) forgotten.push(known.asked);
-        this.#known.delete(key);
-      } else if (known === undefined || !isSame(known.asked, wished)) {
-        this.#known.set(key, { asked: wished, end: known?.end ?? null });
-        asked.push(wished);
+    for (const slot of this.#changed) {
+      const { known } = slot;
+      slot.isChanged = false;
+      if (slot.asked === null) {
+        if (known !== null) forgotten.push(known);
+        this.#slots.delete(slot.key);
+      } else if (known === null || !isSame(known, slot.asked)) {
+        slot.known = slot.asked;
+        asked.push(slot.asked);
       }
     }
+    this.#changed = [];
     return { asked, forgotten };
   }
 }

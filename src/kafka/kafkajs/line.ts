@@ -4,6 +4,8 @@
  * a while: it comes back with the next request.
  */
 
+import type { Socket } from "node:net";
+
 import { type Broker, type BrokerPool, cutOff, type Protocol, type Versions } from "./internals.ts";
 
 export interface Address {
@@ -11,7 +13,17 @@ export interface Address {
   readonly port: number;
 }
 
+export interface LineOptions {
+  /**
+   * Requests of one turn of the event loop go out in one write. Each would cost a system call, and
+   * its answer another one.
+   */
+  readonly isGathered: boolean;
+}
+
 export class Line {
+  readonly #isGathered: boolean;
+  #isCorked = false;
   readonly #source: BrokerPool;
   readonly #address: Address;
   #broker: Broker | null = null;
@@ -19,7 +31,8 @@ export class Line {
   #underWay = 0;
   #usedAtMs = performance.now();
 
-  constructor(source: BrokerPool, address: Address) {
+  constructor(source: BrokerPool, address: Address, { isGathered }: LineOptions) {
+    this.#isGathered = isGathered;
     this.#source = source;
     this.#address = address;
   }
@@ -51,11 +64,23 @@ export class Line {
     try {
       const { connectionPool } = await this.open();
       const [connection] = connectionPool.pool;
+      if (this.#isGathered) this.#cork(connection?.socket);
       return (await connection?.send(protocol)) as Answer;
     } finally {
       this.#underWay -= 1;
       this.#usedAtMs = performance.now();
     }
+  }
+
+  /** kafkajs writes the request before the turn ends. */
+  #cork(socket: Socket | undefined): void {
+    if (this.#isCorked || socket === undefined) return;
+    this.#isCorked = true;
+    socket.cork();
+    setImmediate(() => {
+      this.#isCorked = false;
+      socket.uncork();
+    });
   }
 
   closeIfUnused(forMs: number): void {

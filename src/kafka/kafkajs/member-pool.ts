@@ -9,18 +9,23 @@
  *   to close it              its own requests fail, the shared connection stays
  */
 
+import { Bag, type Bagged } from "../../runtime/bag.ts";
 import { FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import { closedError, type Protocol } from "./internals.ts";
 import type { SharedBroker, SharedConnections } from "./shared-connections.ts";
-import type { FetchAnswer } from "./shared-fetch.ts";
+import type { FetchAnswer, TakeAnswer } from "./shared-fetch.ts";
 
 const API_VERSIONS = 18;
 
 interface KeyedProtocol extends Protocol {
   readonly request: { readonly apiKey: number };
+}
+
+interface Waiting extends Bagged {
+  readonly giveUp: (error: Error) => void;
 }
 
 /** One client of kafkajs on shared connections. */
@@ -68,6 +73,8 @@ export class MemberPool {
   readonly #createOwn: () => OwnPool;
   #own: OwnPool | null = null;
   #isOpen = false;
+  readonly #waiting = new Bag<Waiting>();
+  /** For joins. */
   #ending = new AbortController();
 
   constructor(
@@ -122,8 +129,8 @@ export class MemberPool {
     return await this.#untilGivenUp(() => this.#shared.send(apiKey, protocol, signal));
   }
 
-  async fetch(request: FetchRequest): Promise<FetchAnswer> {
-    return await this.#untilGivenUp(() => this.#shared.fetch(this.#member, request));
+  fetch(request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
+    return this.#untilGivenUp(() => this.#shared.fetch(this.#member, request, take));
   }
 
   /** kafkajs may open it again. */
@@ -138,7 +145,9 @@ export class MemberPool {
     this.#isOpen = false;
     const ending = this.#ending;
     this.#ending = new AbortController();
-    ending.abort(closedError(why, this));
+    const error = closedError(why, this);
+    ending.abort(error);
+    for (const { giveUp } of this.#waiting.all()) giveUp(error);
     this.#shared.leave(this.#member);
     this.#member.leaves(this);
   }
@@ -163,17 +172,16 @@ export class MemberPool {
     return await this.#own.send(protocol);
   }
 
-  async #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-    const { signal } = this.#ending;
-    if (this.#member.isDestroyed) throw closedError("the client is closed", this);
-    this.#member.uses(this);
-    const { promise, reject } = Promise.withResolvers<never>();
-    const giveUp = (): void => reject(signal.reason);
-    signal.addEventListener("abort", giveUp, { once: true });
-    try {
-      return await Promise.race([ask(), promise]);
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+  /** A signal keeps its listeners in a map, which is then made anew each time (`runtime/bag.ts`). */
+  #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.#member.isDestroyed) throw closedError("the client is closed", this);
+      this.#member.uses(this);
+      const waiting: Waiting = { place: -1, giveUp: reject };
+      this.#waiting.add(waiting);
+      ask()
+        .then(resolve, reject)
+        .finally(() => this.#waiting.delete(waiting));
+    });
   }
 }

@@ -18,6 +18,7 @@ import type {
   Membership,
   MembershipOptions,
   OffsetToCommit,
+  TakeBatches,
 } from "../membership.ts";
 import { damagedInPlaceOf } from "../wire/damaged-batch.ts";
 import { recordOf } from "../wire/fetched-record.ts";
@@ -33,11 +34,18 @@ import { atCoordinator } from "./coordinator.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
 import { fetchOnly, readsFrom } from "./fetch-only.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
-import { PartitionAssigners } from "./kafkajs.ts";
+import { loadInternal, PartitionAssigners } from "./kafkajs.ts";
 import { MemberPool } from "./member-pool.ts";
+import type { DecodedPartition, FetchAnswer, NextOffset } from "./shared-fetch.ts";
 
 /** After this time and one poll, 30 s in all, partitions that were added to a topic are read. */
-const METADATA_AGE_MAX_MS = 24_000;
+const METADATA_AGE_MAX_MS = 18_000;
+
+const AnsweredBatch = loadInternal("src/consumer/batch.js") as new (
+  topic: string,
+  fetchedOffset: string,
+  partition: DecodedPartition,
+) => KafkajsBatch;
 
 interface MembershipClient extends Pick<DriverClient, "kafka"> {
   destroy(): void;
@@ -62,7 +70,7 @@ export class KafkajsMembership implements Membership {
       groupId: options.groupId,
       sessionTimeout: options.sessionTimeoutMs,
       rebalanceTimeout: options.rebalanceTimeoutMs,
-      heartbeatInterval: options.busyHeartbeatMs,
+      heartbeatInterval: options.idleHeartbeatMs,
       maxWaitTimeInMs: options.pollMs,
       maxBytes: options.fetchMaxBytes,
       maxBytesPerPartition: options.fetchMaxBytes,
@@ -117,17 +125,30 @@ export class KafkajsMembership implements Membership {
     const member = new KafkajsMember(group);
     this.#group = group;
     this.#member = member;
-    addPolicy(group, this.#policyOf);
-    watch(group, member, this.#events);
+    const takes = new Map<string, TakeBatches>();
+    addPolicy(group, this.#policyOf, takes);
+    watch(group, member, this.#events, takes);
     return member;
   }
 }
 
-/** From now on the group's fetches bring a policy with each partition, for the decoder of the answer. */
-function addPolicy({ cluster }: ConsumerGroup, policyOf: (topic: string) => FetchPolicy): void {
+/**
+ * From now on the group's fetches bring a policy with each partition, for the decoder of the answer.
+ *
+ * @param takes by node: who takes what comes, while a fetch goes on.
+ */
+function addPolicy(
+  group: ConsumerGroup,
+  policyOf: (topic: string) => FetchPolicy,
+  takes: ReadonlyMap<string, TakeBatches>,
+): void {
+  const { cluster } = group;
   const findBroker = cluster.findBroker.bind(cluster);
+  const wrapped = new Map<string, { readonly broker: FetchBroker; readonly as: FetchBroker }>();
   cluster.findBroker = async (node) => {
     const broker = await findBroker(node);
+    const last = wrapped.get(node.nodeId);
+    if (last?.broker === broker) return last.as;
     const fetch = (request: FetchRequest) => {
       const topics = request.topics.map(({ topic, partitions }) => {
         const policy = policyOf(topic);
@@ -136,21 +157,52 @@ function addPolicy({ cluster }: ConsumerGroup, policyOf: (topic: string) => Fetc
       const asked = { ...request, topics };
       const { connectionPool } = broker;
       const isShared = connectionPool instanceof MemberPool && connectionPool.sharesFetches;
-      return isShared ? connectionPool.fetch(asked) : broker.fetch(asked);
+      if (!isShared) return broker.fetch(asked);
+      const take = takes.get(node.nodeId);
+      return connectionPool.fetch(asked, take && ((answer) => takeAnswer(group, answer, take)));
     };
-    return Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
+    const as = Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
+    wrapped.set(node.nodeId, { broker, as });
+    return as;
   };
 }
 
-/** From now on fetches and heartbeats of the group go through the events. */
+/**
+ * Gives what came on, past kafkajs: it would make a new fetch for each record. Its position moves on
+ * as the batches are taken.
+ */
+function takeAnswer(
+  group: ConsumerGroup,
+  { responses }: FetchAnswer,
+  take: TakeBatches,
+): NextOffset[] | null {
+  const batches = responses.flatMap(({ topicName, partitions }) =>
+    partitions.map((each) => batchOf(new AnsweredBatch(topicName, `${each.fetchOffset}`, each))),
+  );
+  // As kafkajs does: what came of a partition that is paused now is fetched again.
+  const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));
+  if (isPaused || !take(batches)) return null;
+  return batches.map(({ topic, partition, last, from }) => {
+    return { topic, partition, offset: last === null ? from : last + 1 };
+  });
+}
+
+/**
+ * From now on fetches and heartbeats of the group go through the events.
+ *
+ * @param takes who takes what comes while a fetch of a node goes on.
+ */
 export function watch(
   group: ConsumerGroup,
   member: Member,
   events: Pick<GroupEvents, "fetch" | "heartbeat">,
+  takes: Map<string, TakeBatches> = new Map(),
 ): void {
   const { fetch } = group;
   group.fetch = async (nodeId) => {
-    await events.fetch(member, nodeId, async (only) => {
+    await events.fetch(member, nodeId, async (only, take) => {
+      if (only === null && take !== undefined) takes.set(nodeId, take);
+      else takes.delete(nodeId);
       const asked =
         only === null
           ? fetch.call(group, nodeId)

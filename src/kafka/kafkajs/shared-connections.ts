@@ -16,7 +16,7 @@
 import type { FetchRequest } from "./consumer-group.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
 import { type Address, Line } from "./line.ts";
-import { type FetchAnswer, SharedFetch } from "./shared-fetch.ts";
+import { type FetchAnswer, SharedFetch, type TakeAnswer } from "./shared-fetch.ts";
 
 const OFFSET_COMMIT = 8;
 const JOIN_GROUP = 11;
@@ -68,9 +68,9 @@ export class SharedBroker {
   readonly #newLine: () => Line;
 
   constructor(source: BrokerPool, address: Address) {
-    this.#newLine = () => new Line(source, address);
-    this.line = this.#newLine();
-    this.#commits = this.#newLine();
+    this.#newLine = () => new Line(source, address, { isGathered: false });
+    this.line = new Line(source, address, { isGathered: true });
+    this.#commits = new Line(source, address, { isGathered: true });
     this.#joins = new Joins(this.#newLine);
   }
 
@@ -80,13 +80,13 @@ export class SharedBroker {
     return this.line.send(protocol);
   }
 
-  fetch(member: object, request: FetchRequest): Promise<FetchAnswer> {
+  fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     let fetch = this.#fetches.find((each) => !each.isTaken(member, request));
     if (fetch === undefined) {
       fetch = new SharedFetch(this.#newLine());
       this.#fetches.push(fetch);
     }
-    return fetch.fetch(member, request);
+    return fetch.fetch(member, request, take);
   }
 
   /** The member fetches no more. */

@@ -40,8 +40,10 @@ export interface FetchAnswer {
   }[];
 }
 
-interface DecodedPartition {
+export interface DecodedPartition {
   readonly partition: number;
+  /** What was asked for. */
+  readonly fetchOffset: number;
   readonly errorCode: number;
   readonly highWatermark: string;
   readonly lastStableOffset: string;
@@ -54,12 +56,29 @@ interface Asked extends AskedPartition {
   readonly policy: FetchPolicy;
 }
 
+/** No set of its wishes: one that is empty now and then is made anew each time (`runtime/bag.ts`). */
+interface FetchingMember {
+  wishes: number;
+}
+
+/** Returns where each of the partitions is read on, by topic and partition; null: not by this fetch. */
+export type TakeAnswer = (answer: FetchAnswer) => NextOffset[] | null;
+
+export interface NextOffset {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
 interface MemberWish extends Wish {
-  readonly partitions: readonly Asked[];
+  readonly member: FetchingMember;
+  readonly partitions: Asked[];
+  readonly take: TakeAnswer | undefined;
   readonly resolve: (answer: FetchAnswer) => void;
   readonly reject: (error: unknown) => void;
   timer: NodeJS.Timeout | undefined;
   isLate: boolean;
+  isSettled: boolean;
 }
 
 const NOTHING: FetchAnswer = { responses: [] };
@@ -73,10 +92,15 @@ const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
 export class SharedFetch {
   readonly line: Line;
   readonly #plan = new FetchPlan<MemberWish>();
-  /** By member: its wishes. */
-  readonly #members = new Map<object, Set<MemberWish>>();
+  readonly #members = new Map<object, FetchingMember>();
+  /** Members without a wish. */
+  #without = 0;
   #next: NodeJS.Timeout | undefined;
   #isUnderWay = false;
+  /** Records are decoded: a wish that ended now would have to fetch its own again. */
+  #isAnswering = false;
+  /** Their time is over, and they wait for an answer. */
+  #late: MemberWish[] = [];
   #beganAtMs = Number.NEGATIVE_INFINITY;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #recordsAtMs = performance.now();
@@ -92,22 +116,27 @@ export class SharedFetch {
     return this.#plan.isTaken({ owner: member, partitions: askedIn(request) });
   }
 
-  fetch(member: object, request: FetchRequest): Promise<FetchAnswer> {
+  /** @param take has what comes first, and may keep the fetch going. */
+  fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     return new Promise((resolve, reject) => {
       const partitions = askedIn(request);
+      const fetching = this.#memberOf(member);
       const wish: MemberWish = {
         owner: member,
+        member: fetching,
+        standing: undefined,
         partitions,
+        take,
         resolve,
         reject,
         timer: undefined,
         isLate: false,
+        isSettled: false,
       };
       wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
       for (const replaced of this.#plan.add(wish)) this.#settle(replaced).resolve(NOTHING);
-      const wishes = this.#members.get(member);
-      if (wishes === undefined) this.#members.set(member, new Set([wish]));
-      else wishes.add(wish);
+      if (fetching.wishes === 0) this.#without -= 1;
+      fetching.wishes += 1;
       this.#wishedMs = Math.min(this.#wishedMs, request.maxWaitTime);
       this.#soon();
     });
@@ -115,8 +144,21 @@ export class SharedFetch {
 
   /** The member fetches no more. */
   leave(member: object): void {
-    for (const wish of this.#members.get(member) ?? []) this.#settle(wish).resolve(NOTHING);
+    if (!this.#members.has(member)) return;
+    for (const wish of this.#plan.wishes()) {
+      if (wish.owner === member) this.#settle(wish).resolve(NOTHING);
+    }
     this.#members.delete(member);
+    this.#without -= 1;
+  }
+
+  #memberOf(member: object): FetchingMember {
+    const there = this.#members.get(member);
+    if (there !== undefined) return there;
+    const fetching = { wishes: 0 };
+    this.#members.set(member, fetching);
+    this.#without += 1;
+    return fetching;
   }
 
   #soon(): void {
@@ -144,12 +186,15 @@ export class SharedFetch {
       const planned = this.#plan.request();
       if (planned === null) return;
       this.#beganAtMs = performance.now();
-      await this.#answered(await this.line.send<FetchResponse>(this.#protocol(planned)));
+      const response = await this.line.send<FetchResponse>(this.#protocol(planned));
+      this.#isAnswering = true;
+      await this.#answered(response);
     } catch (error) {
       this.#plan.lost();
       for (const wish of this.#plan.wishes()) this.#settle(wish).reject(error);
     } finally {
       this.#isUnderWay = false;
+      this.#isAnswering = false;
       this.#answeredAtMs = performance.now();
       this.#soon();
     }
@@ -165,19 +210,23 @@ export class SharedFetch {
     // One budget of inflated bytes: a broker fills an answer with partitions of many members. Where
     // it is used up records are left for another answer, so that each has to come to be the first.
     const inflated = { bytes: 0 };
-    for (const wish of meaning.answers.keys()) clearTimeout(wish.timer);
     for (const [wish, sets] of turned([...meaning.answers])) {
       if (!this.#plan.has(wish)) continue;
       this.#recordsAtMs = performance.now();
       try {
-        const answer = await this.#decode(wish, sets, inflated);
-        this.#settle(wish).resolve(await parse(answer));
+        const answer = await parse(await this.#decode(wish, sets, inflated));
+        if (wish.take === undefined) this.#settle(wish).resolve(answer);
+        else if (this.#plan.has(wish)) this.#take(wish, wish.take(answer));
       } catch (error) {
         this.#settle(wish).reject(error);
       }
     }
-    for (const wish of this.#plan.wishes()) {
-      if (wish.isLate && this.#plan.wasAsked(wish, false)) this.#end(wish);
+    const late = this.#late;
+    this.#late = [];
+    for (const wish of late) {
+      if (!this.#plan.has(wish)) continue;
+      if (this.#plan.wasAsked(wish, false)) this.#end(wish);
+      else this.#late.push(wish);
     }
   }
 
@@ -186,40 +235,62 @@ export class SharedFetch {
     sets: readonly FetchedSet[],
     inflated: { bytes: number },
   ): Promise<FetchAnswer> {
-    const others = this.#plan.ends(wish).filter((end) => !sets.some((set) => isSame(set, end)));
+    // A fetch that goes on tells them when it is over.
+    const ends = wish.take === undefined ? this.#plan.ends(wish) : [];
+    const others = ends.filter((end) => !sets.some((set) => isSame(set, end)));
     const decoded: [topic: string, DecodedPartition][] = [];
     for (const set of [...turned(sets), ...others]) {
       const asked = wish.partitions.find((each) => isSame(each, set));
       if (asked === undefined) continue;
       const how = { from: asked.offset, ...asked.policy };
       const messages = await decodePartition(set.records, set, how, { inflated, messageSet });
-      decoded.push([set.topic, decodedOf(set, messages)]);
+      decoded.push([set.topic, decodedOf(set, asked.offset, messages)]);
     }
     return answerOf(decoded);
   }
 
+  #take(wish: MemberWish, next: readonly NextOffset[] | null): void {
+    if (next === null || wish.isLate) {
+      this.#settle(wish).resolve(NOTHING);
+      return;
+    }
+    for (const { topic, partition, offset } of next) {
+      const at = wish.partitions.findIndex((each) => isSame(each, { topic, partition }));
+      const asked = wish.partitions[at];
+      if (asked === undefined) continue;
+      wish.partitions[at] = { ...asked, offset };
+      this.#plan.advance(wish, at, wish.partitions[at]);
+    }
+  }
+
   #isOver(wish: MemberWish): void {
-    if (this.#plan.wasAsked(wish, this.#isUnderWay)) this.#end(wish);
-    else wish.isLate = true;
+    if (!this.#isAnswering && this.#plan.wasAsked(wish, this.#isUnderWay)) this.#end(wish);
+    else {
+      wish.isLate = true;
+      this.#late.push(wish);
+    }
   }
 
   #end(wish: MemberWish): void {
     const decoded = this.#plan
       .ends(wish)
-      .map((set): [string, DecodedPartition] => [set.topic, decodedOf(set, [])]);
+      .map((set): [string, DecodedPartition] => [set.topic, decodedOf(set, 0, [])]);
     this.#settle(wish).resolve(answerOf(decoded));
   }
 
   #settle(wish: MemberWish): MemberWish {
     clearTimeout(wish.timer);
     this.#plan.remove(wish);
-    this.#members.get(wish.owner)?.delete(wish);
+    if (wish.isSettled) return wish;
+    wish.isSettled = true;
+    wish.member.wishes -= 1;
+    if (wish.member.wishes === 0) this.#without += 1;
     return wish;
   }
 
   #protocol(planned: Planned): Protocol {
     const nowMs = performance.now();
-    const isEverybodyIn = [...this.#members.values()].every(({ size }) => size > 0);
+    const isEverybodyIn = this.#without === 0;
     const quietMs = nowMs - this.#recordsAtMs;
     const maxWaitMs = brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs: this.#wishedMs });
     this.#wishedMs = Number.POSITIVE_INFINITY;
@@ -257,9 +328,14 @@ function askedIn({ topics, maxBytes }: FetchRequest): Asked[] {
   );
 }
 
-function decodedOf(set: FetchedSet, messages: readonly unknown[]): DecodedPartition {
+function decodedOf(
+  set: FetchedSet,
+  fetchOffset: number,
+  messages: readonly unknown[],
+): DecodedPartition {
   return {
     partition: set.partition,
+    fetchOffset,
     errorCode: set.errorCode,
     highWatermark: `${set.end}`,
     lastStableOffset: `${set.lastStableOffset}`,

@@ -31,3 +31,13 @@ test("a gauge without labels is 0 before its first use, and absent while it is n
   metrics.audienceMembers.bind({}).set(Number.NaN);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
 });
+
+test("CPU counts from the start of the process, and not from when metrics were made", async () => {
+  const { user, system } = process.cpuUsage();
+  const text = await createMetrics().text();
+  const seconds = (kind: string) =>
+    Number(new RegExp(`^process_cpu${kind}_seconds_total (\\S+)$`, "m").exec(text)?.[1]);
+  expect(seconds("_user")).toBeGreaterThanOrEqual(user / 1e6);
+  expect(seconds("_system")).toBeGreaterThanOrEqual(system / 1e6);
+  expect(seconds("")).toBeGreaterThanOrEqual((user + system) / 1e6);
+});

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { Committer } from "../../../../src/kafka/consume/committer.ts";
 import type { Commit, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { Member, OffsetToCommit } from "../../../../src/kafka/membership.ts";
@@ -8,7 +9,7 @@ import { LogLines } from "../../../support/log/log-lines.ts";
 let commits: (readonly OffsetToCommit[])[] = [];
 let failures: Error[] = [];
 let lines = new LogLines();
-let committer = new Committer("g", lines.log);
+let committer = new Committer("g", lines.log, new CommitPace());
 
 const member = {
   commit: async (offsets: readonly OffsetToCommit[]) => {
@@ -38,7 +39,7 @@ beforeEach(() => {
   commits = [];
   failures = [];
   lines = new LogLines();
-  committer = new Committer("g", lines.log);
+  committer = new Committer("g", lines.log, new CommitPace());
 });
 
 afterEach(() => {
@@ -113,9 +114,9 @@ test("a failed commit is made again although nothing more is finished", async ()
   failures = [failure("REQUEST_TIMED_OUT")];
   committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
   committer.progressed();
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(1_050);
   expect(commits).toHaveLength(1);
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(1_050);
   expect(commits).toHaveLength(2);
   committer.stop();
 });

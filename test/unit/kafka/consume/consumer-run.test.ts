@@ -4,6 +4,7 @@
 import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
 import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
+import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
@@ -54,7 +55,8 @@ function world() {
       onCrash: () => undefined,
     },
     memory: newMemory(),
-    groups: new GroupWatch(),
+    commits: new CommitPace(),
+    groups: new GroupWatch(5_000),
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,
@@ -182,7 +184,7 @@ test("one that a broker does not know any more ends the run, whatever others ans
     await expect(failed(UNKNOWN)).rejects.toBe(UNKNOWN);
     kafka.onRefresh = () => undefined;
     const other = kafka.group.fetch("2");
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(12_000);
     await other;
   }
   expect(await run.ended).toBe(UNKNOWN);

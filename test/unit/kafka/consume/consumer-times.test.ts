@@ -22,13 +22,13 @@ test.each([
 });
 
 test.each([
-  // Session timeout: heartbeats at rest, and while records come.
-  [10_000, 2_500, 1_000],
-  [6_000, 1_500, 1_000],
-  [2_000, 500, 500],
+  // Session timeout: heartbeats while fetches are held, and while they find nothing.
+  [30_000, 7_500, 5_000],
+  [10_000, 2_500, 5_000],
+  [6_000, 1_500, 3_000],
 ])(
-  "with a session of %i ms a heartbeat each %i ms, and each %i ms while polls return",
-  (sessionMs, heartbeatMs, busyHeartbeatMs) => {
-    expect(consumerTimes(sessionMs, 1_000)).toMatchObject({ heartbeatMs, busyHeartbeatMs });
+  "with a session of %i ms a heartbeat each %i ms, and each %i ms while it fetches",
+  (sessionMs, heartbeatMs, idleHeartbeatMs) => {
+    expect(consumerTimes(sessionMs, 1_000)).toMatchObject({ heartbeatMs, idleHeartbeatMs });
   },
 );

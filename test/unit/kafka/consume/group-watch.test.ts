@@ -13,6 +13,12 @@ afterEach(() => {
 class Group {
   readonly asked: number[] = [];
   isRebalancing = false;
+  /** By default it is heard of all the time. */
+  heardAt: () => number | null = () => Date.now();
+
+  heardAtMs(): number | null {
+    return this.heardAt();
+  }
 
   ask(): Promise<boolean> {
     this.asked.push(performance.now());
@@ -23,7 +29,7 @@ class Group {
 }
 
 function watched(count: number) {
-  const watch = new GroupWatch();
+  const watch = new GroupWatch(5_000);
   const groups = Array.from({ length: count }, () => new Group());
   for (const group of groups) watch.add(group);
   return { watch, groups };
@@ -76,4 +82,22 @@ test("a process without groups does nothing", async () => {
   const { watch, groups } = watched(2);
   for (const group of groups) watch.delete(group);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("one that was not heard of for half of a session is asked, and one that is asked is not", async () => {
+  const { groups } = watched(1_000);
+  const beganAtMs = Date.now();
+  const [, , silent, underWay, ahead] = groups;
+  if (silent === undefined || underWay === undefined || ahead === undefined) throw new Error("few");
+  silent.heardAt = () => beganAtMs;
+  underWay.heardAt = () => null;
+  await vi.advanceTimersByTimeAsync(4_900);
+  const before = [silent.asked.length, underWay.asked.length];
+  await vi.advanceTimersByTimeAsync(400);
+  expect([silent.asked.length, underWay.asked.length]).toEqual([(before[0] ?? 0) + 2, before[1]]);
+  // By a clock that was set back.
+  ahead.heardAt = () => Date.now() + 60_000;
+  const asked = ahead.asked.length;
+  await vi.advanceTimersByTimeAsync(250);
+  expect(ahead.asked.length).toBe(asked + 1);
 });

@@ -253,3 +253,28 @@ test("a wish was asked when a request that it was in has been answered", () => {
   expect(plan.wasAsked(b, true)).toBe(false);
   expect(plan.wasAsked(wish(one, "x", 1), false)).toBe(false);
 });
+
+test("a wish that goes on is asked for at its new offset, and answered there alone", () => {
+  const plan = new FetchPlan<Wish>();
+  const a = wish(one, "a", 5, [0, 1]);
+  plan.add(a);
+  plan.request();
+  expect([...answersOf(plan, response([set("a", "records")])).keys()]).toEqual([a]);
+  plan.advance(a, 0, { topic: "a", partition: 0, offset: 8, maxBytes: 100 });
+  expect(answersOf(plan, response([set("a", "again")])).size).toBe(0);
+  expect(plan.request()).toMatchObject({
+    asked: [{ topic: "a", partition: 0, offset: 8 }],
+    forgotten: [],
+  });
+  expect([...answersOf(plan, response([set("a", "next")])).keys()]).toEqual([a]);
+  expect(plan.size).toBe(2);
+});
+
+test("a partition that another wish has taken over does not go on by the first", () => {
+  const plan = new FetchPlan<Wish>();
+  const first = wish(one, "a", 5, [0, 1]);
+  plan.add(first);
+  plan.add(wish(one, "a", 6));
+  plan.advance(first, 0, { topic: "a", partition: 0, offset: 9, maxBytes: 100 });
+  expect(plan.request()?.asked.map(({ offset }) => offset)).toEqual([5, 6]);
+});

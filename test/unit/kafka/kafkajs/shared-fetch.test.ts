@@ -1,11 +1,11 @@
 // The table of src/kafka/kafkajs/shared-fetch.ts, on a line that answers as it is told to.
 
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import type { FetchRequest } from "../../../../src/kafka/kafkajs/consumer-group.ts";
 import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import type { Line } from "../../../../src/kafka/kafkajs/line.ts";
-import { SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
+import { type FetchAnswer, SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";
 
@@ -49,6 +49,10 @@ class ScriptedLine {
 }
 
 const LONG_MS = 60_000;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 function create() {
   const line = new ScriptedLine();
@@ -208,4 +212,85 @@ test("a partition of one member is taken for another", async () => {
   (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
   await mine;
   expect(fetch.isTaken(other, request("a"))).toBe(false);
+});
+
+test("a fetch goes on behind what is taken of it, without another one", async () => {
+  const { line, fetch } = create();
+  const records = await batch();
+  const taken: (readonly (string | number)[])[] = [];
+  const take = ({ responses }: FetchAnswer) => {
+    const [{ topicName = "", partitions = [] } = {}] = responses;
+    const offset = partitions[0]?.fetchOffset ?? -1;
+    taken.push([topicName, offset]);
+    return taken.length === 3 ? null : [{ topic: topicName, partition: 0, offset: offset + 1 }];
+  };
+  let isOver = false;
+  const over = fetch.fetch(one, request("a"), take).then((answer) => {
+    isOver = true;
+    return answer;
+  });
+  const first = await line.next();
+  first.answer(fetchAnswer([{ topic: "a", records }]));
+  const second = await line.next();
+  expect({ isOver, taken }).toEqual({ isOver: false, taken: [["a", 0]] });
+  second.answer(fetchAnswer([{ topic: "a", records }]));
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records }]));
+  expect((await over).responses).toEqual([]);
+  expect(taken).toEqual([
+    ["a", 0],
+    ["a", 1],
+    ["a", 2],
+  ]);
+});
+
+test("a fetch whose records are not taken fails with the error, and others' go on", async () => {
+  const { line, fetch } = create();
+  const broken = new Error("the handler is broken");
+  const failing = expect(
+    fetch.fetch(one, request("a"), () => {
+      throw broken;
+    }),
+  ).rejects.toBe(broken);
+  const fine = fetch.fetch(other, request("b"));
+  const records = await batch();
+  (await line.next()).answer(
+    fetchAnswer([
+      { topic: "a", records },
+      { topic: "b", records },
+    ]),
+  );
+  await failing;
+  expect((await fine).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a fetch that goes on ends when its time is over, with the ends that are known", async () => {
+  const records = await batch();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const { line, fetch } = create();
+  const goOn = () => [{ topic: "a", partition: 0, offset: 1 }];
+  const over = fetch.fetch(one, request("a"), goOn);
+  await vi.advanceTimersByTimeAsync(20);
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records, end: 7 }]));
+  await vi.advanceTimersByTimeAsync(20);
+  await line.next();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect((await over).responses).toMatchObject([
+    { topicName: "a", partitions: [{ highWatermark: "7", messages: [] }] },
+  ]);
+});
+
+test("a member that has left takes nothing of a late answer", async () => {
+  const { line, fetch } = create();
+  const records = await batch();
+  let taken = 0;
+  const over = fetch.fetch(one, request("a"), () => {
+    taken += 1;
+    return null;
+  });
+  const asked = await line.next();
+  fetch.leave(one);
+  asked.answer(fetchAnswer([{ topic: "a", records }]));
+  await over;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(taken).toBe(0);
 });
