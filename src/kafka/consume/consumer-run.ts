@@ -230,7 +230,8 @@ export class ConsumerRun {
     if (this.#isPaced) return undefined;
     const [epoch, { pollMs }] = [this.#epoch, member];
     return (batches) => {
-      if (this.#epoch !== epoch || this.#state !== "taking" || !this.#lease.isCertain()) return false;
+      if (this.#epoch !== epoch || this.#state !== "taking" || !this.#lease.isCertain())
+        return false;
       this.#failed.answered(nodeId);
       this.#pulse.fetchedAtMs = Date.now();
       this.#ownership.offer(member, batches);
