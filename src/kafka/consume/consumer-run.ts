@@ -17,27 +17,25 @@
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
-import type { Log } from "../../telemetry/log.ts";
 import { troubleOf } from "../cluster/kafka-error.ts";
 import type {
   AskBroker,
   Assignment,
-  CreateMembership,
   FetchedBatch,
   Member,
   Membership,
   TakeBatches,
 } from "../membership.ts";
-import type { ConsumeOptions, PartitionProgress } from "../port.ts";
+import type { PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
-import type { CommitPace } from "./commit-pace.ts";
-import { consumerTimes, fetchMaxBytes } from "./consumer-times.ts";
+import { consumerTimes } from "./consumer-times.ts";
 import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
 import { FetchPace } from "./fetch-pace.ts";
-import type { GroupWatch } from "./group-watch.ts";
-import { type Memory, Ownership, type Pulse } from "./ownership.ts";
+import { Ownership, type Pulse } from "./ownership.ts";
+import { memberOptions, type RunOptions } from "./run-options.ts";
 import { SessionLease } from "./session-lease.ts";
 import { Standing } from "./standing.ts";
+import { takeMore } from "./take-more.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 
@@ -47,21 +45,6 @@ const LEAVE_LIMIT_MS = 5_000;
 const [JOIN, SUBSCRIBE] = ["join", "subscribe"];
 const INTERRUPTED: readonly FetchedBatch[] = [];
 const ALL: Room = { kind: "all" };
-
-export interface RunOptions {
-  readonly createMembership: CreateMembership;
-  readonly sessionTimeoutMs: number;
-  readonly recordMaxBytes: (topic: string) => number;
-  readonly consume: ConsumeOptions;
-  /** Outlives the run. */
-  readonly memory: Memory;
-  readonly groups: GroupWatch;
-  readonly onJoined: () => void;
-  readonly onOffsetReset: () => void;
-  /** Shared by the consumers of the process. */
-  readonly commits: CommitPace;
-  readonly log: Log;
-}
 
 export class ConsumerRun {
   /** Resolves with why it has ended by itself; with null after `stop`. */
@@ -89,14 +72,13 @@ export class ConsumerRun {
   readonly #standing: Standing;
 
   constructor(options: RunOptions) {
-    const { consume, memory, groups, sessionTimeoutMs, onJoined, onOffsetReset, log } = options;
-    const { commits } = options;
+    const { consume, memory, groups, commits, sessionTimeoutMs, log } = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
     this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#isPaced = consume.fetchSpacingMs !== undefined;
-    this.#onJoined = onJoined;
+    this.#onJoined = options.onJoined;
     this.#onUncommitted = ({ message: error }) =>
       log.warn({ group: consume.groupId, error }, "kafka.commit.given-up");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
@@ -105,19 +87,8 @@ export class ConsumerRun {
     this.#pulse = memory.pulse;
     const onRebalance = () => this.#hurry();
     this.#standing = new Standing({ lease, ...memory, groups, onRebalance });
-    const wake = this.#wake;
-    const shared = { consume, times, memory, lease, wake, commits };
-    this.#ownership = new Ownership({ ...shared, onOffsetReset, log });
-    const member = {
-      groupId: consume.groupId,
-      topics: consume.topics,
-      sessionTimeoutMs,
-      ...times,
-      fetchMaxBytes: fetchMaxBytes(consume),
-      recordMaxBytes: options.recordMaxBytes,
-      passesDamaged: consume.onSkipped !== undefined,
-    };
-    this.#membership = options.createMembership(member, {
+    this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
+    this.#membership = options.createMembership(memberOptions(options, times), {
       beforeJoin: (joining) => this.#beforeJoin(joining),
       joinsAgain: (error) => this.#joinsAgain(error),
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
@@ -222,28 +193,20 @@ export class ConsumerRun {
     });
   }
 
-  /**
-   * Takes what comes while a fetch goes on, under the same conditions as what ends one. Undefined
-   * where fetches keep a pace of their own.
-   */
+  /** Undefined where fetches keep a pace of their own. */
   #takesMore(member: Member, nodeId: string): TakeBatches | undefined {
     if (this.#isPaced) return undefined;
-    const [epoch, { pollMs }] = [this.#epoch, member];
-    return (batches) => {
-      if (this.#epoch !== epoch || this.#state !== "taking" || !this.#lease.isCertain())
-        return false;
-      this.#failed.answered(nodeId);
-      this.#pulse.fetchedAtMs = Date.now();
-      this.#ownership.offer(member, batches);
-      // A partition that is paused now, and one whose batch was left out, are no part of it.
-      return (
-        member.pollMs === pollMs &&
-        this.#ownership.hasRoom() &&
-        batches.every(({ topic, partition, last }) => {
-          return last !== null && member.positionOf(topic, partition) === last + 1;
-        })
-      );
-    };
+    const epoch = this.#epoch;
+    return takeMore(member, this.#ownership, () => {
+      const isOurs = this.#epoch === epoch && this.#state === "taking" && this.#lease.isCertain();
+      if (isOurs) this.#answered(nodeId);
+      return isOurs;
+    });
+  }
+
+  #answered(nodeId: string): void {
+    this.#failed.answered(nodeId);
+    this.#pulse.fetchedAtMs = Date.now();
   }
 
   async #fetch(
@@ -261,10 +224,7 @@ export class ConsumerRun {
       this.#standing.assertIsIn();
       const batches = await this.#interrupt.orElse(ask(room), INTERRUPTED);
       this.#standing.assertIsIn();
-      if (batches !== INTERRUPTED) {
-        this.#failed.answered(nodeId);
-        this.#pulse.fetchedAtMs = Date.now();
-      }
+      if (batches !== INTERRUPTED) this.#answered(nodeId);
       // A process that was frozen finds answers that brokers have sent long ago. Its partitions may
       // be others' by now: then the heartbeat throws.
       const isCertain = this.#lease.isCertain() || (await this.#lease.makeCertain(member));

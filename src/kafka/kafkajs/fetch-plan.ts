@@ -61,11 +61,11 @@ export interface Standing extends Bagged {
 interface Slot {
   readonly key: string;
   standing: Standing | null;
-  /** What is wished; null: nobody wishes it. */
+  /** As it is wished; null: nobody wishes it. */
   asked: AskedPartition | null;
   /** Of the partitions that are wished, the one with the lowest has waited longest. */
   turn: number;
-  /** What the broker remembers; null: it does not know the partition. */
+  /** As the broker remembers it; null: it does not know the partition. */
   known: AskedPartition | null;
   /** The partition's end; null: not told yet. */
   end: number | null;

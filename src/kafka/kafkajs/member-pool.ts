@@ -14,9 +14,9 @@ import { FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
+import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import { closedError, type Protocol } from "./internals.ts";
 import type { SharedBroker, SharedConnections } from "./shared-connections.ts";
-import type { FetchAnswer, TakeAnswer } from "./shared-fetch.ts";
 
 const API_VERSIONS = 18;
 

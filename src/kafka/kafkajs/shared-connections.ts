@@ -14,9 +14,10 @@
  */
 
 import type { FetchRequest } from "./consumer-group.ts";
+import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
 import { type Address, Line } from "./line.ts";
-import { type FetchAnswer, SharedFetch, type TakeAnswer } from "./shared-fetch.ts";
+import { SharedFetch } from "./shared-fetch.ts";
 
 const OFFSET_COMMIT = 8;
 const JOIN_GROUP = 11;

@@ -13,15 +13,22 @@
  */
 
 import type { DecodeMessageSet } from "../wire/decode-records.ts";
-import {
-  type AskedPartition,
-  encodeFetch,
-  FETCH_KEY,
-  FETCH_VERSION,
-} from "../wire/fetch-request.ts";
+import { encodeFetch, FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
 import { type FetchedSet, type FetchResponse, readFetchResponse } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import { decodePartition, type FetchPolicy, messageSetDecoder } from "./fetch-decoder.ts";
+import {
+  type Asked,
+  answerOf,
+  askedIn,
+  type DecodedPartition,
+  decodedOf,
+  type FetchAnswer,
+  type NextOffset,
+  NOTHING,
+  parse,
+  type TakeAnswer,
+} from "./fetch-answer.ts";
+import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
 import { beginsInMs, brokerWaitsMs } from "./fetch-rhythm.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
@@ -30,44 +37,10 @@ import type { Line } from "./line.ts";
 
 /** Of one answer: records of many members that are in memory before any of them has counted them. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
-/** A partition's share of what its member may fetch is no smaller. */
-const PARTITION_MIN_BYTES = 64 * 1024;
-
-export interface FetchAnswer {
-  readonly responses: readonly {
-    readonly topicName: string;
-    readonly partitions: readonly DecodedPartition[];
-  }[];
-}
-
-export interface DecodedPartition {
-  readonly partition: number;
-  /** What was asked for. */
-  readonly fetchOffset: number;
-  readonly errorCode: number;
-  readonly highWatermark: string;
-  readonly lastStableOffset: string;
-  readonly abortedTransactions: FetchedSet["aborted"];
-  readonly preferredReadReplica: number;
-  readonly messages: readonly unknown[];
-}
-
-interface Asked extends AskedPartition {
-  readonly policy: FetchPolicy;
-}
 
 /** No set of its wishes: one that is empty now and then is made anew each time (`runtime/bag.ts`). */
 interface FetchingMember {
   wishes: number;
-}
-
-/** Returns where each of the partitions is read on, by topic and partition; null: not by this fetch. */
-export type TakeAnswer = (answer: FetchAnswer) => NextOffset[] | null;
-
-export interface NextOffset {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
 }
 
 interface MemberWish extends Wish {
@@ -81,12 +54,6 @@ interface MemberWish extends Wish {
   isSettled: boolean;
 }
 
-const NOTHING: FetchAnswer = { responses: [] };
-
-/** Throws the error of the first partition that has one. */
-const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.js") as {
-  parse(answer: FetchAnswer): Promise<FetchAnswer>;
-};
 const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
 
 export class SharedFetch {
@@ -311,47 +278,6 @@ export class SharedFetch {
       },
     };
   }
-}
-
-function askedIn({ topics, maxBytes }: FetchRequest): Asked[] {
-  const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
-  // kafkajs limits an answer as a whole, and an answer is for many here.
-  const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
-  return topics.flatMap(({ topic, partitions }) =>
-    partitions.map((each) => ({
-      topic,
-      partition: each.partition,
-      offset: Number(each.fetchOffset),
-      maxBytes: Math.min(share, each.maxBytes),
-      policy: each.policy,
-    })),
-  );
-}
-
-function decodedOf(
-  set: FetchedSet,
-  fetchOffset: number,
-  messages: readonly unknown[],
-): DecodedPartition {
-  return {
-    partition: set.partition,
-    fetchOffset,
-    errorCode: set.errorCode,
-    highWatermark: `${set.end}`,
-    lastStableOffset: `${set.lastStableOffset}`,
-    abortedTransactions: set.aborted,
-    preferredReadReplica: -1,
-    messages,
-  };
-}
-
-function answerOf(decoded: readonly (readonly [topic: string, DecodedPartition])[]): FetchAnswer {
-  const topics = Map.groupBy(decoded, ([topic]) => topic);
-  const responses = [...topics].map(([topicName, partitions]) => ({
-    topicName,
-    partitions: partitions.map(([, partition]) => partition),
-  }));
-  return { responses };
 }
 
 /** From a chance one on, and round. */

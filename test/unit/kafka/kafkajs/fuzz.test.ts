@@ -6,8 +6,8 @@
 import { expect, test } from "vitest";
 import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
 import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
+import { batchOf } from "../../../../src/kafka/kafkajs/group-fetches.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { batchOf } from "../../../../src/kafka/kafkajs/membership.ts";
 import { fuzzedBatch, type Pick, picks } from "../../../support/build/fuzzed-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
 

@@ -3,9 +3,10 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import type { FetchRequest } from "../../../../src/kafka/kafkajs/consumer-group.ts";
+import type { FetchAnswer } from "../../../../src/kafka/kafkajs/fetch-answer.ts";
 import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import type { Line } from "../../../../src/kafka/kafkajs/line.ts";
-import { type FetchAnswer, SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
+import { SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";
 

@@ -1,0 +1,94 @@
+/**
+ * A fetch of kafkajs as the shared fetch has it: the partitions that it asks for, and the answer in
+ * the shape that kafkajs reads.
+ */
+
+import type { AskedPartition } from "../wire/fetch-request.ts";
+import type { FetchedSet } from "../wire/fetch-response.ts";
+import type { FetchRequest } from "./consumer-group.ts";
+import type { FetchPolicy } from "./fetch-decoder.ts";
+import { loadInternal } from "./kafkajs.ts";
+
+/** A partition's share of what its member may fetch is no smaller. */
+const PARTITION_MIN_BYTES = 64 * 1024;
+
+export interface FetchAnswer {
+  readonly responses: readonly {
+    readonly topicName: string;
+    readonly partitions: readonly DecodedPartition[];
+  }[];
+}
+
+export interface DecodedPartition {
+  readonly partition: number;
+  /** The offset that was asked for. */
+  readonly fetchOffset: number;
+  readonly errorCode: number;
+  readonly highWatermark: string;
+  readonly lastStableOffset: string;
+  readonly abortedTransactions: FetchedSet["aborted"];
+  readonly preferredReadReplica: number;
+  readonly messages: readonly unknown[];
+}
+
+export interface Asked extends AskedPartition {
+  readonly policy: FetchPolicy;
+}
+
+/** Returns where each of the partitions is read on, by topic and partition; null: not by this fetch. */
+export type TakeAnswer = (answer: FetchAnswer) => NextOffset[] | null;
+
+export interface NextOffset {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
+export const NOTHING: FetchAnswer = { responses: [] };
+
+/** Throws the error of the first partition that has one. */
+export const { parse } = loadInternal("src/protocol/requests/fetch/v1/response.js") as {
+  parse(answer: FetchAnswer): Promise<FetchAnswer>;
+};
+export function askedIn({ topics, maxBytes }: FetchRequest): Asked[] {
+  const count = topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
+  // kafkajs limits an answer as a whole, and an answer is for many here.
+  const share = Math.max(PARTITION_MIN_BYTES, Math.floor(maxBytes / Math.max(1, count)));
+  return topics.flatMap(({ topic, partitions }) =>
+    partitions.map((each) => ({
+      topic,
+      partition: each.partition,
+      offset: Number(each.fetchOffset),
+      maxBytes: Math.min(share, each.maxBytes),
+      policy: each.policy,
+    })),
+  );
+}
+
+export function decodedOf(
+  set: FetchedSet,
+  fetchOffset: number,
+  messages: readonly unknown[],
+): DecodedPartition {
+  return {
+    partition: set.partition,
+    fetchOffset,
+    errorCode: set.errorCode,
+    highWatermark: `${set.end}`,
+    lastStableOffset: `${set.lastStableOffset}`,
+    abortedTransactions: set.aborted,
+    preferredReadReplica: -1,
+    messages,
+  };
+}
+
+export function answerOf(
+  decoded: readonly (readonly [topic: string, DecodedPartition])[],
+): FetchAnswer {
+  const topics = Map.groupBy(decoded, ([topic]) => topic);
+  const responses = [...topics].map(([topicName, partitions]) => ({
+    topicName,
+    partitions: partitions.map(([, partition]) => partition),
+  }));
+  return { responses };
+}

@@ -1,0 +1,112 @@
+/**
+ * Between the fetches of a group and the shared fetch: a policy for each partition, and records that
+ * come while a fetch goes on.
+ */
+
+import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import type { FetchedBatch, FetchedRecord, TakeBatches } from "../membership.ts";
+import { damagedInPlaceOf } from "../wire/damaged-batch.ts";
+import { recordOf } from "../wire/fetched-record.ts";
+import type { ConsumerGroup, FetchBroker, FetchRequest, KafkajsBatch } from "./consumer-group.ts";
+import type { DecodedPartition, FetchAnswer, NextOffset } from "./fetch-answer.ts";
+import type { FetchPolicy } from "./fetch-decoder.ts";
+import { loadInternal } from "./kafkajs.ts";
+import { MemberPool } from "./member-pool.ts";
+
+const AnsweredBatch = loadInternal("src/consumer/batch.js") as new (
+  topic: string,
+  fetchedOffset: string,
+  partition: DecodedPartition,
+) => KafkajsBatch;
+
+/**
+ * From now on the group's fetches bring a policy with each partition, for the decoder of the answer.
+ *
+ * @param takes by node: who takes what comes, while a fetch goes on.
+ */
+export function addPolicy(
+  group: ConsumerGroup,
+  policyOf: (topic: string) => FetchPolicy,
+  takes: ReadonlyMap<string, TakeBatches>,
+): void {
+  const { cluster } = group;
+  const findBroker = cluster.findBroker.bind(cluster);
+  const wrapped = new Map<string, { readonly broker: FetchBroker; readonly as: FetchBroker }>();
+  cluster.findBroker = async (node) => {
+    const broker = await findBroker(node);
+    const last = wrapped.get(node.nodeId);
+    if (last?.broker === broker) return last.as;
+    const fetch = (request: FetchRequest) => {
+      const topics = request.topics.map(({ topic, partitions }) => {
+        const policy = policyOf(topic);
+        return { topic, partitions: partitions.map((partition) => ({ ...partition, policy })) };
+      });
+      const asked = { ...request, topics };
+      const { connectionPool } = broker;
+      const isShared = connectionPool instanceof MemberPool && connectionPool.sharesFetches;
+      if (!isShared) return broker.fetch(asked);
+      const take = takes.get(node.nodeId);
+      return connectionPool.fetch(asked, take && ((answer) => takeAnswer(group, answer, take)));
+    };
+    const as = Object.create(broker, { fetch: { value: fetch } }) as FetchBroker;
+    wrapped.set(node.nodeId, { broker, as });
+    return as;
+  };
+}
+
+/**
+ * Gives what came on, past kafkajs: it would make a new fetch for each record. Its position moves on
+ * as the batches are taken.
+ */
+function takeAnswer(
+  group: ConsumerGroup,
+  { responses }: FetchAnswer,
+  take: TakeBatches,
+): NextOffset[] | null {
+  const batches = responses.flatMap(({ topicName, partitions }) =>
+    partitions.map((each) => batchOf(new AnsweredBatch(topicName, `${each.fetchOffset}`, each))),
+  );
+  // As kafkajs does: what came of a partition that is paused now is fetched again.
+  const isPaused = batches.some(({ topic, partition }) => group.isPaused(topic, partition));
+  if (isPaused || !take(batches)) return null;
+  return batches.map(({ topic, partition, last, from }) => {
+    return { topic, partition, offset: last === null ? from : last + 1 };
+  });
+}
+
+export function batchOf(batch: KafkajsBatch): FetchedBatch {
+  return new Batch(batch);
+}
+
+/** Makes a record only when it is asked for: a fetch has thousands that wait for their turn. */
+class Batch implements FetchedBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly end: number;
+  readonly last: number | null;
+  readonly damaged: DamagedBatch | null;
+  readonly #messages: KafkajsBatch["messages"];
+
+  constructor(batch: KafkajsBatch) {
+    this.topic = batch.topic;
+    this.partition = batch.partition;
+    this.from = Number(batch.fetchedOffset);
+    this.damaged = damagedInPlaceOf(batch.rawMessages);
+    if (this.damaged !== null) this.last = this.damaged.behind - 1;
+    else this.last = batch.rawMessages.length === 0 ? null : Number(batch.lastOffset());
+    // Records that are appended while the broker reads come with an end from before.
+    this.end = Math.max(Number(batch.highWatermark), (this.last ?? -1) + 1);
+    this.#messages = batch.messages;
+  }
+
+  get count(): number {
+    return this.#messages.length;
+  }
+
+  recordAt(index: number): FetchedRecord {
+    const message = this.#messages[index];
+    if (message === undefined) throw new RangeError(`a batch of ${this.count} has no ${index}`);
+    return recordOf(this.topic, this.partition, message);
+  }
+}
