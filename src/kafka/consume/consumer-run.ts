@@ -72,7 +72,7 @@ export class ConsumerRun {
   readonly #standing: Standing;
 
   constructor(options: RunOptions) {
-    const { consume, memory, groups, commits, sessionTimeoutMs, log } = options;
+    const { consume, memory, groups, sessionTimeoutMs, log } = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
