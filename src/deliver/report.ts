@@ -13,7 +13,7 @@ import type { Condition } from "./condition.ts";
 import type { GateState, LineHold } from "./endpoint-gates.ts";
 import { outcomeClass } from "./outcome.ts";
 import type { Replacement } from "./replacement.ts";
-import type { Stillness } from "./stillness.ts";
+import { PAUSED_BY, pausedBy, type Stillness } from "./stillness.ts";
 import type { Attempted } from "./work-ports.ts";
 
 const LOG_LINES_PER_SECOND = 10;
@@ -175,12 +175,17 @@ function watch(
   const held = HELD_BY.map(
     (because) => [because, metrics.lineHeld.bind({ destination, because })] as const,
   );
+  const paused = PAUSED_BY.map(
+    (by) => [by, metrics.destinationPaused.bind({ destination, by })] as const,
+  );
   const heldSince = metrics.lineHeldSince.bind({ destination });
   const failingSince = metrics.destinationFailingSince.bind({ destination });
   const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
   return metrics.onScrape(() => {
     const now = hold();
     for (const [because, gauge] of held) gauge.set(because === now?.because ? 1 : 0);
+    const authors = pausedBy(condition.still);
+    for (const [by, gauge] of paused) gauge.set(authors.includes(by) ? 1 : 0);
     heldSince.set((now?.sinceMs ?? 0) / 1_000);
     failingSince.set((condition.failingSinceMs ?? 0) / 1_000);
     lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);

@@ -51,6 +51,16 @@ export function stillnessOf(
   return { because: "paused", sinceMs, untilMs, by };
 }
 
+/** Authors of a pause as a metric has them: people can name themselves as they like. */
+export const PAUSED_BY = ["configuration", "operation"] as const;
+
+export function pausedBy(still: Stillness | null): readonly (typeof PAUSED_BY)[number][] {
+  if (still?.by === undefined) return [];
+  const byFile = still.by === FILE || still.by.startsWith(`${FILE} and `);
+  const byOthers = still.by !== FILE;
+  return [...(byFile ? [PAUSED_BY[0]] : []), ...(byOthers ? [PAUSED_BY[1]] : [])];
+}
+
 /** The settings that the work goes by. */
 export function steered(configured: WebhookDestination, pause: Pause | null): WebhookDestination {
   return pause === null || configured.paused ? configured : { ...configured, paused: true };

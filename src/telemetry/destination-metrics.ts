@@ -15,6 +15,13 @@ export const DESTINATION_METRICS = {
     help: "Since when nothing is taken from a destination's line; probes that fail do not end it. 0: it is not held, only shown with metrics.destinations: full.",
     isSparse: true,
   },
+  destinationPaused: {
+    name: "switchyard_destination_paused",
+    type: "gauge",
+    labels: ["destination", "by"],
+    help: "1 while a destination is paused by the configuration, or by an operation: a command, or the page. Both can be 1. Zeros are only shown with metrics.destinations: full.",
+    isSparse: true,
+  },
   destinationFailingSince: {
     name: "switchyard_destination_failing_since_timestamp_seconds",
     type: "gauge",

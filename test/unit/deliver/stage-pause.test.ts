@@ -57,6 +57,9 @@ test("a paused line waits in order, others go on, and it resumes where it was", 
   await world.settle(HOUR_MS);
   expect(sent()).toEqual(["m0"]);
   expect(sent("other.test")).toHaveLength(2);
+  expect(await world.metrics.text()).toContain(
+    `switchyard_destination_paused{destination="${CRM}",by="operation"} 1\n`,
+  );
   const [status] = deliver.destinations?.() ?? [];
   expect(status?.held).toMatchObject({ because: "paused", by: "command", until: null });
   expect(deliver.troubles()).toEqual([

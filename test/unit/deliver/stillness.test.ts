@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 
-import { type Stillness, steered, stillnessOf } from "../../../src/deliver/stillness.ts";
+import { pausedBy, type Stillness, steered, stillnessOf } from "../../../src/deliver/stillness.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { Pause } from "../../../src/domain/operations.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
@@ -36,4 +36,15 @@ test("the work goes by a pause of either", () => {
   const configured = webhookDestination();
   expect(steered(configured, null)).toBe(configured);
   expect(steered(configured, pause)).toEqual({ ...configured, paused: true });
+});
+
+test.each([
+  [null, []],
+  [disabled, []],
+  [byFile, ["configuration"]],
+  [{ ...byFile, by: "command" }, ["operation"]],
+  [{ ...byFile, by: "configuration and command" }, ["configuration", "operation"]],
+  [{ ...byFile, by: "whoever it is" }, ["operation"]],
+])("%j is paused by %j, for a metric", (still, authors) => {
+  expect(pausedBy(still)).toEqual(authors);
 });
