@@ -88,7 +88,7 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
   },
   {
     ...settings("paused", "it is paused", { paused: true }),
-    expected: { ...FINE, held: "paused", state: "held" },
+    expected: { ...FINE, held: "paused", isNamed: true, state: "held" },
   },
   TOPIC_GONE,
 ];

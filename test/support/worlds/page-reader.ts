@@ -14,6 +14,9 @@ import type { CheckoutCopy, Terminal } from "./checkout-copy.ts";
 
 /** Far above what it takes, on a machine that is busy. */
 const SEEN_LIMIT_MS = 90_000;
+/** It gives each process 3 s to answer, which one on a busy machine may not keep. Looking again changes nothing. */
+const LOOK = /^(?:npm run -s )?switchyard (?:-- )?status\b/;
+const LOOKS_MAX = 5;
 
 /**
  * Blocks of the page, in their order, with free ports in the place of the given ones.
@@ -54,7 +57,9 @@ export class PageReader {
   }
 
   async #runs(script: string, expected: number): Promise<void> {
-    const { status, output } = await this.#copy.run(script);
+    let { status, output } = await this.#copy.run(script);
+    for (let looks = 1; status !== expected && LOOK.test(script) && looks < LOOKS_MAX; looks += 1)
+      ({ status, output } = await this.#copy.run(script));
     expect(status, `${script}${output}${this.#logs()}`).toBe(expected);
     this.#printed = output;
   }
