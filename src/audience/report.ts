@@ -1,5 +1,6 @@
 /** The events of audiences, as metrics and log lines. User ids are in neither. */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -71,6 +72,18 @@ export function openingTroubles(
       `the store of partition ${partition} is built from ${topic}, ${percent} % of ${end} records are read: its syncs wait for that`,
     ];
   });
+}
+
+/** Those of the partitions owned now whose stores are open. */
+export function audiencesOf(
+  works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
+): readonly AudienceStatus[] {
+  return [...works.values()].flatMap((work) =>
+    [...(work.state()?.audiences() ?? [])].map(({ id, held }) => ({
+      id,
+      held: held && { syncId: held.syncId, removals: held.removals, sinceMs: held.heldAtMs },
+    })),
+  );
 }
 
 /**

@@ -48,7 +48,13 @@ import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
 import { createRegistry } from "./registry.ts";
-import { audienceEvents, openingTroubles, type Reading, watchAudiences } from "./report.ts";
+import {
+  audienceEvents,
+  audiencesOf,
+  openingTroubles,
+  type Reading,
+  watchAudiences,
+} from "./report.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
@@ -101,7 +107,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       stopWatching();
     },
   });
-  return Promise.resolve(running);
+  return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
 }
 
 /** The work on partitions, each with a store of its own, and what they share. */

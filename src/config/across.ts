@@ -9,6 +9,7 @@
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].url  be unique in its destination, and name no private address
+ *   operatorEvents.webhook.url      name no private address
  *   audiences[].id, .key            be unique
  *   audiences[].source,             name a source
  *     audienceDefaults.source
@@ -63,6 +64,9 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
+    ...texts([{ raw: tree, path: [] }], ["operatorEvents", "webhook", "url"]).flatMap(
+      ({ path, text }) => privateAddress(text, path, allowNetworks),
+    ),
     ...audienceProblems(tree, sourceIds),
     ...topicProblems(tree, destinationIds),
     ...fallingDelays(tree),

@@ -1,4 +1,4 @@
-/** The sections `attempts` and `operatorEvents`: topics that are written only where somebody asks for them. */
+/** The section `attempts`: a topic that is written only where somebody asks for it. */
 
 import { duration, flag } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
@@ -7,17 +7,6 @@ import { size } from "./size.ts";
 const HOUR_MS = 3_600_000;
 /** Five endpoints' answers, as JSON, have to fit into a record of 1 MiB. */
 const RESPONSES_MAX_BYTES = 16 * 1_024;
-
-export const operatorEventsSettings = section(
-  "Events for people, see [Events](operations.md#events-for-people).",
-  {
-    enabled: setting(
-      flag(),
-      false,
-      "Whether processes that deliver write the topic of events: a destination fails or recovers, is paused or resumed, a configuration is refused, Kafka was away.",
-    ),
-  },
-);
 
 export const attemptsSettings = section(
   "The topic of attempts, from which `switchyard trace` tells what became of a call, see [Attempts](topics.md#attempts).",

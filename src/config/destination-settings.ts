@@ -160,13 +160,23 @@ function checkStandardWebhooks(
     const expected = "a text that is not empty, since standardWebhooks is true";
     invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
-  for (const [name, secret] of Object.entries({ sharedSecret, previousSharedSecret })) {
+  invalid = refuseStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
+  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
+}
+
+/** One that libraries of Standard Webhooks would read in another way. */
+export function refuseStandardSecrets(
+  secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
+  place: Place,
+): Invalid | null {
+  let invalid: Invalid | null = null;
+  for (const [name, secret] of Object.entries(secrets)) {
     if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
     const found = "whsec_ before something else";
-    const expected = "base64 after whsec_, since standardWebhooks is true";
+    const expected = "base64 after whsec_, as Standard Webhooks has it";
     invalid = place.child(name).fail({ found, expected, hint: null });
   }
-  return refuseHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
+  return invalid;
 }
 
 interface OwnHeaders {

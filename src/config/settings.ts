@@ -2,13 +2,14 @@
 
 import { type Network, parseNetwork } from "../domain/addresses.ts";
 import type { SourceId } from "../domain/ids.ts";
-import { attemptsSettings, operatorEventsSettings } from "./attempts-settings.ts";
+import { attemptsSettings } from "./attempts-settings.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import { consoleSettings } from "./console-settings.ts";
 import { value, wrong } from "./decoder.ts";
 import { destinationSettings } from "./destination-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
+import { operatorEventsSettings } from "./operator-events-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { ADMIN_PORT } from "./ports.ts";
 import { registrySettings } from "./registry-settings.ts";

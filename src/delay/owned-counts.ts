@@ -8,7 +8,7 @@ import type { Waiting } from "./due.ts";
 import type { Labels } from "./labels.ts";
 import { PartitionCount } from "./partition-count.ts";
 import type { TierCount } from "./shown.ts";
-import type { Tallies } from "./tally.ts";
+import { NEVER, type Tallies } from "./tally.ts";
 
 /**
  * Of destinations in blocks, over all partitions. An entry takes about 150 bytes.
@@ -58,6 +58,14 @@ export class OwnedCounts {
     for (const { count, partition, ...of } of this.all()) {
       if (of.tier === tier) count.look(seen.get(partition) ?? null, nowMs);
     }
+  }
+
+  /** Of each destination that has been tried, the earliest first attempt among those that wait. */
+  firstAttempts(): ReadonlyMap<string, number> {
+    const tallies: Tallies = new Map();
+    for (const { count, inHand } of this.all()) count.addTo(tallies, inHand());
+    const first = [...tallies].map(([label, tally]) => [label, tally.firstAttemptAtMs] as const);
+    return new Map(first.filter(([, atMs]) => atMs !== NEVER));
   }
 
   /** @param isAssigned whether its consumer has been given its partitions, perhaps none. */

@@ -92,7 +92,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
     read: (tier, record) =>
       readWaiting(record, config.topics, tierDelayMs(tier) ?? 0, deps.clock.nowMs()),
   });
-  return Promise.resolve(running);
+  return Promise.resolve({ ...running, firstAttempts: () => counts.firstAttempts() });
 }
 
 /** Without those that were given up. */

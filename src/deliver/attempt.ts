@@ -96,6 +96,14 @@ export interface HttpPort {
   trust(ca: string | null): boolean;
 }
 
+/** The settings that connections go by. */
+export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
+
+/** Real sockets need no more of a destination. An operator's webhook has no more. */
+export interface RealHttp extends Omit<HttpPort, "open"> {
+  open(destination: Connected): EndpointConnections;
+}
+
 export interface EndpointConnections {
   /**
    * Sends a request to one of the destination's endpoints at once, on a connection of its own for

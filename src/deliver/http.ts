@@ -27,7 +27,6 @@ import type { SecureContext } from "node:tls";
 import { type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
-import type { WebhookDestination } from "../domain/destination.ts";
 import { AnswerTooLongError } from "../http/bound-answer.ts";
 import type { SocketOptions } from "../http/connect.ts";
 import {
@@ -50,10 +49,11 @@ import { sharedContexts, type TlsFiles } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import {
   type Cause,
+  type Connected,
   type EndpointConnections,
-  type HttpPort,
   type HttpResult,
   type Phases,
+  type RealHttp,
   responded,
   type WebhookRequest,
 } from "./attempt.ts";
@@ -80,7 +80,7 @@ const ADDRESS_PATIENCE = 0.4;
 export function createHttp(
   options: HttpOptions,
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
-): HttpPort {
+): RealHttp {
   const deadlines = createDeadlines(options.timeoutMs, () => performance.now());
   const contextOf = sharedContexts();
   const sockets = {
@@ -122,7 +122,7 @@ interface Trusting {
 function socketOptionsFor(
   trusted: () => Trusting,
   contextOf: (files: TlsFiles) => () => SecureContext,
-): (destination: WebhookDestination) => SocketOptions {
+): (destination: Connected) => SocketOptions {
   let last: { readonly files: string; readonly options: SocketOptions } | null = null;
   return ({ tls }) => {
     const { ca, shared } = trusted();

@@ -27,6 +27,10 @@ import type { Webhook } from "./webhook.ts";
 
 type Header = readonly [name: string, value: string];
 
+export type Secrets = Pick<WebhookDestination, "sharedSecret" | "previousSharedSecret">;
+
+export const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
+
 /** The parts that the requests of an attempt share. */
 export interface SharedRequest {
   readonly body: Buffer;
@@ -42,15 +46,14 @@ export function sharedRequest(
 ): SharedRequest {
   const body = Buffer.from(payload(webhook, delivery, destination.payload));
   const { sharedSecret } = destination;
-  const headers: Header[] = [
-    ["User-Agent", "Switchyard/1.0"],
-    ["Content-Type", "application/json"],
-  ];
+  const headers: Header[] = [USER_AGENT, ["Content-Type", "application/json"]];
   if (sharedSecret !== null) headers.push(["X-Signature", signature(body, sharedSecret)]);
   const { messageIdHeader, attemptHeader, standardWebhooks } = destination;
   if (messageIdHeader) headers.push(["X-Switchyard-Message-Id", visible(delivery.messageId)]);
   if (attemptHeader) headers.push(["X-Switchyard-Attempt", `${delivery.attempt + 1}`]);
-  if (standardWebhooks) headers.push(...standardWebhook(destination, body, delivery, nowMs));
+  if (standardWebhooks) {
+    headers.push(...standardWebhook(destination, body, delivery.messageId, nowMs));
+  }
   return { body, headers };
 }
 
@@ -59,14 +62,15 @@ export function requestTo(endpoint: Endpoint, { body, headers }: SharedRequest):
   return { method: "POST", url: endpoint.url, headers: all, body };
 }
 
-function standardWebhook(
-  { sharedSecret, previousSharedSecret }: WebhookDestination,
+/** The headers of Standard Webhooks. */
+export function standardWebhook(
+  { sharedSecret, previousSharedSecret }: Secrets,
   body: Buffer,
-  delivery: Delivery,
+  messageId: string,
   nowMs: number,
-): Header[] {
+): readonly Header[] {
   // Ids come from outside, and Standard Webhooks asks for ids without a full stop.
-  const id = visible(delivery.messageId).replaceAll(".", "%2E");
+  const id = visible(messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
   const signatures = [sharedSecret, previousSharedSecret]
     .filter((secret) => secret !== null)

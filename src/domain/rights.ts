@@ -35,22 +35,25 @@ export interface Role {
   readonly groups: readonly (keyof GroupNames)[];
 }
 
-/** Topics that a stage needs beside its input. */
-const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes">>> = {
+/** Topics and groups that a stage needs beside its input. */
+const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
   ingest: { reads: [], writes: ["calls"] },
   route: { reads: [], writes: ["deliveries", "delays", "deadLetters"] },
   audience: {
-    reads: ["audienceMembers", "audiences"],
-    writes: ["calls", "audienceMembers", "audiences", "deadLetters"],
+    reads: ["audienceMembers", "audiences", "operatorEvents"],
+    writes: ["calls", "audienceMembers", "audiences", "deadLetters", "operatorEvents"],
+    groups: ["operatorEvents"],
   },
   deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
   deliver: {
     reads: ["operations", "operatorEvents"],
     writes: ["delays", "deadLetters", "attempts", "operatorEvents"],
+    groups: ["operatorEvents"],
   },
   delay: {
-    reads: ["operations"],
-    writes: ["deliveries", "returns", "delays", "deadLetters", "operations"],
+    reads: ["operations", "operatorEvents"],
+    writes: ["deliveries", "returns", "delays", "deadLetters", "operations", "operatorEvents"],
+    groups: ["operatorEvents"],
   },
   // As `status` and `trace`, and the audiences. It joins no group.
   console: {
@@ -145,12 +148,12 @@ export const ROLE_NAMES: readonly RoleName[] = [...STAGE_ROLES, ...COMMAND_ROLES
 /** @param acts whether people act on the page (`console.readOnly: false`) */
 export function roleOf(name: RoleName, acts = false): Role {
   if (!isStage(name)) return COMMANDS[name];
-  const { reads, writes } = BESIDE[name];
+  const { reads, writes, groups = [] } = BESIDE[name];
   if (name === "console" && acts) return { ...ACTING, reads: [...reads, ...ACTING.reads] };
   const input: StageInput | null = STAGES[name].input;
-  if (input === null) return { reads, writes, groups: [] };
+  if (input === null) return { reads, writes, groups };
   const passing = input.per === "destination" ? [input.passing] : [];
-  return { reads: [input.topic, ...passing, ...reads], writes, groups: [input.group] };
+  return { reads: [input.topic, ...passing, ...reads], writes, groups: [input.group, ...groups] };
 }
 
 function isStage(name: RoleName): name is StageName {
@@ -256,6 +259,7 @@ function groupPlaces(groups: GroupNames): Readonly<Record<keyof GroupNames, Plac
     route: literal(groups.route),
     audience: literal(groups.audience),
     deletion: literal(groups.deletion),
+    operatorEvents: literal(groups.operatorEvents),
     deliver: prefixed(groups.deliver(NONE)),
     delay: prefixed(groups.delay("")),
     replay: prefixed(groups.replay("")),

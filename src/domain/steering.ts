@@ -122,11 +122,9 @@ export class KnownOperations {
     return this.#pulls.get(destination) ?? NONE;
   }
 
-  /** Whether a record of a delay topic has left it, although it lies there. */
+  /** As `hasLeft` below. */
   hasLeft(tier: string, partition: number, offset: number, record: Pullable): boolean {
-    return this.pullsOf(record.destination).some(
-      (pull) => offset < this.pulledThrough(pull.id, tier, partition) && isPulledBy(pull, record),
-    );
+    return hasLeft(this, { tier, partition, offset }, record);
   }
 
   /** Keys of records that say nothing any more. */
@@ -170,6 +168,20 @@ export class KnownOperations {
     this.#count += 1;
     return true;
   }
+}
+
+/** Whether a record of a delay topic has left it, although it lies there. */
+export function hasLeft(
+  steering: Pick<Steering, "pullsOf" | "pulledThrough">,
+  { tier, partition, offset }: { tier: string; partition: number; offset: number },
+  record: Pullable,
+): boolean {
+  return steering
+    .pullsOf(record.destination)
+    .some(
+      (pull) =>
+        offset < steering.pulledThrough(pull.id, tier, partition) && isPulledBy(pull, record),
+    );
 }
 
 export function isOver({ untilMs }: Pause, nowMs: number): boolean {

@@ -83,6 +83,8 @@ export interface GroupNames {
   readonly delay: (tier: string) => string;
   readonly audience: string;
   readonly deletion: string;
+  /** Keeps which events were posted to the operator's webhook. */
+  readonly operatorEvents: string;
   /** Keeps how far a replay of dead letters is; has no members. */
   readonly replay: (name: string) => string;
   /** Keeps which process works on it; has no members either. */
@@ -96,6 +98,7 @@ export function groupNames(prefix: string): GroupNames {
     delay: (tier) => `${prefix}delay.${tier}`,
     audience: `${prefix}audience`,
     deletion: `${prefix}deletion`,
+    operatorEvents: `${prefix}operator-events`,
     replay: (name) => `${prefix}replay.${name}`,
     replayOwner: (name) => `${prefix}replay.${name}.owner`,
   };

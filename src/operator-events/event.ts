@@ -5,7 +5,7 @@
  *   id          the same for the same incident: made of kind, subject and begin
  *   source      `/switchyard/<prefix>`
  *   type        `switchyard.<kind>`
- *   subject     the destination; `configuration`; `kafka`
+ *   subject     the destination; the audience; `configuration`; `kafka`
  *   time        when it began, or ended
  *   data        what is known of it. No secret, no payload
  */
@@ -18,6 +18,8 @@ export const OPERATOR_EVENT_KINDS = [
   "destination.recovered",
   "destination.paused",
   "destination.resumed",
+  "deliveries.expiring",
+  "audience.held",
   "configuration.refused",
   "kafka.unreachable",
 ] as const;

@@ -7,6 +7,8 @@
  *   no                  it is so                         the event of its begin
  *   no                  it is not so                     nothing
  *   yes                 it is so                         nothing: it was told, before a restart or by another
+ *   yes, of another     the same                         the event of its begin
+ *   sync
  *   yes                 it is not so, and its end has    the event of its end, which closes it
  *                       an event
  *   yes                 it is not so, and has none       a record without a value, which closes it
@@ -22,6 +24,7 @@ import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./eve
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
+  "audience.held": null,
   "configuration.refused": null,
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
@@ -59,7 +62,7 @@ export function writings(
   return sightings.flatMap((sighting): readonly Writing[] => {
     const { kind, subject, is, sinceMs, data } = sighting;
     const key = keyOf(sighting);
-    const open = openOf(told, key, kind);
+    const open = openOf(told, key, sighting);
     if (is === "unknown" || (is === "so") === (open !== null)) return [];
     if (open === null) return [{ key, event: operatorEvent(source, kind, subject, sinceMs, data) }];
     const end = LASTING[kind];
@@ -69,9 +72,12 @@ export function writings(
   });
 }
 
-function openOf(told: Told, key: string, kind: LastingKind): OperatorEvent | null {
+function openOf(told: Told, key: string, { kind, is, data }: Sighting): OperatorEvent | null {
   const last = told.get(key);
-  return last?.kind === kind ? last : null;
+  if (last?.kind !== kind) return null;
+  // One may be held as soon as the one before was released.
+  const isOther = kind === "audience.held" && is === "so" && last.data.sync !== data.sync;
+  return isOther ? null : last;
 }
 
 export const OUTAGE_KEY = "kafka.unreachable/kafka";

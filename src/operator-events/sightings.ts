@@ -1,6 +1,7 @@
 /**
  * A process speaks of what its own status says. Of a destination only the process that owns
- * partition 0 of its topic speaks: others may see the same, and would say it a second time.
+ * partition 0 of its topic speaks: others may see the same, and would say it a second time. Of an
+ * audience its owner does.
  *
  *   a destination, at its speaker                        sighting
  *   fails since a minute                                 failing, so
@@ -11,12 +12,17 @@
  *   is held because it is paused                         paused, so
  *   is not                                               paused, not so
  *
+ *   an audience, at its owner                            sighting
+ *   has a sync whose removals wait for somebody          held, so
+ *   has none                                             held, not so
+ *
  *   the configuration                                    sighting
  *   on disk is refused                                   refused, so
  *   was refused before, here, and is not                 refused, not so
  *   any other                                            refused, unknown: another process may see it
  */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { Sighting } from "./incidents.ts";
 
@@ -31,6 +37,8 @@ export interface Refused {
 export interface Seen {
   /** Those that the process speaks for. */
   readonly destinations: readonly DestinationStatus[];
+  /** Those that it owns. */
+  readonly audiences: readonly AudienceStatus[];
   readonly refused: Refused | null;
   /** It was refused at an earlier look of this process. */
   readonly wasRefused: boolean;
@@ -41,7 +49,8 @@ export function sightingsOf(seen: Seen, nowMs: number): readonly Sighting[] {
     failing(status, nowMs),
     paused(status, nowMs),
   ]);
-  return [...ofDestinations, configuration(seen, nowMs)];
+  const ofAudiences = seen.audiences.map((status) => heldAudience(status, nowMs));
+  return [...ofDestinations, ...ofAudiences, configuration(seen, nowMs)];
 }
 
 function failing(status: DestinationStatus, nowMs: number): Sighting {
@@ -61,6 +70,13 @@ function paused({ id, held }: DestinationStatus, nowMs: number): Sighting {
   const base = { kind: "destination.paused", subject: id } as const;
   if (held?.because !== "paused") return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
   return { ...base, is: "so", sinceMs: Date.parse(held.since), data: { until: held.until } };
+}
+
+function heldAudience({ id, held }: AudienceStatus, nowMs: number): Sighting {
+  const base = { kind: "audience.held", subject: id } as const;
+  if (held === null) return { ...base, is: "not-so", sinceMs: nowMs, data: {} };
+  const { syncId, removals, sinceMs } = held;
+  return { ...base, is: "so", sinceMs, data: { sync: syncId, removals } };
 }
 
 function configuration({ refused, wasRefused }: Seen, nowMs: number): Sighting {

@@ -15,6 +15,7 @@
  * own first attempt) they have not. A failed step is tried again at the next look, and harms nothing else.
  */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { BrokerState, Kafka, Producer } from "../kafka/port.ts";
@@ -23,11 +24,14 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { eventText, type OperatorEvent, readEvent } from "./event.ts";
+import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
 import { outageWriting, type Sighting, type Writing, writings } from "./incidents.ts";
 import { INCIDENT_AFTER_MS, type Refused, sightingsOf } from "./sightings.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;
+/** Windows are hours, and all that waits in hand is looked through. */
+const LOOK_AT_WINDOWS_EVERY_MS = 30_000;
 const PARTITION = 0;
 const READ_MAX_BYTES = 1_048_576;
 
@@ -44,8 +48,24 @@ export interface Watched {
   readonly source: string;
   /** Those that this process speaks for, now. */
   readonly destinations: () => readonly DestinationStatus[];
+  /** Those that it owns. */
+  readonly audiences: () => readonly AudienceStatus[];
+  /** Null: it does not wait for deliveries. */
+  readonly windows: WatchedWindows | null;
   readonly refused: () => Refused | null;
   readonly brokers: () => readonly BrokerState[];
+}
+
+export interface WatchedWindows {
+  readonly windowMs: number;
+  /** By destination, the earliest of those that wait in partitions owned here. */
+  readonly firstAttempts: () => ReadonlyMap<string, number>;
+  /** Counts those that expire before the instant, over all partitions. */
+  readonly count: (
+    destinations: ReadonlySet<string>,
+    beforeMs: number,
+    signal: AbortSignal,
+  ) => Promise<ReadonlyMap<string, Expiring>>;
 }
 
 /** Until disposed. */
@@ -79,6 +99,7 @@ class Watch {
   /** The first look at which no broker answered. */
   #awaySinceMs: number | null = null;
   #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
+  #windowsAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: WatchDeps, watched: Watched) {
     this.#deps = deps;
@@ -90,6 +111,7 @@ class Watch {
     if (this.#awaySinceMs !== null) return;
     await this.#readOn(signal);
     if (!signal.aborted) await this.#tell(this.#sightings());
+    if (!signal.aborted) await this.#lookAtWindows(signal);
     this.#wasRefused = this.#watched.refused() !== null;
   }
 
@@ -97,6 +119,7 @@ class Watch {
     const refused = this.#watched.refused();
     const seen = {
       destinations: this.#watched.destinations(),
+      audiences: this.#watched.audiences(),
       refused,
       wasRefused: this.#wasRefused,
     };
@@ -104,14 +127,43 @@ class Watch {
   }
 
   async #tell(sightings: readonly Sighting[]): Promise<void> {
-    const { topic, source } = this.#watched;
+    const { source } = this.#watched;
     const outage = this.#outage === null ? null : outageWriting(this.#outage, this.#told, source);
-    const all = [...writings(sightings, this.#told, source), ...(outage === null ? [] : [outage])];
+    await this.#write([
+      ...writings(sightings, this.#told, source),
+      ...(outage === null ? [] : [outage]),
+    ]);
+    this.#outage = null;
+  }
+
+  /** Counting takes its time: what another process wrote meanwhile is read before this one writes. */
+  async #lookAtWindows(signal: AbortSignal): Promise<void> {
+    const { windows, source } = this.#watched;
+    const nowMs = this.#deps.clock.nowMs();
+    const spacingMs = Math.min(LOOK_AT_WINDOWS_EVERY_MS, nearMs(windows?.windowMs ?? 0) / 4);
+    if (windows === null || Math.abs(nowMs - this.#windowsAtMs) < spacingMs) return;
+    this.#windowsAtMs = nowMs;
+    const { windowMs, firstAttempts, count } = windows;
+    const found = () => newlyExpiring(firstAttempts(), windowMs, this.#told, nowMs);
+    const wanted = new Set(found().map(({ destination }) => destination));
+    if (wanted.size === 0) return;
+    const counts = await count(wanted, nowMs + nearMs(windowMs), signal);
+    await this.#readOn(signal);
+    if (signal.aborted) return;
+    const all = found().flatMap((nearing) => {
+      const expiring = counts.get(nearing.destination);
+      if (expiring === undefined) return [];
+      return [expiringWriting(nearing, expiring, windowMs, source, nowMs)];
+    });
+    await this.#write(all);
+  }
+
+  async #write(all: readonly Writing[]): Promise<void> {
+    const { topic } = this.#watched;
     if (all.length > 0) {
       const [refused] = await this.#deps.producer.send(all.map((each) => recordOf(topic, each)));
       if (refused !== undefined) throw new Error(refused.error);
     }
-    this.#outage = null;
     for (const { key, event } of all) {
       this.#remember(key, event);
       if (event !== null) this.#deps.metrics.operatorEvents.bind({ kind: event.kind }).inc();

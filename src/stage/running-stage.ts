@@ -1,5 +1,6 @@
 /** A running stage, as the program around it sees it. */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { StageName } from "../domain/stages.ts";
@@ -22,6 +23,10 @@ export interface RunningStage extends AsyncDisposable {
   readonly partitions?: () => readonly OwnedPartition[];
   /** Only of the stage that delivers to them. */
   readonly destinations?: () => readonly DestinationStatus[];
+  /** Only of the stage that waits: of each destination, the earliest first attempt that waits there. */
+  readonly firstAttempts?: () => ReadonlyMap<string, number>;
+  /** Only of the stage of audiences: those that it owns, as far as their stores are open. */
+  readonly audiences?: () => readonly AudienceStatus[];
   /**
    * Takes other settings. Every batch, request and attempt that begins from now on goes by them, and
    * one that is under way ends by those before. Topics of new destinations must exist. Absent: the

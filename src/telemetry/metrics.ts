@@ -8,6 +8,7 @@
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
 import { CLUSTER_METRICS } from "./cluster-metrics.ts";
 import { DESTINATION_METRICS } from "./destination-metrics.ts";
+import { EVENT_METRICS } from "./event-metrics.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 import { REGISTRY_METRICS } from "./registry-metrics.ts";
 import { WAITING_METRICS } from "./waiting-metrics.ts";
@@ -109,18 +110,7 @@ export const METRICS = {
     labels: ["destination"],
     help: "Deliveries in attempt now.",
   },
-  operatorEvents: {
-    name: "switchyard_operator_events_total",
-    type: "counter",
-    labels: ["kind"],
-    help: "Events for people that this process has written, by kind.",
-  },
-  attemptRecords: {
-    name: "switchyard_attempt_records_total",
-    type: "counter",
-    labels: ["outcome"],
-    help: "Records of the topic of attempts: written, or dropped because the topic took nothing or they came too fast. No delivery waits for them.",
-  },
+  ...EVENT_METRICS,
   parked: {
     name: "switchyard_deliveries_parked_total",
     type: "counter",

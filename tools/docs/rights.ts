@@ -120,9 +120,16 @@ export function renderSecurity(): string {
   return withTable("SECURITY.md", ["Right", "Gives"], [...rows, ...OTHERS]);
 }
 
+/** As the group is named, without the prefix. */
+function namedGroup(group: string): string {
+  return group === "operatorEvents" ? NAMES.operatorEvents : group;
+}
+
 function cells({ reads, writes, groups }: Role): readonly string[] {
   const topics = (kinds: readonly TopicKind[]) => kinds.map((kind) => `\`${NAMES[kind]}\``);
-  const own = groups.map((group) => `\`${group}${GROUPS_OF_MANY.includes(group) ? ".*" : ""}\``);
+  const own = groups.map(
+    (group) => `\`${namedGroup(group)}${GROUPS_OF_MANY.includes(group) ? ".*" : ""}\``,
+  );
   return [topics(reads), topics(writes), own].map((names) => names.join(", ") || "-");
 }
 

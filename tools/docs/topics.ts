@@ -23,7 +23,10 @@ const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]
   delays: ["deliver", "the delivery's key"],
   deadLetters: ["every stage", "the record's key"],
   replayedLetters: ["people: `dead-letters replay`", "place of the letters, and the replay"],
-  operatorEvents: ["deliver, if `operatorEvents.enabled`", "the incident's kind and subject"],
+  operatorEvents: [
+    "deliver, delay, audience, if `operatorEvents.enabled`",
+    "the incident's kind and subject",
+  ],
   attempts: ["deliver, if `attempts.enabled`", "the call's message id"],
   operations: ["commands, delay", "the operation and its destination"],
 };
@@ -34,7 +37,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   deadLetters: "people",
   replayedLetters: "people",
   attempts: "people",
-  operatorEvents: "deliver, people",
+  operatorEvents: "deliver, delay, audience, people",
   operations: "deliver, delay",
 };
 

@@ -1,18 +1,23 @@
 /**
- * Events for people, where the configuration asks for them and the process delivers. Of a destination
- * the process speaks that owns partition 0 of its topic.
+ * Events for people, where the configuration asks for them and the process has a stage that sees
+ * something. Of a destination the process speaks that owns partition 0 of its topic.
  */
 
 import type { Config } from "../../config/config.ts";
+import { countExpiring } from "../../delay/expiring-count.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
-import type { TopicNames } from "../../domain/topics.ts";
+import type { StageName } from "../../domain/stages.ts";
+import { NOT_STEERED, type Steering } from "../../domain/steering.ts";
+import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
-import { watchForPeople } from "../../operator-events/watch.ts";
+import { type WatchedWindows, watchForPeople } from "../../operator-events/watch.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
+import type { TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredTopics } from "../connection.ts";
+import { postToOperator } from "./operator-webhook.ts";
 import type { ReloadCauses } from "./reload-causes.ts";
 
 export interface EventParts {
@@ -23,28 +28,69 @@ export interface EventParts {
   readonly cluster: ClusterView;
   readonly reloads: Pick<ReloadCauses, "refused">;
   readonly stages: readonly RunningStage[];
+  readonly keeper: TopicKeeper;
+  /** Absent: nobody steers what runs here. */
+  readonly steering?: Steering;
+}
+
+const SEEING: readonly StageName[] = ["deliver", "delay", "audience"];
+
+export interface RunningEvents extends AsyncDisposable {
+  readonly troubles: () => readonly string[];
 }
 
 /** The caller disposes it before the producer is closed. */
 export function configuredEvents(
   config: Config,
-  { cluster, reloads, stages, ...deps }: EventParts,
-): Disposable {
-  const deliver = stages.find(({ name }) => name === "deliver");
-  if (!config.operatorEvents.enabled || deliver === undefined) {
-    return { [Symbol.dispose]: () => undefined };
+  { cluster, reloads, stages, steering, ...deps }: EventParts,
+): RunningEvents {
+  const seeing = stages.filter(({ name }) => SEEING.includes(name));
+  if (!config.operatorEvents.enabled || seeing.length === 0) {
+    return { troubles: () => [], [Symbol.asyncDispose]: async () => undefined };
   }
   const topics = configuredTopics(config);
-  return watchForPeople(
-    { ...deps, clock: systemClock },
-    {
-      topic: topics.operatorEvents,
-      source: `/switchyard/${topics.prefix}`,
-      destinations: () => spokenFor(deliver, topics),
-      refused: () => reloads.refused(),
-      brokers: () => cluster.brokers(),
+  const clocked = { ...deps, clock: systemClock };
+  const watching = watchForPeople(clocked, {
+    topic: topics.operatorEvents,
+    source: `/switchyard/${topics.prefix}`,
+    destinations: () => seeing.flatMap((stage) => spokenFor(stage, topics)),
+    audiences: () => seeing.flatMap((stage) => stage.audiences?.() ?? []),
+    windows: windowsOf(config, seeing, deps.kafka, steering ?? NOT_STEERED),
+    refused: () => reloads.refused(),
+    brokers: () => cluster.brokers(),
+  });
+  const { webhook } = config.operatorEvents;
+  const group = groupNames(config.kafka.topicPrefix).operatorEvents;
+  const of = { topic: topics.operatorEvents, group };
+  const posts = webhook && postToOperator(config.delivery, webhook, clocked, of);
+  return {
+    troubles: () => posts?.troubles() ?? [],
+    [Symbol.asyncDispose]: async () => {
+      watching[Symbol.dispose]();
+      await posts?.[Symbol.asyncDispose]();
     },
-  );
+  };
+}
+
+function windowsOf(
+  config: Config,
+  stages: readonly RunningStage[],
+  kafka: Kafka,
+  steering: Steering,
+): WatchedWindows | null {
+  const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
+  if (firstAttempts === undefined) return null;
+  const { windowMs, delaysMs } = config.delivery;
+  const tiers = [...new Set(delaysMs.map(tierName))];
+  const groups = groupNames(config.kafka.topicPrefix);
+  const windows = { tiers, groups, topics: configuredTopics(config), windowMs, steering };
+  const deps = { kafka, clock: systemClock };
+  return {
+    windowMs,
+    firstAttempts,
+    count: (destinations, beforeMs, signal) =>
+      countExpiring(deps, windows, destinations, beforeMs, signal),
+  };
 }
 
 /** Those whose first partition is here. */

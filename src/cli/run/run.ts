@@ -120,7 +120,8 @@ export async function run(
       health.add({ name, troubles: () => [...clusterTroubles(cluster.brokers()), ...troubles()] });
       log.info({ stage: stage.name }, "stage.started");
     }
-    using _events = configuredEvents(config, { ...shared, cluster, reloads, stages: running });
+    await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
+    health.add({ name: "operator-events", troubles: events.troubles });
     const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
     const reading = { load, clock: systemClock, metrics, log };

@@ -9,7 +9,7 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { waitingOfDestination } from "../../delay/waiting-of-destination.ts";
+import { eachWaiting } from "../../delay/each-waiting.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { OPERATIONS_PARTITION, readOperation } from "../../domain/operations.ts";
@@ -88,8 +88,9 @@ export async function eachInTiers(
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
   const tiers = await tiersOf(kafka, config);
-  const asked = { tiers, topics, groups, destination, operations, recordsMax, signal };
-  return await waitingOfDestination({ kafka, clock: systemClock }, asked, (waiting) => {
+  const destinations = new Set([destination]);
+  const asked = { tiers, topics, groups, destinations, operations, recordsMax, signal };
+  return await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
     const { receivedAtMs, firstAttemptAtMs } = waiting;
     found({ destination, timestampMs: waiting.record.timestampMs, receivedAtMs, firstAttemptAtMs });
   });

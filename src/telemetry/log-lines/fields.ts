@@ -36,7 +36,7 @@ export const LOG_FIELDS = {
   cause: {
     type: "text",
     meaning:
-      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics.",
+      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the answer, or why there was none.",
   },
   code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
   committed: { type: "number", meaning: "The offset that was committed." },
@@ -65,6 +65,7 @@ export const LOG_FIELDS = {
   },
   err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
   error: { type: "text", meaning: "The failure, as a sentence." },
+  event: { type: "text", meaning: "Kind of an event for people, such as destination.failing." },
   file: { type: "text", meaning: "The configuration's file." },
   firstOffset: { type: "number", meaning: "Offset of the first record of a batch." },
   fix: { type: "text", meaning: "A command or setting that puts it right." },
@@ -129,6 +130,7 @@ export const LOG_FIELDS = {
   stage: { type: "text", meaning: "Name of a stage." },
   stages: { type: "texts", meaning: "Names of stages." },
   state: { type: "text", meaning: "State of a breaker: closed, open, probing, ramping." },
+  subject: { type: "text", meaning: "The thing that an event for people is about." },
   sync: { type: "text", meaning: "Id of a sync." },
   tier: { type: "text", meaning: "The delay topic's tier, such as 10s." },
   topic: { type: "text", meaning: "Name of a topic." },

@@ -12,6 +12,19 @@ export const RUN_LINES = {
     action: "`switchyard topics`, and the rights of the process.",
     fields: ["topic", "error"],
   },
+  "operator-events.post-failing": {
+    levels: ["warn"],
+    meaning:
+      "The operator's webhook does not take an event. It is posted again, 5 min later at most, and said once a minute.",
+    action: "Look at `cause`, and at the endpoint.",
+    fields: ["event", "subject", "cause"],
+  },
+  "operator-events.post-rejected": {
+    levels: ["warn"],
+    meaning: "The operator's webhook refused an event, which is not posted again.",
+    action: "Look at the endpoint. The event is on the topic `operator-events`.",
+    fields: ["event", "subject", "cause"],
+  },
   starting: {
     levels: ["info"],
     meaning: "The process begins.",

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { PartitionState } from "../../../src/audience/partition-state.ts";
-import { openingTroubles, watchAudiences } from "../../../src/audience/report.ts";
+import { audiencesOf, openingTroubles, watchAudiences } from "../../../src/audience/report.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
@@ -123,4 +123,21 @@ test("while a store is built its counts are absent, and a sentence says how far 
   opened = state;
   expect(troubles()).toEqual([]);
   expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
+});
+
+test("audiences of open stores are told of, with the sync that is held", () => {
+  const held = { syncId: "s4", begin: 7, removals: 9, heldAtMs: 5 };
+  const audiences = [
+    { id: "a", held },
+    { id: "b", held: null },
+  ];
+  const open = { audiences: () => audiences } as unknown as PartitionState;
+  const works = new Map([
+    [0, { state: () => open }],
+    [1, { state: () => null }],
+  ]);
+  expect(audiencesOf(works)).toEqual([
+    { id: "a", held: { syncId: "s4", removals: 9, sinceMs: 5 } },
+    { id: "b", held: null },
+  ]);
 });

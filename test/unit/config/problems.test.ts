@@ -27,6 +27,38 @@ const ROWS: readonly Row[] = [
     "an unknown setting",
     "one of kafka, registry, sources",
   ],
+  [
+    "operator's webhook without events",
+    top("operatorEvents: { webhook: { url: 'https://a.example.com/' } }"),
+    "operatorEvents.enabled",
+    "false, with a webhook",
+    "true, because",
+  ],
+  [
+    "operator's webhook at a private address",
+    top("operatorEvents: { enabled: true, webhook: { url: 'http://10.0.0.9/' } }"),
+    "operatorEvents.webhook.url",
+    "the address 10.0.0.9 (private)",
+    "a public address",
+  ],
+  [
+    "operator's webhook with a header of its own",
+    top(
+      "operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', headers: { webhook-id: x } } }",
+    ),
+    "operatorEvents.webhook.headers.webhook-id",
+    "a header of Standard Webhooks",
+    "a header that may be added",
+  ],
+  [
+    "operator's webhook with a secret of another form",
+    top(
+      "operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', sharedSecret: 'whsec_?' } }",
+    ),
+    "operatorEvents.webhook.sharedSecret",
+    "whsec_ before something else",
+    "base64 after whsec_",
+  ],
   ["later sections", top("webhooks: {}"), "webhooks", "an unknown setting", "one of kafka"],
   ["audience id", top("audiences: [{ id: '' }]"), "audiences[0].id", '""', "at most 1024"],
   [

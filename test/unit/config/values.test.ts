@@ -29,7 +29,7 @@ test("everything that is left out has its default", () => {
     },
     registry: null,
     attempts: { enabled: false, retentionMs: 3 * 86_400_000, responses: null },
-    operatorEvents: { enabled: false },
+    operatorEvents: { enabled: false, webhook: null },
     tracing: null,
     sources: [{ id: "web", writeKeys: ["k1"], destinations: ["hook"], callsPerSecond: null }],
     defaultSource: null,

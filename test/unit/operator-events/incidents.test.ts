@@ -19,6 +19,13 @@ const FAILING: Sighting = {
   sinceMs: T,
   data: { cause: "503" },
 };
+const HELD: Sighting = {
+  kind: "audience.held",
+  subject: "vip",
+  is: "so",
+  sinceMs: T,
+  data: { sync: "s2" },
+};
 const REFUSED: Sighting = {
   kind: "configuration.refused",
   subject: "configuration",
@@ -38,6 +45,8 @@ const ENDED = new Map([
 ]);
 const OPEN_REFUSED = operatorEvent(SOURCE, "configuration.refused", "configuration", T - 9_000, {});
 
+const heldSync = (sync: string) => operatorEvent(SOURCE, "audience.held", "vip", T - 9, { sync });
+
 function kindsOf(sighting: Sighting, known: ReturnType<typeof told>) {
   return writings([sighting], known, SOURCE).map(({ event }) => event?.kind ?? null);
 }
@@ -51,6 +60,9 @@ test.each<[string, Sighting, ReturnType<typeof told>, readonly (string | null)[]
   ["open, not so", { ...FAILING, is: "not-so" }, told(OPEN), ["destination.recovered"]],
   ["open, of another", { ...FAILING, subject: "x" }, told(OPEN), ["destination.failing"]],
   ["open, not so, no event for the end", { ...REFUSED, is: "not-so" }, told(OPEN_REFUSED), [null]],
+  ["held, and its sync was told", HELD, told(heldSync("s2")), []],
+  ["held, and another sync was told", HELD, told(heldSync("s1")), ["audience.held"]],
+  ["not held any more", { ...HELD, is: "not-so", data: {} }, told(heldSync("s1")), [null]],
   ["not open, nothing that counts", { ...FAILING, is: "unknown" }, told(), []],
   ["open, nothing that counts", { ...FAILING, is: "unknown" }, told(OPEN), []],
 ])("%s", (_name, sighting, known, kinds) => {

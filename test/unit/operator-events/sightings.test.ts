@@ -21,7 +21,10 @@ const STATUS: DestinationStatus = {
 
 function seen(more: Partial<DestinationStatus>) {
   const destinations = [{ ...STATUS, ...more }];
-  const [failing, paused] = sightingsOf({ destinations, refused: null, wasRefused: false }, T);
+  const [failing, paused] = sightingsOf(
+    { destinations, audiences: [], refused: null, wasRefused: false },
+    T,
+  );
   return { failing, paused };
 }
 
@@ -57,6 +60,15 @@ test.each([
   [null, true, "not-so"],
   [null, false, "unknown"],
 ] as const)("refused %j, before %s: %s", (refused, wasRefused, is) => {
-  const [only] = sightingsOf({ destinations: [], refused, wasRefused }, T);
+  const [only] = sightingsOf({ destinations: [], audiences: [], refused, wasRefused }, T);
   expect(only).toMatchObject({ kind: "configuration.refused", is });
+});
+
+test.each([
+  [{ syncId: "s1", removals: 9, sinceMs: T - 5 }, "so", { sync: "s1", removals: 9 }],
+  [null, "not-so", {}],
+] as const)("an audience with %j held: %s", (held, is, data) => {
+  const seenThen = { destinations: [], audiences: [{ id: "vip", held }], refused: null };
+  const [only] = sightingsOf({ ...seenThen, wasRefused: false }, T);
+  expect(only).toMatchObject({ kind: "audience.held", subject: "vip", is, data });
 });

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
+import type { AudienceStatus } from "../../../src/domain/audience-status.ts";
 import type { DestinationStatus } from "../../../src/domain/destination-status.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { BrokerState } from "../../../src/kafka/port.ts";
@@ -20,6 +21,7 @@ const TOPIC = "sw.operator-events";
 const SCHEMA = JSON.parse(
   readFileSync(join(ROOT, "schemas/operator-event.schema.json"), "utf8"),
 ) as Record<string, unknown>;
+const WINDOW_MS = 4 * 3_600_000;
 const FINE = { broker: "b:9092", away: null };
 
 class World {
@@ -38,7 +40,13 @@ class World {
       destinations: DestinationStatus[];
       refused: { sinceMs: number; problems: string[] } | null;
       brokers: BrokerState[];
-    } = { destinations: [], refused: null, brokers: [FINE] };
+      audiences: AudienceStatus[];
+      firstAttempts: Map<string, number>;
+      expiring: number;
+    } = {
+      ...{ destinations: [], refused: null, brokers: [FINE], audiences: [] },
+      ...{ firstAttempts: new Map(), expiring: 3 },
+    };
     const deps = {
       kafka,
       producer: kafka.producer(),
@@ -50,6 +58,16 @@ class World {
       topic: TOPIC,
       source: "/switchyard/sw.",
       destinations: () => sees.destinations,
+      audiences: () => sees.audiences,
+      windows: {
+        windowMs: WINDOW_MS,
+        firstAttempts: () => sees.firstAttempts,
+        count: async (destinations, beforeMs) => {
+          expect(beforeMs).toBeGreaterThan(this.clock.nowMs());
+          const expiring = { deliveries: sees.expiring, isLeast: false };
+          return new Map(sees.expiring === 0 ? [] : [...destinations].map((id) => [id, expiring]));
+        },
+      },
       refused: () => sees.refused,
       brokers: () => sees.brokers,
     };
@@ -68,6 +86,11 @@ class World {
     const id = "crm" as DestinationId;
     const none = { failingSince: null, held: null, lastAcceptedAt: null, last: null };
     return { id, state: "failing", ...none, partitions: 1, endpoints: [], ...more };
+  }
+
+  last(): Record<string, unknown> {
+    const value = this.cluster.records(TOPIC).at(-1)?.value;
+    return JSON.parse(`${value ?? "{}"}`) as Record<string, unknown>;
   }
 
   types(): readonly unknown[] {
@@ -177,4 +200,52 @@ test("while the topic is gone a line says so now and then, and later it is told"
   world.cluster.createTopic(TOPIC, 1);
   await world.clock.advance(30_000);
   expect(world.types()).toEqual(["destination.failing"]);
+});
+
+test("deliveries near the end of their window are told once, over processes, restarts and hours", async () => {
+  const world = new World();
+  const [one, two] = [world.process(), world.process()];
+  const hour = 3_600_000;
+  const beganMs = world.clock.nowMs();
+  one.sees.firstAttempts.set("crm", beganMs);
+  await world.clock.advance(2.9 * hour);
+  expect(world.types()).toEqual([]);
+  two.sees.firstAttempts.set("crm", beganMs + 1);
+  await world.clock.advance(0.2 * hour);
+  expect(world.types()).toEqual(["deliveries.expiring"]);
+  const { data } = world.last();
+  expect(data).toMatchObject({
+    count: 3,
+    firstExpiresAt: new Date(beganMs + WINDOW_MS).toISOString(),
+  });
+  one.watch[Symbol.dispose]();
+  const three = world.process();
+  three.sees.firstAttempts.set("crm", beganMs + hour);
+  await world.clock.advance(2 * hour);
+  expect(world.types()).toEqual(["deliveries.expiring"]);
+});
+
+test("where none expires when they are counted, nothing is told", async () => {
+  const world = new World();
+  const { sees } = world.process();
+  sees.expiring = 0;
+  sees.firstAttempts.set("crm", world.clock.nowMs() - 0.9 * WINDOW_MS);
+  await world.clock.advance(120_000);
+  expect(world.types()).toEqual([]);
+});
+
+test("a held audience is told once, and again for another sync", async () => {
+  const world = new World();
+  const { sees } = world.process();
+  const held = (syncId: string) => {
+    sees.audiences = [{ id: "vip", held: { syncId, removals: 5, sinceMs: world.clock.nowMs() } }];
+  };
+  held("s1");
+  await world.clock.advance(60_000);
+  expect(world.types()).toEqual(["audience.held"]);
+  held("s2");
+  await world.clock.advance(20_000);
+  sees.audiences = [{ id: "vip", held: null }];
+  await world.clock.advance(20_000);
+  expect(world.types()).toEqual(["audience.held", "audience.held", null]);
 });

@@ -79,16 +79,12 @@ const OTHER_SHELLS = [
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
-  ...[
-    "delay/look-up.ts",
-    "delay/pulling.ts",
-    "delay/wait-on.ts",
-    "delay/waiting-of-destination.ts",
-  ],
+  ...["delay/look-up.ts", "delay/pulling.ts", "delay/wait-on.ts"],
+  ...["delay/each-waiting.ts", "delay/expiring-count.ts"],
   "dead-letter/replay.ts",
   ...["console/acting.ts", "console/jobs.ts"],
   ...["console/looking.ts", "console/read-body.ts", "console/server-deps.ts"],
-  "operator-events/watch.ts",
+  ...["operator-events/post.ts", "operator-events/watch.ts"],
   ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */

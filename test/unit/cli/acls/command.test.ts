@@ -37,6 +37,7 @@ test("the rights of a stage, a line for each pattern", async () => {
     `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.returns. --resource-pattern-type prefixed`,
     `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-events`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
+    `${all} --operation Read --group switchyard.operator-events`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
   ]);
 });
@@ -169,6 +170,7 @@ test("for Strimzi a resource for each role, with its rules", async () => {
         rule("topic", "switchyard.attempts", "literal", "Write"),
         rule("topic", "switchyard.operator-events", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
+        rule("group", "switchyard.operator-events", "literal", "Read"),
         rule("group", "switchyard.deliver.", "prefix", "Read"),
       ],
     },

@@ -1,5 +1,5 @@
 /**
- * Reads the deliveries of one destination that wait in delay topics, from outside, when no process
+ * Reads the deliveries of some destinations that wait in delay topics, from outside, when no process
  * is asked. It reads what the groups have not committed, of all destinations, and keeps no record.
  *
  *   it                                       then
@@ -9,7 +9,6 @@
  *   meets a damaged batch, or another error  throws
  */
 
-import type { DestinationId } from "../domain/ids.ts";
 import type { KnownOperations } from "../domain/steering.ts";
 import { tierDelayMs } from "../domain/topics.ts";
 import { readWaiting, type Waiting } from "./due.ts";
@@ -18,20 +17,20 @@ import { type Asked, partsOf, type WaitingDeps } from "./waiting-by-destination.
 
 const STEP_BYTES = 1_048_576;
 
-export interface AskedOfOne extends Omit<Asked, "destinations"> {
-  readonly destination: DestinationId;
+export interface AskedOfSome extends Omit<Asked, "destinations"> {
+  readonly destinations: ReadonlySet<string>;
   readonly operations: Pick<KnownOperations, "hasLeft">;
 }
 
 export type Delivered = Extract<Waiting, { kind: "waiting" }>;
 
 /** Whether all of it was read. @param found is called for each delivery. */
-export async function waitingOfDestination(
+export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
-  asked: AskedOfOne,
+  asked: AskedOfSome,
   found: (waiting: Delivered, tier: string) => void,
 ): Promise<boolean> {
-  const { topics, groups, destination, operations, signal } = asked;
+  const { topics, groups, destinations, operations, signal } = asked;
   let left = asked.recordsMax;
   const ofTier = async (tier: string) => {
     const delayMs = tierDelayMs(tier) ?? 0;
@@ -39,7 +38,7 @@ export async function waitingOfDestination(
       for await (const records of kafka.read({ ...part, maxBytes: STEP_BYTES, signal })) {
         for (const record of records) {
           const waiting = readWaiting(record, topics, delayMs, clock.nowMs());
-          if (waiting.kind !== "waiting" || waiting.destination !== destination) continue;
+          if (waiting.kind !== "waiting" || !destinations.has(waiting.destination)) continue;
           const { partition, offset } = record;
           const hasLeft = operations.hasLeft(tier, partition, offset, pullable(waiting));
           if (!hasLeft) found(waiting, tier);

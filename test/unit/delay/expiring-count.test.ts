@@ -1,0 +1,59 @@
+// Deliveries that expire soon: what a stage says of its own partitions, and the count over all.
+
+import { expect, test } from "vitest";
+
+import { countExpiring } from "../../../src/delay/expiring-count.ts";
+import { NOT_STEERED } from "../../../src/domain/steering.ts";
+import { clockDriver } from "../../support/clock/clock-driver.ts";
+import {
+  BILLING,
+  COUNTED_MS,
+  CountingWorld,
+  CRM,
+  groups,
+  TIERS,
+  topics,
+  WINDOW_MS,
+} from "../../support/worlds/counting-world.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("the stage says the earliest first attempt of each destination that was tried", async () => {
+  const world = new CountingWorld();
+  const firstMs = world.clock.nowMs() - 2 * HOUR_MS;
+  world.park(CRM, "60m", 20);
+  world.park(CRM, "60m", 1, { firstAttemptAtMs: firstMs });
+  world.park(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
+  const { stage, stop } = await world.start();
+  await world.clock.advance(COUNTED_MS);
+  expect(stage.firstAttempts?.()).toEqual(new Map([[CRM, firstMs]]));
+  await stop();
+});
+
+test("those that expire by then are counted in all tiers, of the destinations that are asked for", async () => {
+  const world = new CountingWorld();
+  const nowMs = world.clock.nowMs();
+  const nearMs = nowMs - 3.5 * HOUR_MS;
+  world.park(CRM, "60m", 4, { firstAttemptAtMs: nearMs });
+  world.park(CRM, "10m", 3, { firstAttemptAtMs: nearMs });
+  world.park(CRM, "10m", 9);
+  world.park(CRM, "10m", 2, { firstAttemptAtMs: null, attempt: 0 });
+  world.park(BILLING, "60m", 5, { firstAttemptAtMs: nearMs });
+  const pull = { pull: "retry", destination: CRM, id: "p", by: "x", receivedBeforeMs: null };
+  const gone = { ...pull, pull: "retry" as const, atMs: nowMs + 1 };
+  const steering = {
+    ...NOT_STEERED,
+    pullsOf: () => [gone],
+    pulledThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
+  };
+  const count = (of: typeof NOT_STEERED) => {
+    const windows = { tiers: TIERS, topics, groups, windowMs: WINDOW_MS, steering: of };
+    const deps = { kafka: world.cluster.connect(), clock: world.clock };
+    const { signal } = new AbortController();
+    return clockDriver(world.clock).during(
+      countExpiring(deps, windows, new Set([CRM]), nowMs + HOUR_MS, signal),
+    );
+  };
+  expect(await count(NOT_STEERED)).toEqual(new Map([[CRM, { deliveries: 7, isLeast: false }]]));
+  expect(await count(steering)).toEqual(new Map([[CRM, { deliveries: 4, isLeast: false }]]));
+});
