@@ -194,6 +194,11 @@ describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
     const ids = await publish(30);
     await untilArrived("/near", ids);
     expect(ids.filter((id) => arrived("/lonely").has(id))).toEqual([]);
+    // Such as a destination that is added now.
+    const added = `${PREFIX}added`;
+    await kafka.admin.create([{ name: added, partitions: 1, replicationFactor: 2, config: {} }]);
+    expect(await leadersOf(added)).not.toContain(-1);
+    await kafka.admin.deleteTopics([added]);
     await broker(1).start();
     await untilArrived("/lonely", ids);
   });

@@ -21,8 +21,13 @@ const CALL_LIMIT_MS = 30_000;
 const IDLE_LIMIT_MS = 10_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
-/** An election; or kafkajs begins a log-in anew on a connection that is in the middle of one. */
-const PASSING = ["NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "ILLEGAL_SASL_STATE"];
+/** An election, of a controller too; or kafkajs begins a log-in anew on a connection that is in the middle of one. */
+const PASSING = [
+  "NOT_LEADER_FOR_PARTITION",
+  "LEADER_NOT_AVAILABLE",
+  "NOT_CONTROLLER",
+  "ILLEGAL_SASL_STATE",
+];
 const ELECTION_LIMIT_MS = 5_000;
 const ELECTION_STEP_MS = 500;
 

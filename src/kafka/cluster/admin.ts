@@ -10,6 +10,7 @@ import type {
   TopicState,
 } from "../port.ts";
 import { type AdminClient, AdminSession } from "./admin-session.ts";
+import { createTopics, deleteTopics } from "./change-topics.ts";
 import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
@@ -21,7 +22,6 @@ const TOPIC = 2;
 const BROKER = 4;
 /** Topics of one request, so that none gets too large or slow. */
 const TOPICS_MAX = 100;
-const BROKER_LIMIT_MS = 15_000;
 const USABLE_POLL_MS = 50;
 
 export class KafkaAdmin implements Admin {
@@ -47,7 +47,9 @@ export class KafkaAdmin implements Admin {
     return this.#session.call("create", async (client) => {
       const existing = new Set(await topicNames(client));
       const missing = topics.filter(({ name }) => !existing.has(name));
-      for (const some of chunks(missing)) await create(client, some);
+      // Somebody else may have created some of them in the meantime.
+      for (const some of chunks(missing))
+        await unless("TOPIC_ALREADY_EXISTS", createTopics(client.brokers, some));
       for (const some of chunks(topics)) {
         const names = some.map(({ name }) => name);
         while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
@@ -65,7 +67,7 @@ export class KafkaAdmin implements Admin {
     return this.#session.call("deleteTopics", async (client) => {
       const existing = new Set(await topicNames(client));
       const topics = names.filter((name) => existing.has(name));
-      if (topics.length > 0) await client.admin.deleteTopics({ topics, timeout: BROKER_LIMIT_MS });
+      if (topics.length > 0) await deleteTopics(client.brokers, topics);
     });
   }
 
@@ -176,20 +178,6 @@ async function describe(
     replicationFactor: partitionMetadata[0]?.replicas.length ?? 0,
     config: configs.get(topic) ?? {},
   }));
-}
-
-async function create({ admin }: AdminClient, specs: readonly TopicSpec[]): Promise<void> {
-  const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
-    topic: name,
-    numPartitions: partitions,
-    replicationFactor: replicationFactor ?? -1,
-    configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
-  }));
-  // Somebody else may have created some of them in the meantime: kafkajs takes that well.
-  await unless(
-    "TOPIC_ALREADY_EXISTS",
-    admin.createTopics({ topics, waitForLeaders: false, timeout: BROKER_LIMIT_MS }),
-  );
 }
 
 async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {

@@ -8,6 +8,8 @@ export interface ClusterMetadata {
     readonly host: string;
     readonly port: number;
   }[];
+  /** The broker that changes topics. */
+  readonly controllerId: number;
   readonly topicMetadata: readonly TopicMetadata[];
 }
 

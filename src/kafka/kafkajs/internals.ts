@@ -163,6 +163,8 @@ export async function nextSeed(pool: BrokerPool): Promise<void> {
 export async function request<Decoded>(
   broker: Broker,
   name:
+    | "CreateTopics"
+    | "DeleteTopics"
     | "Fetch"
     | "GroupCoordinator"
     | "InitProducerId"
