@@ -1,6 +1,7 @@
 /** Audiences: members, last syncs, and what is held. */
 
 import type { AudienceView, SyncView } from "../asked-view.ts";
+import { Release, ReleaseJobs } from "./act-audience.tsx";
 import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { useAnswer } from "./server.ts";
@@ -27,6 +28,7 @@ export function Audiences({ now }: { readonly now: number }) {
         .map((each) => (
           <Held key={each.id} audience={each} />
         ))}
+      <ReleaseJobs now={now} onDone={again} />
       {answer === null ? null : <List audiences={answer} now={now} />}
       {answer?.slice(0, DRAWN_MAX).map((each) => (
         <Past key={each.id} audience={each} now={now} />
@@ -38,9 +40,12 @@ export function Audiences({ now }: { readonly now: number }) {
 function Held({ audience: { id, held, members } }: { readonly audience: AudienceView }) {
   if (held === null) return null;
   return (
-    <Problem
-      text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
-    />
+    <>
+      <Problem
+        text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
+      />
+      <Release id={id} syncId={held.syncId} removals={held.removals} />
+    </>
   );
 }
 

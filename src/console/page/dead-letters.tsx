@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import type { LettersView, LetterView } from "../asked-view.ts";
 import type { Overview } from "../view.ts";
+import { LetterActions } from "./act-letters.tsx";
 import { callLink, destinationLink } from "./address.ts";
 import { Age, Choice, Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
@@ -43,6 +44,7 @@ export function DeadLetters({ overview, now }: Props) {
         </p>
       </header>
       <Chosen query={query} />
+      <LetterActions query={query} since={since} now={now} onDone={again} />
       {error === null ? null : <Problem text={error} />}
       {answer === null ? null : <Counts view={answer} />}
       {answer === null ? null : <Samples letters={answer.samples} total={answer.total} now={now} />}

@@ -1,6 +1,7 @@
 /** One destination: how it goes, what its endpoints answered, what waits where. */
 
 import type { Answer, DestinationView, EndpointView } from "../view.ts";
+import { DestinationActions } from "./act-destination.tsx";
 import { lettersLink } from "./address.ts";
 import { Attempts } from "./attempts.tsx";
 import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
@@ -83,6 +84,7 @@ function Known({ view, now }: { readonly view: DestinationView; readonly now: nu
       <Head id={view.id} aside={<State {...stateWords(view)} />} />
       {view.kafkaError === null ? null : <Problem text={`Kafka is away: ${view.kafkaError}`} />}
       <p class="sentence">{sentenceOf(view, now)}</p>
+      <DestinationActions view={view} now={now} />
       <Figures view={view} now={now} />
       <div class="pair">
         <Panel title="Answers">

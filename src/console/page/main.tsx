@@ -12,6 +12,7 @@ import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
 import { Destinations } from "./destinations.tsx";
 import { Flow } from "./flow.tsx";
+import { MayAct } from "./jobs.ts";
 import { LogIn } from "./log-in.tsx";
 import { Empty, Problem } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
@@ -44,7 +45,12 @@ function App() {
   if (session === null) {
     return <main>{error === null ? <Empty>Loading</Empty> : <Problem text={error} />}</main>;
   }
-  return session.isKnown ? <Known session={session} /> : <LogIn onDone={ask} />;
+  if (!session.isKnown) return <LogIn onDone={ask} />;
+  return (
+    <MayAct.Provider value={!session.readOnly}>
+      <Known session={session} />
+    </MayAct.Provider>
+  );
 }
 
 function Known({ session }: { readonly session: Session }) {

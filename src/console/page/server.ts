@@ -5,6 +5,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import type { Action, JobView } from "../job-view.ts";
 import type { Session } from "../view.ts";
 
 /** Called where an answer says that nobody is logged in any more. */
@@ -47,6 +48,21 @@ export async function ask(path: string, body: string): Promise<unknown> {
   return await answered(path, { method: "POST", headers: OWN, body });
 }
 
+/** Begins an action. @throws Error a sentence for people. */
+export async function sendAction(action: Action<string | number>): Promise<JobView> {
+  const headers = { ...OWN, "content-type": "application/json" };
+  const body = JSON.stringify(action);
+  return (await answered("/api/actions", { method: "POST", headers, body })) as JobView;
+}
+
+/** Asks it to stop. One that has ended meanwhile is told by events. */
+export async function stopAction(id: string): Promise<void> {
+  await fetch(`/api/actions/${id}`, { method: "DELETE", headers: OWN }).catch(() => undefined);
+}
+
+/** Called with the actions of all people, when something of them changes. */
+export const jobsTold: { take: (jobs: readonly JobView[]) => void } = { take: nobody };
+
 async function answered(path: string, request: RequestInit): Promise<unknown> {
   let answer: Response;
   try {
@@ -87,6 +103,9 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
         setConnection("live");
         take(JSON.parse(data) as Event);
       };
+      source.addEventListener("jobs", ({ data }: MessageEvent<string>) => {
+        jobsTold.take(JSON.parse(data) as readonly JobView[]);
+      });
       source.onerror = () => {
         setConnection("away");
         // A refusal ends it for good: whether one is logged in is asked beside.

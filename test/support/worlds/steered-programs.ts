@@ -37,8 +37,9 @@ export async function steeredPrograms() {
     await kafka.close();
     await receiver[Symbol.asyncDispose]();
   });
-  const worldOf = (admin: number, delays: string): ProgramWorld => {
-    const world = programWorld(configuration(prefix, receiver.port, admin, delays));
+  /** @param more sections of its configuration */
+  const worldOf = (admin: number, delays: string, more = ""): ProgramWorld => {
+    const world = programWorld(configuration(prefix, receiver.port, admin, delays) + more);
     onTestFinished(() => world[Symbol.asyncDispose]());
     return world;
   };

@@ -1,0 +1,66 @@
+/** Releases of held syncs. */
+
+import { useState } from "preact/hooks";
+
+import { counted } from "./action-words.ts";
+import { Dialog, useBegin } from "./dialog.tsx";
+import { JobList, useShownJobs } from "./job-list.tsx";
+import { useEnds, useMayAct } from "./jobs.ts";
+import { Problem } from "./parts.tsx";
+
+interface Props {
+  readonly id: string;
+  readonly syncId: string;
+  readonly removals: number;
+}
+
+/** The problem above it says how to do it by a command. */
+export function Release({ id, syncId, removals }: Props) {
+  const mayAct = useMayAct();
+  const [isOpen, setIsOpen] = useState(false);
+  const close = () => setIsOpen(false);
+  const { start, error } = useBegin(close);
+  if (!mayAct) return null;
+  const members = counted(removals, "member", "members");
+  return (
+    <div class="actions">
+      <button type="button" onClick={() => setIsOpen(true)}>
+        Release…<span class="hidden"> {id}</span>
+      </button>
+      {isOpen ? (
+        <Dialog title={`Release the sync of ${id}`} onClose={close}>
+          <p>
+            {members} of {id} leave, and each destination is told. That cannot be taken back. The
+            sync: {syncId}.
+          </p>
+          <p class="buttons">
+            <button
+              type="button"
+              class="danger"
+              onClick={() => start({ action: "release", audience: id, syncId })}
+            >
+              Release: {members} leave
+            </button>
+            <button type="button" class="plain" onClick={close}>
+              Close
+            </button>
+          </p>
+          {error === null ? null : <Problem text={error} />}
+        </Dialog>
+      ) : null}
+    </div>
+  );
+}
+
+/** @param onDone called when one has ended. */
+export function ReleaseJobs({
+  now,
+  onDone,
+}: {
+  readonly now: number;
+  readonly onDone: () => void;
+}) {
+  const jobs = useShownJobs(({ action }) => action.action === "release");
+  useEnds(jobs, onDone);
+  return <JobList jobs={jobs} now={now} />;
+}

@@ -1,0 +1,151 @@
+// People act on the page: in a real Chromium, on the program as a child process and a real Kafka,
+// compared with what the receiver gets.
+
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { buildPage } from "../../tools/page/build.ts";
+import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { steeredPrograms } from "../support/worlds/steered-programs.ts";
+
+/** Far above what it takes: a loaded machine. */
+const SOON = { timeout: 60_000, interval: 50 };
+const TIMEOUT_MS = 240_000;
+const executablePath = findChromium();
+
+let browser: Browser | null = null;
+beforeAll(async () => {
+  if (executablePath === null) return;
+  await buildPage();
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+});
+afterAll(() => browser?.close());
+
+const idsOf = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
+const numberOf = (all: readonly { readonly id: string }[]) => new Set(idsOf(all)).size;
+
+/** How the last action of this name ended. */
+function ended(page: Page, name: string, words: string) {
+  const jobs = page.getByRole("list", { name: "Actions" }).getByRole("listitem");
+  return jobs.filter({ hasText: name }).first().filter({ hasText: words }).waitFor();
+}
+
+function press(page: Page, name: string) {
+  return page.getByRole("button", { name, exact: true }).click();
+}
+
+/** The page of `crm`, served by a process with all that delivers. Ends with the test. */
+async function openCrm(within: Browser) {
+  const programs = await steeredPrograms();
+  const port = await freePort();
+  const console = `console: { port: ${port}, readOnly: false }\n`;
+  const world = programs.worldOf(await freePort(), "10m", console);
+  const program = world.start(["--stages", "route,deliver,delay,console"]);
+  await program.logged("ready");
+  const context = await within.newContext();
+  onTestFinished(() => context.close());
+  context.setDefaultTimeout(SOON.timeout);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", ({ message }) => errors.push(message));
+  await page.goto(`http://127.0.0.1:${port}/destinations/crm`);
+  const accepted = (id: string) => numberOf(programs.receiver.accepted(id));
+  const state = page.locator(".head .state");
+  return { ...programs, program, page, state, errors, accepted };
+}
+
+test(
+  "pause, resume, retry and drain do to a destination what they say, and to no other",
+  async ({ skip }) => {
+    if (browser === null) return skip(NO_CHROMIUM);
+    const opened = await openCrm(browser);
+    const { receiver, publish, ledger, program, page, state, errors, accepted } = opened;
+    await press(page, "Pause…");
+    await page.getByLabel("For").selectOption({ label: "1 hour" });
+    await press(page, "Pause");
+    await ended(page, "Pause for 1h", "Paused until");
+    await state.filter({ hasText: "paused" }).waitFor();
+    await publish(20);
+    await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);
+    expect(accepted("crm")).toBe(0);
+    await press(page, "Resume");
+    await ended(page, "Resume", "Resumed.");
+    await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
+    await page.getByRole("button", { name: "Pause…" }).waitFor();
+
+    receiver.refusing.add("crm");
+    await publish(10, 10);
+    await expect.poll(() => numberOf(receiver.refused("crm")), SOON).toBeGreaterThan(5);
+    receiver.refusing.clear();
+    const isIdle = () => accepted("crm") + numberOf(receiver.refused("crm")) >= ledger.length;
+    await expect.poll(isIdle, SOON).toBe(true);
+    expect(accepted("crm")).toBeLessThan(ledger.length);
+    await press(page, "Retry now");
+    await ended(page, "Retry now", "Returned at once:");
+    await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
+    await press(page, "Drain");
+    await ended(page, "Drain", "Nothing is left.");
+
+    expect(program.lines.find(({ msg }) => msg === "console.acting")).toMatchObject({
+      action: { action: "pause", destination: "crm", forMs: 3_600_000 },
+      by: "nobody is asked",
+      from: "127.0.0.1",
+    });
+    expect(errors).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "cancel and replays count first, and do what was counted",
+  async ({ skip }) => {
+    if (browser === null) return skip(NO_CHROMIUM);
+    const opened = await openCrm(browser);
+    const { receiver, publish, ledger, headersIn, page, state, errors, accepted } = opened;
+    await publish(20);
+    await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
+    await press(page, "Pause…");
+    await press(page, "Pause");
+    await state.filter({ hasText: "paused" }).waitFor();
+    const before = accepted("crm");
+    await publish(30);
+    await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);
+    // Route may write the last copies of one destination after those of the other have arrived.
+    await page.getByText("30 in its line").waitFor();
+    await press(page, "Cancel…");
+    await press(page, "Count first");
+    await page.getByText("30 deliveries would be cancelled.").waitFor();
+    expect(await headersIn("dead-letters")).toEqual([]);
+    await press(page, "Cancel 30 deliveries");
+    await ended(page, "Cancel", "Cancelled: 30 deliveries.");
+    await expect.poll(async () => (await headersIn("dead-letters")).length, SOON).toBe(30);
+    await press(page, "Resume");
+    await page.getByRole("button", { name: "Pause…" }).waitFor();
+    expect(accepted("crm")).toBe(before);
+
+    await page.getByRole("link", { name: "Its dead letters" }).click();
+    await press(page, "Replay these…");
+    await press(page, "Count first");
+    await page.getByText("30 dead letters to replay.").waitFor();
+    await press(page, "Send 30 dead letters again");
+    await ended(page, "Replay of dead letters", "30 of 30 replayed.");
+    await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
+
+    await page.goBack();
+    const whole = receiver.accepted("crm").length;
+    await press(page, "Replay…");
+    await page.getByLabel("Type").selectOption("track");
+    await press(page, "Count first");
+    await page.getByText(`${ledger.length} would be written.`).waitFor();
+    expect(receiver.accepted("crm").length).toBe(whole);
+    await press(page, `Replay ${ledger.length} calls`);
+    await ended(page, "Replay of calls", `${ledger.length} written.`);
+    await expect.poll(() => receiver.accepted("crm").length, SOON).toBe(whole + ledger.length);
+    expect(numberOf(receiver.accepted("crm"))).toBe(ledger.length);
+    expect(accepted("other")).toBe(ledger.length);
+    expect(receiver.accepted("other").length).toBe(ledger.length);
+    expect(errors).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

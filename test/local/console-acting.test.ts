@@ -1,0 +1,259 @@
+// Acting on the page in a real Chromium, with hands that a test moves: dialogs by keyboard, the rules
+// of WCAG, a page that is read-only, and other sites that want something done.
+
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+import type { Action } from "../../src/console/job-view.ts";
+import type { WorkOutcome } from "../../src/console/ports.ts";
+import { destinationSeen, seen } from "../support/build/console-seen.ts";
+import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const executablePath = findChromium();
+const SINCE = "2026-03-01T08:00:00.000Z";
+const WAIT_MS = 20_000;
+const POLL = { timeout: WAIT_MS };
+const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
+
+let browser: Browser | null = null;
+let site: TestConsole;
+beforeAll(async () => {
+  if (executablePath === null) return;
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+});
+afterAll(() => browser?.close());
+beforeEach(async () => {
+  site = await startTestConsole({ readOnly: false });
+  site.told.seen = seen([destinationSeen("crm"), destinationSeen("lake", { kind: "topic" })]);
+  return () => site[Symbol.asyncDispose]();
+});
+
+interface Opened extends AsyncDisposable {
+  readonly page: Page;
+  readonly errors: readonly string[];
+}
+
+async function open(url: string, scheme: "light" | "dark" = "light"): Promise<Opened> {
+  if (browser === null) throw new Error(NO_CHROMIUM);
+  const context = await browser.newContext({ colorScheme: scheme, timezoneId: "Asia/Tokyo" });
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", ({ message }) => errors.push(message));
+  await page.goto(url);
+  return { page, errors, [Symbol.asyncDispose]: () => context.close() };
+}
+
+function at(path: string): string {
+  return new URL(path, site.url).href;
+}
+
+async function brokenRules(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(`axe.run(document, {
+    runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
+  }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => id + ": " + target + ": " + failureSummary)))`);
+  return found as readonly string[];
+}
+
+/** Counts say 12, and everything is done at once. */
+function countTwelve(): void {
+  site.told.work = (action) => (telling) => {
+    const isCount = "dryRun" in action && action.dryRun;
+    telling.say(isCount ? "12 would be done." : "12 are done.");
+    return Promise.resolve({ ...DONE, count: isCount ? 12 : null });
+  };
+}
+
+test("a dialog is opened, filled in and closed by keyboard, and the focus comes back", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  countTwelve();
+  await using opened = await open(at("/destinations/crm"));
+  const { page } = opened;
+  const cancel = page.getByRole("button", { name: "Cancel…" });
+  await cancel.focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Cancel what waits for crm" });
+  await dialog.waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.evaluate("document.activeElement.textContent")).toBe("Cancel…");
+  expect(site.told.acted).toEqual([]);
+
+  await page.keyboard.press("Enter");
+  await dialog
+    .getByLabel("Calls that were received")
+    .selectOption({ label: "more than 2 days ago" });
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("12 would be done.").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
+  const [counted, done] = site.told.acted as Extract<Action, { action: "cancel" }>[];
+  expect(counted).toMatchObject({ action: "cancel", destination: "crm", dryRun: true });
+  expect(done).toEqual({ ...counted, dryRun: false });
+  expect(Date.now() - Date.parse(done?.before ?? "")).toBeGreaterThanOrEqual(2 * 86_400_000);
+  expect(opened.errors).toEqual([]);
+});
+
+test("each dialog breaks no rule of WCAG, in light and dark", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  countTwelve();
+  for (const scheme of ["light", "dark"] as const) {
+    await using opened = await open(at("/destinations/crm"), scheme);
+    const { page } = opened;
+    for (const name of ["Pause…", "Cancel…", "Replay…"]) {
+      await page.getByRole("button", { name }).click();
+      expect(await brokenRules(page)).toEqual([]);
+      if (name !== "Pause…") {
+        await page.getByRole("button", { name: "Count first" }).click();
+        await page.getByText("12 would be done.").waitFor();
+        expect(await brokenRules(page)).toEqual([]);
+      }
+      await page.keyboard.press("Escape");
+    }
+    await page.getByRole("button", { name: "Retry now" }).click();
+    await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").first().waitFor();
+    expect(await brokenRules(page)).toEqual([]);
+    expect(opened.errors).toEqual([]);
+  }
+});
+
+test("a count that is closed is stopped; nothing to do can only be closed", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const aborted = Promise.withResolvers<void>();
+  site.told.work = () => async (telling, signal) => {
+    telling.follow(() => "7 counted");
+    await once(signal, "abort");
+    aborted.resolve();
+    return { ...DONE, isDone: false };
+  };
+  await using opened = await open(at("/destinations/crm"));
+  const { page } = opened;
+  await page.getByRole("button", { name: "Replay…" }).click();
+  await page.getByRole("button", { name: "Count first" }).click();
+  await page.getByText("Counting. 7 counted").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await aborted.promise;
+  site.told.work = () => () => Promise.resolve({ ...DONE, count: 0 });
+  await page.getByRole("button", { name: "Cancel…" }).click();
+  await page.getByRole("button", { name: "Count first" }).click();
+  await page.getByRole("dialog").getByRole("status").waitFor({ state: "attached" });
+  await expect
+    .poll(() => page.getByRole("dialog").getByRole("button").allTextContents(), POLL)
+    .toEqual(["Close"]);
+});
+
+test("a replay that was stopped can be gone on with, and a refusal is said", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  site.told.work = () => async (telling, signal) => {
+    telling.follow(() => "5 of 9 read");
+    await once(signal, "abort");
+    return { isDone: false, count: null, unfinished: { of: "calls", replay: "r-1" } };
+  };
+  await using opened = await open(at("/destinations/crm"));
+  const { page } = opened;
+  await page.getByRole("button", { name: "Drain" }).click();
+  await page.getByText("5 of 9 read").waitFor();
+  await page.getByRole("button", { name: "Drain", exact: true }).click();
+  await page.getByText("Under way already: drain of crm.").waitFor();
+  await page.getByRole("button", { name: "Stop Drain" }).click();
+  await page.getByRole("button", { name: "Go on with replay r-1" }).click();
+  await expect
+    .poll(() => site.told.acted.at(-1), POLL)
+    .toEqual({ action: "go-on", destination: "crm", of: "calls", replay: "r-1" });
+});
+
+test("a held sync is released as it was shown; letters are those of the filters", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  countTwelve();
+  const held = { syncId: "s-2", heldAt: SINCE, removals: 9_000 };
+  const vip = { id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null };
+  site.told.audiences = [{ ...vip, last: null, held, syncs: [], history: null }];
+  await using opened = await open(at("/audiences"));
+  const { page } = opened;
+  await page.getByRole("button", { name: "Release… vip" }).click();
+  expect(await brokenRules(page)).toEqual([]);
+  await page.getByRole("button", { name: "Release: 9,000 members leave" }).click();
+  await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
+  await page.goto(at("/dead-letters?destination=crm&reason=expired&since=7d"));
+  await page.getByRole("button", { name: "Replay these…" }).click();
+  expect(await brokenRules(page)).toEqual([]);
+  await page.getByRole("button", { name: "Count first" }).click();
+  await page.getByRole("button", { name: "Send 12 dead letters again" }).click();
+  await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
+  expect(site.told.acted).toMatchObject([
+    { action: "release", audience: "vip", syncId: "s-2" },
+    { action: "replay-letters", destination: "crm", reason: "expired", dryRun: true },
+    { action: "replay-letters", destination: "crm", reason: "expired", dryRun: false },
+  ]);
+});
+
+test("a topic that others read can be replayed to alone; a read-only page has no buttons", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using opened = await open(at("/destinations/lake"));
+  const actions = opened.page.getByRole("group", { name: "Actions on lake" });
+  await actions.waitFor();
+  expect(await actions.getByRole("button").allTextContents()).toEqual(["Replay…"]);
+  await using guarded = await startTestConsole();
+  guarded.told.seen = site.told.seen;
+  for (const path of ["/destinations/crm", "/dead-letters"]) {
+    await using shown = await open(new URL(path, guarded.url).href);
+    await shown.page.getByText("This page is read-only").waitFor();
+    expect(await shown.page.getByRole("button", { name: /…$/ }).count()).toBe(0);
+  }
+});
+
+test("another site that is open in the same browser cannot act", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  const other = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<title>other</title>");
+  });
+  other.listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  // Another port and another name are another origin; the name is of the same site.
+  await using opened = await open(`http://localhost:${port}/`);
+  const tried = await opened.page.evaluate(
+    `(async () => {
+      const url = ${JSON.stringify(at("/api/actions"))};
+      const body = JSON.stringify({ action: "retry", destination: "crm" });
+      const json = { "content-type": "application/json", "x-switchyard-console": "1" };
+      const tries = [
+        { method: "POST", body, headers: json },
+        { method: "POST", body, mode: "no-cors", headers: { "content-type": "text/plain" } },
+        { method: "POST", body, credentials: "include" },
+      ];
+      return await Promise.all(tries.map((each) =>
+        fetch(url, each).then((answer) => answer.type, () => "refused")));
+    })()`,
+  );
+  expect(tried).toEqual(["refused", "refused", "refused"]);
+  await opened.page.evaluate(`(() => {
+    const form = document.createElement("form");
+    form.method = "post";
+    form.enctype = "text/plain";
+    form.action = ${JSON.stringify(at("/api/actions"))};
+    document.body.append(form);
+    form.submit();
+  })()`);
+  await opened.page.getByText("Only this page itself may send this.").waitFor();
+  expect([site.told.acted, site.log.seen.includes("console.acting")]).toEqual([[], false]);
+  other.close();
+  other.closeAllConnections();
+});

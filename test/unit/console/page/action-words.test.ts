@@ -1,0 +1,62 @@
+// Actions in the words of the page.
+
+import { expect, test } from "vitest";
+
+import type { Action } from "../../../../src/console/job-view.ts";
+import {
+  actionText,
+  counted,
+  destinationOf,
+  fieldTime,
+  instantOf,
+  isCount,
+  jobText,
+  jobWords,
+} from "../../../../src/console/page/action-words.ts";
+
+const CANCEL: Action = { action: "cancel", destination: "crm", before: "", dryRun: true };
+
+test.each<[Action, string]>([
+  [{ action: "pause", destination: "crm", forMs: null }, "Pause"],
+  [{ action: "pause", destination: "crm", forMs: 5_400_000 }, "Pause for 1h 30m"],
+  [{ action: "retry", destination: "crm" }, "Retry now"],
+  [{ action: "go-on", of: "calls", replay: "r-1", destination: null }, "Replay r-1, gone on with"],
+  [{ action: "release", audience: "vip", syncId: "s" }, "Release of vip"],
+])("%j is called %s", (action, text) => {
+  expect(actionText(action)).toBe(text);
+});
+
+test("the state of a job has a tone and a word", () => {
+  const words = (["running", "done", "failed", "stopped"] as const).map((state) => {
+    const { tone, word } = jobWords({ state });
+    return `${tone} ${word}`;
+  });
+  expect(words).toEqual(["warn under way", "good done", "bad failed", "quiet stopped"]);
+});
+
+test("a job's words come before its progress", () => {
+  expect(jobText({ said: ["Replay r-1 begins."], progress: "3 of 9" })).toBe(
+    "Replay r-1 begins. 3 of 9 …",
+  );
+  expect(jobText({ said: [], progress: "" })).toBe("");
+});
+
+test("a count is no change, and a release is of no destination", () => {
+  expect([isCount(CANCEL), isCount({ ...CANCEL, dryRun: false })]).toEqual([true, false]);
+  expect(isCount({ action: "drain", destination: "crm" })).toBe(false);
+  expect(destinationOf(CANCEL)).toBe("crm");
+  expect(destinationOf({ action: "release", audience: "vip", syncId: "s" })).toBeNull();
+});
+
+test("numbers of things", () => {
+  expect([counted(1, "call", "calls"), counted(1_204, "call", "calls")]).toEqual([
+    "1 call",
+    "1,204 calls",
+  ]);
+});
+
+test("a field's time is read as it was written, to the minute; an empty one means now", () => {
+  const atMs = Date.parse("2026-03-01T09:30:00Z");
+  expect(instantOf(fieldTime(atMs + 25_000))).toBe("2026-03-01T09:30:00.000Z");
+  expect(instantOf("")).toBe(0);
+});
