@@ -1,6 +1,7 @@
 /**
  * `npm run drill`: makes each trouble on a real cluster, and compares what the program says of it
- * with the truth.
+ * with the truth. Where there is a Prometheus, or can be downloaded, it scrapes the program, and the
+ * alerts that fire are compared as well.
  *
  *   npm run drill                          all of them
  *   npm run drill -- --only down,slow      only these
@@ -14,6 +15,8 @@ import { parseArgs } from "node:util";
 
 import { table } from "../../src/cli/table.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
+import { findPrometheus } from "../../tools/prometheus/find.ts";
+import { AlertWatch } from "./alerts.ts";
 import { drill, drillTable } from "./drill.ts";
 import type { Trouble } from "./trouble.ts";
 import { TROUBLES } from "./troubles.ts";
@@ -48,12 +51,17 @@ async function main(): Promise<number> {
   if (!(times >= 1 && times <= 100))
     throw new WrongUsage(`--patience: "${patience}" is no number from 1 to 100`);
   await using kafka = await startKafka({ log: say });
-  const rows = await drill(troubles, {
+  const found = await findPrometheus(new AbortController().signal, say);
+  if (found.kind === "none") say(`alerts are left out: ${found.why}`);
+  await using alerts = found.kind === "folder" ? new AlertWatch(found.folder, times, say) : null;
+  const signals = await drill(troubles, {
     brokers: kafka.brokers,
     patience: times,
     settledLooks: SETTLED_LOOKS,
     say,
+    ...(alerts !== null && { hooks: alerts.hooks }),
   });
+  const rows = [...signals, ...(alerts?.rows ?? [])];
   const wrong = rows.filter(({ ok }) => !ok).length;
   process.stdout.write(
     `\n${drillTable(rows)}\n${rows.length - wrong} of ${rows.length} signals were true\n`,

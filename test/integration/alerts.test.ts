@@ -18,7 +18,13 @@ import {
   programWorld,
   type RunningProgram,
 } from "../support/servers/program.ts";
-import { impatientRules, type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import {
+  hurriedRules,
+  impatientRules,
+  type Prometheus,
+  RULES,
+  startPrometheus,
+} from "../support/servers/prometheus.ts";
 
 /** Far more than an alert may be late: it is waited for, not measured. */
 const PATIENCE = { timeout: 120_000, interval: 500 };
@@ -111,15 +117,32 @@ async function fires(prometheus: Prometheus, ...names: readonly string[]): Promi
 
 function start(hasShortTimes: boolean): Promise<Prometheus> {
   if (found.kind === "none") throw new Error(found.why);
-  return startPrometheus(found.folder, [`127.0.0.1:${admin}`], hasShortTimes);
+  const rules = impatientRules(RULES, hasShortTimes);
+  return startPrometheus(found.folder, [`127.0.0.1:${admin}`], rules);
 }
 
 test("impatient rules wait for nothing, and keep limits that are no times", () => {
-  const rules = readFileSync("deploy/prometheus/rules.yaml", "utf8");
-  expect(impatientRules(rules, false).match(/for: \w+/g)).toContain("for: 0s");
-  expect(impatientRules(rules, false)).not.toMatch(/for: (?!0s)\w+$/m);
-  expect(impatientRules(rules, true)).not.toMatch(/> (?:300|1800|3600)$/m);
-  expect(impatientRules(rules, true)).toContain("> 0.9");
+  expect(impatientRules(RULES, false).match(/for: \w+/g)).toContain("for: 0s");
+  expect(impatientRules(RULES, false)).not.toMatch(/for: (?!0s)\w+$/m);
+  expect(impatientRules(RULES, true)).not.toMatch(/> (?:300|1800|3600)$/m);
+  expect(impatientRules(RULES, true)).toContain("> 0.9");
+});
+
+test("hurried rules have all their times shorter, and keep limits that are no times", () => {
+  const rule = [
+    "x offset 15m > 0 and rate(y[1h]) > 0.9 and ratio_rate5m > 300",
+    "time() - min by (a) (z > 0) > 300,",
+    "end - time() < 3600",
+    "for: 5m",
+  ];
+  expect(hurriedRules(rule.join("\n"), 1).split("\n")).toEqual([
+    "x offset 15s > 0 and rate(y[60s]) > 0.9 and ratio_rate5m > 5",
+    "time() - min by (a) (z > 0) > 5,",
+    "end - time() < 60",
+    "for: 5s",
+  ]);
+  expect(hurriedRules("for: 15m", 2.5)).toBe("for: 38s");
+  expect(hurriedRules(RULES, 1)).not.toMatch(/for: \d+m|[<>] (?:300|1800|3600)\b/);
 });
 
 test.skipIf(found.kind === "none")(

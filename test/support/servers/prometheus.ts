@@ -11,11 +11,23 @@ import { stringify } from "yaml";
 
 import { freePort } from "../../../tools/kafka/free-port.ts";
 
-const RULES = join(import.meta.dirname, "../../../deploy/prometheus/rules.yaml");
+/** The rules as they are installed. */
+export const RULES = readFileSync(
+  join(import.meta.dirname, "../../../deploy/prometheus/rules.yaml"),
+  "utf8",
+);
+
+export interface Alert {
+  readonly name: string;
+  /** Its label; null: it has none. */
+  readonly destination: string | null;
+}
 
 export interface Prometheus extends AsyncDisposable {
   /** Names of the alerts that fire, each once. */
   firing(): Promise<readonly string[]>;
+  /** The alerts that fire, those of one destination once. */
+  alerts(): Promise<readonly Alert[]>;
   /** The oldest of the last evaluations of a group of rules, in epoch milliseconds. */
   evaluatedAtMs(): Promise<number>;
 }
@@ -32,20 +44,45 @@ export function impatientRules(text: string, hasShortTimes: boolean): string {
 }
 
 /**
+ * The rules with all their times, quicker: a minute of `for:`, of a range, of an offset and of
+ * `time() - since > 1800` is a second or more. Shares and counts stay.
+ *
+ * @param minuteS seconds that a minute becomes, at least 1.
+ */
+export function hurriedRules(text: string, minuteS: number): string {
+  const quick = (minutes: number) => Math.round(minutes * minuteS);
+  const lines = text
+    .split("\n")
+    .map((line) =>
+      line
+        .replaceAll(
+          /(for: |offset |\[)(\d+)([mh])\b/g,
+          (_, before: string, count: string, unit: string) =>
+            `${before}${quick(Number(count) * (unit === "h" ? 60 : 1))}s`,
+        )
+        .replace(
+          /(?<=[<>] )(?:300|1800|3600)(?=,?$)/,
+          (seconds) => `${quick(Number(seconds) / 60)}`,
+        ),
+    );
+  return lines.join("\n");
+}
+
+/**
  * @param folder of the binaries.
  * @param targets `host:port`.
+ * @param rules their text.
  */
 export async function startPrometheus(
   folder: string,
   targets: readonly string[],
-  hasShortTimes: boolean,
+  rules: string,
 ): Promise<Prometheus> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-prometheus-"));
-  const rules = join(directory, "rules.yaml");
-  writeFileSync(rules, impatientRules(readFileSync(RULES, "utf8"), hasShortTimes));
+  writeFileSync(join(directory, "rules.yaml"), rules);
   const config = {
     global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
-    rule_files: [rules],
+    rule_files: ["rules.yaml"],
     scrape_configs: [{ job_name: "switchyard", static_configs: [{ targets }] }],
   };
   const file = join(directory, "prometheus.yaml");
@@ -75,14 +112,23 @@ export async function startPrometheus(
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     return ((await response.json()) as { readonly data: unknown }).data;
   };
+  /** Labels of the alerts that fire, those of equal labels once. */
+  const firingBy = async (labels: string) => {
+    const query = encodeURIComponent(`count by (${labels}) (ALERTS{alertstate="firing"})`);
+    const { result } = (await ask(`query?query=${query}`)) as {
+      readonly result: readonly {
+        readonly metric: { readonly alertname: string; readonly destination?: string };
+      }[];
+    };
+    return result.map(({ metric }) => metric);
+  };
   return {
-    firing: async () => {
-      const query = encodeURIComponent('count by (alertname) (ALERTS{alertstate="firing"})');
-      const { result } = (await ask(`query?query=${query}`)) as {
-        readonly result: readonly { readonly metric: { readonly alertname: string } }[];
-      };
-      return result.map(({ metric }) => metric.alertname).toSorted();
-    },
+    firing: async () => (await firingBy("alertname")).map(({ alertname }) => alertname).toSorted(),
+    alerts: async () =>
+      (await firingBy("alertname, destination")).map(({ alertname, destination = null }) => ({
+        name: alertname,
+        destination,
+      })),
     evaluatedAtMs: async () => {
       const { groups } = (await ask("rules")) as {
         readonly groups: readonly { readonly lastEvaluation: string }[];

@@ -1,0 +1,164 @@
+/**
+ * The alerts of deploy/prometheus in each trouble, by a real Prometheus that scrapes the program.
+ *
+ * Its rules are sixty times quicker, so that a drill need not take hours: a minute of them is a second, or
+ * as many as the drill has patience on a busy machine. Signals of the program are not quicker.
+ *
+ *   while                            alerts that fire
+ *   all is fine, for 20 "minutes"    none: longer than the longest `for:`, of 15
+ *   there is a trouble               those of it, and none else, also of no other destination
+ *   it has been mended               none, once what they count is over
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+
+import {
+  type Alert,
+  hurriedRules,
+  type Prometheus,
+  RULES,
+  startPrometheus,
+} from "../support/servers/prometheus.ts";
+import { expectedOf } from "./expected-alerts.ts";
+import type { Row } from "./judge.ts";
+import type { Product } from "./product.ts";
+import type { DrillHooks } from "./trouble.ts";
+
+const LOOK_SPACING_MS = 1_000;
+const QUIET_MS = 20_000;
+/** A line is held for an hour, which is a minute here, before anybody is told. */
+const FIRES_LIMIT_MS = 150_000;
+/** Breakers close, and what is counted goes by, in less. */
+const QUIET_AGAIN_LIMIT_MS = 150_000;
+
+/** Of the machine that drills, not of a trouble: they are true where it has too little CPU. */
+const OF_THE_MACHINE = ["SwitchyardEventLoopBlocked"];
+
+/** Give its hooks to a drill; afterwards it has the rows. One world at a time. */
+export class AlertWatch implements AsyncDisposable {
+  readonly rows: readonly Row[];
+  readonly hooks: DrillHooks = {
+    onFine: (product) => this.#begin(product),
+    onTrouble: (product, names) => this.#trouble(product, names),
+    onMended: (_, names) => this.#mended(names),
+  };
+  readonly #rows: Row[] = [];
+  readonly #folder: string;
+  readonly #patience: number;
+  readonly #say: (line: string) => void;
+  #prometheus: Prometheus | null = null;
+
+  /**
+   * @param folder of Prometheus' binaries.
+   * @param patience how much longer an alert may take on a busy machine.
+   */
+  constructor(folder: string, patience: number, say: (line: string) => void) {
+    this.rows = this.#rows;
+    this.#folder = folder;
+    this.#patience = patience;
+    this.#say = say;
+  }
+
+  async #begin({ admin }: Product): Promise<void> {
+    const prometheus = await startPrometheus(
+      this.#folder,
+      [admin],
+      hurriedRules(RULES, this.#patience),
+    );
+    this.#prometheus = prometheus;
+    // Before the first scrape there is no process to be seen.
+    await this.#until(async () => (await fired(prometheus)).length === 0, QUIET_MS);
+    const seen = new Set<string>();
+    const untilMs = Date.now() + QUIET_MS * this.#patience;
+    while (Date.now() < untilMs) {
+      for (const alert of await fired(prometheus)) seen.add(told(alert));
+      await timer(LOOK_SPACING_MS);
+    }
+    this.#add({ trouble: "none", phase: "before", signal: "alerts", ...none([...seen]) }, null);
+  }
+
+  async #trouble({ destinations }: Product, names: readonly string[]): Promise<void> {
+    const prometheus = this.#running();
+    const about = (name: string) => destinations.find((id) => id === name) ?? null;
+    const wanted = names.flatMap((name) =>
+      expectedOf(name).fire.map((alert) => ({ trouble: name, alert, destination: about(name) })),
+    );
+    const allowed = names.flatMap((name) => {
+      const { fire, mayFire = [] } = expectedOf(name);
+      return [...fire, ...mayFire].map((alert) => ({ name: alert, destination: about(name) }));
+    });
+    const sinceMs = Date.now();
+    const firedAfterMs = new Map<object, number>();
+    const others = new Set<string>();
+    await this.#until(async () => {
+      const alerts = await fired(prometheus);
+      for (const want of wanted) {
+        if (!firedAfterMs.has(want) && alerts.some((alert) => isOf(alert, want.alert, want)))
+          firedAfterMs.set(want, Date.now() - sinceMs);
+      }
+      const isAllowed = (alert: Alert) => allowed.some((each) => isOf(alert, each.name, each));
+      for (const alert of alerts) if (!isAllowed(alert)) others.add(told(alert));
+      return firedAfterMs.size === wanted.length;
+    }, FIRES_LIMIT_MS);
+    for (const want of wanted) {
+      const afterMs = firedAfterMs.get(want) ?? null;
+      const said = afterMs === null ? "is quiet" : "fires";
+      const row = { signal: want.alert, said, truth: "fires", ok: afterMs !== null };
+      this.#add({ trouble: want.trouble, phase: "in trouble", ...row }, afterMs);
+    }
+    const rest = { trouble: names.join("+"), phase: "in trouble", signal: "other alerts" };
+    this.#add({ ...rest, ...none([...others]) }, null);
+  }
+
+  async #mended(names: readonly string[]): Promise<void> {
+    const prometheus = this.#running();
+    const sinceMs = Date.now();
+    let left: readonly Alert[] = [];
+    await this.#until(async () => {
+      left = await fired(prometheus);
+      return left.length === 0;
+    }, QUIET_AGAIN_LIMIT_MS);
+    const about = { trouble: names.join("+"), phase: "mended", signal: "alerts" };
+    this.#add({ ...about, ...none(left.map(told)) }, Date.now() - sinceMs);
+    await this[Symbol.asyncDispose]();
+  }
+
+  #running(): Prometheus {
+    if (this.#prometheus === null) throw new Error("nothing was fine before");
+    return this.#prometheus;
+  }
+
+  async #until(isOver: () => Promise<boolean>, limitMs: number): Promise<void> {
+    const untilMs = Date.now() + limitMs * this.#patience;
+    while (!(await isOver()) && Date.now() < untilMs) await timer(LOOK_SPACING_MS);
+  }
+
+  #add(row: Omit<Row, "about" | "afterMs">, afterMs: number | null): void {
+    this.#say(`${row.trouble}, ${row.phase}: ${row.signal}: ${row.said}`);
+    this.#rows.push({ ...row, about: row.trouble, afterMs });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#prometheus?.[Symbol.asyncDispose]();
+    this.#prometheus = null;
+  }
+}
+
+async function fired(prometheus: Prometheus): Promise<readonly Alert[]> {
+  return (await prometheus.alerts()).filter(({ name }) => !OF_THE_MACHINE.includes(name));
+}
+
+/** Some alerts are about no destination, whatever the trouble is of. */
+function isOf(alert: Alert, name: string, about: { readonly destination: string | null }) {
+  const isOfAnother = alert.destination !== null && about.destination !== null;
+  return alert.name === name && (!isOfAnother || alert.destination === about.destination);
+}
+
+function told({ name, destination }: Alert): string {
+  return destination === null || destination === "" ? name : `${name} of ${destination}`;
+}
+
+function none(said: readonly string[]) {
+  const truth = "none fires";
+  return { said: said.length === 0 ? truth : said.join(", "), truth, ok: said.length === 0 };
+}

@@ -1,0 +1,37 @@
+/** Which alerts fire in a trouble. */
+
+export interface ExpectedAlerts {
+  readonly fire: readonly string[];
+  /** True as well, and not always seen. */
+  readonly mayFire?: readonly string[];
+}
+
+const FAILING: ExpectedAlerts = { fire: ["SwitchyardDestinationFailing", "SwitchyardLineHeld"] };
+
+/** By the trouble's name. Of a destination's trouble they name that destination. */
+export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
+  down: FAILING,
+  silent: FAILING,
+  "self-signed": FAILING,
+  refuses: { fire: ["SwitchyardDestinationFailing", "SwitchyardDeadLetters"] },
+  slow: { fire: ["SwitchyardLagRising"] },
+  // Its line is held for 40 s at a time, which no alert is about.
+  "retry-after": { fire: ["SwitchyardDestinationFailing"], mayFire: ["SwitchyardLineHeld"] },
+  disabled: { fire: ["SwitchyardCallsLeftOut"] },
+  paused: { fire: [] },
+  // Nobody knows the lag of a topic that is gone, and that alert names no destination. A delivery that
+  // comes back from a delay topic finds no topic: a dead letter.
+  "topic-gone": {
+    fire: ["SwitchyardTopicTakesNothing"],
+    mayFire: ["SwitchyardLagUnknown", "SwitchyardDeadLetters"],
+  },
+  "bad-config": { fire: ["SwitchyardConfigRefused"] },
+  stopped: { fire: ["SwitchyardTargetDown", "SwitchyardAbsent"] },
+  "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
+};
+
+export function expectedOf(trouble: string): ExpectedAlerts {
+  const expected = ALERTS[trouble];
+  if (expected === undefined) throw new Error(`nobody has said which alerts ${trouble} has`);
+  return expected;
+}
