@@ -1,76 +1,150 @@
-/** The users of a members record or a snapshot arrive in their sync, as `membership.ts` decides. */
+/**
+ * The users of members records and snapshots arrive in their syncs, as `membership.ts` decides. A
+ * member who stays sets one bit; everybody else is written.
+ */
 
 import { type Audience, countsFor, type OpenSync } from "./audience.ts";
+import type { Cause } from "./cause.ts";
+import { type GatheredRecord, type GatheredSync, inRanges, type UserRange } from "./gathering.ts";
 import type { CallMaker } from "./identify-call.ts";
 import { memberPrefix } from "./keys.ts";
-import {
-  arrive,
-  durableMembership,
-  type Membership,
-  readMembership,
-  writeMembership,
-} from "./membership.ts";
+import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
 import { membershipMessageId } from "./message-id.ts";
-import { type Cause, makerFor, type Work } from "./work.ts";
+import type { PartitionState } from "./partition-state.ts";
+import { makerFor, type Work } from "./work.ts";
 
-/** Users looked up at once: the more, the less the store has to open for each. */
+/** Users looked up at once. Those that come next are looked up meanwhile. */
 const LOOKED_UP = 5_000;
 /** Users worked on before others may run: about a millisecond. */
 const PIECE_USERS = 500;
 
-export async function arriveAll(
+/** The users arrive with the next `arriveGathered`. */
+export function gather(
   work: Work,
   cause: Cause,
   audience: Audience,
   sync: OpenSync,
   userIds: readonly string[],
-): Promise<void> {
-  const { state } = work;
-  const prefix = memberPrefix(audience.first);
-  const maker = makerFor(work, cause, audience);
-  for (let from = 0; from < userIds.length; from += LOOKED_UP) {
-    // Each once: the values looked up here stay right until the last of them has arrived.
-    const users = [...new Set(userIds.slice(from, from + LOOKED_UP))];
-    const found = await state.getMany(users.map((userId) => prefix + userId));
-    for (let at = 0; at < users.length; at += PIECE_USERS) {
-      const arrivals = users.slice(at, at + PIECE_USERS).map((userId, index) => {
-        return [userId, readMembership(found[at + index] ?? null)] as const;
-      });
-      arrivePiece(work, cause, { audience, sync, maker, arrivals });
-      await work.breathe(cause.record.offset);
+): void {
+  work.gathering.add(audience, sync, { cause, userIds });
+}
+
+/** All users that are gathered arrive. */
+export async function arriveGathered(work: Work): Promise<void> {
+  const { gathering, state } = work;
+  const { from } = gathering;
+  if (from === null) return;
+  for (const gathered of gathering.syncs) {
+    const makers = makersFor(work, gathered.audience);
+    const prefix = memberPrefix(gathered.audience.first);
+    const ranges = await inRanges(gathered.records, () => work.breathe(from));
+    for await (const slice of lookedUp(state, prefix, slices(ranges))) {
+      for (let at = 0; at < slice.userIds.length; at += PIECE_USERS) {
+        arrivePiece(state, gathered, makers, slice, at);
+        await work.breathe(from);
+      }
+    }
+  }
+  gathering.clear();
+}
+
+interface Slice {
+  readonly userIds: readonly string[];
+  /** With their records. */
+  readonly range: UserRange;
+}
+
+/** In the order of user ids. */
+function* slices(ranges: readonly UserRange[]): Generator<Slice, void, undefined> {
+  for (const range of ranges) {
+    const userIds = [...range.keys()].sort();
+    for (let at = 0; at < userIds.length; at += LOOKED_UP) {
+      yield { userIds: userIds.slice(at, at + LOOKED_UP), range };
     }
   }
 }
 
-interface ArrivingPiece {
-  readonly audience: Audience;
-  readonly sync: OpenSync;
-  readonly maker: CallMaker;
-  /** With how they are known. */
-  readonly arrivals: readonly (readonly [userId: string, now: Membership])[];
+interface LookedUp extends Slice {
+  readonly values: readonly (string | null)[];
 }
 
-function arrivePiece({ state }: Work, cause: Cause, piece: ArrivingPiece): void {
-  const { audience, sync, maker, arrivals } = piece;
+/**
+ * One slice is looked up ahead. No user is in two of them, so the values stay right until their
+ * users have arrived, whatever is written meanwhile.
+ */
+async function* lookedUp(
+  state: PartitionState,
+  prefix: string,
+  all: Iterable<Slice>,
+): AsyncGenerator<LookedUp, void, undefined> {
+  const lookUp = async (slice: Slice): Promise<LookedUp> => {
+    const keys = slice.userIds.map((userId) => prefix + userId);
+    return { ...slice, values: await state.getMany(keys) };
+  };
+  let ahead: Promise<LookedUp> | null = null;
+  for (const slice of all) {
+    const asked = lookUp(slice);
+    // Nobody may be left to hear of it, when the partition is taken away.
+    asked.catch(() => undefined);
+    if (ahead !== null) yield await ahead;
+    ahead = asked;
+  }
+  if (ahead !== null) yield await ahead;
+}
+
+type MakerFor = (record: GatheredRecord) => CallMaker;
+
+/** One for each record, for its time. */
+function makersFor(work: Work, audience: Audience): MakerFor {
+  const makers = new Map<GatheredRecord, CallMaker>();
+  return (record) => {
+    const known = makers.get(record);
+    if (known !== undefined) return known;
+    const maker = makerFor(work, record.cause, audience);
+    makers.set(record, maker);
+    return maker;
+  };
+}
+
+function arrivePiece(
+  state: PartitionState,
+  { audience, sync }: GatheredSync,
+  makerOf: MakerFor,
+  { userIds, values, range }: LookedUp,
+  from: number,
+): void {
   const { id: audienceId, first } = audience;
   const prefix = memberPrefix(first);
-  let { members, arrived, marked } = countsFor(state.counts(first), sync.begin);
-  for (const [userId, now] of arrivals) {
-    const arrival = arrive(now, sync.begin, cause.isReplay);
+  const counts = countsFor(state.counts(first), sync.begin);
+  const arrivals = state.arrivals(first, sync);
+  let { members, arrived, marked, next } = counts;
+  for (let index = from; index < Math.min(from + PIECE_USERS, userIds.length); index += 1) {
+    const userId = userIds[index] ?? "";
+    const record = range.get(userId);
+    if (record === undefined) continue;
+    const { cause } = record;
+    const now = readMembership(values[index] ?? null, counts.numbering);
+    const arrival = arrive(now, arrivals, cause.isReplay);
     if (arrival.kind === "again") continue;
-    const { next, isFirst } = arrival;
-    const key = prefix + userId;
+    const { isFirst } = arrival;
+    const { isMember } = arrival.next;
     const hasEntered = arrival.kind === "entered";
     if (hasEntered) members += 1;
     if (isFirst) arrived += 1;
-    if (next.isMember && (isFirst || hasEntered)) marked += 1;
+    if (isMember && (isFirst || hasEntered)) marked += 1;
+    if (now.number !== -1 && arrivals.add(now.number)) continue;
+    const hasNumber = now.number !== -1 || !isMember;
+    const written = hasNumber ? arrival.next : { ...arrival.next, number: next };
+    if (!hasNumber) next += 1;
+    const key = prefix + userId;
     if (!hasEntered) {
-      state.setLocal(key, writeMembership(next));
+      state.setLocal(key, writeMembership(written));
       continue;
     }
     const by = { audienceId, first, userId, by: sync.syncId, value: true };
-    state.call("entered", maker.call(userId, true, membershipMessageId(by)), cause.record);
-    state.set(key, writeMembership(next), durableMembership(next));
+    const call = makerOf(record).call(userId, true, membershipMessageId(by));
+    state.call("entered", call, cause.record);
+    state.set(key, writeMembership(written), durableMembership(written));
   }
-  state.setCounts(first, { members, begin: sync.begin, arrived, marked });
+  state.setCounts(first, { ...counts, members, arrived, marked, next });
 }

@@ -7,24 +7,29 @@
 import { usableRecordTime } from "../domain/call-time.ts";
 import { decodeValue } from "../domain/decode.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import { arriveAll } from "./apply-members.ts";
+import { arriveGathered, gather } from "./apply-members.ts";
 import { applyForget, applyTrait } from "./apply-user.ts";
 import type { Audience, OpenSync } from "./audience.ts";
-import { countsFor } from "./audience.ts";
+import { countsAtBegin, countsFor } from "./audience.ts";
+import type { Cause } from "./cause.ts";
+import { clearArrivals } from "./clear-arrivals.ts";
 import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
 import type { PartitionState } from "./partition-state.ts";
 import { snakeCase } from "./snake-case.ts";
 import { endSync, releaseHeld, removeAudience } from "./sweep.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
-import { type Cause, refuse, type Work } from "./work.ts";
+import { refuse, type Work } from "./work.ts";
 
+/** The users of `members` records are gathered, and arrive with `arriveGathered`. */
 export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
   const { state } = work;
   const atMs = usableRecordTime(record.timestampMs, work.nowMs());
   const cause: Cause = { record, atMs, isReplay: record.offset < state.applied };
-  if (!cause.isReplay) await abandonOld(work, atMs);
+  if (!cause.isReplay) await abandonOld(work, atMs, record.offset);
   const decoded = decodeValue(record);
   const parsed = decoded.kind === "json" ? parseSync(decoded.json) : decoded;
+  const isMembers = parsed.kind === "sync" && parsed.record.type === "members";
+  if (!isMembers) await arriveGathered(work);
   if (parsed.kind === "refused") {
     if (!cause.isReplay) state.giveUp({ record, reason: parsed.reason, error: parsed.error });
     return;
@@ -62,6 +67,8 @@ async function take(
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;
+  // Then this record is written with its own position.
+  if (step.kind !== "arrive") await arriveGathered(work);
   if (step.kind === "invalid") return refuse(work, cause, step.error);
   if (step.kind === "create") {
     const created = await create(work, cause, step.record);
@@ -75,7 +82,7 @@ async function take(
     case "open":
       return await open(work, cause, audience, step.record);
     case "arrive":
-      return await arriveAll(work, cause, audience, step.open, step.record.userIds);
+      return gather(work, cause, audience, step.open, step.record.userIds);
     case "end":
       return await endSync(work, cause, audience, step.open, step.record);
     case "continue":
@@ -122,7 +129,7 @@ async function open(
   const { state, events } = work;
   const begin = cause.record.offset;
   const abandoned = before.open === null ? before : await abandon(work, before, before.open);
-  const counts = countsFor(state.counts(before.first), begin);
+  const counts = countsAtBegin(state.counts(before.first), begin);
   const sync: OpenSync = {
     syncId: record.syncId,
     begin,
@@ -134,6 +141,7 @@ async function open(
   state.setAudience(audience);
   state.setCounts(audience.first, counts);
   events.started(audience, record.syncId);
+  if (before.open !== null) await clearArrivals(work, begin, audience.first, begin);
   if (record.type === "snapshot") await whole(work, cause, audience, sync, record);
 }
 
@@ -144,24 +152,27 @@ async function whole(
   sync: OpenSync,
   record: Snapshot,
 ): Promise<void> {
-  await arriveAll(work, cause, audience, sync, record.userIds);
+  gather(work, cause, audience, sync, record.userIds);
+  await arriveGathered(work);
   // Applied before, and still open: it goes on when its end was not applied.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
-async function abandonOld(work: Work, nowMs: number): Promise<void> {
+async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
     // One with a verdict is being carried out: a crash cut that short.
     if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
+      await arriveGathered(work);
       work.state.setAudience(await abandon(work, audience, sync));
+      await clearArrivals(work, position, audience.first, null);
     }
   }
 }
 
 /** Abandons syncs that are older than a day. Called when no record came that would do it. */
 export async function abandonIdle(work: Work): Promise<void> {
-  await abandonOld(work, work.nowMs());
+  await abandonOld(work, work.nowMs(), work.state.position);
 }
 
 async function abandon(work: Work, audience: Audience, sync: OpenSync): Promise<Audience> {

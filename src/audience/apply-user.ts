@@ -13,14 +13,15 @@
  * became members after it.
  */
 
-import { type Audience, countsFor } from "./audience.ts";
+import type { Audience } from "./audience.ts";
+import type { Cause } from "./cause.ts";
 import { callMaker } from "./identify-call.ts";
 import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
-import { readMembership, writeMembership } from "./membership.ts";
+import { hasArrived, readMembership, writeMembership } from "./membership.ts";
 import { traitMessageId } from "./message-id.ts";
 import type { Trait } from "./parse-sync.ts";
 import { keptValue } from "./trait-value.ts";
-import type { Cause, Work } from "./work.ts";
+import type { Work } from "./work.ts";
 
 export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promise<void> {
   if (cause.isReplay) return;
@@ -65,18 +66,17 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
 function forgetMember(
   { state }: Work,
   { isReplay }: Cause,
-  { first }: Audience,
+  { first, open }: Audience,
   key: string,
   value: string | null,
 ): void {
   if (value === null) return;
-  const now = readMembership(value);
-  const before = state.counts(first);
-  const counts = countsFor(before, before.begin);
-  const isMarked = now.isMember && now.mark === counts.begin && counts.begin !== -1;
+  const counts = state.counts(first);
+  const now = readMembership(value, counts.numbering);
+  const isMarked = now.isMember && open !== null && hasArrived(now, state.arrivals(first, open));
   const marked = counts.marked - (isMarked ? 1 : 0);
   if (isReplay || !now.isMember) {
-    state.setLocal(key, writeMembership({ ...now, mark: -1 }));
+    state.setLocal(key, writeMembership({ ...now, mark: -1, number: -1 }));
     state.setCounts(first, { ...counts, marked });
     return;
   }

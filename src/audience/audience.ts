@@ -5,7 +5,7 @@
  * from the store, so that they are right wherever a crash cut a step in two.
  */
 
-/** A sync that has begun. Marks of its members are local: the `begin` is not committed yet. */
+/** A sync that has begun. Its arrivals are local: the `begin` is not committed yet. */
 export interface OpenSync {
   readonly syncId: string;
   /** Offset of its `begin` or `snapshot`; names its marks. */
@@ -56,12 +56,38 @@ export interface Counts {
   readonly arrived: number;
   /** Members among them. */
   readonly marked: number;
+  /** The begin since which numbers of members count (`membership.ts`); -1: all do. */
+  readonly numbering: number;
+  /** The number that the next member gets. */
+  readonly next: number;
 }
 
-export const NO_COUNTS: Counts = { members: 0, begin: -1, arrived: 0, marked: 0 };
+export const NO_COUNTS: Counts = {
+  members: 0,
+  begin: -1,
+  arrived: 0,
+  marked: 0,
+  numbering: -1,
+  next: 0,
+};
+
+/** A store of an earlier version has no numbers. */
+export function readCounts(text: string): Counts {
+  return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
+}
 
 /** The counts as they are for the sync: those about another one begin anew. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;
-  return { members: counts.members, begin, arrived: 0, marked: 0 };
+  return { ...counts, begin, arrived: 0, marked: 0 };
+}
+
+/**
+ * The counts of a sync that begins. Numbers of members who left are not given again. So numbers
+ * begin anew when more than half are of no use: bits stay fewer than twice the members, and the
+ * members written anew are never more than those that left.
+ */
+export function countsAtBegin(before: Counts, begin: number): Counts {
+  const counts = countsFor(before, begin);
+  return counts.next > 2 * counts.members ? { ...counts, numbering: begin, next: 0 } : counts;
 }

@@ -3,7 +3,7 @@
  * key counts, so entries may come twice.
  *
  *   key        value   in the store
- *   member     some    a member; the mark of an arrival here stays
+ *   member     some    a member; an arrival here stays, and so does the number
  *   member     none    gone; a user that was only seen while reading again stays so
  *   sync       some    the slot, and the id that can be looked up; the slot's earlier one is gone
  *   audience   none    gone, with its counts
@@ -12,17 +12,20 @@
  * Members are counted by what changes in the store.
  */
 
-import { type Audience, type Counts, NO_COUNTS } from "./audience.ts";
+import { type Audience, type Counts, NO_COUNTS, readCounts } from "./audience.ts";
 import type { ChangelogEntry } from "./changelog.ts";
 import {
+  ARRIVALS_RANGE,
   AUDIENCES_RANGE,
+  arrivalsIn,
   countsKey,
   firstOf,
   IDENTITY_KEY,
   type KeyRange,
   rememberedKeyOf,
 } from "./keys.ts";
-import { type Membership, readMembership, writeMembership } from "./membership.ts";
+import { hasArrived, type Membership, readMembership, writeMembership } from "./membership.ts";
+import { OpenArrivals } from "./open-arrivals.ts";
 import type { Store, StoreChange } from "./ports.ts";
 
 /** Behind the last of the keys `n<first>`. */
@@ -31,23 +34,33 @@ const COUNTS_RANGE: KeyRange = { from: "n", to: "o" };
 export class CatchUp {
   readonly audiences = new Map<string, Audience>();
   readonly counts = new Map<number, Counts>();
+  readonly arrivals: OpenArrivals;
   /** Which changelog the entries say they are of; null: they have not. */
   identity: string | null = null;
   readonly #store: Store;
 
-  private constructor(store: Store) {
+  private constructor(store: Store, arrivals: OpenArrivals) {
     this.#store = store;
+    this.arrivals = arrivals;
   }
 
-  /** Reads what the store knows already. */
-  static async on(store: Store): Promise<CatchUp> {
-    const catchUp = new CatchUp(store);
+  /**
+   * Reads what the store knows already.
+   *
+   * @param pieces of the room for arrivals.
+   */
+  static async on(store: Store, pieces?: number): Promise<CatchUp> {
+    const catchUp = new CatchUp(store, new OpenArrivals(pieces));
     await forEach(store, AUDIENCES_RANGE, (_, value) => {
       const audience = JSON.parse(value) as Audience;
       catchUp.audiences.set(audience.id, audience);
     });
     await forEach(store, COUNTS_RANGE, (key, value) => {
-      catchUp.counts.set(firstOf(key), JSON.parse(value) as Counts);
+      catchUp.counts.set(firstOf(key), readCounts(value));
+    });
+    const open = catchUp.#openBegins();
+    await forEach(store, ARRIVALS_RANGE, (key, text) => {
+      catchUp.arrivals.read(key, text, open.get(arrivalsIn(key).first) ?? null);
     });
     return catchUp;
   }
@@ -90,27 +103,56 @@ export class CatchUp {
   #member(key: string, old: string | null, value: string | null): string | null {
     const first = firstOf(key);
     const counts = this.counts.get(first) ?? NO_COUNTS;
-    const now = readMembership(old);
+    const now = readMembership(old, counts.numbering);
     const next: Membership =
       value === null
-        ? { isMember: false, mark: now.isMember ? -1 : now.mark, judged: -1 }
-        : { isMember: true, mark: now.mark, judged: readMembership(value).judged };
+        ? { isMember: false, mark: now.isMember ? -1 : now.mark, number: -1, judged: -1 }
+        : { ...now, isMember: true, judged: readMembership(value, -1).judged };
+    const isMarked =
+      counts.begin !== -1 && hasArrived(now, this.arrivals.known(first, counts.begin));
     const change = Number(next.isMember) - Number(now.isMember);
-    const isMarked = now.mark === counts.begin && counts.begin !== -1;
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    this.counts.set(first, { ...counts, members, marked });
-    return writeMembership(next);
+    // One from before the first renewal counts whatever its mark is, and here it has none.
+    const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
+    const number = isNumbered ? counts.next : next.number;
+    const nextNumber = counts.next + (isNumbered ? 1 : 0);
+    this.counts.set(first, { ...counts, members, marked, next: nextNumber });
+    return writeMembership({ ...next, number });
   }
 
   #audience(id: string, value: string | null): readonly StoreChange[] {
+    const before = this.audiences.get(id);
     if (value !== null) {
-      this.audiences.set(id, JSON.parse(value) as Audience);
+      const audience = JSON.parse(value) as Audience;
+      this.audiences.set(id, audience);
+      this.arrivals.settle(audience.first, audience.open?.begin ?? null);
       return [];
     }
-    const gone = this.audiences.get(id);
+    if (before !== undefined) this.arrivals.settle(before.first, null);
     this.audiences.delete(id);
-    return gone === undefined ? [] : [[countsKey(gone.first), null]];
+    return before === undefined ? [] : [[countsKey(before.first), null]];
+  }
+
+  #openBegins(): ReadonlyMap<number, number> {
+    const begins = new Map<number, number>();
+    for (const { first, open } of this.audiences.values()) {
+      if (open !== null) begins.set(first, open.begin);
+    }
+    return begins;
+  }
+
+  /** Removes arrivals of syncs that are not open: a crash left them, or another owner went on. */
+  async clearArrivals(): Promise<void> {
+    const open = this.#openBegins();
+    const { from, to } = ARRIVALS_RANGE;
+    for await (const entries of this.#store.pieces(from, to)) {
+      const over = entries.filter(([key]) => {
+        const { first, begin } = arrivalsIn(key);
+        return open.get(first) !== begin;
+      });
+      if (over.length > 0) await this.#store.write(over.map(([key]) => [key, null]));
+    }
   }
 }
 

@@ -17,7 +17,16 @@
 
 import { isJsonObject } from "../domain/json.ts";
 
-const VERSION = 1;
+/**
+ *   version   members                         read by this program
+ *   1         have no numbers: each is        yes; members get numbers as they arrive
+ *             marked in its own value
+ *   2         have numbers (`membership.ts`)  yes
+ *
+ * A program that knows version 1 alone rebuilds one of version 2: it would not see arrivals there.
+ */
+const VERSION = 2;
+const READ: readonly unknown[] = [1, VERSION];
 
 export interface Checkpoint {
   readonly version: typeof VERSION;
@@ -49,12 +58,13 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
   } catch {
     return null;
   }
-  if (!isJsonObject(json) || json.version !== VERSION) return null;
+  if (!isJsonObject(json) || !READ.includes(json.version)) return null;
   const { identity, identityOffset, changelog, position, writtenAtMs } = json;
   const numbers = [identityOffset, changelog, position, writtenAtMs];
   const isWhole = numbers.every(Number.isSafeInteger);
   // The numbers were just looked at.
-  return typeof identity === "string" && isWhole ? (json as unknown as Checkpoint) : null;
+  if (typeof identity !== "string" || !isWhole) return null;
+  return { ...(json as unknown as Checkpoint), version: VERSION };
 }
 
 export type StoreMatch = "right" | "behind" | "stale" | "missing" | "ahead" | "foreign";

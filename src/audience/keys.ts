@@ -3,11 +3,12 @@
  * base 36 and padded, so that everything of an audience lies together, in the order of user ids.
  *
  *   key                            value                                         in the changelog
- *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks
+ *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks, numbers
  *   a/<audience id>                the audience, JSON                            yes
  *   r<first>/<slot>                digest of an id of a sync that is over        yes
  *   s<first>/<digest>              its slot                                      no
  *   n<first>                       the audience's counts, JSON                   no
+ *   b<first>/<begin>/<entry>       numbers arrived in an open sync (`arrivals`)  no
  *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
  *   p                              offset that everything before it is applied   yes
  *   o                              the topic that offsets count from, JSON       yes
@@ -66,6 +67,23 @@ export const AUDIENCES_RANGE: KeyRange = below("a/");
 
 export function countsKey(first: number): string {
   return `n${padded(first)}`;
+}
+
+export function arrivalsKey(first: number, begin: number, entry: number): string {
+  return `b${padded(first)}/${padded(begin)}/${padded(entry)}`;
+}
+
+export function arrivalsRange(first: number): KeyRange {
+  return below(`b${padded(first)}/`);
+}
+
+/** Of all audiences. */
+export const ARRIVALS_RANGE: KeyRange = { from: "b", to: "c" };
+
+export function arrivalsIn(key: string): { first: number; begin: number; entry: number } {
+  const [first = "", begin = "", entry = ""] = key.slice(1).split("/");
+  const read = (text: string) => Number.parseInt(text, 36);
+  return { first: read(first), begin: read(begin), entry: read(entry) };
 }
 
 export function slotKey(first: number, slot: number): string {

@@ -23,6 +23,8 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
+  /** Of the room for arrivals in open syncs; by default as `arrivals.ts` says. */
+  readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
   /** Throws when the store cannot be opened: it is then removed, and opened again. */
   readonly openStore: () => Promise<Store>;
@@ -54,7 +56,7 @@ export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
     await deps.removeStore();
   }
   const store = await deps.openStore();
-  const catchUp = await CatchUp.on(store);
+  const catchUp = await CatchUp.on(store, deps.arrivalPieces);
   await read(deps, catchUp, 0, end, () => []);
   const identity = catchUp.identity ?? deps.newIdentity();
   return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()), end);
@@ -102,7 +104,7 @@ async function tryCatchUp(
   }
   let catchUp: CatchUp;
   try {
-    catchUp = await CatchUp.on(store);
+    catchUp = await CatchUp.on(store, deps.arrivalPieces);
     if (changelog <= end) {
       await read(deps, catchUp, changelog, end, (offset) => [
         [CHECKPOINT_KEY, JSON.stringify({ ...checkpoint, changelog: offset })],
@@ -167,8 +169,9 @@ async function begin(
   await deps.mustBeOurs();
   const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
   await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
+  await catchUp.clearArrivals();
   const [applied, origin] = await store.getMany([APPLIED_KEY, ORIGIN_KEY]);
-  const { audiences, counts } = catchUp;
+  const { audiences, counts, arrivals } = catchUp;
   return new PartitionState({
     at: deps.at,
     store,
@@ -177,6 +180,7 @@ async function begin(
     origin: readOrigin(origin),
     audiences,
     counts,
+    arrivals,
     nowMs: deps.nowMs,
   });
 }

@@ -15,7 +15,8 @@
 
 import type { GivenUp } from "../domain/given-up.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import { type Audience, type Counts, NO_COUNTS } from "./audience.ts";
+import type { Arrivals } from "./arrivals.ts";
+import { type Audience, type Counts, NO_COUNTS, type OpenSync } from "./audience.ts";
 import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import {
@@ -29,7 +30,9 @@ import {
   rememberedKey,
   slotKey,
 } from "./keys.ts";
+import type { OpenArrivals } from "./open-arrivals.ts";
 import type { Origin } from "./own-offsets.ts";
+import { NOTHING_TOLD, type Pending, type Told } from "./pending.ts";
 import type { Store, StoreChange } from "./ports.ts";
 
 export interface PartitionStateOptions {
@@ -42,30 +45,12 @@ export interface PartitionStateOptions {
   readonly origin: Origin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;
+  readonly arrivals: OpenArrivals;
   readonly nowMs: () => number;
 }
 
-/** How many of the calls are of which kind. */
-export interface Told {
-  readonly entered: number;
-  readonly left: number;
-  readonly traits: number;
-}
-
-const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
-
-/** The writes of one step, in the order of writing. */
-export interface Pending {
-  /** With the records that they follow from. */
-  readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
-  readonly givenUp: readonly GivenUp[];
-  readonly changelog: readonly OutgoingRecord[];
-  /** Empty: nothing has changed, not even the position. */
-  readonly store: readonly StoreChange[];
-  /** Audiences that others should hear of, by id. */
-  readonly toTell: readonly string[];
-  readonly told: Told;
-}
+/** Numbers that arrived, for one thing to write: they are small, and written together. */
+const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
   readonly store: Store;
@@ -73,6 +58,7 @@ export class PartitionState {
   readonly #nowMs: () => number;
   readonly #audiences: Map<string, Audience>;
   readonly #counts: Map<number, Counts>;
+  readonly #arrivals: OpenArrivals;
   #checkpoint: Checkpoint;
   #applied: number;
   #origin: Origin | null;
@@ -95,6 +81,7 @@ export class PartitionState {
     this.#origin = options.origin;
     this.#audiences = new Map(options.audiences);
     this.#counts = new Map(options.counts);
+    this.#arrivals = options.arrivals;
     for (const audience of options.audiences.values()) this.#noteOpen(audience);
   }
 
@@ -120,7 +107,8 @@ export class PartitionState {
 
   /** Things to write in the next step. */
   get pendingSize(): number {
-    return this.#calls.size + this.#changes.size + this.#givenUp.length;
+    const numbers = Math.ceil(this.#arrivals.unwritten / NUMBERS_PER_THING);
+    return this.#calls.size + this.#changes.size + this.#givenUp.length + numbers;
   }
 
   audience(id: string): Audience | null {
@@ -133,6 +121,11 @@ export class PartitionState {
 
   counts(first: number): Counts {
     return this.#counts.get(first) ?? NO_COUNTS;
+  }
+
+  /** Of the audience's open sync. */
+  arrivals(first: number, { begin }: OpenSync): Arrivals {
+    return this.#arrivals.of(first, begin);
   }
 
   /** Those with an open sync. */
@@ -153,11 +146,15 @@ export class PartitionState {
 
   /** Values as they will be after the next step. */
   async getMany(keys: readonly string[]): Promise<(string | null)[]> {
-    const missing = keys.filter((key) => !this.#changes.has(key));
+    if (this.#changes.size === 0) {
+      return (await this.store.getMany(keys)).map((value) => value ?? null);
+    }
+    // As they are now: a write may take them away while the store is asked.
+    const changes = keys.map((key) => this.#changes.get(key));
+    const missing = keys.filter((_, index) => changes[index] === undefined);
     const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
     let at = 0;
-    return keys.map((key) => {
-      const change = this.#changes.get(key);
+    return changes.map((change) => {
       if (change !== undefined) return change;
       at += 1;
       return stored[at - 1] ?? null;
@@ -207,6 +204,7 @@ export class PartitionState {
     this.#audiences.delete(audience.id);
     this.#open.delete(audience.id);
     this.#counts.delete(audience.first);
+    this.#arrivals.settle(audience.first, null);
     this.#changedCounts.delete(audience.first);
     this.set(audienceKey(audience.id), null);
     this.setLocal(countsKey(audience.first), null);
@@ -244,6 +242,7 @@ export class PartitionState {
   /** The writes that are due when everything below `position` has been worked on. */
   take(position: number): Pending {
     const hasTold = this.#calls.size > 0 || this.#givenUp.length > 0 || this.#changelog.size > 0;
+    for (const [key, text] of this.#arrivals.takeEntries()) this.setLocal(key, text);
     const isUnchanged = this.#changes.size === 0 && this.#changedCounts.size === 0;
     if (!hasTold && isUnchanged && position <= this.position) return this.#reset([], []);
     for (const first of this.#changedCounts) {
@@ -289,7 +288,9 @@ export class PartitionState {
   }
 
   #noteOpen(audience: Audience): void {
-    if (audience.open === null) this.#open.delete(audience.id);
-    else this.#open.set(audience.id, audience);
+    const { id, first, open } = audience;
+    this.#arrivals.settle(first, open?.begin ?? null);
+    if (open === null) this.#open.delete(id);
+    else this.#open.set(id, audience);
   }
 }

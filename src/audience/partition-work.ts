@@ -11,7 +11,9 @@
 
 import type { IncomingRecord } from "../domain/record.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
+import { arriveGathered } from "./apply-members.ts";
 import { abandonIdle, applyRecord } from "./apply-record.ts";
+import { Gathering } from "./gathering.ts";
 import { needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
@@ -26,7 +28,7 @@ const IDLE_MS = 600_000;
 
 export interface PartitionDeps
   extends Omit<StepWriter, "state" | "mustBeOurs">,
-    Omit<Work, "state" | "settings" | "write" | "breathe"> {
+    Omit<Work, "state" | "settings" | "gathering" | "write" | "breathe"> {
   /** Those of this moment: they may be others later on. */
   readonly settingsNow: () => Work["settings"];
   /**
@@ -99,7 +101,9 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
       await settle(work, deps, topicId);
       settled = topicId;
     }
-    await applyAll(work, records, deps, () => waiting.length === 0);
+    await applyAll(work, deps, records, () => {
+      return waiting[0]?.topicId === topicId ? (waiting.shift()?.records ?? null) : null;
+    });
   };
   const lookAt = async (opened: PartitionState) => {
     const work = createWork(opened, deps, check, mustBeOurs);
@@ -150,15 +154,18 @@ function createWork(
   check: () => void,
   mustBeOurs: () => Promise<void>,
 ): Work {
+  const gathering = new Gathering();
   const write = async (position: number) => {
     check();
-    await writeStep({ ...deps, state, mustBeOurs }, position);
+    const workedOn = Math.min(position, gathering.from ?? position);
+    await writeStep({ ...deps, state, mustBeOurs }, workedOn);
     deps.hold(state.firstOpen());
   };
   return {
     ...deps,
     settings: deps.settingsNow(),
     state,
+    gathering,
     write,
     breathe: async (position) => {
       if (state.pendingSize >= STEP_SIZE) await write(position);
@@ -179,36 +186,41 @@ async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise
   await work.write(state.position);
 }
 
-/** @param isLast whether no record waits behind these. */
+/** @param more the records that wait behind these; null: none does. */
 async function applyAll(
   work: Work,
-  records: readonly IncomingRecord[],
   deps: PartitionDeps,
-  isLast: () => boolean,
+  records: readonly IncomingRecord[],
+  more: () => readonly IncomingRecord[] | null,
 ): Promise<void> {
-  const { state } = work;
+  const { state, gathering } = work;
   const base = state.origin?.base ?? 0;
   let byNow = work;
   let done: IncomingRecord[] = [];
   const written = async (position: number) => {
+    await arriveGathered(byNow);
     await work.write(position);
     for (const { offset } of done) deps.finish(offset - base);
     deps.events.applied(done.length);
     done = [];
   };
-  for (const came of records) {
-    const record = withOwnOffset(came, base);
-    if (record.offset >= state.position) {
-      // A record is applied by one of them, from its first look at a source to its last call.
-      const settings = deps.settingsNow();
-      if (settings !== byNow.settings) byNow = { ...byNow, settings };
-      await applyRecord(byNow, record);
-      await work.breathe(record.offset);
+  for (let some: typeof records | null = records; some !== null; some = more()) {
+    for (const came of some) {
+      const record = withOwnOffset(came, base);
+      if (record.offset >= state.position) {
+        // A record is applied by one of them, from its first look at a source to its last call.
+        const settings = deps.settingsNow();
+        if (settings !== byNow.settings) {
+          await arriveGathered(byNow);
+          byNow = { ...byNow, settings };
+        }
+        await applyRecord(byNow, record);
+        await work.breathe(record.offset);
+      }
+      done.push(record);
+      const isStep = state.pendingSize >= STEP_SIZE || done.length >= STEP_RECORDS;
+      if (isStep || gathering.isFull) await written(record.offset + 1);
     }
-    done.push(record);
-    const isStep = state.pendingSize >= STEP_SIZE || done.length >= STEP_RECORDS;
-    const isEnd = came === records.at(-1) && isLast();
-    if (isStep || isEnd) await written(record.offset + 1);
   }
   const last = done.at(-1);
   if (last !== undefined) await written(last.offset + 1);

@@ -14,7 +14,7 @@
  * A call always comes before the changelog entry that says the same. The first piece of a sync's
  * removals is written after its verdict, so that a crash in the middle goes on with the same one.
  *
- * The arrivals of an open sync stand in the local store alone. So the committed offset never passes
+ * The arrivals of an open sync stand in the local store alone (`arrivals.ts`). So the committed offset never passes
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
  * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
@@ -58,6 +58,8 @@ import {
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
+  /** Of the room for arrivals in open syncs, for each partition; by default as `arrivals.ts` says. */
+  readonly arrivalPieces?: number;
 }
 
 export interface AudienceConfig extends AudienceConfiguration {
@@ -210,6 +212,7 @@ function opening(
   const topic = topics.audienceMembers;
   return {
     at: { topic, partition },
+    ...(deps.arrivalPieces === undefined ? {} : { arrivalPieces: deps.arrivalPieces }),
     openStore: () => store.open(check),
     removeStore: store.remove,
     changelogEnd: () => reader.end(topic, partition),

@@ -16,9 +16,13 @@
  */
 
 import { type Audience, countsFor, type HeldSync, type OpenSync } from "./audience.ts";
+import type { Cause } from "./cause.ts";
+import { clearArrivals } from "./clear-arrivals.ts";
 import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
 import {
+  type ArrivedNumbers,
   durableMembership,
+  hasArrived,
   type Membership,
   readMembership,
   writeMembership,
@@ -27,7 +31,7 @@ import { membershipMessageId } from "./message-id.ts";
 import type { End, Snapshot } from "./parse-sync.ts";
 import type { StoreEntry, SyncOutcome } from "./ports.ts";
 import { verdictOf } from "./verdict.ts";
-import { type Cause, makerFor, type Work } from "./work.ts";
+import { makerFor, type Work } from "./work.ts";
 
 export async function endSync(
   work: Work,
@@ -39,9 +43,10 @@ export async function endSync(
   const { state } = work;
   const { offset } = cause.record;
   const { syncId, begin } = open;
+  const arrivals = state.arrivals(audience.first, open);
   const removals = removalsOf(work, audience, open);
   const verdict = open.verdict ?? decide(work, audience, open, record);
-  if (verdict === "wrong-count") return await close(work, audience, open, "wrong-count", 0);
+  if (verdict === "wrong-count") return await close(work, cause, audience, open, "wrong-count", 0);
   const sync = { ...open, verdict };
   const judged = { ...audience, open: sync };
   const { held } = judged;
@@ -51,14 +56,14 @@ export async function endSync(
   }
   const replaced = held === null ? judged : await state.remember(judged, held.syncId);
   if (verdict === "complete") {
-    const isMissing = ({ mark }: Membership) => mark !== begin;
+    const isMissing = (member: Membership) => !hasArrived(member, arrivals);
     const left = removals > 0 ? await leave(work, cause, judged, syncId, isMissing) : 0;
     const last = { syncId, endedAtMs: cause.atMs };
-    return await close(work, { ...replaced, held: null, last }, sync, "complete", left);
+    return await close(work, cause, { ...replaced, held: null, last }, sync, "complete", left);
   }
-  if (removals > 0) await judge(work, cause, judged, begin);
+  if (removals > 0) await judge(work, cause, judged, arrivals);
   const nowHeld: HeldSync = { syncId, begin, removals, heldAtMs: cause.atMs };
-  await close(work, { ...replaced, held: nowHeld }, sync, "held", 0);
+  await close(work, cause, { ...replaced, held: nowHeld }, sync, "held", 0);
 }
 
 /** Members that have not arrived. */
@@ -94,9 +99,11 @@ export async function releaseHeld(
 ): Promise<void> {
   const { state } = work;
   await work.write(cause.record.offset);
-  const openBegin = audience.open?.begin ?? null;
-  const left = await leave(work, cause, audience, held.syncId, ({ judged, mark }) => {
-    return judged === held.begin && mark !== openBegin;
+  const { open } = audience;
+  const arrivals = open === null ? null : state.arrivals(audience.first, open);
+  const left = await leave(work, cause, audience, held.syncId, (member) => {
+    const isBack = arrivals !== null && hasArrived(member, arrivals);
+    return member.judged === held.begin && !isBack;
   });
   const remembered = await state.remember(audience, held.syncId);
   const last = { syncId: held.syncId, endedAtMs: cause.atMs };
@@ -120,10 +127,12 @@ export async function removeAudience(work: Work, cause: Cause, audience: Audienc
   }
   report(work, audience, audience.last?.syncId ?? "", "deleted", left, cause.atMs);
   state.removeAudience(audience);
+  await clearArrivals(work, offset, first, null);
 }
 
 async function close(
   work: Work,
+  cause: Cause,
   audience: Audience,
   sync: OpenSync,
   outcome: SyncOutcome,
@@ -134,6 +143,7 @@ async function close(
   const closed = outcome === "held" ? audience : await state.remember(audience, sync.syncId);
   state.setAudience({ ...closed, open: null });
   report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
+  await clearArrivals(work, cause.record.offset, audience.first, null);
 }
 
 function report(
@@ -160,11 +170,13 @@ async function leave(
   const { state } = work;
   const { id, first } = audience;
   const maker = makerFor(work, cause, audience);
+  const { open } = audience;
+  const arrivals = open === null ? null : state.arrivals(first, open);
   let left = 0;
   for await (const entries of membersOf(work, first)) {
     let counts = state.counts(first);
     for (const [key, value] of entries) {
-      const now = readMembership(value);
+      const now = readMembership(value, counts.numbering);
       if (!now.isMember) {
         // Seen while reading again, and of no use any more.
         if (leaves(now)) state.setLocal(key, null);
@@ -175,7 +187,7 @@ async function leave(
       const change = { audienceId: id, first, userId, by, value: false };
       state.call("left", maker.call(userId, false, membershipMessageId(change)), cause.record);
       state.set(key, null);
-      const isMarked = now.mark === counts.begin && counts.begin !== -1;
+      const isMarked = arrivals !== null && hasArrived(now, arrivals);
       const marked = counts.marked - (isMarked ? 1 : 0);
       counts = { ...counts, members: counts.members - 1, marked };
       left += 1;
@@ -187,12 +199,19 @@ async function leave(
 }
 
 /** Notes, for a release, the users that did not arrive. */
-async function judge(work: Work, cause: Cause, { first }: Audience, begin: number): Promise<void> {
+async function judge(
+  work: Work,
+  cause: Cause,
+  { first }: Audience,
+  arrivals: ArrivedNumbers,
+): Promise<void> {
   const { state } = work;
+  const { begin } = arrivals;
+  const { numbering } = state.counts(first);
   for await (const entries of membersOf(work, first)) {
     for (const [key, value] of entries) {
-      const now = readMembership(value);
-      if (!now.isMember || now.mark === begin || now.judged === begin) continue;
+      const now = readMembership(value, numbering);
+      if (!now.isMember || hasArrived(now, arrivals) || now.judged === begin) continue;
       const next = { ...now, judged: begin };
       state.set(key, writeMembership(next), durableMembership(next));
     }

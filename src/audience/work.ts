@@ -1,8 +1,9 @@
 /** The things that work on a record needs, and shares. */
 
-import type { IncomingRecord } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
+import type { Cause } from "./cause.ts";
+import type { Gathering } from "./gathering.ts";
 import { type CallMaker, callMaker } from "./identify-call.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Events, Registry } from "./ports.ts";
@@ -15,18 +16,11 @@ export interface Work {
   readonly registry: Registry;
   readonly events: Events;
   readonly nowMs: () => number;
+  readonly gathering: Gathering;
   /** Writes what is pending; everything below `position` has been worked on. */
   readonly write: (position: number) => Promise<void>;
   /** Lets others run; writes first when much is pending. */
   readonly breathe: (position: number) => Promise<void>;
-}
-
-/** A record with what stays the same while it is worked on. */
-export interface Cause {
-  readonly record: IncomingRecord;
-  readonly atMs: number;
-  /** It was applied before, and is read again because of an open sync. */
-  readonly isReplay: boolean;
 }
 
 export function refuse(work: Work, { record }: Cause, error: string): void {

@@ -2,7 +2,8 @@
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { asItCame } from "./own-offsets.ts";
-import type { PartitionState, Pending } from "./partition-state.ts";
+import type { PartitionState } from "./partition-state.ts";
+import type { Pending } from "./pending.ts";
 import type { Events, LetterWriter, Registry, Writer } from "./ports.ts";
 
 export interface StepWriter {

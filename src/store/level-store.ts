@@ -11,8 +11,9 @@ import { ClassicLevel } from "classic-level";
 
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
-/** All are per store: a process may own many partitions. */
-const CACHE_BYTES = 8 * 1_024 * 1_024;
+// All are per store: a process may own many partitions.
+/** Look-ups in order need a block again at once, or not any more. */
+const CACHE_BYTES = 2 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
 /**
  * Tables of 2 MiB. Each that is open counts as memory of the process; ten more are LevelDB's own.
@@ -55,12 +56,19 @@ class LevelStore implements OrderedStore {
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    if (isAscending(keys)) return await this.#getSorted(keys);
     const sorted = [...new Set(keys)].sort();
-    if (this.#isBackwards) sorted.reverse();
-    this.#isBackwards = !this.#isBackwards;
-    const values = await this.#level.getMany(sorted, { fillCache: false });
+    const values = await this.#getSorted(sorted);
     const byKey = new Map(sorted.map((key, index) => [key, values[index]]));
     return keys.map((key) => byKey.get(key));
+  }
+
+  async #getSorted(keys: readonly string[]): Promise<(string | undefined)[]> {
+    const isBackwards = this.#isBackwards;
+    this.#isBackwards = !isBackwards;
+    const asked = isBackwards ? keys.toReversed() : [...keys];
+    const values = await this.#level.getMany(asked);
+    return isBackwards ? values.reverse() : values;
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
@@ -104,6 +112,11 @@ class LevelStore implements OrderedStore {
   close(): Promise<void> {
     return this.#level.close();
   }
+}
+
+/** So they are each there once, too. */
+function isAscending(keys: readonly string[]): boolean {
+  return keys.every((key, index) => index === 0 || (keys[index - 1] ?? "") < key);
 }
 
 function isLocked(error: unknown): boolean {

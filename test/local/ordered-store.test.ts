@@ -43,6 +43,10 @@ describe.each([
       "5",
       undefined,
     ]);
+    // In order they are looked up there and back.
+    for (const _ of ["there", "back"]) {
+      expect(await store.getMany(["?", "a", "b", "c"])).toEqual([undefined, "1", undefined, "5"]);
+    }
   });
 
   test("gives a range in the order of the keys' bytes, without its end", async () => {

@@ -118,6 +118,20 @@ function memoryRows(): readonly string[] {
   ];
 }
 
+/** Ten times ten million, and a quarter of it for each of four processes. */
+function hundredMillion(): readonly string[] {
+  const minutes = (sync: string, times: number) => {
+    const seconds = Number(cell(measured("audience-10m"), { sync }, "s"));
+    return `${Math.ceil((seconds * times) / 60)} min`;
+  };
+  const row = (what: string, times: number, bits: string) =>
+    `| ${what} | ${minutes("first", times)} | ${minutes("unchanged", times)} | ${minutes("1 % in, 1 % out", times)} | ${bits} |`;
+  return [
+    row("one audience: one partition, one process", 10, "12.5 MB"),
+    row("four audiences of 25 million: four partitions, four processes", 2.5, "3.1 MB"),
+  ];
+}
+
 function speedOfOne(): { readonly concurrency: number; readonly second: string } {
   const where = { destinations: "1", receiver: "200 ms", contestant: "Switchyard, log level info" };
   return { concurrency: 64, second: cell(measured("deliver-all"), where, "requests / s") };
@@ -177,8 +191,8 @@ of ${one.concurrency}; measured are ${one.second}. To get more, raise \`concurre
 |---|---|---|
 ${memoryRows().join("\n")}
 
-Memory does not grow with a backlog. It grows with the number of destinations. Give a process 512 MB, and 1 GB with 1,000 destinations or
-\`ingest.bytesInHand\` above its default.
+Memory does not grow with a backlog. It grows with the number of destinations. Give a process 512 MB, and 1 GB with 1,000 destinations, an audience of
+10 million members, or \`ingest.bytesInHand\` above its default.
 
 ## Audiences
 
@@ -188,7 +202,21 @@ Memory does not grow with a backlog. It grows with the number of destinations. G
 | unchanged | ${sync("unchanged")} |
 | 1 % in, 1 % out | ${sync("1 % in, 1 % out")} |
 
-A member takes its id and ${onDisk()}.
+A member takes its id and ${onDisk()}. While a sync is open, each member
+takes one bit of memory, up to 16 MiB for each partition.
+
+### An audience of 100 million
+
+Reckoned from ten million, with two cores and a disk for each process, and not measured. LevelDB keeps 1,400 tables of 100 million members, and opens each of them once for 200,000 users: that adds a tenth. Its
+compaction grows by a level, which is part of the first sync alone. A store of 25 million is rebuilt in 18 min, and one of 100 million in 72 min
+([how long](operations.md#restore-the-audience-store)).
+
+| 100 million members | First sync | Unchanged | 1 % in, 1 % out | Bits of a process |
+|---|---|---|---|---|
+${hundredMillion().join("\n")}
+
+An audience is in one partition, so more processes do not make its sync faster. They do where members are in several audiences. [The decision record](decisions/0040-arrivals.md#one-audience-over-several-partitions)
+says how one audience would be spread by a hash of the user id, and what has to change for it.
 
 ## Kafka
 

@@ -6,11 +6,13 @@ import { expect, test } from "vitest";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { AudienceModel, type ModelRecord } from "../../support/worlds/audience-model.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+import { formerStore } from "../../support/worlds/former-store.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 /** Each is a whole run of the stage. */
 const RUNS = costlyInputs(40, 400);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
+const MANY = Array.from({ length: 12 }, (_, index) => `u${index}`);
 const AUDIENCES = ["a", "b"];
 const HELD = { heldShare: 0.5, heldMinimum: 1 };
 
@@ -118,10 +120,13 @@ const kills = fc.array(
     ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null)),
     /** From the start of the next process: the group gives it the partition after 10 seconds. */
     startMs: fc.constantFrom(0, 11_000, 11_000),
-    store: fc.constantFrom("kept", "kept", "lost", "other"),
+    store: fc.constantFrom("kept", "kept", "lost", "other", "former"),
   }),
   { maxLength: 5 },
 );
+
+/** Pieces of the room for arrivals: none, for one of two open syncs, and enough. */
+const rooms = fc.constantFrom(0, 1, 8);
 
 /** Between two topics of syncs, of which each is worked on to its end. */
 const renewals = fc.array(
@@ -144,10 +149,17 @@ interface Plan {
   readonly records: readonly ModelRecord[];
   readonly stops: readonly Stop[];
   readonly seed: number;
+  readonly room: number;
 }
 
-async function run({ records, stops, seed }: Plan): Promise<AudienceWorld> {
-  const world = new AudienceWorld({ seed, defaults: HELD });
+interface Ran {
+  readonly world: AudienceWorld;
+  /** Keys of the last process's store. */
+  readonly keys: readonly string[];
+}
+
+async function run({ records, stops, seed, room }: Plan): Promise<Ran> {
+  const world = new AudienceWorld({ seed, defaults: HELD, arrivalPieces: room });
   const machines = [new MemoryStores(), new MemoryStores()];
   let machine = 0;
   let process = await world.start(machines[machine]);
@@ -161,6 +173,9 @@ async function run({ records, stops, seed }: Plan): Promise<AudienceWorld> {
     if (isAnew) await world.makeSyncsAnew();
     if (store === "lost") machines[machine] = new MemoryStores();
     if (store === "other") machine = 1 - machine;
+    if (store === "former") {
+      await machines[machine]?.change(formerStore);
+    }
     process = await world.start(machines[machine]);
     await world.clock.advance(startMs);
   }
@@ -169,7 +184,8 @@ async function run({ records, stops, seed }: Plan): Promise<AudienceWorld> {
   await world.settle();
   await process.close();
   expect(process.failures).toEqual([]);
-  return world;
+  const keys = process.stores.store(0).entries();
+  return { world, keys: keys.map(([key]) => key) };
 }
 
 function modelOf(records: readonly ModelRecord[]): AudienceModel {
@@ -229,8 +245,8 @@ function lastTold(world: AudienceWorld): Map<string, string> {
 
 test("without a crash, exactly the model's calls are made, once each", async () => {
   await fc.assert(
-    fc.asyncProperty(log, fc.nat(), async (records, seed) => {
-      const world = await run({ records, stops: [], seed });
+    fc.asyncProperty(log, fc.nat(), rooms, async (records, seed, room) => {
+      const { world } = await run({ records, stops: [], seed, room });
       const model = modelOf(records);
       expect(toldTo(world)).toEqual(expectedOf(model));
       expect(world.calls()).toHaveLength(model.calls.length);
@@ -241,8 +257,8 @@ test("without a crash, exactly the model's calls are made, once each", async () 
 
 test("with kills, lost stores and other machines, the same but for repeats of the same message id", async () => {
   await fc.assert(
-    fc.asyncProperty(log, kills, fc.nat(), async (records, stops, seed) => {
-      const world = await run({ records, stops, seed });
+    fc.asyncProperty(log, kills, fc.nat(), rooms, async (records, stops, seed, room) => {
+      const { world } = await run({ records, stops, seed, room });
       const model = modelOf(records);
       const expected = expectedOf(model);
       expect(toldTo(world)).toEqual(expected);
@@ -256,11 +272,52 @@ test("with kills, lost stores and other machines, the same but for repeats of th
 
 test("with topics of syncs that are deleted and made again, exactly the model's calls are made", async () => {
   await fc.assert(
-    fc.asyncProperty(log, renewals, fc.nat(), async (records, stops, seed) => {
-      const world = await run({ records, stops, seed });
+    fc.asyncProperty(log, renewals, fc.nat(), rooms, async (records, stops, seed, room) => {
+      const { world } = await run({ records, stops, seed, room });
       const model = modelOf(records);
       expect(toldTo(world)).toEqual(expectedOf(model));
       expect(world.calls()).toHaveLength(model.calls.length);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+/** Syncs of one audience, each complete, with kills in their middle. */
+const complete = fc.record({
+  sets: fc.array(fc.subarray(MANY), { minLength: 2, maxLength: 5 }),
+  size: fc.integer({ min: 1, max: 4 }),
+  stops: fc.array(
+    fc.record({
+      after: fc.integer({ min: 1, max: 12 }),
+      ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null), fc.constant(null)),
+      startMs: fc.constant(11_000),
+      store: fc.constantFrom("kept", "kept", "kept", "lost", "other", "former"),
+    }),
+    { maxLength: 6 },
+  ),
+});
+
+test("of syncs that follow each other, those who entered and left are told, whatever is killed", async () => {
+  await fc.assert(
+    fc.asyncProperty(complete, fc.nat(), rooms, async ({ sets, size, stops }, seed, room) => {
+      const records = sets.flatMap((all, index) => {
+        const sync = { audienceId: "a", syncId: `s${index}` };
+        const members = pieces("a", sync.syncId, all, size);
+        const end = { type: "end", ...sync, count: all.length, force: true };
+        return [{ type: "begin", ...sync }, ...members, end];
+      });
+      const { world, keys } = await run({ records, stops, seed, room });
+      const expected: Record<string, string[]> = {};
+      for (const [index, now] of sets.entries()) {
+        const before = sets[index - 1] ?? [];
+        const tell = (userId: string, value: boolean) =>
+          add(expected, { userId, trait: "a", value });
+        for (const userId of now) if (!before.includes(userId)) tell(userId, true);
+        for (const userId of before) if (!now.includes(userId)) tell(userId, false);
+      }
+      expect(toldTo(world)).toEqual(expected);
+      // Nothing is left of arrivals in syncs that are over.
+      expect(keys.filter((key) => key.startsWith("b"))).toEqual([]);
     }),
     { numRuns: RUNS },
   );

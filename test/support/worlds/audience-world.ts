@@ -32,6 +32,8 @@ export interface WorldOptions {
   /** How long each step of reading a topic takes. */
   readonly readMs?: number;
   readonly schemas?: Schemas;
+  /** Of the room for arrivals of a partition. */
+  readonly arrivalPieces?: number;
   /** Whether brokers know ids of topics; by default they do. */
   readonly knowsIds?: () => boolean;
 }
@@ -77,11 +79,15 @@ export class AudienceWorld {
   async start(stores = new MemoryStores()) {
     const own = stageProcess(this.cluster, this.clock);
     const { kafka } = own;
-    const { audiences = [], defaults = {}, defaultSource = "web", schemas } = this.#options;
-    const registry = schemas === undefined ? {} : { schemas };
+    const { audiences = [], defaults = {}, defaultSource = "web" } = this.#options;
+    const { schemas, arrivalPieces } = this.#options;
+    const more = {
+      ...(schemas === undefined ? {} : { schemas }),
+      ...(arrivalPieces === undefined ? {} : { arrivalPieces }),
+    };
     const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
     const stage = await startAudience(
-      { ...own.deps, ...registry, kafka: this.#watched(kafka), stores },
+      { ...own.deps, ...more, kafka: this.#watched(kafka), stores },
       {
         topics,
         groups,

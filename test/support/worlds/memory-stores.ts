@@ -32,6 +32,15 @@ export class MemoryStores implements Stores {
     this.#stores.set(partition, store);
   }
 
+  /** Puts others in the place of all stores that there are. No process may run. */
+  async change(other: (store: MemoryStore) => Promise<MemoryStore>): Promise<void> {
+    for (const [partition, store] of this.#stores) {
+      const changed = await other(store);
+      await changed.close();
+      this.#stores.set(partition, changed);
+    }
+  }
+
   /** The processes that had stores open are gone. */
   release(): void {
     for (const [partition, store] of this.#stores) this.#stores.set(partition, store.reopen());

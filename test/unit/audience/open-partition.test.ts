@@ -47,7 +47,7 @@ const member = (user: string) => memberPrefix(0) + user;
 test("what is written to the changelog while it is read is read as well", async () => {
   const { deps, signed } = world([member("u1")], [member("u2"), member("u3")]);
   const state = await openPartition(deps);
-  expect(await state.store.getMany(["u1", "u2", "u3"].map(member))).toEqual(["+", "+", "+"]);
+  expect(await state.store.getMany(["u1", "u2", "u3"].map(member))).toEqual(["+.0", "+.1", "+.2"]);
   expect(state.counts(0).members).toBe(3);
   expect(signed).toHaveLength(1);
 });

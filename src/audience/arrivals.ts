@@ -1,0 +1,155 @@
+/**
+ * The users who have arrived in an open sync: one bit for the number of each. In memory they are a bit
+ * set; on disk each step adds an entry with the numbers that are new in it, in one batch with the
+ * checkpoint. So a sync that changes nothing writes one to three bytes a member.
+ *
+ *   members    bits
+ *   10 M       1.25 MB
+ *   100 M      12.5 MB
+ *   any        at most 16 MiB in all open syncs of a partition
+ *
+ * A member for whom there is no room is marked in its own value instead, and costs a write.
+ *
+ *   step                                          a crash after it
+ *   1  bits are set                               they are gone, and the records are read again
+ *   2  the entry is written, with the checkpoint  it is read when the store is opened
+ *   3  the sync is closed, in a batch             entries of a sync that is not open are removed
+ *   4  its entries are removed, in pieces         the rest is removed when the store is opened
+ *
+ * An entry is never removed in a batch before that of 3: an open sync without its arrivals would
+ * remove members.
+ */
+
+import type { ArrivedNumbers } from "./membership.ts";
+
+const PIECE_BYTES = 8_192;
+const PIECE_BITS = PIECE_BYTES * 8;
+/** 16 MiB: 134 million members. */
+export const PIECES_MAX = 2_048;
+
+/** Room for bits, shared by the open syncs of a partition. */
+export class ArrivalRoom {
+  #free: number;
+
+  /** @param pieces of 8 KiB, each for 65,536 members. */
+  constructor(pieces = PIECES_MAX) {
+    this.#free = pieces;
+  }
+
+  take(): boolean {
+    if (this.#free <= 0) return false;
+    this.#free -= 1;
+    return true;
+  }
+
+  give(pieces: number): void {
+    this.#free += pieces;
+  }
+}
+
+export class Arrivals implements ArrivedNumbers {
+  readonly begin: number;
+  readonly #room: ArrivalRoom;
+  readonly #pieces = new Map<number, Uint8Array>();
+  #unwritten: number[] = [];
+  /** Entries in the store. */
+  #entries = 0;
+
+  /** @param begin offset of the sync's begin. */
+  constructor(begin: number, room: ArrivalRoom) {
+    this.begin = begin;
+    this.#room = room;
+  }
+
+  /** Numbers that no entry has yet. */
+  get unwritten(): number {
+    return this.#unwritten.length;
+  }
+
+  has(number: number): boolean {
+    const piece = this.#pieces.get(Math.floor(number / PIECE_BITS));
+    if (piece === undefined) return false;
+    const bit = number % PIECE_BITS;
+    return ((piece[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
+  }
+
+  /** False: there is no room. */
+  add(number: number): boolean {
+    if (!this.#set(number)) return false;
+    this.#unwritten.push(number);
+    return true;
+  }
+
+  /** The entry of a step, and its place in the order of entries; null: nothing is new. */
+  takeEntry(): { readonly at: number; readonly text: string } | null {
+    if (this.#unwritten.length === 0) return null;
+    const text = writeNumbers(this.#unwritten);
+    this.#unwritten = [];
+    const at = this.#entries;
+    this.#entries += 1;
+    return { at, text };
+  }
+
+  /** An entry that the store has. */
+  read({ at, text }: { readonly at: number; readonly text: string }): void {
+    this.#entries = Math.max(this.#entries, at + 1);
+    for (const number of readNumbers(text)) this.#set(number);
+  }
+
+  /** Gives its room back. It has no bits afterwards. */
+  clear(): void {
+    this.#room.give(this.#pieces.size);
+    this.#pieces.clear();
+    this.#unwritten = [];
+  }
+
+  #set(number: number): boolean {
+    const at = Math.floor(number / PIECE_BITS);
+    let piece = this.#pieces.get(at);
+    if (piece === undefined) {
+      if (!this.#room.take()) return false;
+      piece = new Uint8Array(PIECE_BYTES);
+      this.#pieces.set(at, piece);
+    }
+    const bit = number % PIECE_BITS;
+    piece[bit >> 3] = (piece[bit >> 3] ?? 0) | (1 << (bit & 7));
+    return true;
+  }
+}
+
+/** In order, each as its distance to the one before, in as few bytes of seven bits as it takes. */
+export function writeNumbers(numbers: readonly number[]): string {
+  const sorted = Float64Array.from(numbers).sort();
+  const bytes = Buffer.allocUnsafe(sorted.length * MAX_BYTES);
+  let length = 0;
+  let before = 0;
+  for (const number of sorted) {
+    let rest = number - before;
+    before = number;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) {
+      bytes[length] = (rest % 128) + 128;
+      length += 1;
+    }
+    bytes[length] = rest;
+    length += 1;
+  }
+  return bytes.toString("base64", 0, length);
+}
+
+/** Bytes of the largest safe integer. */
+const MAX_BYTES = 8;
+
+export function* readNumbers(text: string): Generator<number, void, undefined> {
+  let before = 0;
+  let number = 0;
+  let factor = 1;
+  for (const byte of Buffer.from(text, "base64")) {
+    number += (byte % 128) * factor;
+    factor *= 128;
+    if (byte >= 128) continue;
+    before += number;
+    yield before;
+    number = 0;
+    factor = 1;
+  }
+}

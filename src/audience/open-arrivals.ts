@@ -1,0 +1,60 @@
+/** The arrivals of all open syncs of a partition, by the audiences' first offsets. */
+
+import { ArrivalRoom, Arrivals } from "./arrivals.ts";
+import { arrivalsIn, arrivalsKey } from "./keys.ts";
+import type { ArrivedNumbers } from "./membership.ts";
+
+export class OpenArrivals {
+  readonly #room: ArrivalRoom;
+  readonly #syncs = new Map<number, Arrivals>();
+
+  /** @param pieces of the room that they share. */
+  constructor(pieces?: number) {
+    this.#room = new ArrivalRoom(pieces);
+  }
+
+  /** Those of the audience's open sync. */
+  of(first: number, begin: number): Arrivals {
+    const known = this.#syncs.get(first);
+    if (known?.begin === begin) return known;
+    known?.clear();
+    const arrivals = new Arrivals(begin, this.#room);
+    this.#syncs.set(first, arrivals);
+    return arrivals;
+  }
+
+  /** The same to look into: empty where there are none. */
+  known(first: number, begin: number): ArrivedNumbers {
+    const known = this.#syncs.get(first);
+    return known?.begin === begin ? known : { begin, has: () => false };
+  }
+
+  /** Drops those of a sync that is over. @param begin of the open sync; null: there is none. */
+  settle(first: number, begin: number | null): void {
+    const known = this.#syncs.get(first);
+    if (known === undefined || known.begin === begin) return;
+    known.clear();
+    this.#syncs.delete(first);
+  }
+
+  /** Numbers that no entry has yet. */
+  get unwritten(): number {
+    let numbers = 0;
+    for (const arrivals of this.#syncs.values()) numbers += arrivals.unwritten;
+    return numbers;
+  }
+
+  /** The entries of a step, with their keys. */
+  takeEntries(): readonly (readonly [key: string, text: string])[] {
+    return [...this.#syncs].flatMap(([first, arrivals]) => {
+      const entry = arrivals.takeEntry();
+      return entry === null ? [] : [[arrivalsKey(first, arrivals.begin, entry.at), entry.text]];
+    });
+  }
+
+  /** An entry that the store has, of an open sync or not. */
+  read(key: string, text: string, openBegin: number | null): void {
+    const { first, begin, entry: at } = arrivalsIn(key);
+    if (begin === openBegin) this.of(first, begin).read({ at, text });
+  }
+}
