@@ -23,10 +23,9 @@
  * itself.
  */
 
-import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import { ClosedError, type Kafka, type Producer } from "../kafka/port.ts";
+import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { passing } from "./filter.ts";
 import { type Letter, readLetter } from "./letter.ts";
@@ -41,6 +40,7 @@ import {
 import { marksOf, type ReplayMark, type ReplayMarks } from "./replay-marks.ts";
 import { letterReplay, type ReplayStore } from "./replay-store.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
+import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "./replaying.ts";
 import {
   type PartitionReplay,
   type ReplayPlan,
@@ -49,14 +49,8 @@ import {
 } from "./stored-replay.ts";
 
 const BATCH_MAX = 500;
-/** Of letters that wait for others of their batch. */
-const BATCH_AGE_MAX_MS = 200;
 /** Of records that do not pass the filter, from one commit to the next. */
 const PASSED_OVER_MAX = 20_000;
-/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
-const RENEW_AFTER_MS = 600_000;
-/** For the write that is under way when a replay is interrupted. */
-const INTERRUPT_LIMIT_MS = 10_000;
 
 /** A replay that has not begun. */
 export async function planReplay(
@@ -120,8 +114,6 @@ export interface ReplayDeps extends LetterSource {
   readonly onRefused: (letter: Letter, why: string) => void;
 }
 
-export type ReplayEnd = "done" | "interrupted";
-
 /**
  * Works on a replay that has begun, or was taken over, until it is done or the signal aborts.
  *
@@ -132,39 +124,22 @@ export async function replay(
   name: string,
   stored: StoredReplay,
 ): Promise<ReplayEnd> {
-  const { kafka, topics, signal, producer, clock } = deps;
+  const { kafka, topics } = deps;
   const store = letterReplay(kafka.admin, topics, name);
   const work = new ReplayWork(deps, store, name, stored);
-  const ended = new AbortController();
-  const onAbort = () => {
-    const limit = clock.sleep(INTERRUPT_LIMIT_MS, ended.signal);
-    limit.then(() => producer.close(0)).catch(() => undefined);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    const end = await work.run();
-    if (end === "done") await store.delete();
-    return end;
-  } catch (error) {
-    if (signal.aborted && error instanceof ClosedError) return "interrupted";
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    ended.abort();
-  }
+  return runReplaying(deps, store, () => work.run());
 }
 
 class ReplayWork {
   readonly #deps: ReplayDeps;
-  readonly #store: ReplayStore<StoredReplay>;
+  readonly #commits: ReplayCommits;
   readonly #name: string;
-  readonly #limiter: RateLimiter | null;
+  readonly #pace: Pace;
   readonly #progress: ReplayProgress;
   readonly #ranges: readonly Range[];
   #batch = new Map<OutgoingRecord, Letter>();
   #batchSinceMs = 0;
   #passedOver = 0;
-  #renewedAtMs: number;
 
   constructor(
     deps: ReplayDeps,
@@ -174,12 +149,11 @@ class ReplayWork {
   ) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
-    this.#store = store;
     this.#name = name;
-    this.#renewedAtMs = deps.clock.nowMs();
     this.#progress = new ReplayProgress(stored);
+    this.#commits = new ReplayCommits(store, this.#progress, deps);
     this.#ranges = rangesOf(stored.partitions);
-    this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
+    this.#pace = new Pace(perSecond, deps);
   }
 
   async run(): Promise<ReplayEnd> {
@@ -214,7 +188,8 @@ class ReplayWork {
       onRefused(letter, decided.why);
       return true;
     }
-    if (!(await this.#waitForTurn())) return false;
+    const waitingSinceMs = () => (this.#batch.size === 0 ? null : this.#batchSinceMs);
+    if (!(await this.#pace.turn(waitingSinceMs, () => this.#flush()))) return false;
     if (this.#batch.size === 0) this.#batchSinceMs = this.#deps.clock.nowMs();
     this.#batch.set(decided.outgoing, letter);
     this.#progress.moveOn(record, "replayed");
@@ -222,23 +197,10 @@ class ReplayWork {
     return true;
   }
 
-  async #waitForTurn(): Promise<boolean> {
-    const { clock, signal } = this.#deps;
-    for (;;) {
-      const nowMs = clock.nowMs();
-      const waitMs = this.#limiter?.take(nowMs) ?? 0;
-      if (waitMs === 0) return true;
-      const isOld = nowMs + waitMs - this.#batchSinceMs > BATCH_AGE_MAX_MS;
-      if (this.#batch.size > 0 && isOld) await this.#flush();
-      else await clock.sleep(waitMs, signal).catch(() => undefined);
-      if (signal.aborted) return false;
-    }
-  }
-
   /** Writes what is in hand, then commits. */
   async #flush(): Promise<void> {
-    const { producer, by, onRefused } = this.#deps;
-    await this.#store.assertOwned(by);
+    const { producer, onRefused, onProgress } = this.#deps;
+    await this.#commits.assertOwned();
     const sent = await producer.send([...this.#batch.keys()], { giveBack: true });
     for (const { record, error, blocked } of sent) {
       const letter = this.#batch.get(record);
@@ -255,8 +217,9 @@ class ReplayWork {
     this.#batch = new Map();
     this.#passedOver = 0;
     // Writing may have taken long, through an outage.
-    await this.#store.assertOwned(by);
-    await this.#commit();
+    await this.#commits.assertOwned();
+    await this.#commits.commit();
+    onProgress(this.#progress.totals);
   }
 
   /** Resolves when the marks of letters that were sent are acknowledged. */
@@ -268,17 +231,5 @@ class ReplayWork {
     const [refused] = await producer.send(marks);
     if (refused === undefined) return;
     throw new Error(`the topic ${topics.replayedLetters} takes no marks: ${refused.error}`);
-  }
-
-  async #commit(): Promise<void> {
-    const { clock, by, onProgress } = this.#deps;
-    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
-      this.#renewedAtMs = clock.nowMs();
-      await this.#store.own(by);
-      this.#progress.renew();
-    }
-    await this.#store.commit(this.#progress.commits());
-    this.#progress.committed();
-    onProgress(this.#progress.totals);
   }
 }

@@ -7,9 +7,10 @@
 import { randomBytes } from "node:crypto";
 
 import { readMarks } from "../../dead-letter/read-letters.ts";
-import { lettersOfReplay, planReplay, type ReplayEnd, replay } from "../../dead-letter/replay.ts";
+import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { letterReplay } from "../../dead-letter/replay-store.ts";
+import type { ReplayEnd } from "../../dead-letter/replaying.ts";
 import {
   type ReplayPlan,
   replayTotals,

@@ -31,8 +31,8 @@
 
 import { mergeByTime } from "../../dead-letter/merge.ts";
 import { ReplayStore } from "../../dead-letter/replay-store.ts";
+import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "../../dead-letter/replaying.ts";
 import type { Destination } from "../../domain/destination.ts";
-import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
@@ -47,14 +47,8 @@ import { type Counts, OF_CALLS, type StoredCallReplay } from "./stored-replay.ts
 const READ_MAX_BYTES = 1_048_576;
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
-/** Of copies that wait for others of their batch. */
-const BATCH_AGE_MAX_MS = 200;
 /** Of records for which nothing is written, from one commit to the next. */
 const PASSED_OVER_MAX = 20_000;
-/** Far below the time that brokers keep commits for: 7 days by default, but some set hours. */
-const RENEW_AFTER_MS = 600_000;
-/** For the write that is under way when a replay is interrupted. */
-const INTERRUPT_LIMIT_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 
 export interface CallReplayDeps {
@@ -74,8 +68,6 @@ export interface CallReplayDeps {
   readonly onWaiting: (why: string | null) => void;
 }
 
-export type ReplayEnd = "done" | "interrupted";
-
 /**
  * Works on a replay that has begun, or was taken over, until it is done or the signal aborts.
  *
@@ -86,26 +78,10 @@ export async function replayCalls(
   name: string,
   stored: StoredCallReplay,
 ): Promise<ReplayEnd> {
-  const { kafka, topics, signal, producer, clock } = deps;
+  const { kafka, topics } = deps;
   const store = new ReplayStore(kafka.admin, topics, name, OF_CALLS);
   const work = new Work(deps, store, stored);
-  const ended = new AbortController();
-  const onAbort = () => {
-    const limit = clock.sleep(INTERRUPT_LIMIT_MS, ended.signal);
-    limit.then(() => producer.close(0)).catch(() => undefined);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    const end = await work.run();
-    if (end === "done") await store.delete();
-    return end;
-  } catch (error) {
-    if (signal.aborted && error instanceof ClosedError) return "interrupted";
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    ended.abort();
-  }
+  return runReplaying(deps, store, () => work.run());
 }
 
 /** Reads and counts what a replay has yet to do, and writes nothing. False: interrupted. */
@@ -161,16 +137,15 @@ async function withKnownSchema(
 
 class Work {
   readonly #deps: CallReplayDeps;
-  readonly #store: ReplayStore<StoredCallReplay>;
+  readonly #commits: ReplayCommits;
   readonly #stored: StoredCallReplay;
-  readonly #limiter: RateLimiter | null;
+  readonly #pace: Pace;
   readonly #progress: CallReplayProgress;
   /** With the partition of `calls` that it comes from. */
   #batch = new Map<OutgoingRecord, number>();
   #batchBytes = 0;
   #batchSinceMs = 0;
   #passedOver = 0;
-  #renewedAtMs: number;
 
   constructor(
     deps: CallReplayDeps,
@@ -179,11 +154,10 @@ class Work {
   ) {
     const { perSecond } = stored.plan;
     this.#deps = deps;
-    this.#store = store;
     this.#stored = stored;
-    this.#renewedAtMs = deps.clock.nowMs();
     this.#progress = new CallReplayProgress(stored);
-    this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
+    this.#commits = new ReplayCommits(store, this.#progress, deps);
+    this.#pace = new Pace(perSecond, deps);
   }
 
   async run(): Promise<ReplayEnd> {
@@ -206,7 +180,8 @@ class Work {
       if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
       return true;
     }
-    if (!(await this.#waitForTurn())) return false;
+    const waitingSinceMs = () => (this.#batch.size === 0 ? null : this.#batchSinceMs);
+    if (!(await this.#pace.turn(waitingSinceMs, () => this.#flush()))) return false;
     if (this.#batch.size === 0) this.#batchSinceMs = clock.nowMs();
     this.#batch.set(routed.outgoing, record.partition);
     this.#batchBytes += routed.outgoing.value?.length ?? 0;
@@ -227,30 +202,17 @@ class Work {
     }
   }
 
-  async #waitForTurn(): Promise<boolean> {
-    const { clock, signal } = this.#deps;
-    for (;;) {
-      const nowMs = clock.nowMs();
-      const waitMs = this.#limiter?.take(nowMs) ?? 0;
-      if (waitMs === 0) return true;
-      const isOld = nowMs + waitMs - this.#batchSinceMs > BATCH_AGE_MAX_MS;
-      if (this.#batch.size > 0 && isOld) await this.#flush();
-      else await clock.sleep(waitMs, signal).catch(() => undefined);
-      if (signal.aborted) return false;
-    }
-  }
-
   /** Writes what is in hand, then commits. */
   async #flush(): Promise<void> {
-    const { by, onProgress } = this.#deps;
-    await this.#store.assertOwned(by);
+    const { onProgress } = this.#deps;
+    await this.#commits.assertOwned();
     await this.#write([...this.#batch.keys()]);
     this.#batch = new Map();
     this.#batchBytes = 0;
     this.#passedOver = 0;
     // Writing may have taken long, through an outage.
-    await this.#store.assertOwned(by);
-    await this.#commit();
+    await this.#commits.assertOwned();
+    await this.#commits.commit();
     onProgress(this.#progress);
   }
 
@@ -277,16 +239,5 @@ class Work {
       if (signal.aborted) throw new ClosedError("interrupted");
     }
     onWaiting(null);
-  }
-
-  async #commit(): Promise<void> {
-    const { clock, by } = this.#deps;
-    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
-      this.#renewedAtMs = clock.nowMs();
-      await this.#store.own(by);
-      this.#progress.renew();
-    }
-    await this.#store.commit(this.#progress.commits());
-    this.#progress.committed();
   }
 }

@@ -81,7 +81,7 @@ const OTHER_SHELLS = [
   ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
   ...["delay/look-up.ts", "delay/pulling.ts", "delay/wait-on.ts"],
   ...["delay/each-waiting.ts", "delay/expiring-count.ts"],
-  "dead-letter/replay.ts",
+  ...["dead-letter/replay.ts", "dead-letter/replaying.ts"],
   ...["console/acting.ts", "console/jobs.ts"],
   ...["console/looking.ts", "console/read-body.ts", "console/server-deps.ts"],
   ...["operator-events/post.ts", "operator-events/watch.ts"],
