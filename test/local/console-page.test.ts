@@ -97,7 +97,9 @@ function tellEverything(): void {
         tone: "warn",
       },
     ],
-    fates: [{ destination: "flaky-hook", text: "waits for its next attempt", tone: "warn" }],
+    fates: [
+      { destination: "flaky-hook", text: `waits, due at ${SINCE}, attempts: 1`, tone: "warn" },
+    ],
     gaps: ["There is no topic of attempts."],
     requests: [
       {
@@ -344,6 +346,9 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   await page.getByRole("link", { name: "m-1" }).click();
   await page.getByText("flaky-hook[1] example.com").click();
   await page.getByText("X-Api-Key: (hidden)").waitFor();
+  // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
+  const fate = page.locator(".fates li");
+  expect(await fate.textContent()).toMatch(/due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/);
   await page.getByText("(1,234 bytes, which console.payloads: true shows)").waitFor();
   expect(opened.errors).toEqual([]);
 });

@@ -54,6 +54,7 @@ export function demoConfig(options: {
     destinations: [webhook(HEALTHY), webhook(FLAKY), { ...WAREHOUSE, type: "topic" }],
     audiences: [{ id: AUDIENCE.id, integrations: { All: false, [HEALTHY.name]: true } }],
     audience: { stateDir },
+    attempts: { enabled: true, retention: "1d" },
     delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },

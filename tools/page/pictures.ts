@@ -20,9 +20,13 @@ const FOLDER = join(ROOT, "docs/pictures");
 const FLOW_MS = Number(process.env.SWITCHYARD_PICTURES_MS ?? 240_000);
 const CALLS_EVERY_MS = 400;
 
+/** The message id of the first call, whose way is a picture. */
+const CALL = "first-call";
+
 const PICTURES = [
   { name: "flow", path: "/", height: 850 },
   { name: "destination", path: "/destinations/flaky-hook", height: 850 },
+  { name: "call", path: `/calls/${CALL}`, height: 850 },
 ] as const;
 
 const executablePath = findChromium();
@@ -76,7 +80,8 @@ async function addresses(): Promise<{ readonly page: string; readonly ingest: st
 async function flow(ingest: string, signal: AbortSignal): Promise<void> {
   const authorization = `Basic ${Buffer.from("demo-write-key:").toString("base64")}`;
   for (let user = 0; !signal.aborted; user += 1) {
-    const body = JSON.stringify({ userId: `user-${user}`, event: "Order Completed" });
+    const messageId = user === 0 ? CALL : undefined;
+    const body = JSON.stringify({ messageId, userId: `user-${user}`, event: "Order Completed" });
     await fetch(`${ingest}/v1/track`, { method: "POST", headers: { authorization }, body });
     await sleep(CALLS_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }

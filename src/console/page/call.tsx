@@ -3,7 +3,7 @@
 import type { CallStep, CallView } from "../asked-view.ts";
 import { destinationLink } from "./address.ts";
 import { CallRequests } from "./call-requests.tsx";
-import { Choice, Empty, Panel, Problem, Time } from "./parts.tsx";
+import { Choice, Empty, Panel, Problem, Sentence, Time } from "./parts.tsx";
 import { Link, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
 import { durationText } from "./words.ts";
@@ -42,7 +42,8 @@ function Known({ view, now }: { readonly view: CallView; readonly now: number })
         <ul class="fates">
           {view.fates.map(({ destination, text, tone }) => (
             <li key={destination} class={tone}>
-              <Link to={destinationLink(destination ?? "")}>{destination}</Link> {text}
+              <Link to={destinationLink(destination ?? "")}>{destination}</Link>{" "}
+              <Sentence text={text} now={now} />
             </li>
           ))}
         </ul>
@@ -85,7 +86,9 @@ function Step({
         <small>{afterMs < 1_000 ? `+${afterMs} ms` : `+${durationText(afterMs)}`}</small>
         {destination === null ? null : <Link to={destinationLink(destination)}>{destination}</Link>}
       </p>
-      <p class="text">{text}</p>
+      <p class="text">
+        <Sentence text={text} now={now} />
+      </p>
     </li>
   );
 }

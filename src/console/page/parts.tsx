@@ -15,6 +15,22 @@ export function Time({ at, now }: { readonly at: string; readonly now: number })
   );
 }
 
+const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
+
+/** A sentence whose instants are read as other times of the page are. */
+export function Sentence({ text, now }: { readonly text: string; readonly now: number }) {
+  // What is caught by the pattern stands at the odd places.
+  const parts = text.split(INSTANT);
+  return (
+    <>
+      {parts.map((part, index) => {
+        const isInstant = index % 2 === 1 && !Number.isNaN(Date.parse(part));
+        return isInstant ? <Time key={`${index} ${part}`} at={part} now={now} /> : part;
+      })}
+    </>
+  );
+}
+
 /** A time, or a dash where there is none. */
 export function TimeOrNone({ at, now }: { readonly at: string | null; readonly now: number }) {
   return at === null ? <span class="none">–</span> : <Time at={at} now={now} />;
