@@ -53,7 +53,14 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   everyday: {
     says: "the same under little load: latency and CPU of its first two minutes, and of a start",
     minutes: 9,
-    run: (brokers, rounds) => benchEveryday(brokers, { rounds, isLong: values.long }),
+    run: (brokers, rounds) =>
+      benchEveryday(brokers, { rounds, isLong: values.long, isWhole: true }),
+  },
+  "everyday-short": {
+    says: "the one load of it that its goals are for; with --long 12 min",
+    minutes: 4,
+    run: (brokers, rounds) =>
+      benchEveryday(brokers, { rounds, isLong: values.long, isWhole: false }),
   },
   route: {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
