@@ -48,6 +48,9 @@ export function cell({ rows }: Measured, where: Row, column: string): string {
   return value;
 }
 
+/** Deliveries of `bench destinations`. */
+const BUSY_PER_SECOND = 1_500;
+
 const count = (text: string | number) => Number(text).toLocaleString("en-US");
 
 /** Two digits are as much as a plan can use. */
@@ -104,6 +107,9 @@ function stageRows(): readonly string[] {
 
 function memoryRows(): readonly string[] {
   const idle = measured("idle");
+  const busy = measured("destinations");
+  const busyAt = (column: string) => cell(busy, { destinations: "1000" }, column);
+  const busyCpu = Math.round((Number(busyAt("CPU us a delivery")) * BUSY_PER_SECOND) / 1e4);
   const backlog = measured("deliver-memory");
   const audience = measured("audience-10m");
   const idleAt = (destinations: string, column: string) =>
@@ -113,6 +119,7 @@ function memoryRows(): readonly string[] {
   return [
     `| 10 destinations, idle | ${idleAt("10", "MB")} | ${idleAt("10", "% of a core")} % of a core |`,
     `| 1,000 destinations, idle | ${idleAt("1000", "MB")} | ${idleAt("1000", "% of a core")} % of a core |`,
+    `| 1,000 destinations, 1,500 deliveries a second in all | ${busyAt("MB")} | ${busyCpu} % of a core |`,
     `| 100 destinations, one with a backlog of 10 million records | ${most} | |`,
     `| an audience of 10 million members | ${mostOfAudience} | |`,
   ];
@@ -142,6 +149,12 @@ function onDisk(): string {
   const found = /beyond the id: ([\d.]+) on local disk, ([\d.]+) in the changelog/.exec(text);
   assert(found !== null, "bench/RESULTS.md: audience-10m says no bytes per member");
   return `${found[1]} bytes on local disk and ${found[2]} bytes in the changelog`;
+}
+
+function readyCpuS(): string {
+  const found = /were ready after ([\d.]+) s of CPU/.exec(measured("destinations").text);
+  assert(found !== null, "bench/RESULTS.md: destinations says no CPU of a start");
+  return found[1] ?? "";
 }
 
 export function renderSizing(): string {
@@ -226,6 +239,6 @@ says how one audience would be spread by a hash of the user id, and what has to 
 | disk | Bytes a second of calls x (1 + destinations of a call) x the retention of 7 days x the replication factor. 1 MB/s of calls to two destinations with three replicas is 1 x 3 x 604,800 x 3 MB = 5.4 TB. Compression by your producers makes the first copy smaller. |
 | replicas | 3, with \`min.insync.replicas=2\`. |
 | sockets | At most four for each broker and process, however many destinations there are, and one more for each group that begins or rebalances, for a few seconds. |
-| groups | One for each destination, with a heartbeat every quarter of \`kafka.sessionTimeout\` from each process. So with many destinations start few processes. |
+| groups | One for each destination, with a heartbeat from each process every 5 s, or every half of \`kafka.sessionTimeout\` where that is less. So with many destinations start few processes. One process and one broker were measured with 1,000 destinations of three partitions. It was ready after ${readyCpuS()} s of CPU. |
 `;
 }
