@@ -180,11 +180,11 @@ function ReplayDialog({ id, now, onClose }: DialogProps & { readonly now: number
         got already, under the same message ids.
       </p>
       <label>
-        Received from
+        Received from, in your zone
         <input type="datetime-local" name="since" required defaultValue={since} />
       </label>
       <label>
-        Until (empty: now)
+        Until, in your zone (empty: now)
         <input type="datetime-local" name="until" />
       </label>
       <label>
