@@ -6,7 +6,7 @@ import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { POLICY, recipientOf } from "./setup.ts";
 import { isNotedLate, type Stall } from "./stalls.ts";
-import type { Exposure, Loss } from "./violation.ts";
+import type { Exposure, Law, Loss } from "./violation.ts";
 
 export interface Judgement {
   readonly ledger: string;
@@ -21,6 +21,11 @@ export interface Circumstances {
   readonly stalls: readonly Stall[];
 }
 
+/**
+ * Judged by the times of requests. An endpoint of a process that stands still answers too late, so what it
+ * has accepted comes again.
+ */
+const OF_TIME: ReadonlySet<Law> = new Set(["early", "late", "repeated"]);
 /** Of each law. */
 const HISTORIES_MAX = 3;
 
@@ -44,7 +49,7 @@ export function judge(
     for (const violation of violations(entry, recipient, POLICY, exposures)) {
       const isGone =
         violation.law === "lost" && isExcused(entry, sentAtMs.get(entry.messageId) ?? 0, losses);
-      const isOfTime = violation.law === "early" || violation.law === "late";
+      const isOfTime = OF_TIME.has(violation.law);
       if (isGone) excused += 1;
       else if (isOfTime && isNotedLate(entry.requests, stalls)) unclear += 1;
       else broken.push({ entry, violation });

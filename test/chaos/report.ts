@@ -89,7 +89,7 @@ export function ledgerText({
       ? [`deleted        ${excused} deliveries, unread, by a fault that deletes`]
       : []),
     ...(unclear > 0
-      ? [`not judged     ${unclear} times early or late: the run itself stood still`]
+      ? [`not judged     ${unclear} times early, late or repeated: the run itself stood still`]
       : []),
     `faults         ${listed(faults)}`,
     `broken laws    ${laws.join(", ")}`,

@@ -17,6 +17,9 @@ const PREFERRED = 0;
 const ELECTION_LIMIT_MS = 10_000;
 /** The leader is the preferred one already. */
 const ELECTION_NOT_NEEDED = 84;
+/** It restarts, or is not in sync yet. */
+const PREFERRED_LEADER_NOT_AVAILABLE = 80;
+const NOT_ELECTED: readonly number[] = [ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE];
 
 export interface Replicas {
   readonly partition: number;
@@ -179,6 +182,6 @@ async function electLeaders(
       return errorCode;
     });
   });
-  const failed = [code, ...codes.flat()].find((each) => each !== 0 && each !== ELECTION_NOT_NEEDED);
+  const failed = [code, ...codes.flat()].find((each) => each !== 0 && !NOT_ELECTED.includes(each));
   if (failed !== undefined) throw new Error(`the election for ${topic} failed with code ${failed}`);
 }

@@ -10,13 +10,14 @@
  *   of anything else                   try again with the next commit
  *
  * The last commit before partitions are given up is made again while it fails and the time lasts, but
- * not for the coordinator's word that this is no member: that stays.
+ * not for the coordinator's word that this is no member: that stays. While the coordinator is away the
+ * time of an outage counts, which may be longer: nobody can join meanwhile, so waiting holds up nobody.
  */
 
 import { asError } from "../../runtime/as-error.ts";
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { errorTypes } from "../cluster/kafka-error.ts";
+import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { withoutRanges } from "./finished-ranges.ts";
@@ -90,14 +91,15 @@ export class Committer {
    *
    * @returns why something is left; null: nothing is.
    */
-  async commitLast(limitMs: number): Promise<Error | null> {
-    const untilMs = performance.now() + limitMs;
+  async commitLast(limitMs: number, outageLimitMs = limitMs): Promise<Error | null> {
+    const beganMs = performance.now();
     for (;;) {
-      await atMost(untilMs - performance.now(), this.commit());
+      await atMost(beganMs + outageLimitMs - performance.now(), this.commit());
       if (this.#changes().length === 0) return null;
-      const isInTime = untilMs - performance.now() > AGAIN_MS;
+      const nowLimitMs = isAway(this.#error) ? outageLimitMs : limitMs;
+      const isInTime = beganMs + nowLimitMs - performance.now() > AGAIN_MS;
       if (this.#error !== null && (isNoMember(this.#error) || !isInTime)) return this.#error;
-      if (!isInTime) return new Error(`a commit took over ${limitMs / 1_000} s`);
+      if (!isInTime) return new Error(`a commit took over ${outageLimitMs / 1_000} s`);
       await new Signal().wait(AGAIN_MS);
     }
   }
@@ -155,6 +157,12 @@ export class Committer {
     // Partitions that are still owned are tried again. After a rebalance there are none to commit.
     if (this.#cancel === null) this.#commitInTurn();
   }
+}
+
+/** The coordinator cannot be reached, moves, or loads the group. */
+function isAway(error: Error | null): boolean {
+  if (error === null) return false;
+  return troubleOf(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");
 }
 
 export function isNoMember(error: unknown): boolean {

@@ -28,7 +28,7 @@ import type {
 } from "../membership.ts";
 import type { PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
-import { consumerTimes } from "./consumer-times.ts";
+import { COMMIT_OUTAGE_LIMIT_MS, consumerTimes } from "./consumer-times.ts";
 import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
 import { FetchPace } from "./fetch-pace.ts";
 import { Ownership, type Pulse } from "./ownership.ts";
@@ -51,7 +51,7 @@ export class ConsumerRun {
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
-  readonly #onUncommitted: (error: Error) => void;
+  readonly #onGivenUp: (uncommitted: Error | null) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
   /** Fired when something that a fetch loop waits for may have come. */
@@ -79,8 +79,8 @@ export class ConsumerRun {
     this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#isPaced = consume.fetchSpacingMs !== undefined;
     this.#onJoined = options.onJoined;
-    this.#onUncommitted = ({ message: error }) =>
-      log.warn({ group: consume.groupId, error }, "kafka.commit.given-up");
+    this.#onGivenUp = (error) =>
+      error && log.warn({ group: consume.groupId, error: error.message }, "kafka.commit.given-up");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
@@ -118,8 +118,7 @@ export class ConsumerRun {
       await this.#wake.wait(leftMs);
       leftMs = untilMs - performance.now();
     }
-    const error = await this.#giveUp();
-    if (error !== null) this.#onUncommitted(error);
+    this.#onGivenUp(await this.#giveUp());
     await this.#close(null);
   }
 
@@ -148,14 +147,13 @@ export class ConsumerRun {
   async #beforeJoin(member: Member): Promise<void> {
     if (this.#state === "over") throw new Error("the consumer is stopped");
     this.#member = member;
-    await this.#giveUp();
+    this.#onGivenUp(await this.#giveUp(COMMIT_OUTAGE_LIMIT_MS));
     if (this.#state === "leaving") this.#state = "joining";
     // Not when the answer is read: a process may have been frozen before that.
     this.#lease.begin();
   }
 
-  // A coordinator that goes cuts off those who join, and the next one knows of no rebalance. The driver
-  // would fetch on, and be heard of, for a member that has given up its partitions.
+  // A coordinator that goes cuts off a join, and the next one knows of no rebalance, nor does the driver.
   async #joinsAgain(error: unknown): Promise<boolean> {
     if (!isUnknownTopic(error) && troubleOf(error) === "fatal") return false;
     if (this.#failed.isFinal(error, JOIN)) {
@@ -232,6 +230,9 @@ export class ConsumerRun {
         this.#ownership.offer(member, batches);
       }
     } catch (error) {
+      // The partitions of other brokers go on. If it is the coordinator, the driver's heartbeat says so.
+      if (this.#state === "taking" && troubleOf(error) === "outage")
+        return this.#wake.wait(STEP_MS);
       // The other brokers' fetch loops must end before the driver does anything about it.
       this.#interrupt.fire();
       if (this.#isFinal(error, nodeId)) {
@@ -254,11 +255,11 @@ export class ConsumerRun {
   }
 
   /** Drains, commits, fences. Joins the one under way. */
-  #giveUp(): Promise<Error | null> {
+  #giveUp(outageLimitMs?: number): Promise<Error | null> {
     if (this.#state === "taking") this.#state = "leaving";
     this.#standing.left();
     this.#wake.fire();
-    this.#givingUp ??= this.#ownership.giveUp().finally(() => {
+    this.#givingUp ??= this.#ownership.giveUp(outageLimitMs).finally(() => {
       this.#givingUp = null;
     });
     return this.#givingUp;

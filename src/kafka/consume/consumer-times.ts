@@ -26,6 +26,8 @@ const FETCH_MAX_BYTES = 1024 * 1024;
 
 /** Longest wait for the commit that follows a drain. */
 export const COMMIT_LIMIT_MS = 5_000;
+/** The same before a join, while the coordinator is away. Far below the rebalance timeout. */
+export const COMMIT_OUTAGE_LIMIT_MS = 20_000;
 export const POLL_PAUSED_MS = 250;
 
 export interface ConsumerTimes {

@@ -169,9 +169,10 @@ export class Ownership {
   /**
    * Drains, commits, fences.
    *
+   * @param outageLimitMs longest wait for the commit while the coordinator is away.
    * @returns why something that is finished could not be committed; null: all of it is.
    */
-  async giveUp(): Promise<Error | null> {
+  async giveUp(outageLimitMs = COMMIT_LIMIT_MS): Promise<Error | null> {
     if (this.#owned.length === 0) return null;
     // The coordinator keeps a member that is slow to join only as long as it hears from it.
     const heartbeat = setInterval(() => {
@@ -179,7 +180,7 @@ export class Ownership {
     }, this.#options.times.heartbeatMs);
     try {
       await this.drain();
-      return await this.#committer.commitLast(COMMIT_LIMIT_MS);
+      return await this.#committer.commitLast(COMMIT_LIMIT_MS, outageLimitMs);
     } finally {
       clearInterval(heartbeat);
       this.fence();

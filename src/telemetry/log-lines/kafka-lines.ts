@@ -52,7 +52,7 @@ export const KAFKA_LINES = {
   "kafka.commit.given-up": {
     levels: ["warn"],
     meaning:
-      "A consumer stops and could not commit all that is finished. Its next owner repeats what was finished since the last commit.",
+      "A consumer stops, or gives partitions up for a rebalance, and could not commit all that is finished. Their next owner repeats what was finished since the last commit.",
     action: "Nothing, if it is rare. Otherwise read the error.",
     fields: ["group", "error"],
   },

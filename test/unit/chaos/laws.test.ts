@@ -311,6 +311,16 @@ test("a call that was posted twice at once is over when one of its requests is",
   expect(follows(111)).toHaveLength(1);
 });
 
+test("a copy that went around its topic is overtaken", () => {
+  const late = (records: Written[]) =>
+    outOfOrder([
+      ["u", entry([request(500)], records)],
+      ["u", entry([request(100)])],
+    ]);
+  expect(late([written("delivery", 5)])).toHaveLength(1);
+  expect(late([written("delay", 5)])).toEqual([]);
+});
+
 test("parked: nothing that was never attempted, unless it is the share of one endpoint", () => {
   const delay = (more: Partial<Written>) => written("delay", 5, { parked: 1, dueAtMs: T, ...more });
   expect(broken(entry([request(0)], [delay({})]))).toContain("parked");

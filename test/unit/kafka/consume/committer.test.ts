@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { Committer } from "../../../../src/kafka/consume/committer.ts";
 import type { Commit, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
@@ -144,6 +145,24 @@ test.each([
   expect(await last).toMatchObject({ type });
   expect(commits).toHaveLength(times);
 });
+
+test.each([
+  ["GROUP_LOAD_IN_PROGRESS", 14, 12],
+  ["NOT_COORDINATOR_FOR_GROUP", 16, 12],
+  // Here nobody is away.
+  ["GROUP_AUTHORIZATION_FAILED", 30, 4],
+])(
+  "before a join a last commit waits longer for a coordinator that is away: %s",
+  async (type, code, times) => {
+    vi.useFakeTimers();
+    failures = Array.from({ length: 30 }, () => protocolError(code));
+    committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
+    const last = committer.commitLast(1_000, 3_000).finally(() => committer.stop());
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(await last).toMatchObject({ type });
+    expect(commits).toHaveLength(times);
+  },
+);
 
 test("a last commit that is not answered is waited for no longer than its time", async () => {
   vi.useFakeTimers();

@@ -194,7 +194,8 @@ test("one that a broker does not know any more ends the run, whatever others ans
 test("what may go away gives no partition up", async () => {
   const { taker, kafka } = await halfDone();
   const outage = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
-  await expect((await kafka.fetch("1")).failed(outage)).rejects.toBe(outage);
+  // The driver would leave the group when that goes on for a while.
+  expect(await (await kafka.fetch("1")).failed(outage)).toEqual([]);
   await (await kafka.fetch("1")).answered([10, 11]);
   expect(taker.taken).toHaveLength(12);
   expect(kafka.coordinator.commits).toEqual([]);
