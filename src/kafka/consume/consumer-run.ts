@@ -232,7 +232,7 @@ export class ConsumerRun {
     } catch (error) {
       // The partitions of other brokers go on. If it is the coordinator, the driver's heartbeat says so.
       if (this.#state === "taking" && troubleOf(error) === "outage")
-        return this.#wake.wait(STEP_MS);
+        return this.#interrupt.wait(STEP_MS);
       // The other brokers' fetch loops must end before the driver does anything about it.
       this.#interrupt.fire();
       if (this.#isFinal(error, nodeId)) {

@@ -16,6 +16,7 @@ import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";
 import { sessions } from "./sessions.ts";
+import { stoppedFetch } from "./stopped-fetch.ts";
 
 /** The version that the replacements were written against and tested with. */
 export const SUPPORTED_VERSION = "2.2.4";
@@ -33,6 +34,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   connectionPools,
   commitMetadataHook,
   joinHook,
+  stoppedFetch,
 ];
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
