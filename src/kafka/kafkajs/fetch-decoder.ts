@@ -28,6 +28,8 @@ export interface FetchPolicy {
 interface Asked extends Partial<FetchPolicy> {
   /** The offset. */
   readonly from: number;
+  /** See `Wanted`. */
+  readonly comesInPieces?: (() => void) | undefined;
 }
 
 interface DecodeWith {
@@ -117,7 +119,7 @@ async function decodeSet(
 export async function decodePartition(
   records: Buffer,
   { topic, partition, end, errorCode }: RecordSet,
-  { from, recordMaxBytes = RECORD_MAX_BYTES, passesDamaged = false }: Asked,
+  { from, recordMaxBytes = RECORD_MAX_BYTES, passesDamaged = false, comesInPieces }: Asked,
   { inflated, messageSet }: DecodeWith,
 ): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
@@ -125,7 +127,7 @@ export async function decodePartition(
     const offsets = { offset: from, behind: from + 1, isEndKnown: false };
     throw new DamagedBatchError(damage, from, { topic, partition, ...offsets, damage });
   }
-  const wanted = { topic, partition, from, end, recordMaxBytes };
+  const wanted = { topic, partition, from, end, recordMaxBytes, comesInPieces };
   try {
     return await decodeRecords(records, wanted, messageSet, inflated);
   } catch (error) {

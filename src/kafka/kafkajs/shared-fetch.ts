@@ -9,6 +9,10 @@
  *   when the connection breaks                    the connection's error
  *   when the member leaves, or asks anew          nothing
  *
+ * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is set aside then: the
+ * others' are answered and asked on meanwhile. Its partitions are asked for again with its member's
+ * next fetch.
+ *
  * Nothing is committed here, and no offset is asked for that no member has asked for.
  */
 
@@ -37,6 +41,8 @@ import type { Line } from "./line.ts";
 
 /** Of one answer: records of many members that are in memory before any of them has counted them. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+/** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
+const ASIDE_MAX = 4;
 
 /** No set of its wishes: one that is empty now and then is made anew each time (`runtime/bag.ts`). */
 interface FetchingMember {
@@ -51,7 +57,8 @@ interface MemberWish extends Wish {
   readonly reject: (error: unknown) => void;
   timer: NodeJS.Timeout | undefined;
   isLate: boolean;
-  isSettled: boolean;
+  /** For an answer. */
+  isWaiting: boolean;
 }
 
 const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
@@ -60,6 +67,8 @@ export class SharedFetch {
   readonly line: Line;
   readonly #plan = new FetchPlan<MemberWish>();
   readonly #members = new Map<object, FetchingMember>();
+  /** Wishes whose batches are inflated in pieces; they are in the plan no more. */
+  readonly #aside = new Set<MemberWish>();
   /** Members without a wish. */
   #without = 0;
   #next: NodeJS.Timeout | undefined;
@@ -98,9 +107,12 @@ export class SharedFetch {
         reject,
         timer: undefined,
         isLate: false,
-        isSettled: false,
+        isWaiting: true,
       };
       wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
+      for (const each of this.#aside) {
+        if (each.owner === member && overlaps(each, wish)) this.#settle(each).resolve(NOTHING);
+      }
       for (const replaced of this.#plan.add(wish)) this.#settle(replaced).resolve(NOTHING);
       if (fetching.wishes === 0) this.#without -= 1;
       fetching.wishes += 1;
@@ -112,7 +124,7 @@ export class SharedFetch {
   /** The member fetches no more. */
   leave(member: object): void {
     if (!this.#members.has(member)) return;
-    for (const wish of this.#plan.wishes()) {
+    for (const wish of [...this.#plan.wishes(), ...this.#aside]) {
       if (wish.owner === member) this.#settle(wish).resolve(NOTHING);
     }
     this.#members.delete(member);
@@ -180,13 +192,16 @@ export class SharedFetch {
     for (const [wish, sets] of turned([...meaning.answers])) {
       if (!this.#plan.has(wish)) continue;
       this.#recordsAtMs = performance.now();
-      try {
-        const answer = await parse(await this.#decode(wish, sets, inflated));
-        if (wish.take === undefined) this.#settle(wish).resolve(answer);
-        else if (this.#plan.has(wish)) this.#take(wish, wish.take(answer));
-      } catch (error) {
-        this.#settle(wish).reject(error);
-      }
+      const aside = Promise.withResolvers<void>();
+      const given = this.#give(wish, sets, inflated, () => {
+        if (this.#aside.size >= ASIDE_MAX || !this.#plan.has(wish)) return;
+        this.#plan.remove(wish);
+        this.#aside.add(wish);
+        // Its member's next wish may come any moment.
+        this.#waitsNoMore(wish);
+        aside.resolve();
+      });
+      await Promise.race([given, aside.promise]);
     }
     const late = this.#late;
     this.#late = [];
@@ -197,10 +212,32 @@ export class SharedFetch {
     }
   }
 
+  /** Never rejects. */
+  async #give(
+    wish: MemberWish,
+    sets: readonly FetchedSet[],
+    inflated: { bytes: number },
+    comesInPieces: () => void,
+  ): Promise<void> {
+    try {
+      const answer = await parse(await this.#decode(wish, sets, inflated, comesInPieces));
+      if (wish.take === undefined) this.#settle(wish).resolve(answer);
+      else if (this.#plan.has(wish)) this.#take(wish, wish.take(answer));
+      else if (this.#aside.has(wish)) {
+        // It stands in the plan no more, so that it cannot go on. Its member fetches anew.
+        wish.take(answer);
+        this.#settle(wish).resolve(NOTHING);
+      }
+    } catch (error) {
+      this.#settle(wish).reject(error);
+    }
+  }
+
   async #decode(
     wish: MemberWish,
     sets: readonly FetchedSet[],
     inflated: { bytes: number },
+    comesInPieces: () => void,
   ): Promise<FetchAnswer> {
     // A fetch that goes on tells them when it is over.
     const ends = wish.take === undefined ? this.#plan.ends(wish) : [];
@@ -209,7 +246,7 @@ export class SharedFetch {
     for (const set of [...turned(sets), ...others]) {
       const asked = wish.partitions.find((each) => isSame(each, set));
       if (asked === undefined) continue;
-      const how = { from: asked.offset, ...asked.policy };
+      const how = { from: asked.offset, comesInPieces, ...asked.policy };
       const messages = await decodePartition(set.records, set, how, { inflated, messageSet });
       decoded.push([set.topic, decodedOf(set, asked.offset, messages)]);
     }
@@ -248,11 +285,16 @@ export class SharedFetch {
   #settle(wish: MemberWish): MemberWish {
     clearTimeout(wish.timer);
     this.#plan.remove(wish);
-    if (wish.isSettled) return wish;
-    wish.isSettled = true;
+    this.#aside.delete(wish);
+    this.#waitsNoMore(wish);
+    return wish;
+  }
+
+  #waitsNoMore(wish: MemberWish): void {
+    if (!wish.isWaiting) return;
+    wish.isWaiting = false;
     wish.member.wishes -= 1;
     if (wish.member.wishes === 0) this.#without += 1;
-    return wish;
   }
 
   #protocol(planned: Planned): Protocol {
@@ -285,6 +327,10 @@ function turned<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;
   const first = Math.floor(Math.random() * items.length);
   return [...items.slice(first), ...items.slice(0, first)];
+}
+
+function overlaps(one: Wish, other: Wish): boolean {
+  return one.partitions.some((each) => other.partitions.some((its) => isSame(each, its)));
 }
 
 interface Place {

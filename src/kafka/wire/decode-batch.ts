@@ -51,6 +51,8 @@ export interface Wanted {
   readonly end: number;
   /** A compressed record that is larger is read without its value. */
   readonly recordMaxBytes: number;
+  /** Called before a batch is inflated in pieces, which may take seconds. */
+  readonly comesInPieces?: (() => void) | undefined;
 }
 
 export interface Decoded {
@@ -152,6 +154,7 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
     const { topic, partition, from, recordMaxBytes } = wanted;
     const key = `${topic}/${partition}/${baseOffset}/${batch.readUInt32BE(CRC_AT)}`;
     const part = { key, type, compressed, count, recordMaxBytes };
+    wanted.comesInPieces?.();
     return { start: 0, ...(await inflatePart(part, Math.max(0, from - baseOffset))) };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

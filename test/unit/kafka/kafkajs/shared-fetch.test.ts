@@ -295,3 +295,71 @@ test("a member that has left takes nothing of a late answer", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   expect(taken).toBe(0);
 });
+
+/** What inflates to far more than may be held at once, from a few kilobytes. */
+const inflating = (mebibytes = 8) =>
+  encodeBatch([{ key: null, value: Buffer.alloc(mebibytes * 2 ** 20, " "), headers: [] }], {
+    compression: 1,
+  });
+
+test("a batch that is inflated in pieces holds up nobody else", async () => {
+  const { line, fetch } = create();
+  const order: string[] = [];
+  const slow = fetch.fetch(one, request("a")).then((answer) => {
+    order.push("inflated");
+    return answer;
+  });
+  const records = await batch();
+  const large = await inflating(64);
+  let asked = await line.next();
+  const quick = fetch.fetch(other, request("b"));
+  asked.answer(fetchAnswer([{ topic: "a", records: large }]));
+  asked = await line.next();
+  asked.answer(fetchAnswer([{ topic: "b", records }]));
+  expect((await quick).responses).toMatchObject([{ topicName: "b" }]);
+  order.push("other");
+  const { responses } = await slow;
+  expect(responses[0]?.partitions[0]?.messages).toHaveLength(1);
+  expect(order).toEqual(["other", "inflated"]);
+});
+
+test("a member that leaves while its batch is inflated has nothing", async () => {
+  const { line, fetch } = create();
+  const leaving = fetch.fetch(one, request("a"));
+  const large = await inflating();
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  const staying = fetch.fetch(other, request("b"));
+  const asked = await line.next();
+  fetch.leave(one);
+  expect(await leaving).toEqual({ responses: [] });
+  asked.answer(fetchAnswer([{ topic: "b", records: await batch() }]));
+  expect((await staying).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a partition that is asked for again while its batch is inflated is answered once", async () => {
+  const { line, fetch } = create();
+  const earlier = fetch.fetch(one, request("a"));
+  const large = await inflating();
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  const staying = fetch.fetch(other, request("b"));
+  const asked = await line.next();
+  const later = fetch.fetch(one, request("a"));
+  expect(await earlier).toEqual({ responses: [] });
+  asked.answer(fetchAnswer([{ topic: "b", records: await batch() }]));
+  await staying;
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: await batch() }]));
+  expect((await later).responses).toMatchObject([{ topicName: "a" }]);
+});
+
+test("a fetch that goes on takes what was inflated, and is over", async () => {
+  const { line, fetch } = create();
+  const taken: number[] = [];
+  const over = fetch.fetch(one, request("a"), ({ responses }) => {
+    taken.push(responses[0]?.partitions[0]?.messages.length ?? 0);
+    return [{ topic: "a", partition: 0, offset: 1 }];
+  });
+  const large = await inflating();
+  (await line.next()).answer(fetchAnswer([{ topic: "a", records: large }]));
+  expect(await over).toEqual({ responses: [] });
+  expect(taken).toEqual([1]);
+});
