@@ -17,8 +17,7 @@
  */
 
 import type { DecodeMessageSet } from "../wire/decode-records.ts";
-import { encodeFetch, FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
-import { type FetchedSet, type FetchResponse, readFetchResponse } from "../wire/fetch-response.ts";
+import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import {
   type Asked,
@@ -34,6 +33,7 @@ import {
 } from "./fetch-answer.ts";
 import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
 import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
+import { fetchProtocol } from "./fetch-protocol.ts";
 import { beginsInMs, brokerWaitsMs } from "./fetch-rhythm.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import { loadInternal } from "./kafkajs.ts";
@@ -303,22 +303,7 @@ export class SharedFetch {
     const quietMs = nowMs - this.#recordsAtMs;
     const maxWaitMs = brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs: this.#wishedMs });
     this.#wishedMs = Number.POSITIVE_INFINITY;
-    const fetch = { ...planned, maxWaitMs, maxBytes: ANSWER_MAX_BYTES };
-    return {
-      request: {
-        apiKey: FETCH_KEY,
-        apiVersion: FETCH_VERSION,
-        apiName: "Fetch",
-        encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
-      },
-      response: {
-        decode: async (payload: Buffer) => {
-          const response = readFetchResponse(payload);
-          return { ...response, clientSideThrottleTime: response.throttleMs };
-        },
-        parse: async (response: unknown) => response,
-      },
-    };
+    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: ANSWER_MAX_BYTES });
   }
 }
 

@@ -1,0 +1,28 @@
+/** A Fetch request of a session, and its answer, as kafkajs' connections take them. */
+
+import {
+  encodeFetch,
+  FETCH_KEY,
+  FETCH_VERSION,
+  type FetchWithSession,
+} from "../wire/fetch-request.ts";
+import { readFetchResponse } from "../wire/fetch-response.ts";
+import type { Protocol } from "./internals.ts";
+
+export function fetchProtocol(fetch: FetchWithSession): Protocol {
+  return {
+    request: {
+      apiKey: FETCH_KEY,
+      apiVersion: FETCH_VERSION,
+      apiName: "Fetch",
+      encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
+    },
+    response: {
+      decode: async (payload: Buffer) => {
+        const response = readFetchResponse(payload);
+        return { ...response, clientSideThrottleTime: response.throttleMs };
+      },
+      parse: async (response: unknown) => response,
+    },
+  };
+}
