@@ -16,9 +16,9 @@
  * Nothing is committed here, and no offset is asked for that no member has asked for.
  */
 
-import type { DecodeMessageSet } from "../wire/decode-records.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
+import { decodeAnswer, turned } from "./decode-answer.ts";
 import {
   type Asked,
   answerOf,
@@ -31,12 +31,11 @@ import {
   parse,
   type TakeAnswer,
 } from "./fetch-answer.ts";
-import { decodePartition, messageSetDecoder } from "./fetch-decoder.ts";
+import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
 import { beginsInMs, brokerWaitsMs } from "./fetch-rhythm.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
-import { loadInternal } from "./kafkajs.ts";
 import type { Line } from "./line.ts";
 
 /** Of one answer: records of many members that are in memory before any of them has counted them. */
@@ -60,8 +59,6 @@ interface MemberWish extends Wish {
   /** For an answer. */
   isWaiting: boolean;
 }
-
-const messageSet: DecodeMessageSet = messageSetDecoder(loadInternal);
 
 export class SharedFetch {
   readonly line: Line;
@@ -111,7 +108,8 @@ export class SharedFetch {
       };
       wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
       for (const each of this.#aside) {
-        if (each.owner === member && overlaps(each, wish)) this.#settle(each).resolve(NOTHING);
+        if (each.owner === member && overlaps(each.partitions, wish.partitions))
+          this.#settle(each).resolve(NOTHING);
       }
       for (const replaced of this.#plan.add(wish)) this.#settle(replaced).resolve(NOTHING);
       if (fetching.wishes === 0) this.#without -= 1;
@@ -242,15 +240,8 @@ export class SharedFetch {
     // A fetch that goes on tells them when it is over.
     const ends = wish.take === undefined ? this.#plan.ends(wish) : [];
     const others = ends.filter((end) => !sets.some((set) => isSame(set, end)));
-    const decoded: [topic: string, DecodedPartition][] = [];
-    for (const set of [...turned(sets), ...others]) {
-      const asked = wish.partitions.find((each) => isSame(each, set));
-      if (asked === undefined) continue;
-      const how = { from: asked.offset, comesInPieces, ...asked.policy };
-      const messages = await decodePartition(set.records, set, how, { inflated, messageSet });
-      decoded.push([set.topic, decodedOf(set, asked.offset, messages)]);
-    }
-    return answerOf(decoded);
+    const how = { inflated, comesInPieces };
+    return decodeAnswer(wish.partitions, [...turned(sets), ...others], how);
   }
 
   #take(wish: MemberWish, next: readonly NextOffset[] | null): void {
@@ -305,24 +296,4 @@ export class SharedFetch {
     this.#wishedMs = Number.POSITIVE_INFINITY;
     return fetchProtocol({ ...planned, maxWaitMs, maxBytes: ANSWER_MAX_BYTES });
   }
-}
-
-/** From a chance one on, and round. */
-function turned<Item>(items: readonly Item[]): readonly Item[] {
-  if (items.length < 2) return items;
-  const first = Math.floor(Math.random() * items.length);
-  return [...items.slice(first), ...items.slice(0, first)];
-}
-
-function overlaps(one: Wish, other: Wish): boolean {
-  return one.partitions.some((each) => other.partitions.some((its) => isSame(each, its)));
-}
-
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-function isSame(one: Place, other: Place): boolean {
-  return one.partition === other.partition && one.topic === other.topic;
 }
