@@ -1,0 +1,22 @@
+// A short run of the chaos suite on three brokers: programs are replaced, leaders elected, a broker dies.
+
+import { expect, test } from "vitest";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { runChaos } from "../chaos/chaos.ts";
+
+const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
+
+test.skipIf(java === null)(
+  "through a rolling restart, an election and a broker's death no delivery is lost, early or repeated without cause (needs Java)",
+  async () => {
+    const said: string[] = [];
+    const result = await runChaos({
+      seed: 2,
+      brokers: 3,
+      plan: [["roll", "election"], ["leaderless"]],
+      say: (line) => said.push(line),
+    });
+    expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
+  },
+  300_000,
+);
