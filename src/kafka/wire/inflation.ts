@@ -218,7 +218,7 @@ class Inflation {
   /** Reads pieces until so many bytes are there, or there are no more. */
   async #ensure(length: number): Promise<void> {
     if (this.#left >= length || this.#isEnded) return;
-    const parts = [this.#pending.subarray(this.#at)];
+    const parts = this.#left === 0 ? [] : [this.#pending.subarray(this.#at)];
     for (let bytes = this.#left; bytes < length; ) {
       this.#pieceCount += 1;
       if (this.#pieceCount % PIECES_AT_ONCE === 0) await otherWork();
@@ -230,7 +230,9 @@ class Inflation {
       parts.push(value);
       bytes += value.length;
     }
-    this.#pending = Buffer.concat(parts);
+    // A piece that comes alone is not copied: most of what is inflated is passed over.
+    const [first] = parts;
+    this.#pending = first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
     this.#at = 0;
   }
 }
