@@ -7,12 +7,12 @@ import { affected, listenersBySource, notTold } from "../deletion/affected.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";
+import { assertTopics } from "./assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "./cluster.ts";
 import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
-import { assertTopics } from "./topics-ready.ts";
 import { WrongUsage } from "./wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, WaitOption {

@@ -22,6 +22,7 @@ import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type Operating, pauseDestination, resumeDestination } from "../../stage/operate.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { readClaims } from "../audience/audiences.ts";
 import { releaseSync } from "../audience/release.ts";
 import { commandProducer } from "../command-producer.ts";
@@ -36,7 +37,6 @@ import { leftText, stillText, sumOf } from "../steer/drain.ts";
 import type { Looking } from "../steer/left.ts";
 import { pausedText, waitingOfPaused } from "../steer/paused-text.ts";
 import { webhookOf } from "../steer/steering.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { type Doing, workOnCalls, workOnLetters } from "./replays.ts";
 
 /** The author that records name. */

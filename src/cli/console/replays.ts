@@ -5,6 +5,7 @@ import type { Action } from "../../console/job-view.ts";
 import type { WorkOutcome } from "../../console/ports.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { configuredTopics } from "../connection.ts";
 import {
   countLetters,
@@ -18,7 +19,6 @@ import type { Telling } from "../progress.ts";
 import { outcomeRows } from "../replay/outcome.ts";
 import { routedTo } from "../replay/routed-to.ts";
 import { type ChosenReplay, workOnReplay } from "../replay/run-replay.ts";
-import { assertTopics } from "../topics-ready.ts";
 
 export interface Doing {
   readonly kafka: Kafka;

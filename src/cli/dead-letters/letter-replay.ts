@@ -23,9 +23,9 @@ import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/connection.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { assertTopics } from "../assert-topics.ts";
 import type { Telling } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { type LetterSchemas, openLetterSchemas } from "./letter-schemas.ts";
 
 export interface LetterReplayOptions {

@@ -15,9 +15,9 @@ import type { Destination } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/connection.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { openLetterSchemas } from "./letter-schemas.ts";
 import {
   type KnownEndpoints,

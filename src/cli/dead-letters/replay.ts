@@ -12,11 +12,11 @@
 
 import { fits } from "../../dead-letter/stored-replay.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { confirmed } from "../confirm.ts";
 import { counted } from "../count.ts";
 import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import {
   countLetters,
   countText,

@@ -1,14 +1,13 @@
 /** `switchyard publish`: calls from JSON lines to the topic `calls`. `publish.ts` does it. */
 
 import { Command } from "commander";
-
+import { assertTopics } from "../assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { publish } from "./publish.ts";
 

@@ -22,11 +22,11 @@ import { asError } from "../../runtime/as-error.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog } from "../../telemetry/log.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { configuredSchemas } from "../configured-schemas.ts";
 import { onTerminal, type Telling } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { type Outcome, outcomeJson, outcomeText, progressText } from "./outcome.ts";
 import { type CallReplayDeps, countCalls, replayCalls } from "./replay-calls.ts";
 import {

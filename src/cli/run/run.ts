@@ -41,7 +41,6 @@ import type { Tracing } from "../../tracing/port.ts";
 import { configuredSchemas } from "../configured-schemas.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { programVersion } from "../program-version.ts";
-import { ensureTopics } from "../topics-ready.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredSteering } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
@@ -50,6 +49,7 @@ import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-ca
 import { type AroundStages, startStages } from "./start-stages.ts";
 import { makeTopics, takeOver } from "./take-over.ts";
 import { watchRetention } from "./topic-retention.ts";
+import { ensureTopics } from "./topics-ready.ts";
 import { StartInterruptedError, type Waits, waitOut } from "./wait-out.ts";
 
 const JOIN_LIMIT_MS = 30_000;

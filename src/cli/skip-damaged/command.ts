@@ -1,11 +1,10 @@
 /** `switchyard skip-damaged`: gives up exactly one damaged batch, so that its stage goes on. */
 
 import { Command, InvalidArgumentError } from "commander";
-
+import { assertTopics } from "../assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 

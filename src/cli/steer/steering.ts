@@ -6,12 +6,12 @@ import type { Config } from "../../config/config.ts";
 import { durationText, parseDuration } from "../../config/duration.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
 import type { Operating } from "../../stage/operate.ts";
+import { assertTopics } from "../assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { assertTopics } from "../topics-ready.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import type { Looking } from "./left.ts";
 

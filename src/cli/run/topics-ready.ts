@@ -8,24 +8,13 @@
 
 import { setTimeout as timer } from "node:timers/promises";
 
-import type { Config } from "../config/config.ts";
-import { patienceMs } from "../kafka/cluster/start-patience.ts";
-import type { Admin } from "../kafka/port.ts";
-import type { Log } from "../telemetry/log.ts";
-import { configuredPlan } from "./connection.ts";
+import type { Config } from "../../config/config.ts";
+import { patienceMs } from "../../kafka/cluster/start-patience.ts";
+import type { Admin } from "../../kafka/port.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { configuredPlan } from "../connection.ts";
 
 const LOOK_AGAIN_MS = 2_000;
-
-/** For commands that create nothing. @throws Error naming the topics that do not exist. */
-export async function assertTopics(admin: Admin, names: readonly string[]): Promise<void> {
-  const existing = new Set(await admin.topics());
-  const missing = [...new Set(names)].filter((name) => !existing.has(name));
-  if (missing.length === 0) return;
-  const isOne = missing.length === 1;
-  throw new Error(
-    `the topic${isOne ? "" : "s"} ${missing.join(", ")} ${isOne ? "does" : "do"} not exist. Check kafka.topicPrefix, or create what is missing: switchyard topics --apply`,
-  );
-}
 
 /**
  * Returns false when the signal aborts first.
