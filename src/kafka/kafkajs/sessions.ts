@@ -13,8 +13,8 @@
  * not log in together, too.
  *
  * A broker takes nothing but the log-in while it goes on. Requests that come meanwhile are held
- * until it is done; kafkajs sends those that it was already encoding. A log-in that fails leaves
- * the connection in no state to be used: it is closed, and its requests are made again on another
+ * until it is done; kafkajs sends those that it was already encoding. A log-in that fails, the first
+ * one too, leaves the connection in no state to be used: it is closed, and its requests are made again on another
  * one, with what the credentials are then. So is one with a request that is not answered in time.
  */
 
@@ -67,13 +67,24 @@ export const sessions: Replacement = {
         const own = this as unknown as Record<symbol, LogIn>;
         const logIn = own[symbol];
         assert(logIn !== undefined);
-        own[symbol] = () => (this.authenticatedAt === null ? logIn() : this.#logInAgain(logIn));
+        own[symbol] = () =>
+          this.authenticatedAt === null ? this.#logInFirst(logIn) : this.#logInAgain(logIn);
       }
 
       override isAuthenticated(): boolean {
         if (this.authenticatedAt === null) return false;
         const sessionMs = Number(this.sessionLifetime.toString());
         return !isTimeToLogIn(sinceMs(this.authenticatedAt), sessionMs, this.#share);
+      }
+
+      async #logInFirst(logIn: LogIn): Promise<void> {
+        try {
+          await logIn();
+        } catch (error) {
+          // kafkajs would begin anew on it, in the middle of this log-in.
+          this.#close("cannot log in", error);
+          throw error;
+        }
       }
 
       async #logInAgain(logIn: LogIn): Promise<void> {
@@ -83,12 +94,16 @@ export const sessions: Replacement = {
           if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
           await logIn();
         } catch (error) {
-          const why = error instanceof Error ? error.message : String(error);
           // Its requests fail as those of a connection that is cut, and are made again.
-          this.socket?.destroy(new Error(`cannot log in again: ${why}`));
+          this.#close("cannot log in again", error);
         } finally {
           this.requestQueue.release();
         }
+      }
+
+      #close(what: string, error: unknown): void {
+        const why = error instanceof Error ? error.message : String(error);
+        this.socket?.destroy(new Error(`${what}: ${why}`));
       }
     };
   },
