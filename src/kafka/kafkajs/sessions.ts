@@ -14,8 +14,9 @@
  *
  * A broker takes nothing but the log-in while it goes on. Requests that come meanwhile are held
  * until it is done; kafkajs sends those that it was already encoding. A log-in that fails, the first
- * one too, leaves the connection in no state to be used: it is closed, and its requests are made again on another
- * one, with what the credentials are then. So is one with a request that is not answered in time.
+ * one too, leaves the connection in no state to be used: it is closed, and its requests are made
+ * again on another one, with what the credentials are then. So is one with a request that is not
+ * answered in time.
  */
 
 import assert from "node:assert/strict";
