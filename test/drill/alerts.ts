@@ -26,6 +26,8 @@ import type { DrillHooks } from "./trouble.ts";
 
 const LOOK_SPACING_MS = 1_000;
 const QUIET_MS = 20_000;
+/** Without an alert, before all counts as fine. */
+const SETTLED_LOOKS = 8;
 /** A line is held for an hour, which is a minute here, before anybody is told. */
 const FIRES_LIMIT_MS = 150_000;
 /** Breakers close, and what is counted goes by, in less. */
@@ -66,8 +68,12 @@ export class AlertWatch implements AsyncDisposable {
       hurriedRules(RULES, this.#patience),
     );
     this.#prometheus = prometheus;
-    // Before the first scrape there is no process to be seen.
-    await this.#until(async () => (await fired(prometheus)).length === 0, QUIET_MS);
+    // Before the first scrapes there is no process to be seen.
+    let quietLooks = 0;
+    await this.#until(async () => {
+      quietLooks = (await fired(prometheus)).length === 0 ? quietLooks + 1 : 0;
+      return quietLooks === SETTLED_LOOKS;
+    }, QUIET_MS);
     const seen = new Set<string>();
     const untilMs = Date.now() + QUIET_MS * this.#patience;
     while (Date.now() < untilMs) {
