@@ -30,7 +30,8 @@ export function commandProducer(
     if (hasExplained) return;
     hasExplained = true;
     shell.err(
-      `Kafka has not acknowledged what was written for ${QUIET_MS / 1_000} s; still trying. Ctrl-C gives up.\n`,
+      `Kafka has not acknowledged what was written for ${QUIET_MS / 1_000} s; still trying. ` +
+        "Are the brokers there, the topic, and the right to write it? Ctrl-C gives up.\n",
     );
   };
   return {
