@@ -44,7 +44,7 @@ test.each([
   [byFile, ["configuration"]],
   [{ ...byFile, by: "command" }, ["operation"]],
   [{ ...byFile, by: "configuration and command" }, ["configuration", "operation"]],
-  [{ ...byFile, by: "whoever it is" }, ["operation"]],
+  [{ ...byFile, by: "somebody else" }, ["operation"]],
 ])("%j is paused by %j, for a metric", (still, authors) => {
   expect(pausedBy(still)).toEqual(authors);
 });

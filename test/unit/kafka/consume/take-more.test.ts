@@ -1,4 +1,4 @@
-// What comes while a fetch goes on: it is taken under the same conditions as what ends a fetch.
+// Records that come while a fetch goes on are taken under the same conditions as those that end one.
 
 import { expect, test } from "vitest";
 
