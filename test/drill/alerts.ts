@@ -35,6 +35,9 @@ const QUIET_AGAIN_LIMIT_MS = 150_000;
 
 /** Of the machine that drills, not of a trouble: they are true where it has too little CPU. */
 const OF_THE_MACHINE = ["SwitchyardEventLoopBlocked"];
+/** An idle fetch lasts 12 s. By the quicker rules that is twelve minutes without one. */
+const TOO_QUICK = ["SwitchyardConsumerStalled"];
+const LEFT_OUT = [...OF_THE_MACHINE, ...TOO_QUICK];
 
 /** Give its hooks to a drill; afterwards it has the rows. One world at a time. */
 export class AlertWatch implements AsyncDisposable {
@@ -151,7 +154,7 @@ export class AlertWatch implements AsyncDisposable {
 }
 
 async function fired(prometheus: Prometheus): Promise<readonly Alert[]> {
-  return (await prometheus.alerts()).filter(({ name }) => !OF_THE_MACHINE.includes(name));
+  return (await prometheus.alerts()).filter(({ name }) => !LEFT_OUT.includes(name));
 }
 
 /** Some alerts are about no destination, whatever the trouble is of. */
