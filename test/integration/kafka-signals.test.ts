@@ -78,7 +78,7 @@ async function write(kafka: Kafka, topic: string, records: number): Promise<void
   await producer.close(5_000);
 }
 
-test.each(["hold", "pause"] as const)(
+test.concurrent.each(["hold", "pause"] as const)(
   "lag follows the end of a log that is not fetched (%s)",
   async (whenFull) => {
     const kafka = connect(new LogLines());
