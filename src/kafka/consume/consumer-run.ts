@@ -85,8 +85,8 @@ export class ConsumerRun {
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;
     this.#pulse = memory.pulse;
-    const onRebalance = () => this.#hurry();
-    this.#standing = new Standing({ lease, ...memory, groups, onRebalance });
+    const onOut = () => this.#hurry();
+    this.#standing = new Standing({ lease, ...memory, groups, onOut });
     this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
     this.#membership = options.createMembership(memberOptions(options, times), {
       beforeJoin: (joining) => this.#beforeJoin(joining),

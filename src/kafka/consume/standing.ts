@@ -5,14 +5,17 @@
  *   a member of the group                      it has been heard of
  *   the group rebalances, or this is no        all groups of the process are asked (`group-watch.ts`);
  *   member any more                            fetch loops end, and the driver joins again
- *   the same of an assignment that is over     nothing
- *   anything else                              the driver's matter
+ *   this one may not be in it any longer:      fetch loops end, and so does the run
+ *   it is fenced, or has lost its right
+ *   one of these of an assignment that is      nothing
+ *   over
+ *   anything else, such as an outage           the driver's matter, when its fetch is over
  *
  * Fetch loops that wait for records, or for room, learn of it here and not with their next heartbeat.
  */
 
 import { asError } from "../../runtime/as-error.ts";
-import { errorTypes } from "../cluster/kafka-error.ts";
+import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 import type { GroupWatch, WatchedGroup } from "./group-watch.ts";
 import type { Pulse } from "./ownership.ts";
@@ -24,8 +27,8 @@ export interface StandingOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
-  /** Called when the member has to join again, and no fetch loop knows of it yet. */
-  readonly onRebalance: () => void;
+  /** Called when the member has to join again or to end, and no fetch loop knows of it yet. */
+  readonly onOut: () => void;
 }
 
 export class Standing {
@@ -39,7 +42,7 @@ export class Standing {
   #member: Member | null = null;
   #assignments = 0;
   /** The coordinator's word, until the member joins again. */
-  #joinsFor: Error | null = null;
+  #outFor: Error | null = null;
 
   constructor(options: StandingOptions) {
     this.#options = options;
@@ -49,7 +52,7 @@ export class Standing {
   joined(member: Member): void {
     this.#member = member;
     this.#assignments += 1;
-    this.#joinsFor = null;
+    this.#outFor = null;
     this.#options.pulse.heardAtMs = Date.now();
     this.#options.groups.add(this.#watched);
   }
@@ -57,7 +60,7 @@ export class Standing {
   /** It gives its partitions up. */
   left(): void {
     this.#member = null;
-    this.#joinsFor = null;
+    this.#outFor = null;
     this.#options.groups.delete(this.#watched);
   }
 
@@ -70,9 +73,9 @@ export class Standing {
       await lease.heartbeat(member, send);
     } catch (error) {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
-      if (isOfNow && joinsAgain(error)) {
-        this.#joinsFor = asError(error);
-        groups.rebalances();
+      if (isOfNow && (joinsAgain(error) || troubleOf(error) === "fatal")) {
+        this.#outFor = asError(error);
+        if (joinsAgain(error)) groups.rebalances();
       }
       throw error;
     }
@@ -80,20 +83,20 @@ export class Standing {
     if (member.heardAtMs !== before) pulse.heardAtMs = Date.now();
   }
 
-  /** @throws what the coordinator has said, so that the driver joins again. */
+  /** @throws what the coordinator has said, so that the driver joins again or ends. */
   assertIsIn(): void {
-    if (this.#joinsFor !== null) throw this.#joinsFor;
+    if (this.#outFor !== null) throw this.#outFor;
   }
 
   async #ask(agoMs: number): Promise<boolean> {
     const member = this.#member;
-    if (member === null || this.#joinsFor !== null) return false;
+    if (member === null || this.#outFor !== null) return false;
     this.#isAsking = true;
     await member.heartbeat(agoMs).catch(() => undefined);
     this.#isAsking = false;
-    if (this.#joinsFor === null) return false;
-    this.#options.onRebalance();
-    return true;
+    if (this.#outFor === null) return false;
+    this.#options.onOut();
+    return joinsAgain(this.#outFor);
   }
 }
 

@@ -232,26 +232,62 @@ test("what was asked for under an earlier assignment is dropped: reading begins 
 
 const REBALANCES = Object.assign(new Error("rebalance"), { type: "REBALANCE_IN_PROGRESS" });
 
-test("a fetch that waits for records ends when the group rebalances, and joining goes on from there", async () => {
+test.each(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])(
+  "a fetch that waits for records ends with %s, and joining goes on from there",
+  async (type) => {
+    const out = Object.assign(new Error("out"), { type });
+    vi.useFakeTimers();
+    const { taker, started } = world();
+    const kafka = await started;
+    await kafka.group.joinAndSync();
+    const waiting = await kafka.fetch("1");
+    kafka.coordinator.onHeartbeat = () => {
+      throw out;
+    };
+    const told = expect(waiting.fetched).rejects.toBe(out);
+    await vi.advanceTimersByTimeAsync(600);
+    await told;
+    // Loops of other brokers are told the same, and send nothing more.
+    const { heartbeats } = kafka.coordinator;
+    await expect(kafka.group.fetch("2")).rejects.toBe(out);
+    await expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(out);
+    expect(kafka.coordinator.heartbeats).toBe(heartbeats);
+    kafka.coordinator.onHeartbeat = () => undefined;
+    await kafka.group.joinAndSync();
+    await (await kafka.fetch("1")).answered([0, 1]);
+    expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+  },
+);
+
+/** A fetch is under way, and the next heartbeat fails. */
+async function refused(error: Error) {
   vi.useFakeTimers();
-  const { taker, started } = world();
+  const { run, taker, started } = world();
   const kafka = await started;
   await kafka.group.joinAndSync();
   const waiting = await kafka.fetch("1");
   kafka.coordinator.onHeartbeat = () => {
-    throw REBALANCES;
+    throw error;
   };
-  const told = expect(waiting.fetched).rejects.toBe(REBALANCES);
+  return { run, taker, waiting };
+}
+
+test("a member that may not stay hands nothing over any more, and its run ends", async () => {
+  const fenced = Object.assign(new Error("fenced"), { type: "FENCED_INSTANCE_ID" });
+  const { run, taker, waiting } = await refused(fenced);
+  const told = expect(waiting.fetched).rejects.toBe(fenced);
   await vi.advanceTimersByTimeAsync(600);
   await told;
-  // Loops of other brokers are told the same, and send nothing more.
-  const { heartbeats } = kafka.coordinator;
-  await expect(kafka.group.fetch("2")).rejects.toBe(REBALANCES);
-  await expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(REBALANCES);
-  expect(kafka.coordinator.heartbeats).toBe(heartbeats);
-  kafka.coordinator.onHeartbeat = () => undefined;
-  await kafka.group.joinAndSync();
-  await (await kafka.fetch("1")).answered([0, 1]);
+  await waiting.answered([0, 1]).catch(() => undefined);
+  expect(taker.taken).toEqual([]);
+  expect(await run.ended).toBe(fenced);
+});
+
+test("an outage that a heartbeat meets ends no fetch", async () => {
+  const gone = Object.assign(new Error("gone"), { name: "KafkaJSConnectionError" });
+  const { taker, waiting } = await refused(gone);
+  await vi.advanceTimersByTimeAsync(600);
+  await waiting.answered([0, 1]);
   expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
 });
 
