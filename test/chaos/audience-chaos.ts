@@ -88,7 +88,11 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
 }
 
 /** The rounds. Returns which faults there were, by their number. */
-async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions) {
+async function live(
+  world: FaultWorld,
+  kafka: Kafka,
+  { plan, mayBegin = () => true, say }: ChaosOptions,
+) {
   const { random, members, exposures } = world;
   await Promise.all(members.map((member) => member.start()));
   await Promise.all(members.map((member) => member.ready()));
@@ -102,6 +106,7 @@ async function live(world: FaultWorld, kafka: Kafka, { plan, say }: ChaosOptions
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   const injected = new Map<string, number>();
   for (const [index, kinds] of plan.entries()) {
+    if (!mayBegin()) break;
     say(`round ${index + 1}: ${kinds.join(" and ")}`);
     // Where nothing is under way, nothing can be cut short.
     const before = await untilMore(kafka, 1, random.pick(CALLS_LIMITS_MS));

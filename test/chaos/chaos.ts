@@ -24,8 +24,9 @@ import {
   injectInCluster,
   isGracefulInCluster,
   LONELY,
+  startBrokers,
 } from "./cluster-faults.ts";
-import { FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
+import { closeAll, FAULT_KINDS, type FaultWorld, inject, isGraceful, untilCalm } from "./faults.ts";
 import { Journal } from "./journal.ts";
 import { type Judgement, judge } from "./judge.ts";
 import { Member } from "./member.ts";
@@ -42,9 +43,10 @@ import {
   WINDOW_MS,
 } from "./setup.ts";
 import { watchStalls } from "./stalls.ts";
+import { type StarvationWatch, watchStarvation } from "./starvation.ts";
 import { oneBroker, threeBrokers } from "./surroundings.ts";
 import { createTempers } from "./tempers.ts";
-import type { Loss } from "./violation.ts";
+import type { Exposure, Loss } from "./violation.ts";
 
 const WHOLE_PATH = "route,deliver,delay";
 /** Stages of the programs that make up the pipeline. */
@@ -57,6 +59,7 @@ const LAYOUTS: readonly (readonly string[])[] = [
 /** With several brokers each program has all stages. */
 const CLUSTER_LAYOUTS: typeof LAYOUTS = [2, 4].map((programs) => Array(programs).fill(WHOLE_PATH));
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
+const MACHINE_LIMIT_MS = 600_000;
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
 /** Deliveries keep nothing on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
@@ -72,6 +75,8 @@ export interface ChaosOptions {
   readonly seed: number;
   /** Faults of each round, which begin one after the other and go on side by side. */
   readonly plan: readonly (readonly string[])[];
+  /** Asked before each round. The rounds end when it says no. By default it never does. */
+  readonly mayBegin?: () => boolean;
   /** By default 1. With 3, the plan may have faults of clusters. */
   readonly brokers?: 1 | 3;
   /** Called with a line for each step. */
@@ -88,7 +93,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
   const failures: string[] = [];
+  const fail = (says: string) => {
+    failures.push(says);
+    say(`FAILED: ${says}`);
+  };
+  const startedAtMs = Date.now();
+  const exposures: Exposure[] = [];
   const { stalls } = stack.use(watchStalls());
+  const starvation = stack.use(watchStarvation(exposures));
   const tempers = createTempers(seed, random.fork());
   let journal: Journal | null = null;
   const receiver = stack.use(
@@ -108,8 +120,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const member = (name: string, stages: string, index: number) => {
     const proxy = around.proxies[index];
     if (proxy === undefined) throw new Error("there are fewer proxies than programs");
-    const onDeath = (says: string) => failures.push(says);
-    return stack.use(new Member({ name, stages, directory, config, proxy }, onDeath));
+    return stack.use(new Member({ name, stages, directory, config, proxy }, fail));
   };
   const members = layout.map((stages, index) => member(`program-${index + 1}`, stages, index));
   const world: FaultWorld = {
@@ -118,9 +129,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     members,
     spare: member("spare", WHOLE_PATH, PROGRAMS_MAX),
     setSick: tempers.setSick,
-    exposures: [],
+    exposures,
     busy: new Set(),
-    fail: (says) => failures.push(says),
+    fail,
     say,
   };
   const kafka = connect(around.brokers);
@@ -134,7 +145,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
   const act: Actions =
     cluster === null
-      ? { inject: (kind) => inject(kind, world), isGraceful }
+      ? { inject: (kind) => inject(kind, world), isGraceful, mend: () => around.broker.restart() }
       : clusterActions(world, {
           cluster,
           reader,
@@ -143,23 +154,36 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
           consumed: consumedTopics(all).map(([topic]) => topic),
           brokers: Promise.resolve(),
         });
-  const injected = await live(world, act, kafka, journal, options);
+  const injected = await live(world, act, { kafka, journal, starvation }, options);
   say("all is healed; waiting for the last deliveries");
   failures.push(...(await settle(world, reader)));
-  const result = judge(journal, injected, { exposures: world.exposures, losses, stalls }, failures);
+  const machine = { starvedMs: starvation.starvedMs, lastedMs: Date.now() - startedAtMs };
+  const result = judge(journal, injected, { exposures, losses, stalls, machine }, failures);
   if (result.broken.length > 0) return { ...result, logs: directory };
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   return { ...result, logs: null };
 }
 
+interface Watched {
+  readonly kafka: Kafka;
+  readonly journal: Journal;
+  readonly starvation: StarvationWatch;
+}
+
 interface Actions {
   readonly inject: (kind: string) => Promise<void>;
   readonly isGraceful: (kind: string) => boolean;
+  /** All brokers run again. */
+  readonly mend: () => Promise<void>;
 }
 
 function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultWorld>): Actions {
   const whole: ClusterWorld = Object.assign(world, more);
-  return { inject: (kind) => injectInCluster(kind, whole), isGraceful: isGracefulInCluster };
+  return {
+    inject: (kind) => injectInCluster(kind, whole),
+    isGraceful: isGracefulInCluster,
+    mend: () => startBrokers(whole),
+  };
 }
 
 /** Reaches the broker past all proxies. The caller closes it. */
@@ -173,28 +197,37 @@ export function connect(brokers: readonly string[]): Kafka {
 async function live(
   world: FaultWorld,
   act: Actions,
-  kafka: Kafka,
-  journal: Journal,
-  { plan, say }: ChaosOptions,
+  { kafka, journal, starvation }: Watched,
+  { plan, mayBegin = () => true, say }: ChaosOptions,
 ): Promise<readonly Injected[]> {
   const { random, members, exposures } = world;
   const injected: Injected[] = [];
   await Promise.all(members.map((member) => member.start()));
   await Promise.all(members.map((member) => member.ready()));
   const stop = new AbortController();
-  const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal);
+  let machine = Promise.resolve();
+  const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal, () => machine);
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {
+    // Of a round on a machine without time for it little could be judged.
+    machine = starvation.untilOver(MACHINE_LIMIT_MS);
+    await machine;
+    if (!mayBegin()) break;
     // Else an earlier fault would excuse what a graceful one must not do.
     if (kinds.every(act.isGraceful)) await untilCalm(exposures);
     say(`round ${index + 1}: ${kinds.join(" and ")}; ${journal.calls.length} calls so far`);
+    const failed: string[] = [];
     await Promise.all(
       kinds.map(async (kind, position) => {
         await sleep(position * random.integer(0, 4_000));
         injected.push({ kind, atMs: Date.now() });
-        await act.inject(kind).catch((error: unknown) => world.fail(`${kind}: ${String(error)}`));
+        await act.inject(kind).catch((error: unknown) => failed.push(`${kind}: ${String(error)}`));
       }),
     );
+    if (failed.length > 0) {
+      failed.forEach(world.fail);
+      await mend(world, act).catch((error: unknown) => world.fail(`mending: ${String(error)}`));
+    }
     await Promise.all(members.map((member) => revive(member)));
     await untilPublished(journal, random.integer(20, 80));
   }
@@ -220,6 +253,18 @@ export function choosePlan(
 async function untilPublished(journal: Journal, more: number): Promise<void> {
   const wanted = journal.calls.length + more;
   while (journal.calls.length < wanted) await sleep(50);
+}
+
+/** After a fault that has failed half-way: what it has left must neither hinder nor excuse anything. */
+async function mend(world: FaultWorld, act: Actions): Promise<void> {
+  for (const member of [...world.members, world.spare]) {
+    member.thaw();
+    member.proxy.release();
+  }
+  await world.spare.stop();
+  await act.mend();
+  closeAll(world);
+  world.busy.clear();
 }
 
 /** A program that has died by itself is noted as a failure; the others' work goes on. */

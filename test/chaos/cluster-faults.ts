@@ -148,8 +148,17 @@ export async function injectInCluster(kind: string, world: ClusterWorld): Promis
   await (fault === undefined ? inject(kind, world) : fault(world));
 }
 
+/** Whatever became of them. */
+export async function startBrokers({ cluster }: ClusterWorld): Promise<void> {
+  for (const node of cluster.nodes) {
+    node.thaw();
+    await node.start();
+  }
+}
+
 async function withBrokers(world: ClusterWorld, act: () => Promise<void>): Promise<void> {
-  const before = world.brokers;
+  // One that has failed is told of by its own round.
+  const before = world.brokers.catch(() => undefined);
   world.brokers = (async () => {
     await before;
     await act();

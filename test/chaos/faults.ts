@@ -25,10 +25,10 @@ import type { Prng } from "../support/clock/prng.ts";
 import type { Member } from "./member.ts";
 import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
 import type { MortalBroker } from "./surroundings.ts";
-import type { Exposure } from "./violation.ts";
+import { type Exposure, STARVED } from "./violation.ts";
 
 /** Commits come once a second; an attempt that began earlier is noted with its end. */
-const BEFORE_MS = 4_000;
+export const BEFORE_MS = 4_000;
 /** A request that was sent before a kill may be noted after it. */
 const AFTER_KILL_MS = 500;
 /** A consumer that has failed begins again after this at most (`kafka/consumer.ts`). */
@@ -168,9 +168,12 @@ export async function inject(kind: string, world: FaultWorld): Promise<void> {
   await ALL[kind]?.(world);
 }
 
-/** Nothing that was done before now can be repeated because of an earlier fault. */
+/**
+ * Nothing that was done before now can be repeated because of an earlier fault. What the machine did is no
+ * fault that ends: on a busy one nobody could wait for that.
+ */
 export async function untilCalm(exposures: readonly Exposure[]): Promise<void> {
-  const endMs = Math.max(0, ...exposures.map(({ toMs }) => toMs));
+  const endMs = Math.max(0, ...exposures.map(({ kind, toMs }) => (kind === STARVED ? 0 : toMs)));
   await sleep(Math.max(0, endMs + 1 - Date.now()));
 }
 
@@ -185,6 +188,14 @@ export function expose(
   return (afterMs) => {
     exposures[exposures.indexOf(open)] = { kind, fromMs, toMs: Date.now() + afterMs };
   };
+}
+
+/** No fault goes on any more, also none that has failed. */
+export function closeAll({ exposures }: Pick<FaultWorld, "exposures">): void {
+  for (const [index, { kind, fromMs, toMs }] of exposures.entries()) {
+    if (toMs === Number.POSITIVE_INFINITY)
+      exposures[index] = { kind, fromMs, toMs: Date.now() + REJOINED_MS };
+  }
 }
 
 async function withMember(world: FaultWorld, act: (member: Member) => Promise<void>) {

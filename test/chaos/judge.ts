@@ -5,7 +5,7 @@ import { isExcused, outOfOrder, violations } from "./laws.ts";
 import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { POLICY, recipientOf } from "./setup.ts";
-import { isNotedLate, type Stall } from "./stalls.ts";
+import { GIVEN_UP_MS, isNotedLate, type Stall } from "./stalls.ts";
 import type { Exposure, Law, Loss } from "./violation.ts";
 
 export interface Judgement {
@@ -19,20 +19,22 @@ export interface Circumstances {
   readonly exposures: readonly Exposure[];
   readonly losses: readonly Loss[];
   readonly stalls: readonly Stall[];
+  readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
 }
 
-/**
- * Judged by the times of requests. An endpoint of a process that stands still answers too late, so what it
- * has accepted comes again.
- */
-const OF_TIME: ReadonlySet<Law> = new Set(["early", "late", "repeated"]);
+/** Judged by the times of requests: by how long a stall during one of them nobody can judge it. */
+const OF_TIME: Readonly<Partial<Record<Law, number>>> = {
+  early: 0,
+  late: 0,
+  repeated: GIVEN_UP_MS,
+};
 /** Of each law. */
 const HISTORIES_MAX = 3;
 
 export function judge(
   journal: Journal,
   injected: readonly Injected[],
-  { exposures, losses, stalls }: Circumstances,
+  { exposures, losses, stalls, machine }: Circumstances,
   failures: readonly string[],
 ): Judgement {
   const broken: Broken[] = [...failures, ...journal.strange, ...journal.unknown()].map((says) => ({
@@ -49,9 +51,9 @@ export function judge(
     for (const violation of violations(entry, recipient, POLICY, exposures)) {
       const isGone =
         violation.law === "lost" && isExcused(entry, sentAtMs.get(entry.messageId) ?? 0, losses);
-      const isOfTime = OF_TIME.has(violation.law);
+      const stallMs = OF_TIME[violation.law];
       if (isGone) excused += 1;
-      else if (isOfTime && isNotedLate(entry.requests, stalls)) unclear += 1;
+      else if (stallMs !== undefined && isNotedLate(entry.requests, stalls, stallMs)) unclear += 1;
       else broken.push({ entry, violation });
     }
   }
@@ -60,7 +62,9 @@ export function judge(
     const entries = journal.calls.map(
       ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
     );
-    broken.push(...outOfOrder(entries));
+    // One that was given up meanwhile is over for its program, and not for its endpoint.
+    const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, stalls, GIVEN_UP_MS));
+    broken.push(...outOfOrder(clear));
   }
   for (const key of journal.poison) {
     if (!journal.poisonLetters.has(key)) {
@@ -74,7 +78,7 @@ export function judge(
   const more = broken.length - histories.length;
   if (more > 0) histories.push(`... and ${more} more`);
   return {
-    ledger: ledgerText({ journal, injected, exposures, broken, excused, unclear }),
+    ledger: ledgerText({ journal, injected, exposures, broken, excused, unclear, machine }),
     broken: histories,
   };
 }

@@ -5,6 +5,7 @@
  *   npm run chaos -- --faults kill,freeze        only these
  *   npm run chaos -- audience --rounds 100       audiences in place of deliveries
  *   npm run chaos -- cluster --rounds 60         three brokers, which die, too
+ *   npm run chaos -- --rounds 200 --minutes 45   as many of these rounds as begin in that time
  *   npm run chaos -- --takeover                  how soon deliveries go on after a SIGKILL
  */
 
@@ -19,6 +20,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: "10" },
     seed: { type: "string" },
+    minutes: { type: "string" },
     faults: { type: "string" },
     takeover: { type: "boolean", default: false },
   },
@@ -63,12 +65,20 @@ async function chaos(): Promise<number> {
     const known = [...new Set(suite.faults)];
     throw new WrongUsage(`--faults: "${unknown}" is none of ${known.join(", ")}`);
   }
+  const minutes = values.minutes === undefined ? null : whole(values.minutes, "--minutes");
+  let [begun, untilMs] = [0, Number.POSITIVE_INFINITY];
   const { ledger, broken, logs } = await suite.run({
     seed,
     plan: choosePlan(seed, rounds, faults),
+    mayBegin: () => {
+      if (begun === 0 && minutes !== null) untilMs = Date.now() + minutes * 60_000;
+      if (Date.now() >= untilMs) return false;
+      begun += 1;
+      return true;
+    },
     say: tell,
   });
-  print(`\nseed ${seed}, ${rounds} rounds in ${seconds()} s\n${ledger}`);
+  print(`\nseed ${seed}, ${begun} of ${rounds} rounds in ${seconds()} s\n${ledger}`);
   if (broken.length === 0) return 0;
   print(`\n${broken.join("\n\n")}\n\nLogs of the programs: ${logs}`);
   const only = values.faults === undefined ? "" : ` --faults ${values.faults}`;

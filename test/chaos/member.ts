@@ -77,12 +77,16 @@ export class Member {
     );
     this.#program = program;
     this.#ready = program.ready;
-    this.#ready.catch(() => undefined);
+    // Of a program that ends before it is ready it quotes what it has written.
+    let quoted = "";
+    this.#ready.catch((error: unknown) => {
+      quoted = `: ${String(error)}`;
+    });
     this.#isWanted = true;
     void program.ended.then((status) => {
       const wasWanted = this.#isWanted && this.#program === program;
       this.#program = null;
-      if (wasWanted) this.#onDeath(`${this.name} ended by itself with status ${status}`);
+      if (wasWanted) this.#onDeath(`${this.name} ended by itself with status ${status}${quoted}`);
     });
   }
 

@@ -10,15 +10,21 @@ import { topics } from "./setup.ts";
 
 const USERS = 20;
 
-/** Goes on until the signal aborts; resolves when the last call is acknowledged. */
+/**
+ * Goes on until the signal aborts; resolves when the last call is acknowledged.
+ *
+ * @param mayGoOn waited for before each call.
+ */
 export async function publish(
   producer: Producer,
   journal: Journal,
   random: Prng,
   stop: AbortSignal,
+  mayGoOn: () => Promise<void>,
 ): Promise<void> {
   let count = 0;
   while (!stop.aborted) {
+    await mayGoOn();
     const calls: SentCall[] = [];
     for (let left = random.integer(1, 6); left > 0; left -= 1) {
       count += 1;

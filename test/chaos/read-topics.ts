@@ -1,10 +1,15 @@
 /** Reads into the journal what the programs have written, and tells whether they have read it all. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
 import type { Journal } from "./journal.ts";
 import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setup.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
+/** A partition may be without a leader for as long as its only broker takes to start. */
+const INSIST_MS = 120_000;
+const INSIST_STEP_MS = 500;
 
 export interface Progress {
   /** Partitions whose group has not committed their end, in words. */
@@ -29,7 +34,8 @@ export class TopicReader {
 
   /** Everything written since the last time. */
   read(): Promise<void> {
-    this.#last = this.#last.then(() => this.#readAll());
+    const before = this.#last.catch(() => undefined);
+    this.#last = before.then(() => insist(() => this.#readAll()));
     return this.#last;
   }
 
@@ -42,9 +48,10 @@ export class TopicReader {
   }
 
   endsOf(topic: string): Promise<readonly PartitionOffsets[]> {
-    return this.#kafka.admin.offsets(topic);
+    return insist(() => this.#kafka.admin.offsets(topic));
   }
 
+  /** May be tried again: it goes on behind what it has read. */
   async #readAll(): Promise<void> {
     const names = [
       ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
@@ -64,13 +71,20 @@ export class TopicReader {
     const signal = AbortSignal.timeout(60_000);
     const range = { topic, partition, from, to: end, maxBytes: STEP_MAX_BYTES, signal };
     for await (const records of this.#kafka.read(range)) {
-      for (const record of records) this.#journal.read(record);
+      for (const record of records) {
+        this.#journal.read(record);
+        this.#positions.set(place, record.offset + 1);
+      }
     }
     this.#positions.set(place, end);
   }
 
   /** How far the groups are. When all are at the ends, and these no longer grow, nothing more comes. */
-  async progress(): Promise<Progress> {
+  progress(): Promise<Progress> {
+    return insist(() => this.#progress());
+  }
+
+  async #progress(): Promise<Progress> {
     const behind: string[] = [];
     let ends = 0;
     const existing = new Set(await this.#kafka.admin.topics());
@@ -92,5 +106,16 @@ export class TopicReader {
       }
     }
     return { behind, ends };
+  }
+}
+
+async function insist<Result>(act: () => Promise<Result>): Promise<Result> {
+  for (const untilMs = Date.now() + INSIST_MS; ; ) {
+    try {
+      return await act();
+    } catch (error) {
+      if (Date.now() >= untilMs) throw error;
+    }
+    await sleep(INSIST_STEP_MS);
   }
 }

@@ -4,7 +4,7 @@ import { isAccepted } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, Journal } from "./journal.ts";
 import { explanations, repetitions } from "./repetitions.ts";
 import { recipientOf } from "./setup.ts";
-import { type Exposure, LAWS, type Violation } from "./violation.ts";
+import { type Exposure, LAWS, STARVED, type Violation } from "./violation.ts";
 
 export interface Injected {
   readonly kind: string;
@@ -45,6 +45,7 @@ export interface LedgerInput {
   readonly excused: number;
   /** Requests that were early or late, or were noted late. */
   readonly unclear: number;
+  readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
 }
 
 export function ledgerText({
@@ -54,6 +55,7 @@ export function ledgerText({
   broken,
   excused,
   unclear,
+  machine,
 }: LedgerInput): string {
   const rows = new Map<string, Row>();
   const letters = new Map<string, number>();
@@ -91,9 +93,19 @@ export function ledgerText({
     ...(unclear > 0
       ? [`not judged     ${unclear} times early, late or repeated: the run itself stood still`]
       : []),
+    ...(machine.starvedMs > 0
+      ? [
+          `machine        kept programs waiting in ${seconds(machine.starvedMs)} of ` +
+            `${seconds(machine.lastedMs)} s; what repeats then is "${STARVED}"`,
+        ]
+      : []),
     `faults         ${listed(faults)}`,
     `broken laws    ${laws.join(", ")}`,
   ].join("\n");
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(0);
 }
 
 function tableLines(rows: ReadonlyMap<string, Row>): string[] {

@@ -7,6 +7,9 @@ export interface Exposure {
   readonly toMs: number;
 }
 
+/** The kind of what the machine did, and no fault of the plan (`starvation.ts`). */
+export const STARVED = "starved";
+
 /** Records of a destination's topic were deleted before they were read, some of them until then. */
 export interface Loss {
   readonly destination: string;

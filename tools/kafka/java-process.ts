@@ -5,7 +5,8 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 
 import { spawnGuarded } from "./guarded-process.ts";
 
-const READY_LIMIT_MS = 60_000;
+/** For one that hangs, not for a machine that is busy. */
+const READY_LIMIT_MS = 180_000;
 const QUOTED_LINES = 30;
 
 export interface JavaProgram {

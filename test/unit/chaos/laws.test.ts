@@ -3,11 +3,13 @@
 import { describe, expect, test } from "vitest";
 
 import type { EndpointKey } from "../../../src/domain/ids.ts";
+import { closeAll, untilCalm } from "../../chaos/faults.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "../../chaos/journal.ts";
 import { isExcused, outOfOrder, violations } from "../../chaos/laws.ts";
 import { tooMany, tooOften } from "../../chaos/repetitions.ts";
 import { isNotedLate } from "../../chaos/stalls.ts";
-import type { Exposure } from "../../chaos/violation.ts";
+import { longestWait } from "../../chaos/starvation.ts";
+import { type Exposure, STARVED } from "../../chaos/violation.ts";
 import { type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
 
 const T = 1_770_000_000_000;
@@ -359,8 +361,45 @@ test("too often: a copy that goes around may stay in the last tier, and in no ot
   expect(tooOften(around("1s"), exposures)).toHaveLength(1);
 });
 
-test("a request is noted late while the run stands still", () => {
-  const stalls = [{ fromMs: T, toMs: T + 1_000 }];
+test("a request is noted late that was under way while the run stood still", () => {
+  const stalls = [{ fromMs: T, toMs: T + 1_500, ms: 500 }];
   expect(isNotedLate([request(500)], stalls)).toBe(true);
-  expect(isNotedLate([request(1_500)], stalls)).toBe(false);
+  expect(isNotedLate([request(-5)], stalls)).toBe(true);
+  expect(isNotedLate([request(-100)], stalls)).toBe(false);
+  expect(isNotedLate([request(2_000)], stalls)).toBe(false);
+  expect(isNotedLate([request(500)], stalls, 1_000)).toBe(false);
+});
+
+describe("a program is starved while the machine keeps it from running", () => {
+  const before = new Map([["7", { ranMs: 1_000, waitedMs: 2_000 }]]);
+  const after = (ranMs: number, waitedMs: number) =>
+    longestWait(
+      before,
+      new Map([["7", { ranMs: 1_000 + ranMs, waitedMs: 2_000 + waitedMs }]]),
+      3_000,
+    );
+  test.each([
+    ["one that waits most of the time", 100, 2_500, 2_500],
+    ["one that waits for half of it", 700, 1_500, 1_500],
+    ["one whose wait began before", 0, 9_000, 9_000],
+    ["one that shares a processor with one other", 1_500, 1_500, null],
+    ["one with nothing to do", 1, 20, null],
+  ])("%s", (_name, ranMs, waitedMs, expected) => {
+    expect(after(ranMs, waitedMs)).toBe(expected);
+  });
+
+  test("one that has begun since", () => {
+    const began = new Map([["8", { ranMs: 10, waitedMs: 2_000 }]]);
+    expect(longestWait(before, began, 3_000)).toBe(2_000);
+  });
+});
+
+test("no graceful fault waits for a machine that is busy, and each for one that has begun", async () => {
+  const atMs = Date.now();
+  const far = atMs + 1e9;
+  await untilCalm([{ kind: STARVED, fromMs: atMs, toMs: far }]);
+  const open: Exposure = { kind: "kill", fromMs: atMs, toMs: Number.POSITIVE_INFINITY };
+  const world = { exposures: [open] };
+  closeAll(world);
+  expect(world.exposures[0]?.toMs).toBeLessThan(far);
 });

@@ -1,0 +1,114 @@
+/**
+ * When the machine kept a program or a broker of the run from running, as Linux counts it for each thread. A
+ * member whose heartbeat waits for a processor for long is taken for dead, so what it did comes again.
+ * That is no fault of the product, and none that the run has made.
+ *
+ *   a thread, within three seconds                              the process
+ *   waited for at least half of them, and twice as long as      is starved
+ *   it ran
+ *   waited less, or ran for about as long                       is slow at most
+ *   was stopped by a fault                                      does not wait
+ *
+ * A machine that was suspended, or this process, counts as one in which all are starved.
+ *
+ * Elsewhere than on Linux nobody says it. Then such repetitions count as violations.
+ */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { BEFORE_MS, REJOINED_MS } from "./faults.ts";
+import { type Exposure, STARVED } from "./violation.ts";
+
+const LOOK_EVERY_MS = 3_000;
+const NS_PER_MS = 1e6;
+
+/** Of one thread, since it began. */
+export interface Ran {
+  readonly ranMs: number;
+  /** It could have run, and had no processor. */
+  readonly waitedMs: number;
+}
+
+/** By thread. */
+export type Look = ReadonlyMap<string, Ran>;
+
+/** The longest wait of a starved thread between two looks; null where none was starved. */
+export function longestWait(before: Look, now: Look, elapsedMs: number): number | null {
+  let longestMs: number | null = null;
+  for (const [thread, { ranMs, waitedMs }] of now) {
+    const since = before.get(thread) ?? { ranMs: 0, waitedMs: 0 };
+    const [ran, waited] = [ranMs - since.ranMs, waitedMs - since.waitedMs];
+    // A wait is counted when it is over, so that it may be longer than the time between the looks.
+    if (waited < elapsedMs / 2 || waited < 2 * ran) continue;
+    longestMs = Math.max(longestMs ?? 0, waited);
+  }
+  return longestMs;
+}
+
+export interface StarvationWatch extends Disposable {
+  /** So far, in all. */
+  readonly starvedMs: number;
+  /** Resolves when the last look has found nobody starved, at the latest after `limitMs`. */
+  untilOver(limitMs: number): Promise<void>;
+}
+
+/** Adds an exposure for each time in which this process or a child of it was starved. */
+export function watchStarvation(exposures: Exposure[]): StarvationWatch {
+  let [before, lastMs, starvedMs, isStarved] = [lookAround(), performance.now(), 0, false];
+  const timer = setInterval(() => {
+    const [now, atMs] = [lookAround(), performance.now()];
+    const elapsedMs = atMs - lastMs;
+    const stoodStillMs = elapsedMs >= 2 * LOOK_EVERY_MS ? elapsedMs : null;
+    const waitedMs = longestWait(before, now, elapsedMs) ?? stoodStillMs;
+    [before, lastMs, isStarved] = [now, atMs, waitedMs !== null];
+    if (waitedMs === null) return;
+    starvedMs += elapsedMs;
+    const nowMs = Date.now();
+    const fromMs = nowMs - Math.max(waitedMs, elapsedMs) - BEFORE_MS;
+    exposures.push({ kind: STARVED, fromMs, toMs: nowMs + REJOINED_MS });
+  }, LOOK_EVERY_MS);
+  return {
+    get starvedMs() {
+      return starvedMs;
+    },
+    untilOver: async (limitMs) => {
+      for (const untilMs = performance.now() + limitMs; isStarved && performance.now() < untilMs; )
+        await sleep(LOOK_EVERY_MS);
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
+
+function lookAround(): Look {
+  const looks = new Map<string, Ran>();
+  const own = threadsOf(process.pid);
+  const children = own.flatMap((thread) =>
+    told(`/proc/${process.pid}/task/${thread}/children`).filter((pid) => pid !== ""),
+  );
+  for (const pid of [process.pid, ...children]) {
+    for (const thread of threadsOf(pid)) {
+      const [ranNs, waitedNs] = told(`/proc/${pid}/task/${thread}/schedstat`).map(Number);
+      if (ranNs === undefined || waitedNs === undefined) continue;
+      looks.set(thread, { ranMs: ranNs / NS_PER_MS, waitedMs: waitedNs / NS_PER_MS });
+    }
+  }
+  return looks;
+}
+
+/** Empty when the process is gone, or the system is another one. */
+function threadsOf(pid: number | string): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+function told(path: string): readonly string[] {
+  try {
+    return readFileSync(path, "utf8").trim().split(" ");
+  } catch {
+    return [];
+  }
+}
