@@ -15,19 +15,30 @@ const PARTITIONS = 3;
 export async function benchIsolationCluster(
   bench: Omit<IsolationBench, "states">,
 ): Promise<string> {
-  await using cluster = await startCluster({ log: (line) => process.stderr.write(`${line}\n`) });
+  await using cluster = await startCluster({ log: tell });
   const third = cluster.nodes.find(({ id }) => id === 3);
   if (third === undefined) throw new Error("there is no third broker");
   const prepare: Surroundings["prepare"] = async (health, { calls, sick }) => {
+    tell("  the third broker starts anew");
     await startAnew(third);
     await cluster.look.untilInSync([calls]);
     if (health === "leader") await cluster.look.create(sick, Array(PARTITIONS).fill([third.id]));
+    tell("  all copies are in sync");
+  };
+  const fall = async () => {
+    tell("  the third broker stops");
+    await third.stop();
+    tell("  it has stopped");
   };
   return await benchIsolation(
     cluster.brokers.join(),
     { ...bench, states: ["healthy", "leader"] },
-    { replicationFactor: 3, prepare, fall: () => third.stop() },
+    { replicationFactor: 3, prepare, fall },
   );
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
 /** All that it led is led by others then. */

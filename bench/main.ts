@@ -37,6 +37,8 @@ interface Bench {
   readonly minutes: number;
   /** Unless `--rounds` says otherwise; else `ROUNDS`. */
   readonly rounds?: number;
+  /** 3: it starts them itself. By default all benches share one. */
+  readonly brokers?: 3;
   readonly run: (brokers: string, rounds: number) => Promise<string>;
 }
 
@@ -162,6 +164,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "the same on three brokers, where partitions of the sick one have no leader",
     minutes: 5.5,
     rounds: 2,
+    brokers: 3,
     run: (_brokers, rounds) =>
       benchIsolationCluster({ destinations: 10, calls: 3_000, seconds: 16, rounds }),
   },
@@ -176,6 +179,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "one process and four on three brokers: CPU, balance, waits while they are replaced",
     minutes: 4,
     rounds: 1,
+    brokers: 3,
     run: () => benchCluster(),
   },
   "isolation-backlog": {
@@ -230,14 +234,16 @@ if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || ask
   process.exit(2);
 }
 
-await using kafka = await startKafka({ log: (line) => process.stderr.write(`${line}\n`) });
-process.stdout.write(`${conditions()}\n`);
+const log = (line: string) => process.stderr.write(`${line}\n`);
+const isShared = chosen.some((name) => BENCHES[name]?.brokers === undefined);
+await using kafka = isShared ? await startKafka({ log }) : null;
 for (const name of chosen) {
   process.stdout.write(`\n## ${name}\n\n`);
-  const conditionsThen = conditions();
   const bench = BENCHES[name];
+  const conditionsThen = conditions(bench?.brokers);
+  process.stdout.write(`${conditionsThen}\n\n`);
   const rounds = asked ?? bench?.rounds ?? ROUNDS;
-  const table = await bench?.run(kafka.brokers.join(","), rounds);
+  const table = await bench?.run(kafka?.brokers.join(",") ?? "", rounds);
   process.stdout.write(`${table}\n`);
   if (!values.write) continue;
   const command = `npm run bench -- ${name} --rounds ${rounds}${values.long ? " --long" : ""}`;

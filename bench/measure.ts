@@ -8,8 +8,8 @@
  */
 
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
-
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
+import { KAFKA_VERSION } from "../tools/kafka/settings.ts";
 
 /** The image starts Node with these; so everybody measured here gets them, unless it says otherwise. */
 export const NODE_FLAGS: readonly string[] = [
@@ -143,11 +143,12 @@ export function markdown(header: readonly string[], rows: readonly (readonly str
 }
 
 /** What the figures were taken on. */
-export function conditions(): string {
+export function conditions(brokers: 1 | 3 = 1): string {
   const model = cpus()[0]?.model.trim() ?? "unknown CPU";
   const gb = Math.round(totalmem() / 2 ** 30);
   const load = loadavg()[0]?.toFixed(1);
-  return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}, load average ${load} before; Kafka 4.3.1 with one broker on the same machine.`;
+  const kafka = brokers === 1 ? "one broker" : "three brokers";
+  return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}, load average ${load} before; Kafka ${KAFKA_VERSION} with ${kafka} on the same machine.`;
 }
 
 /** Marks the beginning and the end of the measured part within a contestant. */
