@@ -1,19 +1,23 @@
 /**
  * `npm run test:cluster -- [FILE...]`: the integration tests on three brokers of their own. Topics are
- * kept three times where a test does not say otherwise. Arguments go on to Vitest.
+ * kept three times where a test does not say otherwise. Arguments go on to Vitest. `cluster-suite.ts` has what
+ * is left out.
  */
 
+import { LEFT_OUT, leftOutText } from "./cluster-suite.ts";
 import { startCluster } from "./kafka/cluster.ts";
 import { runShown } from "./steps.ts";
 
 const interrupted = new AbortController();
 process.once("SIGINT", () => interrupted.abort(new Error("Interrupted.")));
 
+process.stdout.write(leftOutText());
+const left = Object.keys(LEFT_OUT).map((name) => `--exclude=test/integration/${name}.test.ts`);
 const log = (line: string) => void process.stderr.write(`kafka: ${line}\n`);
 await using cluster = await startCluster({ signal: interrupted.signal, log });
 const isGood = await runShown({
   name: "integration tests on three brokers",
-  command: ["vitest", "run", "--project", "integration", ...process.argv.slice(2)],
+  command: ["vitest", "run", "--project", "integration", ...left, ...process.argv.slice(2)],
   env: {
     SWITCHYARD_KAFKA_BROKERS: cluster.brokers.join(),
     SWITCHYARD_KAFKA_JARS: cluster.jars,

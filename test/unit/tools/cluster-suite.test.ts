@@ -1,0 +1,33 @@
+// What the suite on three brokers leaves out is said by name, and nothing is left out that could run there.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import { LEFT_OUT, leftOutText } from "../../../tools/cluster-suite.ts";
+
+const DIRECTORY = join(import.meta.dirname, "../../integration");
+const FILES = readdirSync(DIRECTORY).map((file) => file.replace(/\.test\.ts$/, ""));
+/** Ways to start brokers. */
+const STARTS =
+  /private: true|\b(?:prepareBroker|startBroker|startSecuredBroker|startCluster|runChaos|runAudienceChaos|runKafka)\(|tools\/kafka\/main/;
+
+test("each file that is left out is there", () => {
+  expect(Object.keys(LEFT_OUT).filter((name) => !FILES.includes(name))).toEqual([]);
+});
+
+test("each file that starts brokers itself is left out", () => {
+  const starting = FILES.filter((name) =>
+    STARTS.test(readFileSync(join(DIRECTORY, `${name}.test.ts`), "utf8")),
+  );
+  expect(starting.filter((name) => LEFT_OUT[name] === undefined)).toEqual([]);
+});
+
+test("each is named with its reason", () => {
+  for (const [name, reason] of Object.entries(LEFT_OUT)) {
+    const line = leftOutText()
+      .split("\n")
+      .find((each) => each.includes(`(${reason})`));
+    expect(line?.split(/[ ,:]+/)).toContain(name);
+  }
+});

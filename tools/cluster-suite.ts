@@ -1,0 +1,41 @@
+/**
+ * Which integration tests `npm run test:cluster` leaves out, and why. All others must pass on three brokers.
+ * Those that are left out run in `npm test`.
+ */
+
+const OWN_BROKER = "it starts a broker of its own, which alone cannot keep a topic three times";
+const OWN_CLUSTER = "it starts its own three brokers";
+const NO_KAFKA =
+  "it asks no Kafka for anything, or starts and ends local ones: that is what it tests";
+
+/** By name of the file in `test/integration`, without `.test.ts`. */
+export const LEFT_OUT: Readonly<Record<string, string>> = {
+  alerts: OWN_BROKER,
+  chaos: OWN_BROKER,
+  "chaos-audience": OWN_BROKER,
+  "chaos-cluster": OWN_CLUSTER,
+  cluster: OWN_CLUSTER,
+  "damaged-batch": OWN_BROKER,
+  "damaged-batch-program": OWN_BROKER,
+  "ingest-outage": OWN_BROKER,
+  "kafka-away": OWN_BROKER,
+  "kafka-connecting": OWN_BROKER,
+  "kafka-outage": OWN_BROKER,
+  "kafka-rights": OWN_BROKER,
+  "kafka-security": OWN_BROKER,
+  "kafka-sessions": OWN_BROKER,
+  "kafka-signals": OWN_BROKER,
+  "local-cluster": NO_KAFKA,
+  "local-kafka": NO_KAFKA,
+  "local-registry": NO_KAFKA,
+  "moving-clusters": OWN_BROKER,
+  waiting: OWN_BROKER,
+};
+
+/** Lines for people. */
+export function leftOutText(): string {
+  const byReason = Map.groupBy(Object.entries(LEFT_OUT), ([, reason]) => reason);
+  return [...byReason]
+    .map(([reason, files]) => `left out: ${files.map(([file]) => file).join(", ")} (${reason})\n`)
+    .join("");
+}
