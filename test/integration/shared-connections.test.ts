@@ -21,7 +21,7 @@ const connection: KafkaConnection = {
   recordMaxBytes: () => 900_000,
 };
 const CONSUMERS = 50;
-const SOCKETS_MAX = 4;
+const SOCKETS_MAX = 4 * brokers.length;
 /** Unused connections of joins and of the administration are closed by then. */
 const SETTLED = { timeout: 30_000, interval: 250 };
 
