@@ -32,8 +32,8 @@ export interface LatestQuery<Found> {
   readonly sinceMs: number;
   /** How many are wanted at most. */
   readonly most: number;
-  /** Null: it is not wanted. */
-  readonly find: (record: IncomingRecord) => Found | null;
+  /** Null: it is not wanted. A promise is waited for before the next record. */
+  readonly find: (record: IncomingRecord) => Found | null | Promise<Found | null>;
 }
 
 export interface Latest<Found> {
@@ -72,7 +72,8 @@ export async function readLatest<Found>(
       for (const record of records) {
         firstMs ??= record.timestampMs;
         if (record.timestampMs < sinceMs) continue;
-        const value = find(record);
+        const finding = find(record);
+        const value = finding instanceof Promise ? await finding : finding;
         if (value !== null) found.push({ atMs: record.timestampMs, value });
       }
       looked += records.length;

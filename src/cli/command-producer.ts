@@ -4,22 +4,27 @@
  *
  *   a send                                         then
  *   is not acknowledged for a while                says so, once
+ *   has no right to its topic, for 2 s or longer   throws: waiting mends nothing. With `giveBack` its
+ *                                                  records come back
  *   is under way when the signal aborts            has a little longer; then it throws
+ *
+ * Rights that were just granted take a moment to reach all brokers.
  */
 
-import { ClosedError, type Producer } from "../kafka/port.ts";
+import { ClosedError, type Producer, type WatchedProducer } from "../kafka/port.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Shell } from "./shell.ts";
 
 const QUIET_MS = 10_000;
 const INTERRUPT_LIMIT_MS = 5_000;
+const LOOK_EVERY_MS = 500;
 
 /** For people, so it has no name of its own: that would show its stack. */
-export class InterruptedError extends Error {}
+export class NotWrittenError extends Error {}
 
 /** @param signal aborts at Ctrl-C. */
 export function commandProducer(
-  kafka: { producer(): Producer },
+  kafka: { producer(): WatchedProducer },
   shell: Pick<Shell, "err">,
   signal: AbortSignal,
   clock: Clock = systemClock,
@@ -31,7 +36,7 @@ export function commandProducer(
     hasExplained = true;
     shell.err(
       `Kafka has not acknowledged what was written for ${QUIET_MS / 1_000} s; still trying. ` +
-        "Are the brokers there, the topic, and the right to write it? Ctrl-C gives up.\n",
+        "Are the brokers there, and the topic? Ctrl-C gives up.\n",
     );
   };
   return {
@@ -44,13 +49,24 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
+      let forbidden: string | null = null;
+      const look = () => {
+        forbidden = producer.blocked().find(({ by }) => by === "forbidden")?.topic ?? null;
+        if (forbidden === null) return after(LOOK_EVERY_MS, look);
+        return producer.close(0);
+      };
+      if (options?.giveBack !== true) after(LOOK_EVERY_MS, look);
       try {
         return await producer.send(records, options);
       } catch (cause) {
-        if (!(signal.aborted && cause instanceof ClosedError)) throw cause;
-        throw new InterruptedError(
+        if (!(cause instanceof ClosedError)) throw cause;
+        if (forbidden !== null) throw new NotWrittenError(forbiddenText(forbidden), { cause });
+        if (!signal.aborted) throw cause;
+        throw new NotWrittenError(
           "interrupted: what was being written may or may not be in Kafka",
-          { cause },
+          {
+            cause,
+          },
         );
       } finally {
         signal.removeEventListener("abort", onAbort);
@@ -59,4 +75,9 @@ export function commandProducer(
     },
     close: (limitMs) => producer.close(limitMs),
   };
+}
+
+/** What people have to know whose log-in may not write a topic. */
+export function forbiddenText(topic: string): string {
+  return `the right to write ${topic} is missing. \`switchyard acls\` prints the commands that grant it.`;
 }

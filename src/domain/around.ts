@@ -5,7 +5,7 @@
  *   its topic                                     in its place
  *   is no destination's                           itself: it waits until the topic takes it
  *   is missing, and nobody makes it again         a dead letter, unknown-destination
- *   is missing or unavailable                     the record in a delay topic
+ *   is missing, unavailable or forbidden          the record in a delay topic
  *
  *   the record went around before   tier
  *   never                           the first
@@ -41,7 +41,7 @@ export type Instead =
 
 export function insteadOf(
   record: OutgoingRecord,
-  blocked: "missing" | "unavailable",
+  blocked: "missing" | "forbidden" | "unavailable",
   { topics, delaysMs, isMade }: AroundRules,
   nowMs: number,
 ): Instead {

@@ -195,8 +195,11 @@ export interface RefusedRecord {
   readonly blocked?: BlockedBy;
 }
 
-/** The brokers know no such topic, or its partition takes nothing: no leader, an error. */
-export type BlockedBy = "missing" | "unavailable";
+/**
+ * The brokers know no such topic; the right to write it is missing; its partition takes nothing for
+ * another reason: no leader, an error.
+ */
+export type BlockedBy = "missing" | "forbidden" | "unavailable";
 
 export interface SendOptions {
   /**

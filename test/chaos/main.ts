@@ -9,22 +9,18 @@
  *   npm run chaos -- --takeover                  how soon deliveries go on after a SIGKILL
  */
 
-import { parseArgs } from "node:util";
-
+import { flagsOf, runScript, say, secondsRunning, WrongUsage } from "../support/script/script.ts";
 import { AUDIENCE_FAULTS, runAudienceChaos } from "./audience-chaos.ts";
 import { CLUSTER_FAULTS, choosePlan, DELIVERY_FAULTS, runChaos } from "./chaos.ts";
 import { measureTakeover } from "./takeover.ts";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: "string", default: "10" },
-    seed: { type: "string" },
-    minutes: { type: "string" },
-    faults: { type: "string" },
-    takeover: { type: "boolean", default: false },
-  },
-});
+const OPTIONS = {
+  rounds: { type: "string", default: "10" },
+  seed: { type: "string" },
+  minutes: { type: "string" },
+  faults: { type: "string" },
+  takeover: { type: "boolean", default: false },
+} as const;
 
 const SUITES: Readonly<
   Record<string, { readonly run: typeof runChaos; readonly faults: readonly string[] }>
@@ -34,24 +30,27 @@ const SUITES: Readonly<
   audience: { run: runAudienceChaos, faults: AUDIENCE_FAULTS },
 };
 
-/** A message for the person at the terminal: no stack. */
-class WrongUsage extends Error {}
-
-const startedAtMs = Date.now();
-try {
-  process.exitCode = values.takeover ? await takeover() : await chaos();
-} catch (error) {
-  if (!(error instanceof WrongUsage)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
-}
+await runScript(async () => {
+  const flags = flagsOf({ allowPositionals: true, options: OPTIONS });
+  return flags.values.takeover ? await takeover() : await chaos(flags);
+});
 
 async function takeover(): Promise<number> {
-  print(await measureTakeover(tell));
+  print(await measureTakeover(say));
   return 0;
 }
 
-async function chaos(): Promise<number> {
+interface Flags {
+  readonly values: {
+    readonly rounds: string;
+    readonly seed?: string;
+    readonly minutes?: string;
+    readonly faults?: string;
+  };
+  readonly positionals: readonly string[];
+}
+
+async function chaos({ values, positionals }: Flags): Promise<number> {
   const seed = values.seed === undefined ? Date.now() % 1_000_000 : whole(values.seed, "--seed");
   const rounds = whole(values.rounds, "--rounds");
   const [what = "deliveries"] = positionals;
@@ -76,9 +75,9 @@ async function chaos(): Promise<number> {
       begun += 1;
       return true;
     },
-    say: tell,
+    say,
   });
-  print(`\nseed ${seed}, ${begun} of ${rounds} rounds in ${seconds()} s\n${ledger}`);
+  print(`\nseed ${seed}, ${begun} of ${rounds} rounds in ${secondsRunning()} s\n${ledger}`);
   if (broken.length === 0) return 0;
   print(`\n${broken.join("\n\n")}\n\nLogs of the programs: ${logs}`);
   const only = values.faults === undefined ? "" : ` --faults ${values.faults}`;
@@ -92,14 +91,6 @@ function whole(text: string, option: string): number {
   return Number(text);
 }
 
-function tell(line: string): void {
-  process.stderr.write(`${seconds().padStart(6)} s  ${line}\n`);
-}
-
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
-}
-
-function seconds(): string {
-  return ((Date.now() - startedAtMs) / 1_000).toFixed(0);
 }

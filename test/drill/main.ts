@@ -11,32 +11,23 @@
  * Exit status 1 when a signal was not true, 2 for wrong usage.
  */
 
-import { parseArgs } from "node:util";
-
 import { table } from "../../src/cli/table.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
+import { flagsOf, oneOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
 import { AlertWatch } from "./alerts.ts";
 import { drill, drillTable } from "./drill.ts";
-import type { Trouble } from "./trouble.ts";
 import { TROUBLES } from "./troubles.ts";
 
 const SETTLED_LOOKS = 3;
+const OPTIONS = {
+  only: { type: "string" },
+  list: { type: "boolean", default: false },
+  patience: PATIENCE,
+} as const;
 
-/** A message for the person at the terminal: no stack. */
-class WrongUsage extends Error {}
-
-const startedAtMs = Date.now();
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof WrongUsage)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
-}
-
-async function main(): Promise<number> {
-  const { only, list, patience } = flags();
+await runScript(async () => {
+  const { only, list, patience: text } = flagsOf({ options: OPTIONS }).values;
   if (list) {
     process.stdout.write(
       table(
@@ -46,17 +37,15 @@ async function main(): Promise<number> {
     );
     return 0;
   }
-  const troubles = only === undefined ? TROUBLES : only.split(",").map(named);
-  const times = Number(patience);
-  if (!(times >= 1 && times <= 100))
-    throw new WrongUsage(`--patience: "${patience}" is no number from 1 to 100`);
+  const troubles = only?.split(",").map((name) => oneOf(TROUBLES, name, "--only")) ?? TROUBLES;
+  const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
   const found = await findPrometheus(new AbortController().signal, say);
   if (found.kind === "none") say(`alerts are left out: ${found.why}`);
-  await using alerts = found.kind === "folder" ? new AlertWatch(found.folder, times, say) : null;
+  await using alerts = found.kind === "folder" ? new AlertWatch(found.folder, patience, say) : null;
   const signals = await drill(troubles, {
     brokers: kafka.brokers,
-    patience: times,
+    patience,
     settledLooks: SETTLED_LOOKS,
     say,
     ...(alerts !== null && { hooks: alerts.hooks }),
@@ -67,32 +56,4 @@ async function main(): Promise<number> {
     `\n${drillTable(rows)}\n${rows.length - wrong} of ${rows.length} signals were true\n`,
   );
   return wrong === 0 ? 0 : 1;
-}
-
-function flags() {
-  try {
-    return parseArgs({
-      options: {
-        only: { type: "string" },
-        list: { type: "boolean", default: false },
-        patience: { type: "string", default: "1" },
-      },
-    }).values;
-  } catch (error) {
-    throw new WrongUsage((error as Error).message);
-  }
-}
-
-function named(name: string): Trouble {
-  const found = TROUBLES.find((trouble) => trouble.name === name);
-  if (found === undefined) {
-    const known = TROUBLES.map((trouble) => trouble.name).join(", ");
-    throw new WrongUsage(`--only: "${name}" is none of ${known}`);
-  }
-  return found;
-}
-
-function say(line: string): void {
-  const seconds = ((Date.now() - startedAtMs) / 1_000).toFixed(0);
-  process.stderr.write(`${seconds.padStart(5)} s  ${line}\n`);
-}
+});

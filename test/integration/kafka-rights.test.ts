@@ -281,6 +281,20 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "replay-letters", ...letters, ...all });
 }
 
+/** `status` may read these topics. */
+async function endsWithoutRight(): Promise<void> {
+  const file = fileOf("status", { admin: 1, ingest: 2 });
+  const calls = ['{"type":"track","userId":"u1","event":"Published"}\n'];
+  for (const [args, topic] of [
+    [["publish"], "calls"],
+    [["delete", "u1"], "deletion-requests"],
+  ] as const) {
+    const shell = fakeShell(calls);
+    expect(await runProgram([...args, "--config", file], shell)).toBe(1);
+    expect(shell.errors()).toContain(`the right to write ${PREFIX}${topic} is missing.`);
+  }
+}
+
 function bodiesAt(path: string): readonly string[] {
   return received.filter((each) => each.path === path).map(({ body }) => body);
 }
@@ -336,6 +350,8 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
     await skipAll();
   });
+
+  test("a command without the right to write ends, and says so", endsWithoutRight);
 
   test.each<[RoleName, string]>([
     ["ingest", "deliveries.hook"],

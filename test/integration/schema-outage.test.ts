@@ -4,11 +4,17 @@
 import avro from "avsc";
 import { expect, test } from "vitest";
 
+import { readCallView } from "../../src/cli/console/call.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
-import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
+import {
+  type ProgramWithRegistry,
+  startProgramWithRegistry,
+} from "../support/worlds/program-with-registry.ts";
 
 const LIMIT = { timeout: 60_000 };
 
@@ -55,6 +61,7 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   await send(0, framed(known, "known"));
   await send(0, framed(next, "too-early"));
   await untilArrived("known");
+  await tracedByItsSchema(program, kafka);
   const letters = () => program.command("dead-letters", "list");
   await expect.poll(letters, LIMIT).toContain("unknown-schema");
   const find = (messageId: string) =>
@@ -97,3 +104,18 @@ test("unknown, replayed; away, waited for; others go on", async () => {
 });
 
 const CALL = { type: "track", userId: "u1", event: "E" };
+
+/** By the command and by the page. */
+async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Promise<void> {
+  const words = /received: track "E" of web \(.*\), /;
+  expect(await program.command("trace", "known", "--since", "1h")).toMatch(words);
+  // The environment would win over the file.
+  const loaded = loadConfig({ file: program.file, env: {} });
+  if (loaded.kind === "invalid") throw new Error("its configuration is invalid");
+  const config = { ...loaded.config, console: { ...loaded.config.console, payloads: true } };
+  const { signal } = new AbortController();
+  const query = { messageId: "known", sinceMs: 3_600_000 };
+  const view = await readCallView({ kafka, config, signal }, query);
+  expect(view?.steps[0]?.text).toMatch(words);
+  expect(view?.requests).toMatchObject([{ destination: "hook", method: "POST", note: null }]);
+}

@@ -9,29 +9,14 @@
  * Exit status 1 when something else was seen than the ledger says, 2 for wrong usage.
  */
 
-import { parseArgs } from "node:util";
-
 import { startKafka } from "../../tools/kafka/start.ts";
+import { flagsOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
 import { steer, steerTable } from "./steer.ts";
 
-/** A message for the person at the terminal: no stack. */
-class WrongUsage extends Error {}
-
-const startedAtMs = Date.now();
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof WrongUsage)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
-}
-
-async function main(): Promise<number> {
-  const { short: isShort, patience: text } = flags();
-  const patience = Number(text);
-  if (!(patience >= 1 && patience <= 100)) {
-    throw new WrongUsage(`--patience: "${text}" is no number from 1 to 100`);
-  }
+await runScript(async () => {
+  const options = { short: { type: "boolean", default: false }, patience: PATIENCE } as const;
+  const { short: isShort, patience: text } = flagsOf({ options }).values;
+  const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
   const rows = await steer({ brokers: kafka.brokers, patience, isShort, say });
   const wrong = rows.filter(({ ok }) => !ok).length;
@@ -39,22 +24,4 @@ async function main(): Promise<number> {
     `\n${steerTable(rows)}\n${rows.length - wrong} of ${rows.length} lines are as the ledger says\n`,
   );
   return wrong === 0 ? 0 : 1;
-}
-
-function flags() {
-  try {
-    return parseArgs({
-      options: {
-        short: { type: "boolean", default: false },
-        patience: { type: "string", default: "1" },
-      },
-    }).values;
-  } catch (error) {
-    throw new WrongUsage((error as Error).message);
-  }
-}
-
-function say(line: string): void {
-  const seconds = ((Date.now() - startedAtMs) / 1_000).toFixed(0);
-  process.stderr.write(`${seconds.padStart(5)} s  ${line}\n`);
-}
+});

@@ -27,7 +27,7 @@ const NO_REQUEST = {
   bodyBytes: 0,
 };
 
-/** @param record of `calls`. */
+/** @param record of `calls`, with the schema of its value where it has one */
 export function callRequests(
   record: IncomingRecord,
   config: Config,

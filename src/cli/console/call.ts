@@ -9,12 +9,10 @@ import type { CallTrace, FateKind, Step } from "../../call-trace/steps.ts";
 import type { Config } from "../../config/config.ts";
 import type { CallStep, CallView } from "../../console/asked-view.ts";
 import type { CallQuery } from "../../console/letters-query.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { configuredTopics } from "../connection.ts";
-import { factsBy } from "../trace/facts.ts";
+import { openCommandSchemas } from "../command-schemas.ts";
+import { configuredTrace } from "../trace/configured-trace.ts";
 import { fateSentence, gapSentence, type Names, stepSentence } from "../trace/sentences.ts";
 import { callRequests } from "./call-requests.ts";
 
@@ -31,27 +29,16 @@ export async function readCallView(
   { kafka, config, signal }: CallSource,
   { messageId, sinceMs }: CallQuery,
 ): Promise<CallView | null> {
-  const topics = configuredTopics(config);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  await using schemas = await openCommandSchemas(config.registry, limit);
+  const { ports, names } = configuredTrace(config, schemas, { kafka, signal: limit });
   const nowMs = Date.now();
-  const others = config.destinations.filter(({ kind }) => kind === "topic").map(({ id }) => id);
-  const found = await readTrace(
-    {
-      kafka,
-      topics,
-      groups: groupNames(config.kafka.topicPrefix),
-      factsOf: factsBy(config, topics, nowMs),
-      topicDestinations: new Set<string>(others),
-      nowMs: () => Date.now(),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
-      onRead: () => undefined,
-    },
-    { messageId, sinceMs: nowMs - sinceMs },
-  );
+  const found = await readTrace(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
-  const requests = record === null ? [] : callRequests(record, config, nowMs);
-  const webhooks = config.destinations.filter((each) => each.kind === "webhook");
-  const names = new Map(webhooks.flatMap((each) => [...endpointNames(each)]));
+  // Without its schema nothing of it can be made; its way says so.
+  const read = record === null ? "" : await schemas.given(record);
+  const requests = typeof read === "string" ? [] : callRequests(read, config, nowMs);
   return { ...callView(found, names, config.console.payloads), requests };
 }
 

@@ -11,6 +11,7 @@ import { decodeValue } from "../../domain/decode.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { openCommandSchemas } from "../command-schemas.ts";
 import { configuredTopics } from "../connection.ts";
 import { factsBy } from "../trace/facts.ts";
 
@@ -29,8 +30,10 @@ export async function readUserCalls(
 ): Promise<UserCallsView> {
   const topics = configuredTopics(config);
   const nowMs = Date.now();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  await using schemas = await openCommandSchemas(config.registry, limit);
   const factsOf = factsBy(config, topics, nowMs);
-  const find = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
+  const findRead = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
     if (!idsOf(record).some(isWanted)) return null;
     const facts = factsOf(record);
     if (facts.kind === "call") {
@@ -41,12 +44,15 @@ export async function readUserCalls(
     const messageId = `${topic}/${partition}/${offset}`;
     return { messageId, type: `no call (${facts.reason})`, event: null, source: "" };
   };
+  const find = (record: IncomingRecord) => {
+    if (schemas.of(record) === null) return findRead(record);
+    // One whose schema is not known names no user.
+    return schemas
+      .given(record)
+      .then((given) => (typeof given === "string" ? null : findRead(given)));
+  };
   const { found, looked, isCut, ...reached } = await readLatest(
-    {
-      kafka,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]),
-      nowMs: () => Date.now(),
-    },
+    { kafka, signal: limit, nowMs: () => Date.now() },
     { topic: topics.calls, sinceMs: nowMs - sinceMs, most: CALLS_MAX, find },
   );
   return {

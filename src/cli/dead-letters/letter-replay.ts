@@ -24,6 +24,7 @@ import type { RegistryConnection } from "../../registry/connection.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { assertTopics } from "../assert-topics.ts";
+import { commandProducer } from "../command-producer.ts";
 import type { Telling } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
 import { type LetterSchemas, openLetterSchemas } from "./letter-schemas.ts";
@@ -137,7 +138,7 @@ export async function sendLetters(
   const { topics, signal } = options;
   const isNew = options.chosen.kind === "new";
   const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
-  const producer = kafka.producer();
+  const producer = commandProducer(kafka, telling, signal);
   await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
   const letters = await kafka.admin.offsets(topics.deadLetters);
   const gone = marks.tombstones(topics.replayedLetters, letters);

@@ -22,7 +22,7 @@ import {
 } from "../../domain/source-of.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Producer, RefusedRecord } from "../../kafka/port.ts";
-import { InterruptedError } from "../command-producer.ts";
+import { NotWrittenError } from "../command-producer.ts";
 import { counted } from "../count.ts";
 import { type Line, linesOf } from "../input.ts";
 import { type Progress, startProgress } from "../progress.ts";
@@ -45,13 +45,14 @@ export interface PublishOptions {
 /** A record on `calls` is at most 1 MiB; key and headers take the rest. */
 const LINE_MAX_BYTES = 1_048_576 - 1_024;
 
-/** Returns the exit status: 1 when a line was refused, or when it was interrupted. */
+/** Returns the exit status: 1 when a line was refused or not written, or when it was interrupted. */
 export async function publish(options: PublishOptions): Promise<0 | 1> {
   const { input, producer, topic, signal, shell } = options;
   const { sources, defaultSource, source } = options;
   const lookup = sourceLookup(sources, defaultSource);
   const headers: RecordHeaders = source === null ? [] : [[SOURCE_HEADER, Buffer.from(source)]];
   const count = { written: 0, refused: 0 };
+  let isCut = false;
   using progress = startProgress(shell, () => countText(count));
   for await (const lines of linesOf(input, LINE_MAX_BYTES, signal)) {
     const records = new Map<OutgoingRecord, number>();
@@ -61,6 +62,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
       else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
     }
     const refused = await send(producer, records, progress);
+    isCut = refused === null;
     if (refused === null) break;
     for (const { record, error } of refused) {
       refuse(progress, records.get(record) ?? 0, `too-large: ${error}`, count);
@@ -71,10 +73,10 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   progress.end();
   shell.out(`${countText(count)} (${topic}).\n`);
   if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
-  return count.refused > 0 || signal.aborted ? 1 : 0;
+  return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
 
-/** Null: interrupted, and Kafka did not answer. */
+/** Null: they were not written, which was said, and nothing else can be. */
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
@@ -83,7 +85,7 @@ async function send(
   try {
     return await producer.send([...records.keys()]);
   } catch (error) {
-    if (!(error instanceof InterruptedError)) throw error;
+    if (!(error instanceof NotWrittenError)) throw error;
     const lines = [...records.values()];
     progress.say(`lines ${lines[0]} to ${lines.at(-1)}: ${error.message}`);
     return null;

@@ -41,6 +41,7 @@ import { routeAgain } from "../../route/route-again.ts";
 import type { Routing } from "../../route/routing.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { givenSchema } from "../../stage/schemas-first.ts";
+import { forbiddenText } from "../command-producer.ts";
 import { CallReplayProgress } from "./progress.ts";
 import { type Counts, OF_CALLS, type StoredCallReplay } from "./stored-replay.ts";
 
@@ -229,6 +230,7 @@ class Work {
       left = back.map(({ record }) => record);
       const [first] = back;
       if (first === undefined) break;
+      if (first.blocked === "forbidden") throw new Error(forbiddenText(first.record.topic));
       if (first.blocked === "missing") {
         throw new Error(
           `the topic ${first.record.topic} is gone. Create it: switchyard topics --apply`,

@@ -3,19 +3,16 @@
 import { Command, InvalidArgumentError } from "commander";
 
 import type { Config } from "../../config/config.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
-import { groupNames } from "../../domain/topics.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { openCommandSchemas } from "../command-schemas.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredTopics } from "../connection.ts";
 import { INSTANT_FORM, parseInstant } from "../instant.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { instant, type Names } from "./sentences.ts";
+import { instant } from "./sentences.ts";
 
 const SINCE_DEFAULT_MS = 86_400_000;
 
@@ -31,7 +28,7 @@ export function traceCommand(shell: Shell, exit: (status: ExitStatus) => void): 
     .description(
       "Tells what became of the call with a message id, a line for each step, in order of time: " +
         "when it was received, which destinations it was routed to and why, each attempt, each " +
-        "wait, and how it ended. Reads Kafka alone, and changes nothing. With `attempts.enabled` " +
+        "wait, and how it ended. Reads Kafka, and schemas of the registry; changes nothing. With `attempts.enabled` " +
         "it knows every attempt with its phases; otherwise it says what it cannot know. Exit " +
         "status 1 when nothing is found, or not everything could be read.",
     )
@@ -74,26 +71,17 @@ async function trace(
   shell: Shell,
 ): Promise<ExitStatus> {
   const { readTrace } = await import("../../call-trace/read-trace.ts");
-  const { factsBy, factsWith } = await import("./facts.ts");
+  const { configuredTrace } = await import("./configured-trace.ts");
   await using schemas = await openCommandSchemas(config.registry, signal);
   const { traceJson, traceText } = await import("./trace-text.ts");
-  const topics = configuredTopics(config);
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
   let read = 0;
   using progress = startProgress(shell, () => `${read.toLocaleString("en")} records looked at`);
-  const ports = {
-    kafka,
-    topics,
-    groups: groupNames(config.kafka.topicPrefix),
-    factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
-    topicDestinations: topicDestinations(config),
-    nowMs: () => systemClock.nowMs(),
-    signal,
-    onRead: (records: number) => {
-      read += records;
-    },
+  const { ports, names } = configuredTrace(config, schemas, { kafka, signal });
+  const onRead = (records: number) => {
+    read += records;
   };
-  const found = await readTrace(ports, { messageId, sinceMs });
+  const found = await readTrace({ ...ports, onRead }, { messageId, sinceMs });
   progress.end();
   if (found === null) {
     shell.err("Interrupted: not everything was read.\n");
@@ -107,19 +95,9 @@ async function trace(
     );
     return 1;
   }
-  const names = namesOf(config);
   if (json === true) shell.raw(traceJson(found, names));
   else shell.out(traceText(found, names, shell.colors));
   return found.gaps.some(({ kind }) => kind === "unread") ? 1 : 0;
-}
-
-function topicDestinations({ destinations }: Config): ReadonlySet<string> {
-  return new Set(destinations.filter(({ kind }) => kind === "topic").map(({ id }) => id));
-}
-
-function namesOf({ destinations }: Config): Names {
-  const webhooks = destinations.filter((each) => each.kind === "webhook");
-  return new Map(webhooks.flatMap((each) => [...endpointNames(each)]));
 }
 
 function at(text: string): number {

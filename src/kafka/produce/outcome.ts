@@ -11,6 +11,8 @@
  *   anything else                                     retry
  */
 
+import type { BlockedBy } from "../port.ts";
+
 export type ProduceOutcome =
   | "acknowledged"
   | "too-large"
@@ -37,6 +39,11 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
   INVALID_PRODUCER_EPOCH: "retry-with-new-id",
   INVALID_PRODUCER_ID_MAPPING: "retry-with-new-id",
 };
+
+/** Why a topic or a partition that answers so takes nothing. @param type Kafka's name of the error. */
+export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
+  return type === "TOPIC_AUTHORIZATION_FAILED" ? "forbidden" : "unavailable";
+}
 
 /** @param type Kafka's name of the error, or null when there was none. */
 export function produceOutcome(type: string | null): ProduceOutcome {

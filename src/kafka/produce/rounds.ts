@@ -17,7 +17,7 @@ import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { BlockedTopic, ProducerOptions } from "../port.ts";
 import { BLOCK_AFTER_MS } from "./block.ts";
 import type { ProduceLane, SendCall } from "./lane.ts";
-import { produceOutcome } from "./outcome.ts";
+import { blockedBy, produceOutcome } from "./outcome.ts";
 import { NO_ID, ProducerIds } from "./producer-id.ts";
 import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
@@ -261,7 +261,7 @@ export class ProduceRounds {
     }
     const error = `${type}`;
     this.#options.onRetried?.(error);
-    lane.block.refused("unavailable", error, Date.now());
+    lane.block.refused(blockedBy(error), error, Date.now());
     this.#watch(this.topic(topic));
     if (lane.failures < WARN_AT) return false;
     this.#outages.trouble(`${topic} ${error}`, { topic, error }, "kafka.produce.failing");

@@ -16,6 +16,7 @@ import type { OutageLog } from "../cluster/outage-log.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import type { ProduceLane } from "./lane.ts";
+import { blockedBy } from "./outcome.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
@@ -127,7 +128,7 @@ export class ProduceTopics {
     if (topic === undefined) return;
     if (metadata.topicErrorCode !== 0) {
       const error = errorType(metadata.topicErrorCode);
-      const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : "unavailable";
+      const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
       topic.block.refused(by, error, Date.now());
       this.#options.onRefused(topic);
       if (topic.isReportedMissing) return;

@@ -18,6 +18,8 @@ import { fakeShell } from "./fake-shell.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 
 export interface ProgramWithRegistry extends AsyncDisposable {
+  /** Of its configuration. */
+  readonly file: string;
   /** The topic of calls. */
   readonly topic: string;
   readonly brokers: string;
@@ -71,6 +73,7 @@ admin: { host: 127.0.0.1, port: ${adminPort} }
   undo.use(await startProgram(config, folder));
   const moved = undo.move();
   return {
+    file: config,
     topic: `${prefix}calls`,
     brokers,
     arrived,

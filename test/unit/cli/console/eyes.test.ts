@@ -6,20 +6,29 @@ import { createEyes } from "../../../../src/cli/console/eyes.ts";
 import { marksOf } from "../../../../src/dead-letter/replay-marks.ts";
 import type { Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+import { answerJson, registryStandIn } from "../../../support/servers/registry-stand-in.ts";
 import { letterRecord } from "../../../support/worlds/replay-world.ts";
 
 const SECRET = "hunter2-of-the-header";
 const HOUR = 3_600_000;
 const signal = new AbortController().signal;
 
-function yaml(payloads: boolean): string {
+interface Given {
+  readonly payloads?: boolean;
+  /** URL of a registry; left out: none is configured. */
+  readonly registry?: string;
+}
+
+function yaml({ payloads = false, registry }: Given): string {
   return `
 kafka: { brokers: [kafka-1:9092] }
+${registry === undefined ? "" : `registry: { url: "${registry}" }`}
 defaultSource: web
 sources: [{ id: web, destinations: [hook, still, sheet] }]
 destinations:
@@ -35,11 +44,11 @@ console: { payloads: ${payloads} }
 }
 
 /** A call's value is written when it is: the clock of the cluster is that of today. */
-function world({ payloads = false }: { readonly payloads?: boolean } = {}) {
+function world(given: Given = {}) {
   const clock = new ManualClock(1_800_000_000_000);
   vi.setSystemTime(clock.nowMs());
   const cluster = new MemoryCluster({ clock, random: createPrng(5) });
-  const read = config(yaml(payloads));
+  const read = config(yaml(given));
   const topics = configuredTopics(read);
   const all = [topics.calls, topics.deadLetters, topics.replayedLetters, topics.audiences];
   for (const name of [...all, topics.attempts]) cluster.createTopic(name, 1);
@@ -52,7 +61,8 @@ function world({ payloads = false }: { readonly payloads?: boolean } = {}) {
     useKafka: (work) => work(kafka),
   });
   const append = (topic: string, key: string, value: object | null, headers = noHeaders()) => {
-    const bytes = value === null ? null : Buffer.from(JSON.stringify(value));
+    const isBytes = value === null || Buffer.isBuffer(value);
+    const bytes = isBytes ? value : Buffer.from(JSON.stringify(value));
     return cluster.append({ topic, key: Buffer.from(key), value: bytes, headers });
   };
   return {
@@ -151,6 +161,45 @@ test.each([false, true])(
     expect(JSON.stringify(told).includes("Ordered")).toBe(payloads);
   },
 );
+
+const AVRO = {
+  type: "record",
+  name: "Call",
+  fields: ["type", "event", "user_id", "message_id"].map((name) => ({ name, type: "string" })),
+};
+const avroCall = (id: number) =>
+  framed(id, encoded(AVRO, { type: "track", event: "Ordered", user_id: "ada", message_id: "m-1" }));
+
+test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
+  await using registry = await registryStandIn(({ url }, response) => {
+    if (url === "/schemas/ids/7") answerJson(response, 200, { schema: JSON.stringify(AVRO) });
+    else answerJson(response, 404, { error_code: 40_403, message: "Schema not found" });
+  });
+  const { eyes, append, topics, finish } = world({ payloads: true, registry: registry.url });
+  append(topics.calls, "ada", avroCall(7));
+  append(topics.calls, "ada", avroCall(8));
+  const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(told.steps.map(({ text }) => text)).toContainEqual(
+    expect.stringMatching(/^received: track "Ordered" of web/),
+  );
+  expect(told.steps.map(({ text }) => text)).toContainEqual(
+    expect.stringMatching(/^no call: unknown-schema, .*schema 8/),
+  );
+  const [hook] = told.requests;
+  expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
+  const isWanted = (id: string) => id === "ada";
+  const ofUser = await finish(eyes.userCalls({ isWanted, sinceMs: HOUR }, signal));
+  expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
+  expect(ofUser.looked).toBe(2);
+});
+
+test("while the registry does not answer, a call with a schema is told without its words", async () => {
+  const { eyes, append, topics, finish } = world({ registry: "http://127.0.0.1:9" });
+  append(topics.calls, "ada", avroCall(7));
+  const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  expect(told.steps).toMatchObject([{ text: expect.stringMatching(/^no call: schema not known/) }]);
+  expect(told.requests).toEqual([]);
+});
 
 test("of a call that is not there nothing is told", async () => {
   const { eyes, finish } = world();

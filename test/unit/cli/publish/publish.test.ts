@@ -7,7 +7,12 @@ import { publish } from "../../../../src/cli/publish/publish.ts";
 import type { Source } from "../../../../src/domain/destination.ts";
 import type { SourceId } from "../../../../src/domain/ids.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
-import { ClosedError, type Producer } from "../../../../src/kafka/port.ts";
+import {
+  type BlockedTopic,
+  ClosedError,
+  type Producer,
+  type WatchedProducer,
+} from "../../../../src/kafka/port.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
@@ -194,9 +199,10 @@ test("interrupted while it waits for input, it keeps what was read and says so",
 });
 
 /** A producer that acknowledges nothing. */
-function silent(): Producer {
+function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   const closed = Promise.withResolvers<never>();
   return {
+    blocked: () => blocked,
     send: () => closed.promise,
     close: async () => closed.reject(new ClosedError("the producer is closed")),
   };
@@ -206,7 +212,7 @@ test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async
   const clock = new ManualClock();
   const controller = new AbortController();
   const shell = fakeShell();
-  const producer = commandProducer({ producer: silent }, shell, controller.signal, clock);
+  const producer = commandProducer({ producer: () => silent() }, shell, controller.signal, clock);
   const good = '{"type":"identify","userId":"u"}\n';
   const running = run(chunks(good + good + good), { producer, signal: controller.signal, shell });
   const explained = "Kafka has not acknowledged what was written for 10 s; still trying.";
@@ -222,10 +228,26 @@ test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async
   expect(shell.errors()).toContain("the rest of the input was not read");
 });
 
+test("without the right to write it ends at once, and says which right", async () => {
+  const clock = new ManualClock();
+  const { signal } = new AbortController();
+  const shell = fakeShell();
+  const error = "TOPIC_AUTHORIZATION_FAILED";
+  const blocked = [{ topic: "calls", sinceMs: 0, by: "forbidden", error } as const];
+  const producer = commandProducer({ producer: () => silent(blocked) }, shell, signal, clock);
+  const running = run(chunks('{"type":"identify","userId":"u"}\n'), { producer, signal, shell });
+  const { status } = await clockDriver(clock, { limitMs: 5_000 }).during(running);
+  expect(status).toBe(1);
+  expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
+  expect(shell.errors()).toContain("lines 1 to 1: the right to write calls is missing.");
+  expect(shell.errors()).toContain("`switchyard acls`");
+});
+
 test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   const clock = new ManualClock();
   const controller = new AbortController();
-  const late: Producer = {
+  const late: WatchedProducer = {
+    blocked: () => [],
     send: async () => {
       await clock.sleep(3_000, new AbortController().signal);
       return [];

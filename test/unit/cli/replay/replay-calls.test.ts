@@ -150,7 +150,11 @@ test("what the brokers find too large is counted as refused", async () => {
 test("a topic that takes nothing is tried again; one that is gone fails, to be resumed", async () => {
   const world = new CallReplayWorld();
   await world.fill(4);
-  let answers: ("unavailable" | "missing" | null)[] = ["unavailable", "unavailable", null];
+  let answers: ("unavailable" | "forbidden" | "missing" | null)[] = [
+    "unavailable",
+    "unavailable",
+    null,
+  ];
   const changed = (deps: Parameters<typeof countCalls>[0]) => ({
     ...deps,
     producer: {
@@ -170,7 +174,10 @@ test("a topic that takes nothing is tried again; one that is gone fails, to be r
   await world.fill(1, () => ({}), 4);
   const failing = world.finish(world.process("two", { changed }).begin());
   await expect(failing).rejects.toThrow(/is gone\. Create it: switchyard topics --apply/);
-  expect(await world.finish(world.process("three").resume())).toBe("done");
+  answers = ["forbidden"];
+  const forbidden = world.finish(world.process("three", { changed }).resume());
+  await expect(forbidden).rejects.toThrow(/the right to write .* is missing/);
+  expect(await world.finish(world.process("four").resume())).toBe("done");
   expect(new Set(world.written())).toEqual(new Set(ids(0, 5)));
 });
 

@@ -6,6 +6,7 @@ import { ended, until } from "../../../support/clock/stepped-timers.ts";
 import { type Fate, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
 
 const NOT_ENOUGH_REPLICAS = 19;
+const TOPIC_AUTHORIZATION_FAILED = 29;
 /** Of 10 ms each: longer than any pause. */
 const STEPS = 500;
 
@@ -25,11 +26,8 @@ function giveBack(cluster: NumberingCluster, partition: number, ...values: strin
   );
 }
 
-function refusing(times: number): Fate[] {
-  return Array.from({ length: times }, () => ({
-    isIgnored: true,
-    errorCode: NOT_ENOUGH_REPLICAS,
-  }));
+function refusing(times: number, errorCode = NOT_ENOUGH_REPLICAS): Fate[] {
+  return Array.from({ length: times }, () => ({ isIgnored: true, errorCode }));
 }
 
 async function passes(): Promise<void> {
@@ -58,6 +56,14 @@ test("records of a partition without a leader come back, those of another are wr
   expect(await ended(giveBack(cluster, 1, "b3"))).toEqual([]);
   expect(cluster.producer.blocked()).toEqual([]);
   expect(cluster.written).toEqual([["a0"], ["b3"]]);
+});
+
+test("a topic without the right to write it says so", async () => {
+  const cluster = new NumberingCluster();
+  cluster.fates.set(2, refusing(1_000, TOPIC_AUTHORIZATION_FAILED));
+  const [refused] = await ended(giveBack(cluster, 1, "b0"));
+  expect(refused).toMatchObject({ blocked: "forbidden", error: "TOPIC_AUTHORIZATION_FAILED" });
+  expect(cluster.producer.blocked()).toMatchObject([{ by: "forbidden" }]);
 });
 
 test("a partition that answers with errors is probed with one record at a time", async () => {

@@ -1,0 +1,61 @@
+/** A script that people start, such as `npm run drill`: its flags, its words and its end. */
+
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+/** A message for the person at the terminal: no stack. */
+export class WrongUsage extends Error {}
+
+/** Everything may take so many times as long, on a busy machine. */
+export const PATIENCE = { type: "string", default: "1" } as const;
+const PATIENCE_MAX = 100;
+
+const startedAtMs = Date.now();
+
+/** Sets the exit status: that of `main`, or 2 with a line about wrong usage. */
+export async function runScript(main: () => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    if (!(error instanceof WrongUsage)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 2;
+  }
+}
+
+/** As `parseArgs`. @throws WrongUsage for flags that there are not. */
+export function flagsOf<const Config extends ParseArgsConfig>(config: Config) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    throw new WrongUsage((error as Error).message);
+  }
+}
+
+/** The value of `--patience`. @throws WrongUsage */
+export function patienceOf(text: string): number {
+  const times = Number(text);
+  if (times >= 1 && times <= PATIENCE_MAX) return times;
+  throw new WrongUsage(`--patience: "${text}" is no number from 1 to ${PATIENCE_MAX}`);
+}
+
+/** One of a list. @throws WrongUsage that names all of it */
+export function oneOf<Each extends { readonly name: string }>(
+  known: readonly Each[],
+  name: string,
+  flag: string,
+): Each {
+  const found = known.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  throw new WrongUsage(
+    `${flag}: "${name}" is none of ${known.map((each) => each.name).join(", ")}`,
+  );
+}
+
+export function secondsRunning(): string {
+  return ((Date.now() - startedAtMs) / 1_000).toFixed(0);
+}
+
+/** A line about how far it is, with the seconds since its beginning. */
+export function say(line: string): void {
+  process.stderr.write(`${secondsRunning().padStart(5)} s  ${line}\n`);
+}
