@@ -6,6 +6,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 export interface BrokerProxy extends AsyncDisposable {
   /** `host:port` for clients. */
   readonly address: string;
+  /** Bytes that clients have sent to the broker by now. */
+  asked(): number;
   /** Where to connect to from now on, `host:port`. */
   leadTo(target: string): void;
   /** Resets every connection. New ones work. */
@@ -30,6 +32,7 @@ interface Pair {
 
 export async function startProxy(): Promise<BrokerProxy> {
   const pairs = new Set<Pair>();
+  let asked = 0;
   let target = "127.0.0.1:1";
   let held: "nothing" | "everything" | "writes" = "nothing";
   const isHeld = ({ isProducers, isSilent }: Pair) =>
@@ -47,6 +50,7 @@ export async function startProxy(): Promise<BrokerProxy> {
     pairs.add(pair);
     const hasProduce = produceRequests();
     client.on("data", (bytes: Buffer) => {
+      asked += bytes.length;
       if (!pair.isProducers && hasProduce(bytes)) {
         pair.isProducers = true;
         apply(pair);
@@ -68,6 +72,7 @@ export async function startProxy(): Promise<BrokerProxy> {
   };
   return {
     address: `127.0.0.1:${port}`,
+    asked: () => asked,
     leadTo: (next) => {
       target = next;
     },
@@ -99,6 +104,7 @@ export function joinProxies(proxies: readonly BrokerProxy[]): BrokerProxy {
   const each = (act: (proxy: BrokerProxy) => void) => () => proxies.forEach(act);
   return {
     address: proxies.map(({ address }) => address).join(),
+    asked: () => proxies.reduce((sum, proxy) => sum + proxy.asked(), 0),
     leadTo: () => {
       throw new Error("each of the joined proxies leads to a broker of its own");
     },

@@ -1,24 +1,23 @@
 // People act on the page: in a real Chromium, on the program as a child process and a real Kafka,
 // compared with what the receiver gets.
 
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { buildPage } from "../../tools/page/build.ts";
-import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { launchChromium, openView } from "../support/servers/page-views.ts";
 import { steeredPrograms } from "../support/worlds/steered-programs.ts";
 
 /** Far above what it takes: a loaded machine. */
 const SOON = { timeout: 60_000, interval: 50 };
 const TIMEOUT_MS = 240_000;
-const executablePath = findChromium();
 
 let browser: Browser | null = null;
 beforeAll(async () => {
-  if (executablePath === null) return;
-  await buildPage();
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  browser = await launchChromium();
+  if (browser !== null) await buildPage();
 });
 afterAll(() => browser?.close());
 
@@ -43,13 +42,10 @@ async function openCrm(within: Browser) {
   const world = programs.worldOf(await freePort(), "10m", console);
   const program = world.start(["--stages", "route,deliver,delay,console"]);
   await program.logged("ready");
-  const context = await within.newContext();
-  onTestFinished(() => context.close());
-  context.setDefaultTimeout(SOON.timeout);
-  const page = await context.newPage();
-  const errors: string[] = [];
-  page.on("pageerror", ({ message }) => errors.push(message));
-  await page.goto(`http://127.0.0.1:${port}/destinations/crm`);
+  const site = `http://127.0.0.1:${port}`;
+  const view = await openView(within, site, "/destinations/crm", SOON.timeout);
+  onTestFinished(() => view[Symbol.asyncDispose]());
+  const { page, errors } = view;
   const accepted = (id: string) => numberOf(programs.receiver.accepted(id));
   const state = page.locator(".head .state");
   return { ...programs, program, page, state, errors, accepted };

@@ -3,8 +3,11 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as timer } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { RowsEvent } from "../../src/console/view.ts";
 
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import {
@@ -16,7 +19,7 @@ import {
   openView,
   scriptsRun,
 } from "../support/servers/page-views.ts";
-import { programWorld } from "../support/servers/program.ts";
+import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
 import { type PageOnKafka, pageOnKafka, SECRET } from "../support/worlds/page-on-kafka.ts";
 
 const SOON = { timeout: 60_000, interval: 250 };
@@ -65,6 +68,17 @@ async function opened(path: string, words: string | RegExp): Promise<OpenedView>
     await view.page.reload();
   }
   return view;
+}
+
+/** `switchyard console`, started beside the program. Resolves with the address that it prints. */
+async function consoleOf(world: ProgramWorld, args: readonly string[]): Promise<string> {
+  const child = world.spawn(["console", "--port", "0", ...args]);
+  let said = "";
+  child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
+    said += piece;
+  });
+  await expect.poll(() => said, SOON).toMatch(/The page: \S+/);
+  return /The page: (\S+)/.exec(said)?.[1] ?? "";
 }
 
 function there(skip: (note: string) => never): PageOnKafka {
@@ -300,14 +314,8 @@ test(
     const many = Array.from({ length: 1_000 }, (_, index) => `hook-${`${index}`.padStart(4, "0")}`);
     const more = many.map((id) => `  - { id: ${id}, type: topic, name: ${id} }`).join("\n");
     await using world = programWorld(config.replace("destinations:\n", `destinations:\n${more}\n`));
-    const child = world.spawn(["console", "--admin", `127.0.0.1:${admin}`, "--port", "0"]);
-    let said = "";
-    child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
-      said += piece;
-    });
-    await expect.poll(() => said, SOON).toMatch(/The page: \S+/);
+    const url = await consoleOf(world, ["--admin", `127.0.0.1:${admin}`]);
     if (browser === null) return;
-    const url = /The page: (\S+)/.exec(said)?.[1] ?? "";
     await using view = await openView(browser, url, "/destinations");
     await view.page.getByText("1004 shown").waitFor();
     const names = view.page.locator("table.rows tbody th a");
@@ -350,3 +358,55 @@ test(
   },
   TEST_LIMIT_MS,
 );
+
+/** Longer than from one look to the next. */
+const RHYTHMS_MS = 4_000;
+
+test(
+  "who looks is told of a change, and while nobody does, Kafka is not asked",
+  async ({ skip }) => {
+    const { config, program, asked, delivery } = there(skip);
+    // From here on nobody else asks Kafka.
+    await program.kill();
+    await using world = programWorld(config);
+    const url = await consoleOf(world, []);
+    const askedMeanwhile = async () => {
+      const before = asked();
+      await timer(RHYTHMS_MS);
+      return asked() - before;
+    };
+    await expect.poll(askedMeanwhile, SOON).toBe(0);
+
+    const closing = new AbortController();
+    const path = "/api/events?of=destinations";
+    const { body } = await fetch(new URL(path, url), { signal: closing.signal });
+    const rows = waitingRows(body);
+    const waits = async (before: number | null) => {
+      for (;;) {
+        const { value, done } = await rows.next();
+        if (done === true) throw new Error("the stream has ended");
+        if (value !== before) return value;
+      }
+    };
+    const before = await waits(null);
+    await delivery("good", USER);
+    expect(await waits(before)).toBe((before ?? 0) + 1);
+    closing.abort();
+    await expect.poll(askedMeanwhile, SOON).toBe(0);
+  },
+  TEST_LIMIT_MS,
+);
+
+/** What waits for `good`, each time that its row is told. */
+async function* waitingRows(body: ReadableStream<Uint8Array> | null) {
+  if (body === null) throw new Error("there is no stream");
+  let text = "";
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    const lines = (text + piece).split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines.filter((each) => each.startsWith("data: "))) {
+      const { changed } = JSON.parse(line.slice("data: ".length)) as RowsEvent;
+      for (const { id, waiting } of changed) if (id === "good") yield waiting;
+    }
+  }
+}

@@ -1,21 +1,20 @@
 // Events for people, with the real program on a real Kafka: a pause by a command and by the
-// configuration, a refused file, and a restart that tells nothing twice; and the operator's webhook.
+// configuration, a refused file, a restart that tells nothing twice, a held audience, deliveries that
+// expire; and the operator's webhook.
 
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { verify, verifyStandard } from "../../src/webhooks/index.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { timeout: 60_000, interval: 250 };
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 /** Takes everything, or answers 503 for a while. */
 async function startWebhook() {
@@ -40,47 +39,41 @@ async function startWebhook() {
   return { accepted, state, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
 }
 
-async function startWorld(more = "") {
-  const prefix = uniquePrefix("events");
+interface Given {
+  /** Of the section `operatorEvents`. */
+  readonly webhook?: string;
+  /** Of the section `delivery`. */
+  readonly window?: string;
+  readonly delay?: string;
+}
+
+async function startWorld({ webhook = "", window = "4h", delay = "1s" }: Given = {}) {
+  const { prefix, brokers, recordsIn } = ownTopics("events");
   const world = programWorld(`
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2, replicationFactor: 1 }
 sources: [{ id: web, destinations: [crm] }]
 defaultSource: web
 destinations:
   - { id: crm, type: webhook, endpoints: [{ url: "http://127.0.0.1:9/" }] }
-delivery: { delays: [1s], allowNetworks: [127.0.0.0/8] }
-operatorEvents: { enabled: true${more} }
+audienceDefaults: { source: web, heldShare: 0.1, heldMinimum: 0 }
+delivery: { window: ${window}, delays: [${delay}], allowNetworks: [127.0.0.0/8] }
+operatorEvents: { enabled: true${webhook} }
 admin: { host: 127.0.0.1, port: ${await freePort()} }
 `);
-  const kafka = createKafka(
-    {
-      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  onTestFinished(async () => {
-    await world[Symbol.asyncDispose]();
-    const names = await kafka.admin.topics();
-    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
-    await kafka.close();
-  });
-  const topic = `${prefix}operator-events`;
-  const told = async (): Promise<readonly unknown[]> => {
-    const [at] = await kafka.admin.offsets(topic);
-    if (at === undefined || at.end === at.first) return [];
-    const { signal } = new AbortController();
-    const range = { topic, partition: 0, from: at.first, to: at.end, maxBytes: 1_048_576, signal };
-    const found: unknown[] = [];
-    for await (const records of kafka.read(range)) {
-      for (const { key, value } of records) {
-        const event = value === null ? null : (JSON.parse(value.toString()) as { type: string });
-        found.push([key?.toString(), event?.type ?? null]);
-      }
-    }
-    return found;
-  };
-  return { world, told };
+  onTestFinished(() => world[Symbol.asyncDispose]());
+  const events = async (): Promise<readonly (readonly [string, OperatorEvent | null])[]> =>
+    (await recordsIn("operator-events")).map(({ key, value }) => [
+      `${key}`,
+      value === null ? null : (JSON.parse(`${value}`) as OperatorEvent),
+    ]);
+  const told = async () => (await events()).map(([key, event]) => [key, event?.type ?? null]);
+  return { world, events, told };
+}
+
+interface OperatorEvent {
+  readonly type: string;
+  readonly subject: string;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 const PAUSED = ["destination.paused/crm", "switchyard.destination.paused"];
@@ -112,7 +105,9 @@ const SECRET = "whsec_c2VjcmV0IG9mIG9wZXJhdG9ycw==";
 
 test("the operator's webhook is told, signed; a restart posts what it did not take, once and in order", async () => {
   const { accepted, state, url } = await startWebhook();
-  const { world, told } = await startWorld(`, webhook: { url: "${url}", sharedSecret: ${SECRET} }`);
+  const { world, told } = await startWorld({
+    webhook: `, webhook: { url: "${url}", sharedSecret: ${SECRET} }`,
+  });
   const first = world.start(["--stages", "deliver"]);
   await first.logged("ready");
   await world.command(["pause", "crm"]);
@@ -134,4 +129,54 @@ test("the operator's webhook is told, signed; a restart posts what it did not ta
     expect(verify(body, `${headers["x-signature"]}`, SECRET)).toBe(true);
     expect(verifyStandard(body, headers, SECRET)).toBe(true);
   }
+}, 170_000);
+
+const HELD = "audience.held/vip";
+const EXPIRING = "deliveries.expiring/crm";
+
+test("a held audience is told until it is released; deliveries that expire, once", async () => {
+  // The first attempt fails, and the next one is due shortly before the end of the window.
+  const { world, events } = await startWorld({ window: "32s", delay: "31s" });
+  const program = world.start(["--stages", "route,audience,deliver,delay"]);
+  await program.logged("ready");
+  const calls = join(world.directory, "calls.jsonl");
+  const ids = ["m-1", "m-2", "m-3"];
+  const call = { type: "track", userId: "u", event: "E" };
+  writeFileSync(calls, ids.map((messageId) => JSON.stringify({ ...call, messageId })).join("\n"));
+  expect(await world.command(["publish", calls])).toMatchObject({ status: 0 });
+
+  const users = join(world.directory, "users.txt");
+  const sync = async (...all: readonly string[]) => {
+    writeFileSync(users, all.join("\n"));
+    const published = ["audience", "publish", "--name", "VIP", "--file", users];
+    expect(await world.command(published)).toMatchObject({ status: 0 });
+  };
+  const of = async (key: string) =>
+    (await events()).flatMap(([each, event]) => (each === key ? [event] : []));
+  await sync("u-1", "u-2", "u-3");
+  await sync("u-1");
+  const held = {
+    type: "switchyard.audience.held",
+    subject: "vip",
+    data: { sync: expect.any(String), removals: 2 },
+  };
+  await expect.poll(() => of(HELD), POLL).toMatchObject([held]);
+  const members = async () => (await world.command(["audience", "members", "vip"])).out;
+  expect((await members()).split("\n").toSorted()).toEqual(["", "u-1", "u-2", "u-3"]);
+  expect(await world.command(["audience", "release", "vip"])).toMatchObject({
+    status: 0,
+    out: expect.stringContaining("2 users will be told"),
+  });
+  await expect.poll(members, POLL).toBe("u-1\n");
+  await expect.poll(() => of(HELD), POLL).toMatchObject([held, null]);
+
+  await expect
+    .poll(() => of(EXPIRING), POLL)
+    .toMatchObject([
+      {
+        type: "switchyard.deliveries.expiring",
+        subject: "crm",
+        data: { count: expect.any(Number), firstExpiresAt: expect.stringMatching(/Z$/) },
+      },
+    ]);
 }, 170_000);

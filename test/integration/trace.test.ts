@@ -9,16 +9,12 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { parseAttemptRecord } from "../../src/domain/attempt-record.ts";
-import type { IncomingRecord } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
+import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const TIMEOUT_MS = 110_000;
 const POLL = { timeout: 60_000, interval: 250 };
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 interface Received {
   readonly path: string;
@@ -48,7 +44,7 @@ async function startReceiver() {
 
 async function startWorld(attempts: string) {
   const { ledger, port } = await startReceiver();
-  const prefix = uniquePrefix("trace");
+  const { prefix, brokers, kafka, recordsIn } = ownTopics("trace");
   const webhook = (id: string) =>
     `  - { id: ${id}, type: webhook, name: ${id}, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }], messageIdHeader: true }`;
   const world = programWorld(`
@@ -62,22 +58,10 @@ delivery: { delays: [1s], allowNetworks: [127.0.0.0/8] }
 attempts: ${attempts}
 admin: { host: 127.0.0.1, port: ${await freePort()} }
 `);
-  const kafka = createKafka(
-    {
-      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  onTestFinished(async () => {
-    await world[Symbol.asyncDispose]();
-    const names = await kafka.admin.topics();
-    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
-    await kafka.close();
-  });
+  onTestFinished(() => world[Symbol.asyncDispose]());
   const program = world.start(["--stages", "route,deliver,delay"]);
   await program.logged("ready");
-  return { ledger, prefix, world, kafka, program };
+  return { ledger, prefix, world, kafka, program, recordsIn };
 }
 
 async function publish(world: ProgramWorld, calls: readonly object[]): Promise<void> {
@@ -105,33 +89,17 @@ function story(lines: readonly TraceLine[], destination: string): readonly unkno
   return lines.filter((line) => line.destination === destination).map((line) => line.kind);
 }
 
-async function recordsOf(
-  kafka: ReturnType<typeof createKafka>,
-  topic: string,
-): Promise<readonly IncomingRecord[]> {
-  const found: IncomingRecord[] = [];
-  const { signal } = new AbortController();
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    if (first === end) continue;
-    const range = { topic, partition, from: first, to: end, maxBytes: 1_048_576, signal };
-    for await (const records of kafka.read(range)) found.push(...records);
-  }
-  return found;
-}
-
 test(
   "with the topic of attempts: the whole story, and the receiver's ledger",
   async () => {
     const ids = ["m-one", 'odd/"é\u202e\u0007'];
-    const { ledger, prefix, world, kafka } = await startWorld("{ enabled: true, responses: 8B }");
+    const { ledger, world, recordsIn } = await startWorld("{ enabled: true, responses: 8B }");
     await publish(world, ids.map(track));
     const done = 4 * ids.length;
     await expect.poll(() => ledger.length, POLL).toBe(done);
-    await expect
-      .poll(async () => (await recordsOf(kafka, `${prefix}attempts`)).length, POLL)
-      .toBe(done);
+    await expect.poll(async () => (await recordsIn("attempts")).length, POLL).toBe(done);
 
-    const records = (await recordsOf(kafka, `${prefix}attempts`)).map(({ key, value }) => {
+    const records = (await recordsIn("attempts")).map(({ key, value }) => {
       const record = parseAttemptRecord(value);
       expect(record?.messageId).toBe(key?.toString());
       return record;
@@ -217,7 +185,8 @@ test(
 test(
   "when the topic of attempts is deleted, deliveries go on and it is made again",
   async () => {
-    const { ledger, prefix, world, kafka, program } = await startWorld("{ enabled: true }");
+    const { ledger, prefix, world, kafka, program, recordsIn } =
+      await startWorld("{ enabled: true }");
     await publish(world, [track("m-before")]);
     await expect.poll(() => ledger.length, POLL).toBe(4);
     await kafka.admin.deleteTopics([`${prefix}attempts`]);
@@ -229,7 +198,7 @@ test(
       await publish(world, [track(`m-after-${number}`)]);
       const topics = await kafka.admin.topics();
       if (!topics.includes(`${prefix}attempts`)) return [];
-      const keys = await recordsOf(kafka, `${prefix}attempts`).catch(() => []);
+      const keys = await recordsIn("attempts").catch(() => []);
       return keys.map(({ key }) => key?.toString());
     };
     await expect

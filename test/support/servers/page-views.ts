@@ -29,11 +29,21 @@ export async function launchChromium(): Promise<Browser | null> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** For a reader in Tokyo. @param path of the site, with its query. */
-export async function openView(browser: Browser, site: string, path: string): Promise<OpenedView> {
+/**
+ * For a reader in Tokyo.
+ *
+ * @param path of the site, with its query.
+ * @param waitMs how long anything on it is waited for
+ */
+export async function openView(
+  browser: Browser,
+  site: string,
+  path: string,
+  waitMs = WAIT_MS,
+): Promise<OpenedView> {
   const look = { colorScheme: "light", viewport: SCREEN, timezoneId: "Asia/Tokyo" } as const;
   const context = await browser.newContext(look);
-  context.setDefaultTimeout(WAIT_MS);
+  context.setDefaultTimeout(waitMs);
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", ({ message }) => errors.push(message));

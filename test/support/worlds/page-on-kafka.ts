@@ -79,9 +79,14 @@ export async function pageOnKafka() {
       proxy.cut();
     },
     bringBack: () => proxy.leadTo(behind),
+    /** Bytes that Kafka was asked with by now, by whomever. */
+    asked: () => proxy.asked(),
     url: String(url),
     call: (messageId: string, userId: string, event: string = HOSTILE) =>
       write("calls", userId, { type: "track", messageId, userId, event }),
+    /** In the line of a destination. */
+    delivery: (destination: string, userId: string) =>
+      write(`deliveries.${destination}`, userId, { type: "track", userId, event: "E" }),
     sync: (syncId: string, userIds: readonly string[]) =>
       write("audience-syncs", "vip", {
         ...{ type: "snapshot", audienceId: "vip", audienceName: HOSTILE, syncId, userIds },

@@ -5,41 +5,29 @@
 
 import { onTestFinished } from "vitest";
 
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Producer } from "../../../src/kafka/port.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { SteeredReceiver } from "../../steer/receiver.ts";
-import { uniquePrefix } from "../build/prefix.ts";
 import { type ProgramWorld, programWorld } from "../servers/program.ts";
-
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+import { ownTopics } from "./own-topics.ts";
 
 export const STAGES = ["--stages", "route,deliver,delay"];
 
 /** Ends with the test. */
 export async function steeredPrograms() {
-  const prefix = uniquePrefix("steering");
-  const kafka = createKafka(
-    {
-      ...{ brokers, clientId: "steering-test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const { prefix, brokers, kafka, recordsIn } = ownTopics("steering");
   const producer = kafka.producer();
   const receiver = new SteeredReceiver();
   await receiver.start();
   onTestFinished(async () => {
     await producer.close(1_000);
-    const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-    await kafka.admin.deleteTopics(names);
-    await kafka.close();
     await receiver[Symbol.asyncDispose]();
   });
   /** @param more sections of its configuration */
   const worldOf = (admin: number, delays: string, more = ""): ProgramWorld => {
-    const world = programWorld(configuration(prefix, receiver.port, admin, delays) + more);
+    const world = programWorld(
+      configuration({ prefix, brokers, port: receiver.port, admin, delays }) + more,
+    );
     onTestFinished(() => world[Symbol.asyncDispose]());
     return world;
   };
@@ -56,23 +44,24 @@ export async function steeredPrograms() {
   };
   /** Everything in a topic of the prefix, as headers. */
   const headersIn = async (name: string): Promise<readonly Readonly<Record<string, string>>[]> => {
-    const topic = prefix + name;
-    const found: Record<string, string>[] = [];
-    for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-      const { signal } = new AbortController();
-      const range = { topic, partition, from: first, to: end, maxBytes: 1_048_576, signal };
-      for await (const records of kafka.read(range)) {
-        for (const { headers } of records) {
-          found.push(Object.fromEntries(headers.map(([key, value]) => [key, `${value}`])));
-        }
-      }
-    }
-    return found;
+    const records = await recordsIn(name);
+    return records.map(({ headers }) =>
+      Object.fromEntries(headers.map(([key, value]) => [key, `${value}`])),
+    );
   };
   return { prefix, receiver, worldOf, twoProcesses, headersIn, ...load(producer, prefix) };
 }
 
-function configuration(prefix: string, port: number, admin: number, delays: string): string {
+interface Given {
+  readonly prefix: string;
+  readonly brokers: readonly string[];
+  /** Of the receiver. */
+  readonly port: number;
+  readonly admin: number;
+  readonly delays: string;
+}
+
+function configuration({ prefix, brokers, port, admin, delays }: Given): string {
   const hook = (id: string) =>
     `  - { id: ${id}, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }] }`;
   return `
