@@ -43,7 +43,7 @@ async function openCrm(within: Browser) {
   const program = world.start(["--stages", "route,deliver,delay,console"]);
   await program.logged("ready");
   const site = `http://127.0.0.1:${port}`;
-  const view = await openView(within, site, "/destinations/crm", SOON.timeout);
+  const view = await openView(within, site, "/destinations/crm");
   onTestFinished(() => view[Symbol.asyncDispose]());
   const { page, errors } = view;
   const accepted = (id: string) => numberOf(programs.receiver.accepted(id));

@@ -8,7 +8,7 @@ import { findChromium } from "./chromium.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** For a page that hangs, not for one that is slow. */
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 const SCREEN = { width: 1_400, height: 900 };
 const PHONE = { width: 390, height: 800 };
 /** What the page says when it is connected and all is reached. */
@@ -29,21 +29,11 @@ export async function launchChromium(): Promise<Browser | null> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/**
- * For a reader in Tokyo.
- *
- * @param path of the site, with its query.
- * @param waitMs how long anything on it is waited for
- */
-export async function openView(
-  browser: Browser,
-  site: string,
-  path: string,
-  waitMs = WAIT_MS,
-): Promise<OpenedView> {
+/** For a reader in Tokyo. @param path of the site, with its query. */
+export async function openView(browser: Browser, site: string, path: string): Promise<OpenedView> {
   const look = { colorScheme: "light", viewport: SCREEN, timezoneId: "Asia/Tokyo" } as const;
   const context = await browser.newContext(look);
-  context.setDefaultTimeout(waitMs);
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", ({ message }) => errors.push(message));
