@@ -77,7 +77,7 @@ export function commandProducer(
   };
 }
 
-/** What people have to know whose log-in may not write a topic. */
+/** For people whose log-in may not write a topic. */
 export function forbiddenText(topic: string): string {
-  return `the right to write ${topic} is missing. \`switchyard acls\` prints the commands that grant it.`;
+  return `${topic}: the right to write it is missing. \`switchyard acls\` prints the commands that grant it.`;
 }

@@ -291,7 +291,7 @@ async function endsWithoutRight(): Promise<void> {
   ] as const) {
     const shell = fakeShell(calls);
     expect(await runProgram([...args, "--config", file], shell)).toBe(1);
-    expect(shell.errors()).toContain(`the right to write ${PREFIX}${topic} is missing.`);
+    expect(shell.errors()).toContain(`${PREFIX}${topic}: the right to write it is missing.`);
   }
 }
 

@@ -4,6 +4,7 @@
 import avro from "avsc";
 import { expect, test } from "vitest";
 
+import { openCommandSchemas } from "../../src/cli/command-schemas.ts";
 import { readCallView } from "../../src/cli/console/call.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
@@ -115,7 +116,10 @@ async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Pr
   const config = { ...loaded.config, console: { ...loaded.config.console, payloads: true } };
   const { signal } = new AbortController();
   const query = { messageId: "known", sinceMs: 3_600_000 };
-  const view = await readCallView({ kafka, config, signal }, query);
+  const view = await readCallView(
+    { kafka, config, openSchemas: openCommandSchemas, signal },
+    query,
+  );
   expect(view?.steps[0]?.text).toMatch(words);
   expect(view?.requests).toMatchObject([{ destination: "hook", method: "POST", note: null }]);
 }

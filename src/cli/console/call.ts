@@ -11,7 +11,7 @@ import type { CallStep, CallView } from "../../console/asked-view.ts";
 import type { CallQuery } from "../../console/letters-query.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { openCommandSchemas } from "../command-schemas.ts";
+import type { openCommandSchemas } from "../command-schemas.ts";
 import { configuredTrace } from "../trace/configured-trace.ts";
 import { fateSentence, gapSentence, type Names, stepSentence } from "../trace/sentences.ts";
 import { callRequests } from "./call-requests.ts";
@@ -21,16 +21,18 @@ const LIMIT_MS = 20_000;
 export interface CallSource {
   readonly kafka: Kafka;
   readonly config: Config;
+  /** Schemas of values; closed when it is read. */
+  readonly openSchemas: typeof openCommandSchemas;
   readonly signal: AbortSignal;
 }
 
 /** Null: it takes too long. */
 export async function readCallView(
-  { kafka, config, signal }: CallSource,
+  { kafka, config, openSchemas, signal }: CallSource,
   { messageId, sinceMs }: CallQuery,
 ): Promise<CallView | null> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
-  await using schemas = await openCommandSchemas(config.registry, limit);
+  await using schemas = await openSchemas(config.registry, limit);
   const { ports, names } = configuredTrace(config, schemas, { kafka, signal: limit });
   const nowMs = Date.now();
   const found = await readTrace(ports, { messageId, sinceMs: nowMs - sinceMs });

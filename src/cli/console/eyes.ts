@@ -6,6 +6,7 @@ import { printConfig } from "../../config/print.ts";
 import type { Eyes } from "../../console/ports.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { openCommandSchemas } from "../command-schemas.ts";
 import { configuredTopics } from "../connection.ts";
 import { knownEndpoints } from "../dead-letters/rows.ts";
 import { inTime } from "../status/keep-connected.ts";
@@ -27,6 +28,8 @@ export interface EyesOptions {
   readonly load: Load;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
+  /** Left out: the configured registry is asked. */
+  readonly openSchemas?: typeof openCommandSchemas;
   /** Does some work with a connection to Kafka. @throws Error when there is none. */
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
@@ -36,7 +39,8 @@ const ANSWER_LIMIT_MS = 25_000;
 const AWAY_LIMIT_MS = 3_000;
 const CUT = "Not everything could be read in time. Choose a shorter time, or use: switchyard trace";
 
-export function createEyes({ current, load, admins, useKafka }: EyesOptions): Eyes {
+export function createEyes(options: EyesOptions): Eyes {
+  const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
   let isAway = false;
   const answered = asking(useKafka, () => isAway);
   let looks: ReadonlyMap<string, Look> = new Map();
@@ -81,14 +85,15 @@ export function createEyes({ current, load, admins, useKafka }: EyesOptions): Ey
     },
     call: async (query, signal) => {
       const { config } = current();
-      const read = (kafka: Kafka) => readCallView({ kafka, config, signal }, query);
+      const read = (kafka: Kafka) => readCallView({ kafka, config, openSchemas, signal }, query);
       const found = await answered(read, signal);
       if (found === null) throw new Error(CUT);
       return found;
     },
     userCalls: (query, signal) => {
       const { config } = current();
-      return answered((kafka) => readUserCalls({ kafka, config, signal }, query), signal);
+      const read = (kafka: Kafka) => readUserCalls({ kafka, config, openSchemas, signal }, query);
+      return answered(read, signal);
     },
     attempts: (destination, signal) => {
       const { config } = current();

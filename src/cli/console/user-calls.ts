@@ -4,34 +4,26 @@
  */
 
 import { readLatest } from "../../call-trace/read-latest.ts";
-import type { Config } from "../../config/config.ts";
 import type { UserCall, UserCallsView } from "../../console/asked-view.ts";
 import type { UserQuery } from "../../console/ports.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { Kafka } from "../../kafka/port.ts";
-import { openCommandSchemas } from "../command-schemas.ts";
 import { configuredTopics } from "../connection.ts";
 import { factsBy } from "../trace/facts.ts";
+import type { CallSource } from "./call.ts";
 
 const LIMIT_MS = 10_000;
 const CALLS_MAX = 100;
 
-export interface UserCallsSource {
-  readonly kafka: Kafka;
-  readonly config: Config;
-  readonly signal: AbortSignal;
-}
-
 export async function readUserCalls(
-  { kafka, config, signal }: UserCallsSource,
+  { kafka, config, openSchemas, signal }: CallSource,
   { isWanted, sinceMs }: UserQuery,
 ): Promise<UserCallsView> {
   const topics = configuredTopics(config);
   const nowMs = Date.now();
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
-  await using schemas = await openCommandSchemas(config.registry, limit);
+  await using schemas = await openSchemas(config.registry, limit);
   const factsOf = factsBy(config, topics, nowMs);
   const findRead = (record: IncomingRecord): Omit<UserCall, "at"> | null => {
     if (!idsOf(record).some(isWanted)) return null;

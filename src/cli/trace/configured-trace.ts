@@ -1,4 +1,4 @@
-/** What a trace is read with, by a configuration: for `switchyard trace` and for the page. */
+/** The ports of a trace, by a configuration: for `switchyard trace` and for the page. */
 
 import type { TracePorts } from "../../call-trace/read-trace.ts";
 import type { Config } from "../../config/config.ts";

@@ -6,13 +6,15 @@ import { createEyes } from "../../../../src/cli/console/eyes.ts";
 import { marksOf } from "../../../../src/dead-letter/replay-marks.ts";
 import type { Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
+import type { SchemaRef } from "../../../../src/domain/known-schemas.ts";
+import type { LookUp } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
-import { answerJson, registryStandIn } from "../../../support/servers/registry-stand-in.ts";
+import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
 import { letterRecord } from "../../../support/worlds/replay-world.ts";
 
 const SECRET = "hunter2-of-the-header";
@@ -21,14 +23,13 @@ const signal = new AbortController().signal;
 
 interface Given {
   readonly payloads?: boolean;
-  /** URL of a registry; left out: none is configured. */
-  readonly registry?: string;
+  /** Of the registry; left out: none is configured. */
+  readonly answer?: (ref: SchemaRef) => LookUp;
 }
 
-function yaml({ payloads = false, registry }: Given): string {
+function yaml({ payloads = false }: Given): string {
   return `
 kafka: { brokers: [kafka-1:9092] }
-${registry === undefined ? "" : `registry: { url: "${registry}" }`}
 defaultSource: web
 sources: [{ id: web, destinations: [hook, still, sheet] }]
 destinations:
@@ -45,6 +46,7 @@ console: { payloads: ${payloads} }
 
 /** A call's value is written when it is: the clock of the cluster is that of today. */
 function world(given: Given = {}) {
+  const { answer } = given;
   const clock = new ManualClock(1_800_000_000_000);
   vi.setSystemTime(clock.nowMs());
   const cluster = new MemoryCluster({ clock, random: createPrng(5) });
@@ -59,6 +61,7 @@ function world(given: Given = {}) {
     load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
     admins: [],
     useKafka: (work) => work(kafka),
+    ...(answer !== undefined && { openSchemas: async () => answeredSchemas(answer) }),
   });
   const append = (topic: string, key: string, value: object | null, headers = noHeaders()) => {
     const isBytes = value === null || Buffer.isBuffer(value);
@@ -171,11 +174,9 @@ const avroCall = (id: number) =>
   framed(id, encoded(AVRO, { type: "track", event: "Ordered", user_id: "ada", message_id: "m-1" }));
 
 test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
-  await using registry = await registryStandIn(({ url }, response) => {
-    if (url === "/schemas/ids/7") answerJson(response, 200, { schema: JSON.stringify(AVRO) });
-    else answerJson(response, 404, { error_code: 40_403, message: "Schema not found" });
-  });
-  const { eyes, append, topics, finish } = world({ payloads: true, registry: registry.url });
+  const unknown = { kind: "unknown", error: "the registry does not know schema 8" } as const;
+  const answer = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
+  const { eyes, append, topics, finish } = world({ payloads: true, answer });
   append(topics.calls, "ada", avroCall(7));
   append(topics.calls, "ada", avroCall(8));
   const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
@@ -194,7 +195,9 @@ test("a call with a schema of the registry is read by it, its requests and its u
 });
 
 test("while the registry does not answer, a call with a schema is told without its words", async () => {
-  const { eyes, append, topics, finish } = world({ registry: "http://127.0.0.1:9" });
+  const { eyes, append, topics, finish } = world({
+    answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
+  });
   append(topics.calls, "ada", avroCall(7));
   const told = await finish(eyes.call({ messageId: "m-1", sinceMs: HOUR }, signal));
   expect(told.steps).toMatchObject([{ text: expect.stringMatching(/^no call: schema not known/) }]);

@@ -239,7 +239,7 @@ test("without the right to write it ends at once, and says which right", async (
   const { status } = await clockDriver(clock, { limitMs: 5_000 }).during(running);
   expect(status).toBe(1);
   expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
-  expect(shell.errors()).toContain("lines 1 to 1: the right to write calls is missing.");
+  expect(shell.errors()).toContain("lines 1 to 1: calls: the right to write it is missing.");
   expect(shell.errors()).toContain("`switchyard acls`");
 });
 

@@ -2,14 +2,13 @@
 
 import { expect, test } from "vitest";
 
-import { CommandSchemas } from "../../../../src/cli/command-schemas.ts";
 import { factsBy, factsWith } from "../../../../src/cli/trace/facts.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
-import { compileSchema } from "../../../../src/registry/compile.ts";
 import type { LookUp } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
+import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
 
 const CALL = {
   type: "record",
@@ -18,18 +17,10 @@ const CALL = {
 };
 const AVRO = encoded(CALL, { type: "track", event: "Order", user_id: "u", message_id: "m-1" });
 const NOW_MS = Date.UTC(2026, 2, 1);
-const FOUND: LookUp = {
-  kind: "found",
-  schema: { type: "AVRO", text: JSON.stringify(CALL), references: [] },
-};
+const FOUND = foundSchema(CALL);
 
 function facts(answer: LookUp, value: Buffer) {
-  const source = {
-    lookUp: () => Promise.resolve(answer),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  };
-  const registry = { source, compile: compileSchema };
-  const schemas = new CommandSchemas(registry, new AbortController().signal);
+  const schemas = answeredSchemas(() => answer);
   const of = config(`
 kafka: { brokers: [k:9092] }
 defaultSource: web

@@ -1,0 +1,22 @@
+/** Schemas as commands ask for them, from a registry that answers what a test says. */
+
+import { CommandSchemas } from "../../../src/cli/command-schemas.ts";
+import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
+import { compileSchema } from "../../../src/registry/compile.ts";
+import type { LookUp } from "../../../src/registry/port.ts";
+
+export function answeredSchemas(answer: (ref: SchemaRef) => LookUp): CommandSchemas {
+  const source = {
+    lookUp: (ref: SchemaRef) => Promise.resolve(answer(ref)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  return new CommandSchemas({ source, compile: compileSchema }, new AbortController().signal);
+}
+
+/** @param schema Avro, as JSON */
+export function foundSchema(schema: unknown): LookUp {
+  return {
+    kind: "found",
+    schema: { type: "AVRO", text: JSON.stringify(schema), references: [] },
+  };
+}
