@@ -9,7 +9,7 @@ import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setu
 const STEP_MAX_BYTES = 1_024 * 1_024;
 /** A partition may be without a leader for as long as its only broker takes to start. */
 const INSIST_MS = 120_000;
-const INSIST_STEP_MS = 500;
+const INSIST_STEP_MS = 100;
 
 export interface Progress {
   /** Partitions whose group has not committed their end, in words. */
@@ -34,17 +34,23 @@ export class TopicReader {
 
   /** Everything written since the last time. */
   read(): Promise<void> {
-    const before = this.#last.catch(() => undefined);
-    this.#last = before.then(() => insist(() => this.#readAll()));
+    return this.#next(() => insist(() => this.#readAll()));
+  }
+
+  /** Whatever became of the one before. */
+  #next(look: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.catch(() => undefined).then(look);
     return this.#last;
   }
 
   /** Deletes a topic. Offsets count anew in the one that takes its place. */
-  async delete(topic: string): Promise<void> {
-    await this.#kafka.admin.deleteTopics([topic]);
-    for (const place of this.#positions.keys()) {
-      if (place.startsWith(`${topic}/`)) this.#positions.delete(place);
-    }
+  delete(topic: string): Promise<void> {
+    return this.#next(async () => {
+      await this.#kafka.admin.deleteTopics([topic]);
+      for (const place of this.#positions.keys()) {
+        if (place.startsWith(`${topic}/`)) this.#positions.delete(place);
+      }
+    });
   }
 
   endsOf(topic: string): Promise<readonly PartitionOffsets[]> {

@@ -1,0 +1,55 @@
+// What chaos reads of topics, with brokers that fail in between: each record once, and none left out.
+
+import { expect, test } from "vitest";
+
+import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { Kafka, ReadRange } from "../../../src/kafka/port.ts";
+import type { Journal } from "../../chaos/journal.ts";
+import { TopicReader } from "../../chaos/read-topics.ts";
+import { topics } from "../../chaos/setup.ts";
+
+const TOPIC = topics.deadLetters;
+const AWAY = new Error("there is no leader for this partition");
+
+/** One partition with ten records, in answers of two. Each third answer fails, and the first look. */
+function world() {
+  const seen: number[] = [];
+  let [looks, answers] = [0, 0];
+  const read = async function* ({ from, to }: ReadRange) {
+    for (let offset = from; offset < to; offset += 2) {
+      answers += 1;
+      if (answers % 3 === 0) throw AWAY;
+      const pair = [offset, offset + 1].filter((each) => each < to);
+      yield pair.map((each) => ({ topic: TOPIC, partition: 0, offset: each }) as IncomingRecord);
+    }
+  };
+  const admin = {
+    topics: async () => [TOPIC],
+    deleteTopics: async () => undefined,
+    offsets: async () => {
+      looks += 1;
+      if (looks === 1) throw AWAY;
+      return [{ partition: 0, first: 0, end: 10 }];
+    },
+  };
+  const journal = { read: ({ offset }: IncomingRecord) => seen.push(offset) };
+  const kafka = { admin, read } as unknown as Kafka;
+  return { seen, reader: new TopicReader(kafka, journal as unknown as Journal, []) };
+}
+
+const ALL = Array.from({ length: 10 }, (_, offset) => offset);
+
+test("brokers that fail in between have nothing read twice, and nothing left out", async () => {
+  const { seen, reader } = world();
+  await reader.read();
+  await reader.read();
+  expect(seen).toEqual(ALL);
+});
+
+test("a topic that is made anew is read from its beginning, by a look that was asked for before, too", async () => {
+  const { seen, reader } = world();
+  await reader.read();
+  const deleted = reader.delete(TOPIC);
+  await Promise.all([deleted, reader.read()]);
+  expect(seen).toEqual([...ALL, ...ALL]);
+});
