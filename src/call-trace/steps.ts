@@ -79,7 +79,7 @@ export interface ParkedStep extends DestinationStep {
 export interface ReturnedStep extends DestinationStep {
   readonly kind: "returned";
   readonly place: RecordPlace;
-  /** After its due time. */
+  /** After its due time; negative: a retry returned it before, or clocks differ a little. */
   readonly lateMs: number | null;
   readonly endpoint: string | null;
 }

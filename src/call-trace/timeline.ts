@@ -101,7 +101,7 @@ function parkedStep({
 
 function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
   const { destination, dueAtMs, endpoint } = delivery;
-  const lateMs = dueAtMs === null ? null : Math.max(0, atMs - dueAtMs);
+  const lateMs = dueAtMs === null ? null : atMs - dueAtMs;
   return { kind: "returned", atMs, destination, place, lateMs, endpoint };
 }
 

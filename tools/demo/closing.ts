@@ -38,7 +38,7 @@ export function next(options: {
   const { configFile, adminPort, ingestPort, consolePort } = options;
   say(`
 ${heading("Next")}
-  Look at it: http://127.0.0.1:${consolePort}/
+  Look at it: http://127.0.0.1:${consolePort}/   Pause, retry and replay can be tried there.
   Publish a call of your own (another terminal), and watch it arrive here:
     echo '{"type":"track","userId":"me","event":"Tried Switchyard"}' \\
       | npm run -s switchyard -- publish --config ${configFile}

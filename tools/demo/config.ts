@@ -58,6 +58,7 @@ export function demoConfig(options: {
     delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },
-    console: { host: "127.0.0.1", port: consolePort, payloads: true },
+    // Its receivers are its own, and only this machine reaches the page.
+    console: { host: "127.0.0.1", port: consolePort, payloads: true, readOnly: false },
   });
 }

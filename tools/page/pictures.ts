@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { chromium } from "playwright-core";
+import { chromium, type Page } from "playwright-core";
 
 import { findChromium, NO_CHROMIUM } from "../../test/support/servers/chromium.ts";
 
@@ -23,11 +23,20 @@ const CALLS_EVERY_MS = 400;
 /** The message id of the first call, whose way is a picture. */
 const CALL = "first-call";
 
-const PICTURES = [
-  { name: "flow", path: "/", height: 850 },
-  { name: "destination", path: "/destinations/flaky-hook", height: 850 },
-  { name: "call", path: `/calls/${CALL}`, height: 850 },
-] as const;
+interface Picture {
+  readonly name: string;
+  readonly path: string;
+  /** What somebody does there before. */
+  readonly act?: (tab: Page) => Promise<void>;
+}
+
+const HEIGHT = 850;
+const PICTURES: readonly Picture[] = [
+  { name: "flow", path: "/" },
+  { name: "destination", path: "/destinations/flaky-hook" },
+  { name: "acting", path: "/destinations/flaky-hook", act: countReplay },
+  { name: "call", path: `/calls/${CALL}` },
+];
 
 const executablePath = findChromium();
 if (executablePath === null) throw new Error(NO_CHROMIUM);
@@ -41,18 +50,18 @@ try {
   const calls = flow(ingest, flowing.signal);
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
   const context = await browser.newContext({
-    viewport: { width: 1_300, height: 850 },
+    viewport: { width: 1_300, height: HEIGHT },
     timezoneId: "Europe/Berlin",
   });
   const tab = await context.newPage();
   await tab.goto(page);
   await sleep(FLOW_MS);
   mkdirSync(FOLDER, { recursive: true });
-  for (const { name, path, height } of PICTURES) {
-    await tab.setViewportSize({ width: 1_300, height });
+  for (const { name, path, act } of PICTURES) {
     await tab.goto(new URL(path, page).href);
     await tab.getByText(/^● live$/).waitFor();
     await sleep(4_000);
+    await act?.(tab);
     await tab.screenshot({ path: join(FOLDER, `${name}.png`) });
   }
   flowing.abort();
@@ -61,6 +70,14 @@ try {
 } finally {
   demo.kill("SIGTERM");
   await once(demo, "exit");
+}
+
+/** The replay of a day, as far as its dry run. */
+async function countReplay(tab: Page): Promise<void> {
+  await tab.getByRole("button", { name: "Replay…" }).click();
+  await tab.getByLabel("Type").selectOption("track");
+  await tab.getByRole("button", { name: "Count first" }).click();
+  await tab.getByRole("button", { name: /^Replay [\d,]+ calls$/ }).waitFor();
 }
 
 /** Of the page and of ingest, as the demonstration prints them. */

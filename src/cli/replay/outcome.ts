@@ -26,8 +26,8 @@ const SAYS: Readonly<Record<string, string>> = {
   "left-out:named-false": "left out: integrations name it false",
   "left-out:all-false": "left out: integrations say All: false",
   "passed-over:time": "not asked for: written before --since, or from --until on",
-  "passed-over:type": "not asked for: another --type",
-  "passed-over:event": "not asked for: another --event",
+  "passed-over:type": "not asked for: another type",
+  "passed-over:event": "not asked for: another event",
 };
 
 export function countText(key: string): string {

@@ -1,6 +1,6 @@
 /** The steps of a call's way in words. All that comes from data is printed so that it steers nothing. */
 
-import type { AttemptStep, Fate, Gap, Step } from "../../call-trace/steps.ts";
+import type { AttemptStep, Fate, Gap, ReturnedStep, Step } from "../../call-trace/steps.ts";
 import {
   type AttemptPhases,
   type AttemptRequestRecord,
@@ -9,6 +9,9 @@ import {
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import { visibleCell } from "../../domain/visible.ts";
+
+/** Deliver says when a delivery is due, and delay returns it. */
+const CLOCKS_DIFFER_MS = 1_000;
 
 /** Endpoints of the configuration by their keys. */
 export type Names = ReadonlyMap<string, string>;
@@ -48,7 +51,7 @@ export function stepSentence(step: Step, names: Names): string {
     case "went-around":
       return `its topic took nothing: waits in ${step.tier} until ${instant(step.dueAtMs)}`;
     case "returned":
-      return `due: back on ${placed(step.place)}${step.lateMs === null ? "" : `, ${duration(step.lateMs)} late`}`;
+      return returnedSentence(step);
     case "given-up": {
       const error = withEndpointNames(step.error, names);
       return visibleCell(
@@ -118,6 +121,14 @@ export function gapSentence(gap: Gap): string {
     case "unread":
       return `Some topics could not be read: ${gap.topics.map(visibleCell).join("; ")}`;
   }
+}
+
+function returnedSentence({ place, lateMs }: ReturnedStep): string {
+  if (lateMs === null) return `due: back on ${placed(place)}`;
+  if (lateMs < -CLOCKS_DIFFER_MS) {
+    return `returned ${duration(-lateMs)} before it was due, by a retry: back on ${placed(place)}`;
+  }
+  return `due: back on ${placed(place)}, ${duration(Math.max(0, lateMs))} late`;
 }
 
 function notBefore(atMs: number | null): string {

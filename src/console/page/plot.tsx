@@ -99,7 +99,8 @@ function optionsOf(
       { ...axis, size: 28, values: clockTimes },
       { ...axis, size: 46 },
     ],
-    padding: [8, 8, 0, 0],
+    // The last time of the axis stands half beyond the plot.
+    padding: [8, 20, 0, 0],
     series: [
       {},
       ...drawn.map((line) => ({

@@ -103,6 +103,14 @@ test.each<[Step, string]>([
     "due: back on calls/1/7, 12 ms late",
   ],
   [
+    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -7, endpoint: null },
+    "due: back on calls/1/7, 0 ms late",
+  ],
+  [
+    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },
+    "returned 60.0 s before it was due, by a retry: back on calls/1/7",
+  ],
+  [
     {
       ...{
         kind: "given-up",
