@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
+import { pullRecord } from "../../../src/domain/operations.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import {
@@ -88,6 +89,49 @@ test("when the endpoint is back, a probe finds out and the load rises step by st
   expect(world.deadLetters()).toEqual([]);
   const accepted = world.attempts().filter(({ decision }) => decision === "accepted");
   expect(new Set(accepted.map(({ messageId }) => messageId)).size).toBe(600);
+});
+
+test("what a person has retried goes at the pace of the ramp", async () => {
+  let backAtMs = Number.POSITIVE_INFINITY;
+  const tookMs = 100;
+  const destination = webhookDestination({ urls: [A], concurrency: 64 });
+  const world = new DeliverWorld({
+    destinations: [destination],
+    answer: ({ atMs }) =>
+      atMs >= backAtMs ? { status: 200, afterMs: tookMs } : { status: 503, afterMs: 1_000 },
+  });
+  await world.steer();
+  const stages = [await world.startDeliver(), await world.startDelay()];
+  await world.clock.advance(2_000);
+  for (let number = 0; number < 100; number += 1) {
+    const key = Buffer.from(`u-${number}`);
+    world.append({ messageId: `m-${number}` as MessageId }, { key });
+  }
+  await world.clock.advance(3_000);
+  const [tier = 0] = DELAYS_MS;
+  expect(world.cluster.records(topics.delays(tier)).length).toBe(100);
+  const atMs = world.clock.nowMs();
+  backAtMs = atMs;
+  const asked = {
+    pull: "retry",
+    destination: destination.id,
+    id: "r",
+    atMs,
+    by: "command",
+  } as const;
+  world.cluster.append(pullRecord(topics.operations, { ...asked, receivedBeforeMs: null }));
+  await world.clock.advance(tier - 4_000);
+  const sentMs = world.http.sent.flatMap((sent) => (sent.atMs >= atMs ? [sent.atMs] : []));
+  expect(sentMs.length).toBe(100);
+  // One finds out, two go on, and each answer makes room for one more.
+  const [firstMs = 0] = sentMs;
+  const sentIn = (rounds: number) =>
+    sentMs.filter((sent) => sent < firstMs + rounds * tookMs).length;
+  expect(sentIn(1)).toBe(1);
+  for (const rounds of [2, 3, 4, 5]) expect(sentIn(rounds)).toBeLessThan(2 ** rounds);
+  const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+  await world.clock.advance(60_000);
+  await stopped;
 });
 
 test("an endpoint that fails now and then gets after an outage what it got before", async () => {
