@@ -4,8 +4,8 @@
  *
  * Lines that come within 50 ms go out in one write, or in one for each 65,536 bytes, while other
  * work goes on. A write for each line would cost 20 us to wake the thread that writes. A line that
- * comes with each delivery is handed over as text: pino and a look for what could steer a terminal
- * are most of what a line costs.
+ * comes with each delivery waits for 250 ms, or for any other line, and is handed over as text: pino
+ * and a look for what could steer a terminal are most of what a line costs.
  * `process.exit` and uncaught exceptions write the rest; SIGKILL loses it. Writing without that
  * thread would lose nothing to SIGKILL, but a slow reader would hold up all other work.
  */
@@ -49,6 +49,8 @@ interface Lines {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 const GATHER_MS = 50;
+/** Of lines that come with each delivery. */
+const GATHER_PLAIN_MS = 250;
 const GATHER_BYTES = 65_536;
 /** Of a code unit. */
 const UTF8_MAX_BYTES = 3;
@@ -80,15 +82,21 @@ function standardOutput(): Lines {
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
-  let isTimed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let writesAtMs = Number.POSITIVE_INFINITY;
   const write = () => {
+    clearTimeout(timer);
+    writesAtMs = Number.POSITIVE_INFINITY;
     if (used === 0) return;
     output.write(Buffer.from(block.subarray(0, used)));
     used = 0;
   };
-  const writeInTime = () => {
-    isTimed = false;
-    write();
+  const writeWithin = (ms: number) => {
+    const atMs = performance.now() + ms;
+    if (writesAtMs <= atMs) return;
+    clearTimeout(timer);
+    writesAtMs = atMs;
+    timer = setTimeout(write, ms).unref();
   };
   // Before pino's own listeners, which write all that it was handed.
   process.on("beforeExit", write);
@@ -104,9 +112,7 @@ function gatheredOutput(): Lines {
       return;
     }
     used += block.write(line, used, encoding);
-    if (isTimed) return;
-    isTimed = true;
-    setTimeout(writeInTime, GATHER_MS).unref();
+    writeWithin(encoding === "utf8" ? GATHER_MS : GATHER_PLAIN_MS);
   };
   return {
     write: (json) => {

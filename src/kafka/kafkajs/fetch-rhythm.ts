@@ -2,10 +2,12 @@
  * When a broker is asked again, and how long it may wait for a record.
  *
  *   the next request                     begins
- *   at the earliest                      10 ms after the last one began, and 10 µs more for each
- *                                        partition: the broker looks at each of them
- *   and                                  a millisecond after the last answer, so that those who had
- *                                        it are in
+ *   after a quiet time                   at once, and so do the three behind it: a call is fetched, and
+ *                                        what became of it right after that
+ *   behind these                         one in 10 ms, and 10 µs more for each partition: the broker
+ *                                        looks at each of them
+ *   when a member that had records is    not before a millisecond after the last answer: its wish is
+ *   without a wish                       about to come
  *
  *   wishes                               the broker waits at most
  *   all members' that read from it       a second: a new member's first wish waits for the answer
@@ -15,6 +17,8 @@
  */
 
 const SPACING_MS = 10;
+/** Requests in quick succession. */
+const AT_ONCE = 4;
 const SPACING_OF_PARTITION_MS = 0.01;
 const AFTER_ANSWER_MS = 1;
 const WAIT_MIN_MS = 10;
@@ -22,14 +26,30 @@ const WAIT_MAX_MS = 1_000;
 
 /** Times are monotonic, in milliseconds. */
 export interface Rhythm {
-  readonly beganAtMs: number;
+  /** Until then requests so far are enough, evenly spaced: `spacedUntilMs` of the last one. */
+  readonly untilMs: number;
   readonly answeredAtMs: number;
   readonly partitions: number;
+  readonly isEverybodyIn: boolean;
 }
 
-export function beginsInMs({ beganAtMs, answeredAtMs, partitions }: Rhythm, nowMs: number): number {
-  const spacedAtMs = beganAtMs + SPACING_MS + partitions * SPACING_OF_PARTITION_MS;
-  return Math.max(0, spacedAtMs - nowMs, answeredAtMs + AFTER_ANSWER_MS - nowMs);
+export function beginsInMs(rhythm: Rhythm, nowMs: number): number {
+  const { untilMs, answeredAtMs, partitions, isEverybodyIn } = rhythm;
+  const spacedAtMs = untilMs - (AT_ONCE - 1) * spacingMs(partitions);
+  const everybodyAtMs = isEverybodyIn ? nowMs : answeredAtMs + AFTER_ANSWER_MS;
+  return Math.max(0, spacedAtMs - nowMs, everybodyAtMs - nowMs);
+}
+
+/** Of a request that begins now. */
+export function spacedUntilMs(
+  { untilMs, partitions }: Pick<Rhythm, "untilMs" | "partitions">,
+  nowMs: number,
+): number {
+  return Math.max(untilMs, nowMs) + spacingMs(partitions);
+}
+
+function spacingMs(partitions: number): number {
+  return SPACING_MS + partitions * SPACING_OF_PARTITION_MS;
 }
 
 export interface Waiting {

@@ -34,7 +34,7 @@ import {
 import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
-import { beginsInMs, brokerWaitsMs } from "./fetch-rhythm.ts";
+import { beginsInMs, brokerWaitsMs, spacedUntilMs } from "./fetch-rhythm.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import type { Line } from "./line.ts";
 
@@ -68,13 +68,13 @@ export class SharedFetch {
   readonly #aside = new Set<MemberWish>();
   /** Members without a wish. */
   #without = 0;
-  #next: NodeJS.Timeout | undefined;
+  #isNextTimed = false;
   #isUnderWay = false;
   /** Records are decoded: a wish that ended now would have to fetch its own again. */
   #isAnswering = false;
   /** Their time is over, and they wait for an answer. */
   #late: MemberWish[] = [];
-  #beganAtMs = Number.NEGATIVE_INFINITY;
+  #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #recordsAtMs = performance.now();
   /** The shortest of the wishes that are not asked yet. */
@@ -139,20 +139,22 @@ export class SharedFetch {
   }
 
   #soon(): void {
-    if (this.#isUnderWay || this.#next !== undefined || this.#plan.size === 0) return;
-    const partitions = this.#plan.size;
+    if (this.#isUnderWay || this.#isNextTimed || this.#plan.size === 0) return;
     const rhythm = {
-      beganAtMs: this.#beganAtMs,
+      untilMs: this.#spacedUntilMs,
       answeredAtMs: this.#answeredAtMs,
-      partitions,
+      partitions: this.#plan.size,
+      isEverybodyIn: this.#without === 0,
     };
-    this.#next = setTimeout(
-      () => {
-        this.#next = undefined;
-        void this.#ask();
-      },
-      beginsInMs(rhythm, performance.now()),
-    );
+    const inMs = beginsInMs(rhythm, performance.now());
+    const ask = () => {
+      this.#isNextTimed = false;
+      void this.#ask();
+    };
+    this.#isNextTimed = true;
+    // A timer would wake the process once more, and no sooner than a millisecond from now.
+    if (inMs === 0) setImmediate(ask);
+    else setTimeout(ask, inMs);
   }
 
   async #ask(): Promise<void> {
@@ -162,7 +164,9 @@ export class SharedFetch {
       await this.line.open();
       const planned = this.#plan.request();
       if (planned === null) return;
-      this.#beganAtMs = performance.now();
+      const partitions = this.#plan.size;
+      const untilMs = this.#spacedUntilMs;
+      this.#spacedUntilMs = spacedUntilMs({ untilMs, partitions }, performance.now());
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
       this.#isAnswering = true;
       await this.#answered(response);

@@ -2,19 +2,40 @@
 
 import { expect, test } from "vitest";
 
-import { beginsInMs, brokerWaitsMs } from "../../../../src/kafka/kafkajs/fetch-rhythm.ts";
+import {
+  beginsInMs,
+  brokerWaitsMs,
+  spacedUntilMs,
+} from "../../../../src/kafka/kafkajs/fetch-rhythm.ts";
 
 const never = Number.NEGATIVE_INFINITY;
 const any = Number.POSITIVE_INFINITY;
 
 test.each([
-  ["never asked", never, never, 3, 0],
-  ["asked a moment ago", 100, 101, 0, 9],
-  ["asked a moment ago, many partitions", 100, 101, 3_000, 39],
-  ["asked long ago, answered now", 0, 100.5, 3, 0.5],
-  ["asked and answered long ago", 0, 10, 3, 0],
-])("%s", (_, beganAtMs, answeredAtMs, partitions, expected) => {
-  expect(beginsInMs({ beganAtMs, answeredAtMs, partitions }, 101)).toBeCloseTo(expected);
+  ["never asked", never, never, 3, true, 0],
+  ["asked long ago, answered now", 10, 101, 3, true, 0],
+  ["one that had records has no wish yet", 10, 100.5, 3, false, 0.5],
+  ["nor has it long after the answer", 10, 20, 3, false, 0],
+  ["asked three times a moment ago", 131, 101, 0, true, 0],
+  ["asked four times a moment ago", 140, 101, 0, true, 9],
+  ["asked four times, many partitions", 260, 101, 3_000, true, 39],
+])("%s", (_, untilMs, answeredAtMs, partitions, isEverybodyIn, expected) => {
+  const rhythm = { untilMs, answeredAtMs, partitions, isEverybodyIn };
+  expect(beginsInMs(rhythm, 101)).toBeCloseTo(expected);
+});
+
+test("requests that begin as soon as they may are four at once, and then one in 10 ms", () => {
+  const began: number[] = [];
+  let untilMs = never;
+  for (let nowMs = 1_000; began.length < 10; ) {
+    const rhythm = { untilMs, answeredAtMs: nowMs, partitions: 0, isEverybodyIn: true };
+    const inMs = beginsInMs(rhythm, nowMs);
+    nowMs += inMs;
+    if (inMs > 0) continue;
+    began.push(nowMs - 1_000);
+    untilMs = spacedUntilMs(rhythm, nowMs);
+  }
+  expect(began).toEqual([0, 0, 0, 0, 10, 20, 30, 40, 50, 60]);
 });
 
 test.each([
