@@ -3,14 +3,17 @@
  * the append (`LogAppendTime`), the receiver the arrival, by the same clock.
  */
 
+import { once } from "node:events";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { Kafka } from "../src/kafka/port.ts";
+import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import { benchKafka, createTopics, deleteTopics, fill, newPrefix } from "./bench-kafka.ts";
 import type { ImageStart } from "./image.ts";
 import { post, readAppends, untilCount } from "./isolation-run.ts";
-import { type Program, startProgram } from "./program.ts";
+import { cpuMsOf, type Program, startProgram } from "./program.ts";
 import { benchCall } from "./route-work.ts";
 import { type Receiver, startReceiver } from "./start-receiver.ts";
 
@@ -36,6 +39,11 @@ export interface Minute {
   readonly deliveries: number;
   readonly cpuMs: number;
 }
+
+/** `plain`: `everyday-plain.ts`, which can do loads of all destinations alone. */
+export type Contestant = "product" | "plain";
+
+type Running = Pick<Program, "cpuMs" | "stop">;
 
 interface Mark {
   readonly cpuMs: number;
@@ -73,17 +81,17 @@ export class EverydayRuns implements AsyncDisposable {
 
   /** CPU milliseconds from starting until it is ready. */
   start(): Promise<number> {
-    return this.#withProgram((program) => Promise.resolve(program.cpuMs()));
+    return this.#withProgram("product", (program) => Promise.resolve(program.cpuMs()));
   }
 
   /** CPU milliseconds for each 1,000 deliveries of a backlog. */
-  async fullSpeed({ copies }: Load): Promise<number> {
+  async fullSpeed({ copies }: Load, contestant: Contestant = "product"): Promise<number> {
     const calls = Math.ceil((WARM_UP + MEASURED) / copies);
     const producer = this.#kafka.producer();
     const make = this.#maker(calls, copies);
     await fill(producer, calls, make);
     await producer.close(10_000);
-    return this.#withProgram(async (program, receiver) => {
+    return this.#withProgram(contestant, async (program, receiver) => {
       await untilCount(receiver, WARM_UP);
       const from = await mark(program, receiver);
       await untilCount(receiver, calls * copies);
@@ -93,8 +101,12 @@ export class EverydayRuns implements AsyncDisposable {
   }
 
   /** Some minutes of a process's life, in their order. */
-  everyday({ callsPerSecond, copies }: Load, minutes: readonly number[]): Promise<Minute[]> {
-    return this.#withProgram(async (program, receiver) => {
+  everyday(
+    { callsPerSecond, copies }: Load,
+    minutes: readonly number[],
+    contestant: Contestant = "product",
+  ): Promise<Minute[]> {
+    return this.#withProgram(contestant, async (program, receiver) => {
       const ends = await this.#kafka.admin.offsets(this.#callsTopic);
       const total = (minutes.at(-1) ?? 0) * 60 * callsPerSecond;
       const beganAtMs = Date.now();
@@ -137,11 +149,22 @@ export class EverydayRuns implements AsyncDisposable {
   }
 
   async #withProgram<Result>(
-    measure: (program: Program, receiver: Receiver) => Promise<Result>,
+    contestant: Contestant,
+    measure: (program: Running, receiver: Receiver) => Promise<Result>,
   ): Promise<Result> {
     using receiver = await startReceiver(0, { journal: true });
     const url = `http://127.0.0.1:${receiver.port}/`;
-    const program = await startProgram({
+    const program = await this.#start(contestant, url);
+    try {
+      return await measure(program, receiver);
+    } finally {
+      await program.stop();
+    }
+  }
+
+  #start(contestant: Contestant, url: string): Promise<Running> {
+    if (contestant === "plain") return this.#startPlain(url);
+    return startProgram({
       brokers: this.#brokers,
       topicPrefix: this.#topicPrefix,
       destinations: Array.from({ length: this.#destinations }, (_, index) => {
@@ -150,11 +173,30 @@ export class EverydayRuns implements AsyncDisposable {
       logLevel: "info",
       image: this.#image,
     });
-    try {
-      return await measure(program, receiver);
-    } finally {
-      await program.stop();
-    }
+  }
+
+  async #startPlain(url: string): Promise<Running> {
+    const file = join(import.meta.dirname, "everyday-plain.ts");
+    const argv = [this.#brokers, this.#callsTopic, `${this.#topicPrefix}plain`, url];
+    const flags = this.#image.flags;
+    const child = spawnGuarded(
+      null,
+      [process.execPath, ...flags, file, ...argv, `${this.#destinations}`],
+      { output: ["pipe", "inherit"], env: { ...process.env, ...this.#image.env } },
+    );
+    const ended = once(child, "close");
+    const failed = ended.then(() => {
+      throw new Error("the plain loop ended");
+    });
+    failed.catch(() => undefined);
+    if (child.stdout !== null) await Promise.race([once(child.stdout, "data"), failed]);
+    return {
+      cpuMs: () => cpuMsOf(child.pid ?? 0),
+      stop: async () => {
+        child.kill("SIGTERM");
+        await ended;
+      },
+    };
   }
 
   /** Makes the next `calls` calls. Those that go to all name nobody, as most calls do. */
@@ -180,7 +222,7 @@ function idOf(index: number): string {
   return `d${index + 1}`;
 }
 
-async function mark(program: Program, receiver: Receiver): Promise<Mark> {
+async function mark(program: Running, receiver: Receiver): Promise<Mark> {
   const received = await receiver.count();
   return { cpuMs: program.cpuMs(), received };
 }

@@ -102,8 +102,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-/** Node's own process: what starts it becomes it. */
-function cpuMsOf(pid: number): number {
+/** Of Node's own process: what starts it becomes it. */
+export function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   // The name before these may have blanks; user and system time are the 14th and 15th field.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
