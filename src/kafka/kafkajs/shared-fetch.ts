@@ -147,17 +147,14 @@ export class SharedFetch {
       isEverybodyIn: this.#without === 0,
     };
     const inMs = beginsInMs(rhythm, performance.now());
-    const ask = () => {
-      this.#isNextTimed = false;
-      void this.#ask();
-    };
     this.#isNextTimed = true;
     // A timer would wake the process once more, and no sooner than a millisecond from now.
-    if (inMs === 0) setImmediate(ask);
-    else setTimeout(ask, inMs);
+    if (inMs === 0) setImmediate(() => void this.#ask());
+    else setTimeout(() => void this.#ask(), inMs);
   }
 
   async #ask(): Promise<void> {
+    this.#isNextTimed = false;
     this.#isUnderWay = true;
     try {
       // The plan is made when there is a connection, as late as can be.
