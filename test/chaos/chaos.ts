@@ -210,6 +210,7 @@ async function live(
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {
     // Of a round on a machine without time for it little could be judged.
+    if (starvation.isStarved) say("waiting: the machine keeps programs from running");
     machine = starvation.untilOver(MACHINE_LIMIT_MS);
     await machine;
     if (!mayBegin()) break;

@@ -49,6 +49,8 @@ export function longestWait(before: Look, now: Look, elapsedMs: number): number 
 export interface StarvationWatch extends Disposable {
   /** So far, in all. */
   readonly starvedMs: number;
+  /** By the last look. */
+  readonly isStarved: boolean;
   /** Resolves when the last look has found nobody starved, at the latest after `limitMs`. */
   untilOver(limitMs: number): Promise<void>;
 }
@@ -71,6 +73,9 @@ export function watchStarvation(exposures: Exposure[]): StarvationWatch {
   return {
     get starvedMs() {
       return starvedMs;
+    },
+    get isStarved() {
+      return isStarved;
     },
     untilOver: async (limitMs) => {
       for (const untilMs = performance.now() + limitMs; isStarved && performance.now() < untilMs; )
