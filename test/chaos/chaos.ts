@@ -59,7 +59,7 @@ const LAYOUTS: readonly (readonly string[])[] = [
 /** With several brokers each program has all stages. */
 const CLUSTER_LAYOUTS: typeof LAYOUTS = [2, 4].map((programs) => Array(programs).fill(WHOLE_PATH));
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
-const MACHINE_LIMIT_MS = 600_000;
+const MACHINE_LIMIT_MS = 180_000;
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
 /** Deliveries keep nothing on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
