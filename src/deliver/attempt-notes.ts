@@ -1,14 +1,16 @@
 /** Between a destination's attempts and the topic of attempts: when there is none, nothing is done. */
 
+import type { ByteText } from "../domain/byte-text.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { EndpointConnections, Phases } from "./attempt.ts";
-import { attemptTexts } from "./attempt-record.ts";
+import { attemptWriter } from "./attempt-record.ts";
 import type { Attempted } from "./work-ports.ts";
 
 /** The part of the topic of attempts that this needs. */
 interface Notes {
   readonly responses: number | null;
-  add(messageId: string, text: string): void;
+  open(messageId: string): ByteText | null;
+  end(): void;
 }
 
 /** Connections whose results have the phases of their requests, and the head of a refused answer. */
@@ -42,11 +44,16 @@ export function attemptsOf(
   notes: Notes | undefined,
 ): AttemptNotes | null {
   if (notes === undefined) return null;
-  let text = attemptTexts(destination);
+  let write = attemptWriter(destination);
   return {
-    add: (attempted) => notes.add(attempted.delivery.messageId, text(attempted)),
+    add: (attempted) => {
+      const out = notes.open(attempted.delivery.messageId);
+      if (out === null) return;
+      write(attempted, out);
+      notes.end();
+    },
     update: (changed) => {
-      text = attemptTexts(changed);
+      write = attemptWriter(changed);
     },
   };
 }

@@ -1,7 +1,8 @@
 /**
  * The text of an attempt's record on the topic of attempts (docs/topics.md#attempts). A delivery is
- * some twenty microseconds of work, and this has to be little of it: texts of a destination are made
- * once, and an instant's text is used again by those of the same millisecond.
+ * some twenty microseconds of work, and this has to be little of it. So a first attempt that is
+ * accepted at once, on a connection that was there, is written as bytes, of pieces that are made once
+ * for a destination. Any other attempt is put together as text. A test compares the two.
  *
  *   field              from
  *   time               the end of the last request
@@ -17,6 +18,7 @@
  * Nothing of the call but its id is in it.
  */
 
+import type { ByteText } from "../domain/byte-text.ts";
 import type { WebhookDestination } from "../domain/destination.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
@@ -37,6 +39,102 @@ const PHASE_FIELDS = {
   body: "bodyMs",
 } as const;
 
+export type WriteAttempt = (attempted: Attempted, out: ByteText) => void;
+
+/** Of a destination's settings. */
+export function attemptWriter(destination: WebhookDestination): WriteAttempt {
+  const writeAccepted = acceptedWriter(destination);
+  const textOf = attemptTexts(destination);
+  return (attempted, out) => {
+    const start = out.length;
+    if (writeAccepted(attempted, out)) return;
+    out.length = start;
+    out.text(textOf(attempted));
+  };
+}
+
+/** @returns false: it is another attempt, and what was written so far is void. */
+export type WriteAccepted = (attempted: Attempted, out: ByteText) => boolean;
+
+const DURATION = piece(',"durationMs":');
+const FIRST_BYTE = piece(',"phases":{"firstByteMs":');
+const BODY = piece(',"bodyMs":');
+const ENDED = piece("}}]}");
+
+/** Of first attempts that one endpoint has accepted, on a connection that was there. */
+export function acceptedWriter(destination: WebhookDestination): WriteAccepted {
+  const names = endpointNames(destination);
+  const started = `","destination":${JSON.stringify(destination.id)},"attempt":1,"firstAttemptAt":"`;
+  const ended = stamped('{"time":"', '","messageId":"');
+  const accepted = new Map(
+    destination.endpoints.map(({ key }) => {
+      const request = `{"endpoint":${JSON.stringify(names.get(key) ?? key)},"outcome":"accepted"`;
+      return [key, stamped(started, `","decision":"accepted","requests":[${request},"status":`)];
+    }),
+  );
+  return ({ delivery, results, decision, endedAtMs }, out) => {
+    const [only] = results;
+    if (decision.name !== "accepted" || results.length !== 1 || only === undefined) return false;
+    const { endpoint, result } = only;
+    const startedAt = accepted.get(endpoint);
+    if (result.kind !== "response" || startedAt === undefined || delivery.attempt > 0) return false;
+    if (judge(result, endedAtMs).kind !== "accepted") return false;
+    const { status, durationMs, phases } = result;
+    if (phases?.sentMs === undefined || phases.headMs === undefined) return false;
+    if (phases.openedMs !== undefined || phases.kept !== undefined) return false;
+    out.add(ended(endedAtMs));
+    if (!out.plain(delivery.messageId)) return false;
+    out.add(startedAt(delivery.firstAttemptAtMs ?? endedAtMs));
+    out.whole(status);
+    out.add(DURATION);
+    out.tenths(Math.max(0, durationMs));
+    out.add(FIRST_BYTE);
+    out.tenths(Math.max(0, phases.headMs - phases.sentMs));
+    out.add(BODY);
+    out.tenths(Math.max(0, durationMs - phases.headMs));
+    out.add(ENDED);
+    return true;
+  };
+}
+
+function piece(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+const INSTANT_BYTES = 24;
+const SECOND_BYTES = 20;
+const ZERO = 0x30;
+
+/**
+ * A piece with an instant in it, the same object each time. The instant is mostly of the second of
+ * the one before: then its last digits are put in.
+ */
+function stamped(before: string, after: string): (atMs: number) => Uint8Array {
+  const start = piece(before).length;
+  let text = piece(before);
+  let lastMs = Number.NaN;
+  let lastSecond = Number.NaN;
+  return (atMs) => {
+    if (atMs === lastMs) return text;
+    const second = Math.floor(atMs / 1_000);
+    if (second === lastSecond) {
+      const ms = atMs - second * 1_000;
+      const tens = Math.floor(ms / 10);
+      const hundreds = Math.floor(ms / 100);
+      text[start + SECOND_BYTES] = ZERO + hundreds;
+      text[start + SECOND_BYTES + 1] = ZERO + tens - hundreds * 10;
+      text[start + SECOND_BYTES + 2] = ZERO + ms - tens * 10;
+    } else {
+      const instant = new Date(atMs).toISOString();
+      text = piece(`${before}${instant}${after}`);
+      // Years of more than four digits are longer.
+      lastSecond = instant.length === INSTANT_BYTES ? second : Number.NaN;
+    }
+    lastMs = atMs;
+    return text;
+  };
+}
+
 export type AttemptText = (attempted: Attempted) => string;
 
 /** The parts of a record that are the same for all attempts of a destination's settings. */
@@ -54,9 +152,9 @@ export function attemptTexts(destination: WebhookDestination): AttemptText {
     }
     const first = delivery.firstAttemptAtMs ?? endedAtMs;
     return (
-      `{"time":"${endText(endedAtMs)}","messageId":${JSON.stringify(delivery.messageId)}` +
+      `{"time":"${new Date(endedAtMs).toISOString()}","messageId":${JSON.stringify(delivery.messageId)}` +
       `,"destination":${id}` +
-      `,"attempt":${delivery.attempt + 1},"firstAttemptAt":"${firstText(first)}"` +
+      `,"attempt":${delivery.attempt + 1},"firstAttemptAt":"${new Date(first).toISOString()}"` +
       `,"decision":"${decision.name}","requests":[${requests}]${nextText(decision.outputs, nameOf)}}`
     );
   };
@@ -110,19 +208,3 @@ function tenths(ms: number): string {
   const rest = whole % 10;
   return rest === 0 ? `${whole / 10}` : `${(whole - rest) / 10}.${rest}`;
 }
-
-/** The text of an instant, which is mostly the one before. */
-function instantTexts(): (atMs: number) => string {
-  let last = Number.NaN;
-  let text = "";
-  return (atMs) => {
-    if (atMs !== last) {
-      text = new Date(atMs).toISOString();
-      last = atMs;
-    }
-    return text;
-  };
-}
-
-const endText = instantTexts();
-const firstText = instantTexts();

@@ -3,7 +3,8 @@
  * else: no delivery waits for it, and none fails with it.
  *
  *   a record                                       then
- *   comes                                          its bytes wait for the next flush, 100 ms at most
+ *   comes                                          its bytes wait for the next flush: half a second
+ *                                                    at most, or until they are 512 KiB
  *   comes while 8 MiB are not acknowledged         is dropped, and counted
  *   is not taken: the topic is gone, or a          is dropped, and counted; a line says so once a
  *     partition takes nothing for 2 s              minute
@@ -17,18 +18,19 @@
  * delivery or dead letter in it.
  */
 
-import type { OutgoingRecord } from "../domain/record.ts";
-import { type Kafka, type Producer, packText } from "../kafka/port.ts";
+import type { ByteText } from "../domain/byte-text.ts";
+import { recordCount } from "../domain/record.ts";
+import { type Kafka, type TextBundles, textBundles, type WatchedProducer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 
-const FLUSH_EVERY_MS = 100;
+const FLUSH_EVERY_MS = 500;
+/** Well below the largest batch that a topic takes: they may all be of one partition. */
+const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
-/** Beside its bytes, a record that waits is some objects. */
-const RECORD_OVERHEAD_BYTES = 256;
 const LINE_EVERY_MS = 60_000;
 const CLOSE_LIMIT_MS = 2_000;
 const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowledged yet`;
@@ -36,8 +38,12 @@ const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowl
 export interface AttemptsTopic extends AsyncDisposable {
   /** Bytes of a refused answer that are kept; null: none. */
   readonly responses: number | null;
-  /** Returns at once. @param text JSON */
-  add(messageId: string, text: string): void;
+  /**
+   * Begins a record: its JSON is what is added until `end`, in the same turn. Null: it is dropped,
+   * and there is nothing to end.
+   */
+  open(messageId: string): ByteText | null;
+  end(): void;
 }
 
 export interface AttemptsDeps {
@@ -60,22 +66,23 @@ export function startAttemptsTopic(
 
 class Attempts implements AttemptsTopic {
   readonly responses: number | null;
-  readonly #producer: Producer;
+  readonly #producer: WatchedProducer;
+  readonly #bundles: TextBundles;
   readonly #topic: string;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #written;
   readonly #dropped;
   readonly #closing = new AbortController();
-  #waiting: OutgoingRecord[] = [];
   #waitingBytes = 0;
+  #isFlushDue = false;
   /** With those that wait. */
   #unwrittenBytes = 0;
   #unsaid = 0;
   #saidAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    producer: Producer,
+    producer: WatchedProducer,
     topic: string,
     responses: number | null,
     clock: Clock,
@@ -83,6 +90,7 @@ class Attempts implements AttemptsTopic {
     metrics: Metrics,
   ) {
     this.#producer = producer;
+    this.#bundles = textBundles(topic, producer);
     this.#topic = topic;
     this.responses = responses;
     this.#clock = clock;
@@ -91,17 +99,18 @@ class Attempts implements AttemptsTopic {
     this.#dropped = metrics.attemptRecords.bind({ outcome: "dropped" });
   }
 
-  add(messageId: string, text: string): void {
-    if (this.#unwrittenBytes >= UNWRITTEN_MAX_BYTES) {
-      this.#drop(1, FULL);
-      return;
-    }
-    const record = packText(this.#topic, messageId, text);
-    const bytes = text.length + RECORD_OVERHEAD_BYTES;
+  open(messageId: string): ByteText | null {
+    if (this.#unwrittenBytes < UNWRITTEN_MAX_BYTES) return this.#bundles.open(messageId);
+    this.#drop(1, FULL);
+    return null;
+  }
+
+  end(): void {
+    const bytes = this.#bundles.end();
     this.#waitingBytes += bytes;
     this.#unwrittenBytes += bytes;
-    this.#waiting.push(record);
-    if (this.#waiting.length === 1) this.#flushLater();
+    if (this.#waitingBytes >= FLUSH_AT_BYTES) void this.#flush();
+    else if (!this.#isFlushDue) this.#flushLater();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -112,24 +121,30 @@ class Attempts implements AttemptsTopic {
   }
 
   #flushLater(): void {
-    const flush = () => void this.#flush();
+    this.#isFlushDue = true;
+    const flush = () => {
+      this.#isFlushDue = false;
+      void this.#flush();
+    };
     this.#clock.sleep(FLUSH_EVERY_MS, this.#closing.signal).then(flush, flush);
   }
 
   /** Never rejects. */
   async #flush(): Promise<void> {
-    const records = this.#waiting;
     const bytes = this.#waitingBytes;
-    this.#waiting = [];
     this.#waitingBytes = 0;
-    if (records.length === 0) return;
+    const bundles = this.#bundles.take();
+    if (bundles.length === 0) return;
+    const count = bundles.reduce((sum, each) => sum + each.count, 0);
     try {
-      const refused = await this.#producer.send(records, { giveBack: true });
-      this.#written.inc(records.length - refused.length);
+      const refused = await this.#producer.send(bundles, { giveBack: true });
+      const lost = refused.reduce((sum, { record }) => sum + recordCount(record), 0);
+      this.#written.inc(count - lost);
       const [first] = refused;
-      if (first !== undefined) this.#drop(refused.length, first.error);
+      if (first !== undefined) this.#drop(lost, first.error);
+      this.#bundles.giveBack(bundles);
     } catch (error) {
-      this.#drop(records.length, asError(error).message);
+      this.#drop(count, asError(error).message);
     }
     this.#unwrittenBytes -= bytes;
   }

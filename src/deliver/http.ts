@@ -40,6 +40,7 @@ import {
   type KeptConnection,
   keepConnection,
   makeConnection,
+  type Opening,
   type Origin,
   takeConnection,
 } from "../http/kept-connection.ts";
@@ -150,12 +151,11 @@ function sendOn(
   const options = { path, method, headers, body, blocking: false };
   const exchange = new Exchange(origin, options, deadlines, done, phases);
   exchange.start();
-  exchange.isSent = true;
 }
 
 /** One request on its connection. undici calls the `on` methods. */
 class Exchange implements Dispatcher.DispatchHandler, Expiring {
-  isSent = false;
+  #isSent = false;
   readonly #origin: Origin;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #deadlines: Deadlines;
@@ -188,10 +188,12 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   start(): void {
-    if (this.#phases !== undefined) {
-      this.#kept.onOpen = noteOpening(this.#phases, () => this.#durationMs());
-    }
+    if (this.#phases !== undefined) this.#kept.onOpen = this;
     this.#kept.client.dispatch(this.#options, this);
+    this.#isSent = true;
+  }
+  opening(...socket: Opening): void {
+    noteOpening(socket, this.#phases ?? {}, () => this.#durationMs());
   }
 
   onRequestStart(): void {
@@ -271,7 +273,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     if (connection === "keep") keepConnection(this.#origin, this.#kept);
     else dropConnection(this.#origin, this.#kept);
     // undici refuses some requests at once, and `send` promises to have returned first.
-    if (this.isSent) this.#tell(result);
+    if (this.#isSent) this.#tell(result);
     else queueMicrotask(() => this.#tell(result));
   }
 

@@ -128,6 +128,23 @@ export interface OutgoingRecord extends RecordContent {
   readonly sharedHeaders?: RecordHeaders;
   /** Absent: the key's partition, placed as Java does (murmur2; a null key goes round robin). */
   readonly partition?: number;
+  /**
+   * Present: it stands for several records of `partition`. `encoded` has them one behind the other,
+   * as a batch does. Without a partition they are placed one by one.
+   */
+  readonly bundle?: Bundle | undefined;
+}
+
+/** Records that are sent as one. */
+export interface Bundle {
+  readonly count: number;
+  /** The same records one by one. */
+  records(): readonly OutgoingRecord[];
+}
+
+/** How many records it stands for. */
+export function recordCount({ bundle }: OutgoingRecord): number {
+  return bundle?.count ?? 1;
 }
 
 /** A record as it came, to be written to another topic. */

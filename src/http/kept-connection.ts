@@ -18,10 +18,14 @@ export interface KeptConnection {
   readonly answer: Answer;
   socket: Socket | null;
   /** Told of a socket that is made for the request under way; null: nobody wants to know. */
-  onOpen: OnOpen | null;
+  onOpen: OpeningListener | null;
 }
 
-export type OnOpen = (socket: Socket, target: SocketTarget) => void;
+export type Opening = readonly [socket: Socket, target: SocketTarget];
+
+export interface OpeningListener {
+  opening(...socket: Opening): void;
+}
 
 export interface Origin {
   readonly url: URL;
@@ -68,7 +72,7 @@ export function makeConnection(origin: Origin): KeptConnection {
       boundAnswer(socket, kept.answer);
       if (isSecure) watchWire(socket, kept.answer);
       kept.socket = socket;
-      kept.onOpen?.(socket, target);
+      kept.onOpen?.opening(socket, target);
     },
   });
   const kept: KeptConnection = { client, answer: new Answer(), socket: null, onOpen: null };

@@ -18,10 +18,10 @@
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
+import { TextBundles as Bundles } from "./produce/text-bundles.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
 import { packRecord as asBytes } from "./wire/pack-record.ts";
-import { packText as textAsBytes } from "./wire/pack-text.ts";
 
 export interface Kafka {
   /** Starts joining at once; `joined` tells when. Topics must exist. */
@@ -246,6 +246,8 @@ export interface Producer {
 
 /** A producer as `Kafka` gives it. */
 export interface WatchedProducer extends Producer {
+  /** Of a topic that it writes; 0: it does not know them yet. */
+  partitions(topic: string): number;
   /** Topics that take nothing now. */
   blocked(): readonly BlockedTopic[];
 }
@@ -268,12 +270,16 @@ export type {
   TopicState,
 } from "./admin-port.ts";
 export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
+export type { TextBundles } from "./produce/text-bundles.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
 /** As bytes in a block of their own: a record that waits keeps no fetch alive. Pure. */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
-/** The same of a record that is two texts, for less. Pure. */
-export const packText: (topic: string, key: string, value: string) => OutgoingRecord = textAsBytes;
+
+/** For those who write very many records of a topic, with this producer. */
+export function textBundles(topic: string, producer: Pick<WatchedProducer, "partitions">): Bundles {
+  return new Bundles(topic, () => producer.partitions(topic));
+}
 
 /** The partition that the producer places a key in, as Java's does. Pure. */
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;

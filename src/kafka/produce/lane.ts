@@ -12,9 +12,12 @@
  * A broker takes a batch for one that it has when producer id and sequences are the same, and says
  * that it is written. So they must never stand for two batches: the lane keeps both together, and
  * begins at 0 only with an id that it has never had.
+ *
+ * A bundle is a batch of its own. One that is larger than the topic takes is sent as the records
+ * that it stands for.
  */
 
-import type { OutgoingRecord } from "../../domain/record.ts";
+import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
 import type { Bagged } from "../../runtime/bag.ts";
 import type { BlockedBy, RefusedRecord } from "../port.ts";
 import { Block } from "./block.ts";
@@ -57,11 +60,22 @@ export function givenBack(
   if (call.unacknowledged === 0) call.resolve(call.refused);
 }
 
+/** Encoded lengths of a record beside its payload. */
+export const RECORD_OVERHEAD_BYTES = 24;
 /** Acknowledged records are let go of when there are so many, and half of the queue. */
 const COMPACT_AT = 4_096;
 const SEQUENCE_MODULUS = 2 ** 31;
 /** Far above what a batch of tiny records should hold. */
 const BATCH_RECORDS_MAX = 20_000;
+
+/** One item for each record that a bundle stands for. Its call waits for all of them. */
+export function unbundled({ record, call }: WaitingRecord): readonly WaitingRecord[] {
+  const records = record.bundle?.records() ?? [];
+  call.unacknowledged += records.length - 1;
+  return records.map((each) => {
+    return { record: each, bytes: (each.encoded?.length ?? 0) + RECORD_OVERHEAD_BYTES, call };
+  });
+}
 
 export class ProduceLane {
   readonly topic: LaneTopic;
@@ -85,6 +99,8 @@ export class ProduceLane {
   #batchBytes = 0;
   /** The batch cut last may have been written: it must be repeated exactly as it was. */
   #mayBeWritten = false;
+  /** It was given a bundle at some time. */
+  #hasBundles = false;
 
   constructor(topic: LaneTopic, partition: number) {
     this.topic = topic;
@@ -119,17 +135,20 @@ export class ProduceLane {
     this.#records.push(record);
     this.#bytes.push(bytes);
     this.#calls.push(call);
+    if (record.bundle !== undefined) this.#hasBundles = true;
   }
 
   /** The next batch: at least one record, beyond that as many as fit. Not for an empty lane. */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
-      const end = Math.min(this.#records.length, this.#head + BATCH_RECORDS_MAX);
+      if (this.#hasBundles) this.#unbundle();
+      const most = this.#isBundle(this.#head) ? 1 : BATCH_RECORDS_MAX;
+      const end = Math.min(this.#records.length, this.#head + most);
       let at = this.#head + 1;
       let bytes = this.#bytes[this.#head] ?? 0;
       for (; at < end; at += 1) {
         const next = bytes + (this.#bytes[at] ?? 0);
-        if (next > this.topic.batchMaxBytes) break;
+        if (next > this.topic.batchMaxBytes || this.#isBundle(at)) break;
         bytes = next;
       }
       this.#count = at - this.#head;
@@ -153,14 +172,14 @@ export class ProduceLane {
   }
 
   acknowledged(): void {
-    this.#sequence = (this.#sequence + this.#count) % SEQUENCE_MODULUS;
+    this.#sequence = (this.#sequence + this.#batchRecords) % SEQUENCE_MODULUS;
     this.#leave(this.#count);
   }
 
   /** The next batch is smaller; a single record is refused. If it may be written, under a new id. */
   tooLarge(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
-    if (this.#count > 1) {
+    if (this.#batchRecords > 1) {
       this.topic.batchWasTooLarge(this.#batchBytes);
       this.#mayBeWritten = false;
       return;
@@ -223,6 +242,28 @@ export class ProduceLane {
     this.#calls = [];
     this.#head = 0;
     return given.flatMap(({ call, ...rest }) => (call === undefined ? [] : [{ ...rest, call }]));
+  }
+
+  #isBundle(at: number): boolean {
+    return this.#hasBundles && this.#records[at]?.bundle !== undefined;
+  }
+
+  /** Of the batch that was cut last. */
+  get #batchRecords(): number {
+    const first = this.#records[this.#head];
+    return first !== undefined && this.#isBundle(this.#head) ? recordCount(first) : this.#count;
+  }
+
+  /** Puts the records of a bundle that comes next, and is too large, in its place. */
+  #unbundle(): void {
+    const [record, call] = [this.#records[this.#head], this.#calls[this.#head]];
+    const bytes = this.#bytes[this.#head] ?? 0;
+    if (record?.bundle === undefined || call === undefined) return;
+    if (bytes <= this.topic.batchMaxBytes) return;
+    const each = unbundled({ record, bytes, call });
+    this.#records.splice(this.#head, 1, ...each.map((item) => item.record));
+    this.#bytes.splice(this.#head, 1, ...each.map((item) => item.bytes));
+    this.#calls.splice(this.#head, 1, ...each.map((item) => item.call));
   }
 
   #leave(count: number): void {

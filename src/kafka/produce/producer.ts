@@ -19,11 +19,10 @@ import {
   type SendOptions,
   type WatchedProducer,
 } from "../port.ts";
-import type { SendCall } from "./lane.ts";
+import { RECORD_OVERHEAD_BYTES, type SendCall } from "./lane.ts";
 import { ProduceRounds } from "./rounds.ts";
 
-/** Encoded lengths of a record beside its payload. */
-const RECORD_OVERHEAD_BYTES = 24;
+/** Encoded lengths of a header beside its payload. */
 const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements WatchedProducer {
@@ -42,6 +41,10 @@ export class KafkaProducer implements WatchedProducer {
 
   blocked(): readonly BlockedTopic[] {
     return this.#rounds.blocked();
+  }
+
+  partitions(topic: string): number {
+    return this.#rounds.topic(topic).partitions;
   }
 
   send(
@@ -92,9 +95,13 @@ export class KafkaProducer implements WatchedProducer {
 
   #add(record: OutgoingRecord, call: SendCall): void {
     const topic = this.#rounds.topic(record.topic);
-    const { encoded } = record;
+    const { encoded, bundle } = record;
+    if (bundle !== undefined && record.partition === undefined) {
+      for (const each of bundle.records()) this.#add(each, call);
+      return;
+    }
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
-    if (payloadBytes > topic.recordMaxBytes) {
+    if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
       const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} takes`;
       call.refused.push({ record, error });
       return;

@@ -4,7 +4,7 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import { murmur2 } from "../wire/murmur2.ts";
 import { Block } from "./block.ts";
-import { givenBack, ProduceLane, type SendCall, type WaitingRecord } from "./lane.ts";
+import { givenBack, ProduceLane, type SendCall, unbundled, type WaitingRecord } from "./lane.ts";
 
 /** Fits into a batch limit of 1 MiB, Kafka's default. Estimates may be a little too low. */
 const BATCH_MAX_BYTES = 1_000_000;
@@ -46,6 +46,11 @@ export class ProduceTopic {
   /** A batch with several records is at most so large. */
   get batchMaxBytes(): number {
     return this.#batchMaxBytes;
+  }
+
+  /** 0: they are not known. */
+  get partitions(): number {
+    return this.#partitions;
   }
 
   get hasLeaders(): boolean {
@@ -158,7 +163,10 @@ export class ProduceTopic {
       if (lane.mayBeWritten) dropId(lane);
       moved.push(...lane.giveUp());
     }
-    const unplaced = [...moved, ...this.#unplaced];
+    // The keys of a bundle may belong elsewhere by now.
+    const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
+      each.record.bundle === undefined ? each : unbundled(each),
+    );
     this.#unplaced = [];
     for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
     return this.lanes.filter((lane) => lane.leader !== null && !lane.isEmpty);

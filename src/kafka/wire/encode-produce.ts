@@ -93,7 +93,7 @@ function writeBatch(
   shared: SharedHeaders,
 ): number {
   const start = sizeAt + 4;
-  const count = data.messages.length;
+  const { count } = measured;
   // Base offset and leader epoch are the broker's to fill in.
   target.writeBigInt64BE(0n, start);
   target.writeInt32BE(0, start + BATCH_LENGTH_END);

@@ -5,9 +5,11 @@
  *
  * The copies of a call for several destinations share key, value and most headers: shared headers
  * are encoded once for all records of a request that carry the same array.
+ *
+ * A bundle has all of that done already. It is a batch of its own, and copied as it lies.
  */
 
-import type { RecordContent, RecordHeader, RecordHeaders } from "../../domain/record.ts";
+import type { Bundle, RecordContent, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "./varint.ts";
 
 /** A record that our producer writes. */
@@ -17,6 +19,8 @@ export interface OutgoingMessage extends RecordContent {
   readonly partition?: number;
   /** Milliseconds since the epoch; absent: the time of encoding. */
   readonly timestamp?: number;
+  /** Its records are the whole batch. */
+  readonly bundle?: Bundle | undefined;
 }
 
 /** Encoded shared headers by their array, for the records of one request. */
@@ -24,6 +28,8 @@ export type SharedHeaders = Map<RecordHeaders, Buffer>;
 
 export interface MeasuredRecords {
   readonly messages: readonly OutgoingMessage[];
+  /** Of them; a bundle has many. */
+  readonly count: number;
   /** Of each record, without the length in front. */
   readonly recordBytes: Int32Array;
   readonly totalBytes: number;
@@ -38,6 +44,12 @@ export function measureRecords(
   nowMs: number,
   shared: SharedHeaders,
 ): MeasuredRecords {
+  const bundled = bundleIn(messages);
+  if (bundled !== null) {
+    const { count, encoded } = bundled;
+    const times = { firstTimestampMs: nowMs, maxTimestampMs: nowMs, nowMs };
+    return { messages, count, recordBytes: NONE, totalBytes: encoded.length, ...times };
+  }
   let firstTimestampMs = Number.POSITIVE_INFINITY;
   let maxTimestampMs = Number.NEGATIVE_INFINITY;
   for (const message of messages) {
@@ -56,7 +68,15 @@ export function measureRecords(
     recordBytes[index] = bytes;
     totalBytes += varintBytes(bytes) + bytes;
   }
-  return { messages, recordBytes, totalBytes, firstTimestampMs, maxTimestampMs, nowMs };
+  const count = messages.length;
+  return { messages, count, recordBytes, totalBytes, firstTimestampMs, maxTimestampMs, nowMs };
+}
+
+const NONE = new Int32Array(0);
+
+function bundleIn([first]: readonly OutgoingMessage[]) {
+  if (first?.bundle === undefined || first.encoded === undefined) return null;
+  return { count: first.bundle.count, encoded: first.encoded };
 }
 
 /** Writes the measured records and returns the position after them. */
@@ -67,6 +87,11 @@ export function writeRecords(
   shared: SharedHeaders,
 ): number {
   const { messages, recordBytes, firstTimestampMs, nowMs } = measured;
+  const bundled = bundleIn(messages);
+  if (bundled !== null) {
+    target.set(bundled.encoded, start);
+    return start + bundled.encoded.length;
+  }
   let at = start;
   for (const [index, message] of messages.entries()) {
     at = writeVarint(target, at, recordBytes[index] ?? 0);

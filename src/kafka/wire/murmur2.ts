@@ -6,9 +6,12 @@
 const SEED = 0x9747b28c;
 const M = 0x5bd1e995;
 
-/** As a signed 32-bit integer, like `org.apache.kafka.common.utils.Utils.murmur2`. */
-export function murmur2(key: Uint8Array): number {
-  const { length } = key;
+/**
+ * As a signed 32-bit integer, like `org.apache.kafka.common.utils.Utils.murmur2`.
+ *
+ * @param length of the key, where more lies behind it.
+ */
+export function murmur2(key: Uint8Array, length = key.length): number {
   const whole = length & ~3;
   let hash = SEED ^ length;
   for (let at = 0; at < whole; at += 4) {
@@ -27,8 +30,8 @@ export function murmur2(key: Uint8Array): number {
 }
 
 /** The partition of a key among `partitions` of them. */
-export function partitionOfKey(key: Uint8Array, partitions: number): number {
-  return (murmur2(key) & 0x7fffffff) % partitions;
+export function partitionOfKey(key: Uint8Array, partitions: number, length = key.length): number {
+  return (murmur2(key, length) & 0x7fffffff) % partitions;
 }
 
 function byte(key: Uint8Array, at: number): number {

@@ -27,12 +27,13 @@ export function packRecord(record: OutgoingRecord): OutgoingRecord {
   return new PackedRecord(record, block.subarray(start, used));
 }
 
-class PackedRecord implements OutgoingRecord {
+/** Its content, as bytes. Its fields are read from them when they are asked for. */
+export class PackedRecord implements OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;
   readonly encoded: Buffer;
 
-  constructor({ topic, partition }: OutgoingRecord, encoded: Buffer) {
+  constructor({ topic, partition }: Pick<OutgoingRecord, "topic" | "partition">, encoded: Buffer) {
     this.topic = topic;
     if (partition !== undefined) this.partition = partition;
     this.encoded = encoded;

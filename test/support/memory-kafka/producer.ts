@@ -65,7 +65,7 @@ export class MemoryProducer implements WatchedProducer {
   ): Promise<readonly RefusedRecord[]> {
     if (this.#isClosed) return Promise.reject(closed());
     const refused: RefusedRecord[] = [];
-    const left = records.filter((record) => {
+    const left = records.flatMap(unbundled).filter((record) => {
       const isVain = giveBack && this.#isVain(record.topic);
       if (isVain) refused.push(missing(record));
       return !isVain;
@@ -75,6 +75,10 @@ export class MemoryProducer implements WatchedProducer {
       this.#sends.add({ records: left, refused, giveBack, resolve, reject });
       this.#request();
     });
+  }
+
+  partitions(topic: string): number {
+    return this.#broker.topics.find(topic)?.partitions.length ?? 0;
   }
 
   blocked(): readonly BlockedTopic[] {
@@ -185,6 +189,15 @@ export class MemoryProducer implements WatchedProducer {
     this.#sends.delete(send);
     send.resolve(send.refused);
   }
+}
+
+/** Copies: a bundle's bytes serve again. */
+function unbundled(record: OutgoingRecord): readonly OutgoingRecord[] {
+  const { topic, bundle } = record;
+  if (bundle === undefined) return [record];
+  return bundle.records().map(({ key, value, headers }) => {
+    return { topic, key: key && Buffer.from(key), value: value && Buffer.from(value), headers };
+  });
 }
 
 const MISSING = "UNKNOWN_TOPIC_OR_PARTITION";

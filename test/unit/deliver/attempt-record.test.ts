@@ -5,9 +5,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import type { HttpResult, Phases } from "../../../src/deliver/attempt.ts";
-import { attemptTexts } from "../../../src/deliver/attempt-record.ts";
+import {
+  acceptedWriter,
+  attemptTexts,
+  attemptWriter,
+} from "../../../src/deliver/attempt-record.ts";
 import { type Decision, decide, type EndpointResult } from "../../../src/deliver/decide.ts";
 import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
+import { ByteText } from "../../../src/domain/byte-text.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { schemaProblems } from "../../support/project/json-schema.ts";
@@ -18,6 +23,7 @@ const SCHEMA = JSON.parse(
 ) as Record<string, unknown>;
 const URLS = ["https://crm.example.com:8443/secret/hook?token=t0", "http://10.0.0.7/other"];
 const DESTINATION = webhookDestination({ urls: URLS });
+const WRITE_ACCEPTED = acceptedWriter(DESTINATION);
 const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
 const POLICY = { delaysMs: [10_000, 30_000], windowMs: 3_600_000 };
@@ -157,4 +163,53 @@ test("the head of a refused answer is there when it was kept", () => {
 test("nothing secret is in it: neither path nor query of a URL, nor the shared secret", () => {
   const { text } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
   expect(text).not.toMatch(/secret|token|t0|s3cr3t|other/);
+});
+
+/** As bytes; null: it is none of those that are written so. */
+function bytesOf(result: HttpResult, delivery: Parameters<typeof deliveryOf>[0] = {}, at = NOW_MS) {
+  const out = new ByteText(8);
+  const decision: Decision = { name: "accepted", outputs: [] };
+  const attempted = { delivery: deliveryOf(delivery), decision, endedAtMs: at };
+  const results = [resultOf(FIRST, result)];
+  if (!WRITE_ACCEPTED({ ...attempted, results }, out)) return null;
+  const text = attemptTexts(DESTINATION)({ ...attempted, results });
+  return { bytes: out.bytes.toString("utf8", 0, out.length), text };
+}
+
+test("an attempt that is written as bytes is the same as text", () => {
+  const times = [0, 1, 9, 10, 99, 100, 999, 1_000, 3_600_000].map((ms) => NOW_MS + ms);
+  const durations = [0, 0.04, 0.05, 0.96, 1, 9.95, 10, 12.34, 100, 4_999.99];
+  for (const at of [...times, ...times, Date.UTC(10_000, 0), Date.UTC(10_000, 0) + 1]) {
+    for (const durationMs of durations) {
+      const result = { ...answer(200, { sentMs: 0.3, headMs: durationMs / 2 }), durationMs };
+      const given = { messageId: `m-${at}` as MessageId };
+      const whole = bytesOf(result, given, at);
+      expect(whole?.bytes).toBe(whole?.text);
+      const before = bytesOf(result, { ...given, firstAttemptAtMs: at - 700 }, at);
+      expect(before?.bytes).toBe(before?.text);
+    }
+  }
+});
+
+test.each<[string, HttpResult, Parameters<typeof deliveryOf>[0]]>([
+  ["a later attempt", answer(200), { attempt: 1 }],
+  ["a new connection", answer(200, { ...REUSED, openedMs: 0.1 }), {}],
+  ["an answer that was kept", answer(200, { ...REUSED, kept: [] }), {}],
+  ["no answer", { kind: "no-response", cause: "timeout", durationMs: 3, phases: REUSED }, {}],
+  ["an endpoint that did not accept it", answer(503), {}],
+  ["an id with a quote", answer(200), { messageId: 'a"b' as MessageId }],
+  ["an id that is not ASCII", answer(200), { messageId: "é" as MessageId }],
+])("%s is not written as bytes", (_name, result, delivery) => {
+  expect(bytesOf(result, delivery)).toBeNull();
+});
+
+test.each([[200], [503]])("what is written after %i takes nothing of what was begun", (status) => {
+  const out = new ByteText();
+  const messageId = "odd\u0007" as MessageId;
+  const delivery = deliveryOf({ messageId });
+  const results = [resultOf(FIRST, answer(status))];
+  const decision: Decision = { name: "accepted", outputs: [] };
+  attemptWriter(DESTINATION)({ delivery, results, decision, endedAtMs: NOW_MS }, out);
+  const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
+  expect(read).toMatchObject({ messageId, requests: [{ status }] });
 });

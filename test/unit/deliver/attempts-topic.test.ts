@@ -54,7 +54,7 @@ test("each attempt has a record under its call's id, as its log line says it", a
 test("what is not written yet is written when the stage stops", async () => {
   const { world, deliver } = await worldOf(() => 200);
   world.append();
-  // Its answer comes after a millisecond, the next flush after a hundred.
+  // Its answer comes after a millisecond, the next flush after five hundred.
   await world.settle(60);
   const stopping = deliver[Symbol.asyncDispose]();
   await world.settle(5_000);
@@ -101,8 +101,9 @@ test("while the brokers take nothing, no more than 8 MiB wait and deliveries end
   await world.settle(2_000);
   // Longer than the test: nothing is acknowledged, and what is read is there already.
   world.cluster.delayWrites(3_600_000);
-  const total = 20_000;
-  for (let at = 0; at < total; at += 1) world.append({ messageId: `m-${at}` as MessageId });
+  const total = 12_000;
+  const long = "i".repeat(400);
+  for (let at = 0; at < total; at += 1) world.append({ messageId: `m-${at}-${long}` as MessageId });
   await world.settle(60_000);
   expect(world.http.sent).toHaveLength(total);
   const dropped = await counted(world, "dropped");

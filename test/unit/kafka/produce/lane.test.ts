@@ -5,6 +5,7 @@ import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import type { RefusedRecord } from "../../../../src/kafka/port.ts";
 import { type LaneTopic, ProduceLane, type SendCall } from "../../../../src/kafka/produce/lane.ts";
 import type { ProducerId } from "../../../../src/kafka/produce/producer-id.ts";
+import { RecordBundle } from "../../../../src/kafka/wire/record-bundle.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 function outgoing(value: string): OutgoingRecord {
@@ -121,6 +122,89 @@ describe("a lane", () => {
     expect(cut(secondId)).toEqual([firstId, 2]);
     lane.acknowledged();
     expect(cut(secondId)).toEqual([secondId, 0]);
+  });
+});
+
+function bundleOf(values: readonly string[]): RecordBundle {
+  const bundle = new RecordBundle("t");
+  bundle.begin(0);
+  for (const value of values) {
+    bundle.open(Buffer.from(value), value.length).text(value);
+    bundle.end();
+  }
+  return bundle;
+}
+
+describe("a bundle in a lane", () => {
+  const small = () => laneTopic(1_000);
+
+  function laneOf(bundle: RecordBundle, topic = small()) {
+    const lane = new ProduceLane(topic, 0);
+    send(lane, ["before"]);
+    const call = { ...send(lane, []), unacknowledged: 1 };
+    call.resolve = (refused) => {
+      call.result = refused;
+    };
+    lane.add(bundle, bundle.length, call);
+    const behind = send(lane, ["behind"]);
+    return { lane, call, behind };
+  }
+
+  test("is a batch of its own, and counts as all of its records", () => {
+    const bundle = bundleOf(["a", "b", "c"]);
+    const { lane, call, behind } = laneOf(bundle);
+    expect(texts(lane.cut().records)).toEqual(["before"]);
+    lane.idFor(firstId);
+    lane.acknowledged();
+    expect(lane.cut()).toEqual({ records: [bundle], bytes: bundle.length });
+    expect(lane.sequence).toBe(1);
+    lane.acknowledged();
+    expect(call.result).toEqual([]);
+    expect(lane.sequence).toBe(4);
+    expect(texts(lane.cut().records)).toEqual(["behind"]);
+    lane.acknowledged();
+    expect(behind.result).toEqual([]);
+  });
+
+  test("that is too large for the broker is sent as its records, and its call waits for all", () => {
+    const { lane, call } = laneOf(bundleOf(["a", "b", "c"]), small());
+    lane.cut();
+    lane.acknowledged();
+    lane.cut();
+    lane.tooLarge("too large");
+    const written: (string | undefined)[] = [];
+    while (!lane.isEmpty) {
+      expect(call.result).toBeNull();
+      written.push(...texts(lane.cut().records));
+      lane.acknowledged();
+      if (written.includes("c")) break;
+    }
+    expect(written.slice(0, 3)).toEqual(["a", "b", "c"]);
+    expect(call.result).toEqual([]);
+  });
+
+  test("that may be written is repeated as it was", () => {
+    const bundle = bundleOf(["a", "b"]);
+    const topic = small();
+    const { lane } = laneOf(bundle, topic);
+    lane.cut();
+    lane.acknowledged();
+    lane.cut();
+    lane.failed(true);
+    topic.batchMaxBytes = 1;
+    expect(lane.cut().records).toEqual([bundle]);
+  });
+
+  test("comes back as it is where its partition takes nothing", () => {
+    const bundle = bundleOf(["a", "b"]);
+    const { lane, call } = laneOf(bundle);
+    const wanted = { ...call, giveBack: true, refused: [] };
+    lane.giveUp();
+    lane.add(bundle, bundle.length, wanted);
+    lane.block.refused("unavailable", "LEADER_NOT_AVAILABLE", 0);
+    lane.giveBack(lane.block);
+    expect(wanted.refused).toMatchObject([{ record: bundle, blocked: "unavailable" }]);
+    expect(lane.isEmpty).toBe(true);
   });
 });
 

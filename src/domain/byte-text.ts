@@ -1,0 +1,96 @@
+/**
+ * Text that is written as UTF-8 at once, one piece behind the other, and makes no garbage. For those
+ * who write very much of it: a piece that repeats is made bytes once, and numbers are never strings.
+ */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const FIRST_VISIBLE = 0x20;
+const LAST_VISIBLE = 0x7e;
+const ZERO = 0x30;
+const POINT = 0x2e;
+/** A character takes at most so many bytes for each unit of a string's length. */
+const UNIT_MAX_BYTES = 3;
+/** From here on copying with one call is sooner done than byte by byte. */
+const CALL_BYTES = 48;
+const NUMBER_MAX_BYTES = 17;
+
+export class ByteText {
+  /** Its first `length` bytes are the text. Another object after it has grown. */
+  bytes: Buffer;
+  /** May be set back, to write over what is behind it. */
+  length = 0;
+
+  constructor(bytes = 1_024) {
+    this.bytes = Buffer.allocUnsafeSlow(bytes);
+  }
+
+  /** Bytes for as many more than there are. Ask for them before writing into `bytes`. */
+  room(more: number): void {
+    const least = this.length + more;
+    if (least <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(least, this.bytes.length * 2));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+
+  add(piece: Uint8Array): void {
+    const count = piece.length;
+    this.room(count);
+    const { bytes, length } = this;
+    if (count >= CALL_BYTES) bytes.set(piece, length);
+    else for (let at = 0; at < count; at += 1) bytes[length + at] = piece[at] ?? 0;
+    this.length = length + count;
+  }
+
+  text(text: string): void {
+    this.room(text.length * UNIT_MAX_BYTES);
+    this.length += this.bytes.write(text, this.length);
+  }
+
+  /**
+   * Text that neither JSON nor a terminal reads as anything else.
+   *
+   * @returns false: it has something else in it, and nothing was written.
+   */
+  plain(text: string): boolean {
+    const count = text.length;
+    this.room(count);
+    const { bytes, length } = this;
+    for (let at = 0; at < count; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code < FIRST_VISIBLE || code > LAST_VISIBLE) return false;
+      if (code === QUOTE || code === BACKSLASH) return false;
+      bytes[length + at] = code;
+    }
+    this.length = length + count;
+    return true;
+  }
+
+  /** @param value whole, from 0 to 2^53. */
+  whole(value: number): void {
+    this.room(NUMBER_MAX_BYTES);
+    let size = 1;
+    for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) size += 1;
+    let rest = value;
+    for (let at = this.length + size - 1; at >= this.length; at -= 1) {
+      const tenth = Math.floor(rest / 10);
+      this.bytes[at] = ZERO + (rest - tenth * 10);
+      rest = tenth;
+    }
+    this.length += size;
+  }
+
+  /** A number of 0 or more, to a tenth; a whole one has no point. */
+  tenths(value: number): void {
+    const all = Math.round(value * 10);
+    const whole = Math.floor(all / 10);
+    const rest = all - whole * 10;
+    this.whole(whole);
+    if (rest === 0) return;
+    this.room(2);
+    this.bytes[this.length] = POINT;
+    this.bytes[this.length + 1] = ZERO + rest;
+    this.length += 2;
+  }
+}

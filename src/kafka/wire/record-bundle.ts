@@ -1,0 +1,117 @@
+/**
+ * Records of one partition as a batch has them, written where they stay until they are sent: there
+ * is no object for a record. For those who write very many.
+ *
+ *   record = length, attributes (0), timestamp delta (0), offset delta, key, value, no headers
+ *
+ * The lengths of a record and of its value are known last. Two bytes are left for each, as nearly
+ * all need. The bytes behind it are moved where that is wrong.
+ */
+
+import { ByteText } from "../../domain/byte-text.ts";
+import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import { PackedRecord } from "./pack-record.ts";
+import { RecordReader } from "./record-reader.ts";
+import { varintBytes, writeVarint } from "./varint.ts";
+
+const FIRST_BYTES = 16 * 1_024;
+/** Left for a length. */
+const LENGTH_BYTES = 2;
+const VARINT_MAX_BYTES = 5;
+/** Of a record before its key and behind its value. */
+const AROUND_MAX_BYTES = 4 * VARINT_MAX_BYTES + 3;
+
+export class RecordBundle implements OutgoingRecord {
+  readonly topic: string;
+  readonly key = null;
+  readonly value = null;
+  readonly headers: RecordHeaders = [];
+  readonly bundle = this;
+  /** Absent: it is not known. Then its records are placed one by one. */
+  partition?: number;
+  count = 0;
+  readonly #out = new ByteText(FIRST_BYTES);
+  /** Of the record that is being written. */
+  #recordAt = 0;
+  #valueAt = 0;
+
+  constructor(topic: string) {
+    this.topic = topic;
+  }
+
+  /** Empties it, for records of this partition. Not while it is sent. */
+  begin(partition: number | null): void {
+    if (partition === null) delete this.partition;
+    else this.partition = partition;
+    this.count = 0;
+    this.#out.length = 0;
+    this.#recordAt = 0;
+  }
+
+  get length(): number {
+    return this.#recordAt;
+  }
+
+  get encoded(): Buffer {
+    return this.#out.bytes.subarray(0, this.#recordAt);
+  }
+
+  /**
+   * Begins a record. Its value is what is added until `end`. One that is not ended is written over.
+   *
+   * @param key the first `keyBytes` of it.
+   */
+  open(key: Uint8Array, keyBytes: number): ByteText {
+    const out = this.#out;
+    out.length = this.#recordAt;
+    out.room(keyBytes + AROUND_MAX_BYTES);
+    const { bytes } = out;
+    let at = this.#recordAt + LENGTH_BYTES;
+    bytes[at++] = 0;
+    bytes[at++] = 0;
+    at = writeVarint(bytes, at, this.count);
+    at = writeVarint(bytes, at, keyBytes);
+    for (let from = 0; from < keyBytes; from += 1) bytes[at++] = key[from] ?? 0;
+    this.#valueAt = at;
+    out.length = at + LENGTH_BYTES;
+    return out;
+  }
+
+  /** Returns the bytes of the record. */
+  end(): number {
+    const out = this.#out;
+    this.#putLength(this.#valueAt);
+    out.room(1);
+    out.bytes[out.length] = 0;
+    out.length += 1;
+    this.#putLength(this.#recordAt);
+    const bytes = out.length - this.#recordAt;
+    this.#recordAt = out.length;
+    this.count += 1;
+    return bytes;
+  }
+
+  /** The same records one by one. They are where the bundle's are: until it begins anew. */
+  records(): readonly OutgoingRecord[] {
+    const { topic, encoded } = this;
+    const reader = new RecordReader(encoded, 0);
+    return Array.from({ length: this.count }, () => {
+      reader.next();
+      return new PackedRecord({ topic }, encoded.subarray(reader.start, reader.end));
+    });
+  }
+
+  /** Of all that is behind the place that was left for it. */
+  #putLength(at: number): void {
+    const out = this.#out;
+    const from = at + LENGTH_BYTES;
+    const length = out.length - from;
+    const size = varintBytes(length);
+    if (size !== LENGTH_BYTES) {
+      out.room(VARINT_MAX_BYTES);
+      out.bytes.copyWithin(at + size, from, out.length);
+      out.length += size - LENGTH_BYTES;
+    }
+    writeVarint(out.bytes, at, length);
+  }
+}
