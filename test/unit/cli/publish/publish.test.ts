@@ -203,6 +203,7 @@ function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   const closed = Promise.withResolvers<never>();
   return {
     blocked: () => blocked,
+    partitions: () => 0,
     send: () => closed.promise,
     close: async () => closed.reject(new ClosedError("the producer is closed")),
   };
@@ -248,6 +249,7 @@ test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   const controller = new AbortController();
   const late: WatchedProducer = {
     blocked: () => [],
+    partitions: () => 0,
     send: async () => {
       await clock.sleep(3_000, new AbortController().signal);
       return [];
