@@ -11,7 +11,12 @@
  * Rights that were just granted take a moment to reach all brokers.
  */
 
-import { ClosedError, type Producer, type WatchedProducer } from "../kafka/port.ts";
+import {
+  type BlockedTopic,
+  ClosedError,
+  type Producer,
+  type WatchedProducer,
+} from "../kafka/port.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Shell } from "./shell.ts";
 
@@ -49,9 +54,12 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
+      // An earlier send may have been about others.
+      const topics = new Set(records.map(({ topic }) => topic));
       let forbidden: string | null = null;
       const look = () => {
-        forbidden = producer.blocked().find(({ by }) => by === "forbidden")?.topic ?? null;
+        const isOurs = ({ topic, by }: BlockedTopic) => by === "forbidden" && topics.has(topic);
+        forbidden = producer.blocked().find(isOurs)?.topic ?? null;
         if (forbidden === null) return after(LOOK_EVERY_MS, look);
         return producer.close(0);
       };
@@ -64,9 +72,7 @@ export function commandProducer(
         if (!signal.aborted) throw cause;
         throw new NotWrittenError(
           "interrupted: what was being written may or may not be in Kafka",
-          {
-            cause,
-          },
+          { cause },
         );
       } finally {
         signal.removeEventListener("abort", onAbort);

@@ -244,6 +244,25 @@ test("without the right to write it ends at once, and says which right", async (
   expect(shell.errors()).toContain("`switchyard acls`");
 });
 
+test("a right that is missing for another topic does not end it", async () => {
+  const clock = new ManualClock();
+  const error = "TOPIC_AUTHORIZATION_FAILED";
+  const other: WatchedProducer = {
+    blocked: () => [{ topic: "others", sinceMs: 0, by: "forbidden", error }],
+    partitions: () => 0,
+    send: async () => {
+      await clock.sleep(3_000, new AbortController().signal);
+      return [];
+    },
+    close: async () => expect.unreachable(),
+  };
+  const shell = fakeShell();
+  const { signal } = new AbortController();
+  const producer = commandProducer({ producer: () => other }, shell, signal, clock);
+  const running = run(chunks('{"type":"identify","userId":"u"}\n'), { producer, signal, shell });
+  expect((await clockDriver(clock).during(running)).status).toBe(0);
+});
+
 test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   const clock = new ManualClock();
   const controller = new AbortController();
