@@ -31,6 +31,7 @@ export interface FetchBroker {
 /** kafkajs has one for each consumer. */
 export interface GroupCluster {
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
+  refreshMetadata(): Promise<void>;
   /** Asks the brokers, and connects to the one that they name. */
   findGroupCoordinator(of: { readonly groupId: string }): Promise<object>;
 }
@@ -48,6 +49,8 @@ export interface CoordinatedGroup {
   } | null;
 }
 
+type Offsets = Readonly<Record<string, Record<number, string | undefined>>>;
+
 /** The state that kafkajs keeps of its membership of a group; a new one for each `run`. */
 export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
@@ -57,9 +60,19 @@ export interface ConsumerGroup extends CoordinatedGroup {
   maxBytesPerPartition: number;
   /** When the last heartbeat was answered, in epoch milliseconds. */
   lastRequest: number;
+  /** Null before the first join. */
+  readonly memberId: string | null;
+  readonly generationId: number;
   /** A new one for each join. */
   readonly offsetManager: {
     coordinator: object;
+    /** As that join made it. */
+    readonly memberId: string;
+    readonly generationId: number;
+    /** By topic and partition: where reading goes on. Empty before the first look; below 0: nowhere yet. */
+    readonly resolvedOffsets: Offsets;
+    /** Likewise, as committed. */
+    committedOffsets(): Offsets;
     /** Where the next fetch of the partition begins: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };

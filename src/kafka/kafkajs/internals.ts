@@ -27,6 +27,7 @@ export interface Encoder {
   writeString(value: string | null): this;
   writeBoolean(value: boolean): this;
   writeArray(values: readonly Encoder[]): this;
+  readonly buffer: Buffer;
 }
 
 export interface Decoder {
@@ -42,8 +43,16 @@ interface Definition {
   readonly protocol: (choice: { readonly version: number }) => (options: object) => Protocol;
 }
 
-interface Connection {
+export interface Connection {
+  readonly clientId: string;
+  readonly sasl: unknown;
   readonly socket?: Socket;
+  readonly requestQueue: {
+    push(request: object): void;
+    maybeThrottle(ms: number): void;
+  };
+  nextCorrelationId(): number;
+  isAuthenticated(): boolean;
   /** While a log-in waits for an answer. */
   readonly authHandlers: { onError(): void } | null;
   isConnected(): boolean;

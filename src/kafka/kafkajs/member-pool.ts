@@ -11,14 +11,17 @@
 
 import { Bag, type Bagged } from "../../runtime/bag.ts";
 import { FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
+import type { GroupAnswer } from "../wire/group-requests.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import { closedError, type Protocol } from "./internals.ts";
+import type { Question } from "./line.ts";
 import type { SharedBroker, SharedConnections } from "./shared-connections.ts";
 
 const API_VERSIONS = 18;
+const UNKNOWN = { minVersion: 0, maxVersion: -1 };
 
 interface KeyedProtocol extends Protocol {
   readonly request: { readonly apiKey: number };
@@ -129,6 +132,17 @@ export class MemberPool {
     return await this.#untilGivenUp(() => this.#shared.send(apiKey, protocol, signal));
   }
 
+  /** Whether the broker knows this version of a request. */
+  knows(apiKey: number, version: number): boolean {
+    const { minVersion, maxVersion } = this.#shared.line.versions?.[apiKey] ?? UNKNOWN;
+    return minVersion <= version && version <= maxVersion;
+  }
+
+  /** As `send` does for requests of kafkajs. */
+  ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
+    return this.#untilGivenUp(() => this.#shared.ask(question));
+  }
+
   fetch(request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     return this.#untilGivenUp(() => this.#shared.fetch(this.#member, request, take));
   }
@@ -179,9 +193,16 @@ export class MemberPool {
       this.#member.uses(this);
       const waiting: Waiting = { place: -1, giveUp: reject };
       this.#waiting.add(waiting);
-      ask()
-        .then(resolve, reject)
-        .finally(() => this.#waiting.delete(waiting));
+      ask().then(
+        (answer) => {
+          this.#waiting.delete(waiting);
+          resolve(answer);
+        },
+        (error: unknown) => {
+          this.#waiting.delete(waiting);
+          reject(error);
+        },
+      );
     });
   }
 }

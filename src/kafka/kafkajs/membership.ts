@@ -18,12 +18,13 @@ import type {
   TakeBatches,
 } from "../membership.ts";
 import type { DriverClient } from "./client.ts";
-import type { ConsumerGroup, OffsetsOfTopic } from "./consumer-group.ts";
+import type { ConsumerGroup } from "./consumer-group.ts";
 import { atCoordinator } from "./coordinator.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
 import { fetchOnly, readsFrom } from "./fetch-only.ts";
 import { addPolicy, batchOf } from "./group-fetches.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
+import { commit, heartbeatOf } from "./group-requests.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
 
 /** After this time and one poll, 30 s in all, partitions that were added to a topic are read. */
@@ -138,7 +139,7 @@ export function watch(
     });
     return [];
   };
-  const heartbeat = group.heartbeat.bind(group);
+  const heartbeat = heartbeatOf(group);
   group.heartbeat = (request) =>
     events.heartbeat(member, () => atCoordinator(group, () => heartbeat(request)));
 }
@@ -184,16 +185,20 @@ export class KafkajsMember implements Member {
 
   /** kafkajs moves it back by itself when it resets an offset. */
   positionOf(topic: string, partition: number): number {
-    return Number(this.#group.offsetManager.nextOffset(topic, partition).toString());
+    const { offsetManager } = this.#group;
+    // Mostly so, and without a `Long`.
+    const resolved = Number(offsetManager.resolvedOffsets[topic]?.[partition]);
+    if (resolved >= 0) return resolved;
+    return Number(offsetManager.nextOffset(topic, partition).toString());
   }
 
   passed(topic: string, partition: number, offset: number): void {
-    this.#group.resolveOffset({ topic, partition, offset: `${offset}` });
+    const ofTopic = this.#group.offsetManager.resolvedOffsets[topic];
+    if (ofTopic !== undefined) ofTopic[partition] = `${offset + 1}`;
   }
 
   commit(offsets: readonly OffsetToCommit[]): Promise<void> {
-    const topics = byTopic(offsets);
-    return atCoordinator(this.#group, () => this.#group.commitOffsets({ topics }));
+    return atCoordinator(this.#group, () => commit(this.#group, offsets));
   }
 
   pause(topic: string, partition: number): void {
@@ -208,15 +213,4 @@ export class KafkajsMember implements Member {
   resumeAll(): void {
     this.#group.resume(this.#group.paused());
   }
-}
-
-function byTopic(offsets: readonly OffsetToCommit[]): OffsetsOfTopic[] {
-  return [...Map.groupBy(offsets, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
-    topic,
-    partitions: ofTopic.map(({ partition, offset, metadata }) => ({
-      partition,
-      offset: `${offset}`,
-      metadata,
-    })),
-  }));
 }

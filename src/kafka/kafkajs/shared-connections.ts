@@ -13,13 +13,13 @@
  * Connections that nobody uses are closed: those for joins soon, the others after a minute.
  */
 
+import { COMMIT_KEY, type GroupAnswer } from "../wire/group-requests.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
-import { type Address, Line } from "./line.ts";
+import { type Address, Line, type Question } from "./line.ts";
 import { SharedFetch } from "./shared-fetch.ts";
 
-const OFFSET_COMMIT = 8;
 const JOIN_GROUP = 11;
 const SYNC_GROUP = 14;
 
@@ -76,9 +76,13 @@ export class SharedBroker {
   }
 
   send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
-    if (apiKey === OFFSET_COMMIT) return this.#commits.send(protocol);
+    if (apiKey === COMMIT_KEY) return this.#commits.send(protocol);
     if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) return this.#joins.send(protocol, signal);
     return this.line.send(protocol);
+  }
+
+  ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
+    return (question.apiKey === COMMIT_KEY ? this.#commits : this.line).ask(question);
   }
 
   fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {

@@ -98,6 +98,6 @@ test("one that was not heard of for half of a session is asked, and one that is 
   // By a clock that was set back.
   ahead.heardAt = () => Date.now() + 60_000;
   const asked = ahead.asked.length;
-  await vi.advanceTimersByTimeAsync(300);
-  expect(ahead.asked.length).toBe(asked + 1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(ahead.asked.length).toBeGreaterThan(asked);
 });

@@ -1,0 +1,128 @@
+/**
+ * Heartbeats and commits of a member, past kafkajs where connections are shared. kafkajs makes some
+ * twenty promises, and several buffers, for each. A thousand members send 400 a second.
+ *
+ *   the coordinator              the request goes
+ *   knows the version, and its   as one of ours (`wire/group-requests.ts`)
+ *   connection is shared
+ *   else                         through kafkajs
+ */
+
+import type { OffsetToCommit } from "../membership.ts";
+import {
+  COMMIT_KEY,
+  COMMIT_VERSION,
+  encodeCommit,
+  encodeHeartbeat,
+  type GroupAnswer,
+  HEARTBEAT_KEY,
+  HEARTBEAT_VERSION,
+  readCommitAnswer,
+  readHeartbeatAnswer,
+} from "../wire/group-requests.ts";
+import type { ConsumerGroup, OffsetsOfTopic } from "./consumer-group.ts";
+import { createErrorFromCode } from "./internals.ts";
+import type { Question } from "./line.ts";
+import { MemberPool } from "./member-pool.ts";
+
+const HEARTBEAT = {
+  apiKey: HEARTBEAT_KEY,
+  apiName: "Heartbeat",
+  apiVersion: HEARTBEAT_VERSION,
+  read: readHeartbeatAnswer,
+};
+const COMMIT = {
+  apiKey: COMMIT_KEY,
+  apiName: "OffsetCommit",
+  apiVersion: COMMIT_VERSION,
+  read: readCommitAnswer,
+};
+
+/**
+ * What the group's own `heartbeat` does: sends none when the last one was less than `interval` ago,
+ * and gives the answer of the one under way to all who ask meanwhile.
+ */
+export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
+  const ofKafkajs = group.heartbeat.bind(group);
+  let underWay: Promise<void> | null = null;
+  const send = async (pool: MemberPool, memberId: string): Promise<void> => {
+    try {
+      const { groupId, generationId } = group;
+      const member = { groupId, generationId, memberId };
+      const encode = (roomBytes: number) => encodeHeartbeat(member, roomBytes);
+      await ask(pool, { ...HEARTBEAT, encode });
+      group.lastRequest = Date.now();
+    } finally {
+      underWay = null;
+    }
+  };
+  return (request) => {
+    if (underWay !== null) return underWay;
+    const pool = sharedPool(group.coordinator, HEARTBEAT);
+    if (pool === null) return ofKafkajs(request);
+    const { memberId, lastRequest } = group;
+    const isDue = Date.now() >= lastRequest + request.interval;
+    if (memberId === null || !isDue) return Promise.resolve();
+    underWay = send(pool, memberId);
+    return underWay;
+  };
+}
+
+/** One attempt, as the member of the latest join. */
+export async function commit(
+  group: ConsumerGroup,
+  offsets: readonly OffsetToCommit[],
+): Promise<void> {
+  const { groupId, offsetManager, cluster } = group;
+  const pool = sharedPool(offsetManager.coordinator, COMMIT);
+  const topics = byTopic(offsets);
+  if (pool === null) return await group.commitOffsets({ topics: topics.map(inText) });
+  const { generationId, memberId } = offsetManager;
+  const member = { groupId, generationId, memberId };
+  const encode = (roomBytes: number) => encodeCommit(member, topics, roomBytes);
+  try {
+    await ask(pool, { ...COMMIT, encode });
+  } catch (error) {
+    if (isElsewhere(error)) await cluster.refreshMetadata();
+    throw error;
+  }
+  // kafkajs goes on reading there where it has read nothing yet.
+  const committed = offsetManager.committedOffsets();
+  for (const { topic, partition, offset } of offsets) {
+    const ofTopic = committed[topic];
+    if (ofTopic !== undefined) ofTopic[partition] = `${offset}`;
+  }
+}
+
+async function ask(pool: MemberPool, question: Question<GroupAnswer>): Promise<void> {
+  const { errorCode } = await pool.ask(question);
+  if (errorCode !== 0) throw createErrorFromCode(errorCode);
+}
+
+function sharedPool(
+  coordinator: { readonly connectionPool?: unknown } | null,
+  { apiKey, apiVersion }: { readonly apiKey: number; readonly apiVersion: number },
+): MemberPool | null {
+  const pool = coordinator?.connectionPool;
+  return pool instanceof MemberPool && pool.knows(apiKey, apiVersion) ? pool : null;
+}
+
+function isElsewhere(error: unknown): boolean {
+  return error instanceof Error && "type" in error && error.type === "NOT_COORDINATOR_FOR_GROUP";
+}
+
+function byTopic(offsets: readonly OffsetToCommit[]) {
+  const topics = Map.groupBy(offsets, ({ topic }) => topic);
+  return [...topics].map(([topic, partitions]) => ({ topic, partitions }));
+}
+
+function inText({ topic, partitions }: ReturnType<typeof byTopic>[number]): OffsetsOfTopic {
+  return {
+    topic,
+    partitions: partitions.map(({ partition, offset, metadata }) => ({
+      partition,
+      offset: `${offset}`,
+      metadata,
+    })),
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * Encodes the two requests that members of groups send all the time, and reads their answers:
+ * Heartbeat version 3 and OffsetCommit version 5. Brokers of Kafka 2.3 and later know both.
+ */
+
+export const HEARTBEAT_KEY = 12;
+export const HEARTBEAT_VERSION = 3;
+export const COMMIT_KEY = 8;
+export const COMMIT_VERSION = 5;
+
+const NULL_TEXT = -1;
+/** Beside the texts: their lengths, the generation. */
+const MEMBER_BYTES = 2 + 4 + 2;
+const PARTITION_BYTES = 4 + 8 + 2;
+
+/** A member of a group, as its latest join made it. */
+export interface MemberOfGroup {
+  readonly groupId: string;
+  readonly generationId: number;
+  readonly memberId: string;
+}
+
+export interface OffsetsOfTopic {
+  readonly topic: string;
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly offset: number;
+    readonly metadata: string;
+  }[];
+}
+
+export interface GroupAnswer {
+  readonly throttleMs: number;
+  /** 0: none. Of a commit the first partition's that has one. */
+  readonly errorCode: number;
+}
+
+/** @param roomBytes left free in front. */
+export function encodeHeartbeat(member: MemberOfGroup, roomBytes: number): Buffer {
+  const buffer = Buffer.allocUnsafe(roomBytes + memberBytes(member) + 2);
+  // No group instance.
+  buffer.writeInt16BE(NULL_TEXT, writeMember(buffer, roomBytes, member));
+  return buffer;
+}
+
+/** @param roomBytes left free in front. */
+export function encodeCommit(
+  member: MemberOfGroup,
+  topics: readonly OffsetsOfTopic[],
+  roomBytes: number,
+): Buffer {
+  let bytes = roomBytes + memberBytes(member) + 4;
+  for (const { topic, partitions } of topics) {
+    bytes += 2 + Buffer.byteLength(topic) + 4;
+    for (const { metadata } of partitions) bytes += PARTITION_BYTES + Buffer.byteLength(metadata);
+  }
+  const buffer = Buffer.allocUnsafe(bytes);
+  let at = writeMember(buffer, roomBytes, member);
+  at = buffer.writeInt32BE(topics.length, at);
+  for (const { topic, partitions } of topics) {
+    at = writeText(buffer, at, topic);
+    at = buffer.writeInt32BE(partitions.length, at);
+    for (const { partition, offset, metadata } of partitions) {
+      at = buffer.writeInt32BE(partition, at);
+      at = buffer.writeBigInt64BE(BigInt(offset), at);
+      at = writeText(buffer, at, metadata);
+    }
+  }
+  return buffer;
+}
+
+export function readHeartbeatAnswer(payload: Buffer): GroupAnswer {
+  return { throttleMs: payload.readInt32BE(0), errorCode: payload.readInt16BE(4) };
+}
+
+export function readCommitAnswer(payload: Buffer): GroupAnswer {
+  const throttleMs = payload.readInt32BE(0);
+  let at = 8;
+  for (let topics = payload.readInt32BE(4); topics > 0; topics -= 1) {
+    at += 2 + payload.readInt16BE(at);
+    let partitions = payload.readInt32BE(at);
+    at += 4;
+    for (; partitions > 0; partitions -= 1) {
+      const errorCode = payload.readInt16BE(at + 4);
+      if (errorCode !== 0) return { throttleMs, errorCode };
+      at += 6;
+    }
+  }
+  return { throttleMs, errorCode: 0 };
+}
+
+function memberBytes({ groupId, memberId }: MemberOfGroup): number {
+  return MEMBER_BYTES + Buffer.byteLength(groupId) + Buffer.byteLength(memberId);
+}
+
+function writeMember(buffer: Buffer, start: number, member: MemberOfGroup): number {
+  let at = writeText(buffer, start, member.groupId);
+  at = buffer.writeInt32BE(member.generationId, at);
+  return writeText(buffer, at, member.memberId);
+}
+
+function writeText(buffer: Buffer, start: number, text: string): number {
+  const bytes = buffer.write(text, start + 2);
+  buffer.writeInt16BE(bytes, start);
+  return start + 2 + bytes;
+}
