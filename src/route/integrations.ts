@@ -24,8 +24,12 @@ export function flagVerdict(integrations: JsonObject | null, name: string): Flag
   if (integrations === null) return "by-default";
   const named = flag(integrations, name);
   if (named !== null) return named ? "named-true" : "named-false";
-  const all = flag(integrations, "All") ?? flag(integrations, "all");
-  return all === false ? "all-false" : "by-default";
+  return namedAlone(integrations) ? "all-false" : "by-default";
+}
+
+/** Whether destinations that are not named get nothing. */
+export function namedAlone(integrations: JsonObject): boolean {
+  return (flag(integrations, "All") ?? flag(integrations, "all")) === false;
 }
 
 /** Null: absent. */

@@ -64,7 +64,7 @@ export function routeAgain(
     return { kind: "passed-over", reason: "event" };
   }
   const [decision] = decide(call.integrations, source, [destination]);
-  const routes = routing.routes.get(source.id) ?? [];
+  const routes = routing.routes.get(source.id)?.all ?? [];
   const [outgoing] = decision?.gets === true ? copies(record, read, routes) : [];
   if (outgoing === undefined) {
     return { kind: "left-out", reason: decision?.reason ?? "not-connected" };

@@ -101,7 +101,7 @@ export function routeRecord(
     return { kind: "unusable", record, reason: read.reason, error: read.error };
   }
   const { call, source } = read;
-  const routes = receivers(call.integrations, routing.routes.get(source.id) ?? []);
+  const routes = routing.routes.get(source.id)?.receivers(call.integrations) ?? [];
   const { disabled, notConnected } = routing.leftOut.get(source.id) ?? NOBODY;
   const records = copies(record, read, routes, trace);
   return {

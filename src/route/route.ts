@@ -15,7 +15,7 @@
 
 import type { Destination, Source } from "../domain/destination.ts";
 import type { JsonObject } from "../domain/json.ts";
-import { type FlagVerdict, flagVerdict } from "./integrations.ts";
+import { type FlagVerdict, flagVerdict, namedAlone } from "./integrations.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict;
 
@@ -67,6 +67,32 @@ export function receivers<Candidate extends { readonly name: string }>(
 ): readonly Candidate[] {
   if (integrations === null || all.length === 0) return all;
   return all.filter(({ name }) => isYes(flagVerdict(integrations, name)));
+}
+
+/** `receivers` for many calls: of a thousand candidates a call names a few. */
+export class Candidates<Candidate extends { readonly name: string }> {
+  readonly all: readonly Candidate[];
+  /** In `all`. Names repeat. */
+  readonly #placesOf: ReadonlyMap<string, readonly number[]>;
+
+  constructor(all: readonly Candidate[]) {
+    this.all = all;
+    this.#placesOf = Map.groupBy(all.keys(), (place) => all[place]?.name ?? "");
+  }
+
+  /** In the order of `all`. */
+  receivers(integrations: JsonObject | null): readonly Candidate[] {
+    if (integrations === null || !namedAlone(integrations))
+      return receivers(integrations, this.all);
+    return Object.keys(integrations)
+      .flatMap((name) => (isYes(flagVerdict(integrations, name)) ? this.#placesNamed(name) : []))
+      .sort((one, other) => one - other)
+      .flatMap((place) => this.all[place] ?? []);
+  }
+
+  #placesNamed(name: string): readonly number[] {
+    return this.#placesOf.get(name) ?? [];
+  }
 }
 
 function whyNever(source: Source, destination: Destination): "not-connected" | "disabled" | null {

@@ -6,7 +6,7 @@ import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import { candidates, type LeftOut, leftOut } from "./route.ts";
+import { Candidates, candidates, type LeftOut, leftOut } from "./route.ts";
 
 /** A destination that calls of a source may go to. */
 export interface Route {
@@ -21,7 +21,7 @@ export interface Route {
 export interface Routing {
   readonly lookup: SourceLookup;
   /** For each source its destinations that are connected and enabled. */
-  readonly routes: ReadonlyMap<SourceId, readonly Route[]>;
+  readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
   /** For each source the destinations that get none of its calls. */
   readonly leftOut: ReadonlyMap<SourceId, LeftOut>;
 }
@@ -34,7 +34,8 @@ export function createRouting(
 ): Routing {
   const routes = sources.map((source) => {
     const possible = candidates(source, destinations);
-    return [source.id, possible.map((destination) => route(destination, topics))] as const;
+    const all = possible.map((destination) => route(destination, topics));
+    return [source.id, new Candidates(all)] as const;
   });
   const leftOutOf = sources.map((source) => [source.id, leftOut(source, destinations)] as const);
   const lookup = sourceLookup(sources, defaultSource);

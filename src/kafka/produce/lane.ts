@@ -77,6 +77,12 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
   });
 }
 
+/**
+ * An empty queue. Of a thousand topics each gets a record now and then: an array of its own would be
+ * in the old generation by then, and keep the next records alive when it is left (0043).
+ */
+const EMPTY: never[] = [];
+
 export class ProduceLane {
   readonly topic: LaneTopic;
   readonly partition: number;
@@ -86,9 +92,9 @@ export class ProduceLane {
   /** In the line of those that are to be sent. */
   isInLine = false;
   readonly block = new Block();
-  #records: OutgoingRecord[] = [];
-  #bytes: number[] = [];
-  #calls: SendCall[] = [];
+  #records: OutgoingRecord[] = EMPTY;
+  #bytes: number[] = EMPTY;
+  #calls: SendCall[] = EMPTY;
   #head = 0;
   /** `#sequence` counts under this one. */
   #id: ProducerId | null = null;
@@ -132,9 +138,16 @@ export class ProduceLane {
   }
 
   add(record: OutgoingRecord, bytes: number, call: SendCall): void {
-    this.#records.push(record);
-    this.#bytes.push(bytes);
-    this.#calls.push(call);
+    if (this.isEmpty) {
+      this.#records = [record];
+      this.#bytes = [bytes];
+      this.#calls = [call];
+      this.#head = 0;
+    } else {
+      this.#records.push(record);
+      this.#bytes.push(bytes);
+      this.#calls.push(call);
+    }
     if (record.bundle !== undefined) this.#hasBundles = true;
   }
 
@@ -197,10 +210,7 @@ export class ProduceLane {
     const records = this.#records.slice(this.#head);
     const bytes = this.#bytes.slice(this.#head);
     const calls = this.#calls.slice(this.#head);
-    this.#records = [];
-    this.#bytes = [];
-    this.#calls = [];
-    this.#head = 0;
+    this.#clear();
     if (this.#mayBeWritten) this.#id = null;
     this.#mayBeWritten = false;
     records.forEach((record, at) => {
@@ -237,10 +247,7 @@ export class ProduceLane {
     if (this.#mayBeWritten) this.#id = null;
     this.#mayBeWritten = false;
     this.#failures = 0;
-    this.#records = [];
-    this.#bytes = [];
-    this.#calls = [];
-    this.#head = 0;
+    this.#clear();
     return given.flatMap(({ call, ...rest }) => (call === undefined ? [] : [{ ...rest, call }]));
   }
 
@@ -278,11 +285,21 @@ export class ProduceLane {
       if (call.unacknowledged === 0) call.resolve(call.refused);
     }
     this.#head = end;
-    const isMostlyGone = end >= COMPACT_AT && end * 2 >= this.#records.length;
-    if (!this.isEmpty && !isMostlyGone) return;
+    if (this.isEmpty) {
+      this.#clear();
+      return;
+    }
+    if (end < COMPACT_AT || end * 2 < this.#records.length) return;
     this.#records = this.#records.slice(end);
     this.#bytes = this.#bytes.slice(end);
     this.#calls = this.#calls.slice(end);
+    this.#head = 0;
+  }
+
+  #clear(): void {
+    this.#records = EMPTY;
+    this.#bytes = EMPTY;
+    this.#calls = EMPTY;
     this.#head = 0;
   }
 }

@@ -8,7 +8,7 @@ import type { SourceId } from "../../../src/domain/ids.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { candidates, decide, receivers } from "../../../src/route/route.ts";
+import { Candidates, candidates, decide, receivers } from "../../../src/route/route.ts";
 import { routeRecord } from "../../../src/route/route-record.ts";
 import { createRouting } from "../../../src/route/routing.ts";
 import { aRecord, aSource, aTopicDestination } from "../../support/build/calls.ts";
@@ -105,6 +105,7 @@ test(
         const explained = decide(given, source, all).filter(({ gets }) => gets);
         const short = receivers(given, candidates(source, all));
         expect(short).toEqual(explained.map((decision) => decision.destination));
+        expect(new Candidates(candidates(source, all)).receivers(given)).toEqual(short);
       }),
       { numRuns },
     );

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Destination } from "../../../src/domain/destination.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
-import { candidates, decide, leftOut, receivers } from "../../../src/route/route.ts";
+import { Candidates, candidates, decide, leftOut, receivers } from "../../../src/route/route.ts";
 import { aSource, aTopicDestination } from "../../support/build/calls.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -27,6 +27,8 @@ function routed(fields: object): readonly string[] {
     .map(({ destination }) => destination.id);
   const byStage = receivers(integrations, candidates(source, destinations)).map(({ id }) => id);
   expect(byStage).toEqual(explained);
+  const ofMany = new Candidates(candidates(source, destinations)).receivers(integrations);
+  expect(ofMany.map(({ id }) => id)).toEqual(explained);
   return explained;
 }
 
