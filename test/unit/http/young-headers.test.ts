@@ -2,9 +2,9 @@
 
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, Socket } from "node:net";
 
-import { Client } from "undici";
+import { buildConnector, Client } from "undici";
 import { expect, test } from "vitest";
 
 import { renewHeaders } from "../../../src/http/young-headers.ts";
@@ -25,12 +25,17 @@ test("a connection that is used again has another array for headers, and reads t
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const socket = connect(port, "127.0.0.1");
-  await once(socket, "connect");
-  // Before it is undici's there is nothing to renew.
+  const connect = buildConnector({});
+  let socket = new Socket();
+  // Where undici keeps none there is nothing to renew.
   renewHeaders(socket);
   const client = new Client(`http://127.0.0.1:${port}`, {
-    connect: (_options, callback) => callback(null, socket),
+    connect: (options, callback) =>
+      connect(options, (...connected) => {
+        const [, made] = connected;
+        if (made !== null) socket = made;
+        callback(...connected);
+      }),
   });
   const ask = () => client.request({ path: "/", method: "GET" });
   await (await ask()).body.dump();
