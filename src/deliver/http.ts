@@ -47,7 +47,6 @@ import {
 import { boundedResolve, type Resolve, systemResolve } from "../http/lookup.ts";
 import { Origins, type Target } from "../http/origins.ts";
 import { sharedContexts, type TlsFiles } from "../http/tls.ts";
-import { renewHeaders } from "../http/young-headers.ts";
 import { systemClock } from "../runtime/clock.ts";
 import {
   type Cause,
@@ -198,9 +197,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onRequestStart(): void {
-    const { answer, socket } = this.#kept;
-    answer.begin();
-    if (socket !== null) renewHeaders(socket);
+    this.#kept.answer.begin();
   }
 
   /**

@@ -18,6 +18,7 @@
 import type { Socket } from "node:net";
 
 import { InterimFilter } from "./skip-interim.ts";
+import { renewHeaders } from "./young-headers.ts";
 
 /**
  * Most bytes of an answer beside its body. With 64 KiB of body and a read beyond, that is less than
@@ -45,9 +46,13 @@ export class Answer {
   /** The bytes that had come below TLS about when the request began; null: to be looked at. */
   wireFrom: number | null = null;
 
+  /** The connection, when it stands. */
+  socket: Socket | null = null;
+
   /** Before each request. */
   begin(): void {
     this.isAwaited = true;
+    if (this.socket !== null) renewHeaders(this.socket);
     this.interim.reset();
     this.bytesLeft = OTHER_MAX_BYTES;
     this.wireFrom = null;
@@ -61,6 +66,7 @@ export class Answer {
 
 /** Replaces the socket's `read` and `push`; undici uses nothing else to read. */
 export function boundAnswer(socket: Socket, answer: Answer): void {
+  answer.socket = socket;
   const read: () => Buffer | null = socket.read.bind(socket);
   const push: (chunk: unknown) => boolean = socket.push.bind(socket);
   let rest: Buffer | null = null;

@@ -39,8 +39,8 @@ const COMMIT = {
 };
 
 /**
- * What the group's own `heartbeat` does: sends none when the last one was less than `interval` ago,
- * and gives the answer of the one under way to all who ask meanwhile.
+ * Sends none when the last one was less than `interval` ago, and gives the answer of the one under way
+ * to all who ask meanwhile. The group's own `heartbeat` does the same.
  */
 export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   const ofKafkajs = group.heartbeat.bind(group);

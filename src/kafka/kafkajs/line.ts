@@ -197,7 +197,9 @@ function protocolOf<Answer extends Throttled>(question: Question<Answer>): Proto
   const { apiKey, apiName, apiVersion } = question;
   return {
     request: {
-      ...{ apiKey, apiName, apiVersion },
+      apiKey,
+      apiName,
+      apiVersion,
       encode: async (roomBytes = 0) => ({ buffer: question.encode(roomBytes), roomBytes }),
     },
     response: {

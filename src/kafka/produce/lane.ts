@@ -77,10 +77,7 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
   });
 }
 
-/**
- * An empty queue. Of a thousand topics each gets a record now and then: an array of its own would be
- * in the old generation by then, and keep the next records alive when it is left (0043).
- */
+/** An array that waits for a record grows old, and keeps alive what it has held (0043). */
 const EMPTY: never[] = [];
 
 export class ProduceLane {
@@ -285,21 +282,16 @@ export class ProduceLane {
       if (call.unacknowledged === 0) call.resolve(call.refused);
     }
     this.#head = end;
-    if (this.isEmpty) {
-      this.#clear();
-      return;
-    }
-    if (end < COMPACT_AT || end * 2 < this.#records.length) return;
-    this.#records = this.#records.slice(end);
-    this.#bytes = this.#bytes.slice(end);
-    this.#calls = this.#calls.slice(end);
+    if (this.isEmpty) this.#clear();
+    if (this.#head < COMPACT_AT || this.#head * 2 < this.#records.length) return;
+    this.#records = this.#records.slice(this.#head);
+    this.#bytes = this.#bytes.slice(this.#head);
+    this.#calls = this.#calls.slice(this.#head);
     this.#head = 0;
   }
 
   #clear(): void {
-    this.#records = EMPTY;
-    this.#bytes = EMPTY;
-    this.#calls = EMPTY;
+    this.#records = this.#bytes = this.#calls = EMPTY;
     this.#head = 0;
   }
 }
