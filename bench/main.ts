@@ -194,8 +194,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   idle: {
     says: "CPU and memory of destinations that have nothing to do",
-    minutes: 5,
-    run: (brokers) => benchIdle(brokers, [10, 1_000, 1_010], 30),
+    minutes: 6,
+    run: (brokers) => benchIdle(brokers, [10, 1_000, 1_010, 3_000], 30),
   },
   failures: {
     says: "what it costs in throughput that 5 % of requests are answered 503",
