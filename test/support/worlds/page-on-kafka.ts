@@ -79,7 +79,7 @@ export async function pageOnKafka() {
       proxy.cut();
     },
     bringBack: () => proxy.leadTo(behind),
-    /** Bytes that Kafka was asked with by now, by whomever. */
+    /** Bytes that Kafka was asked with by now, by all together. */
     asked: () => proxy.asked(),
     url: String(url),
     call: (messageId: string, userId: string, event: string = HOSTILE) =>
