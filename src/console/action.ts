@@ -83,7 +83,7 @@ class Fields {
 
   range(): { readonly since: string; readonly until: string } {
     const [since, until] = [this.instant("since"), this.instant("until")];
-    if (since >= until) this.refuse("until is not after since: there is nothing between them.");
+    if (since >= until) this.refuse("The time ends before it begins: there is nothing to replay.");
     return { since, until };
   }
 

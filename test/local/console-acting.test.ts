@@ -155,6 +155,20 @@ test("a count that is closed is stopped; nothing to do can only be closed", asyn
     .toEqual(["Close"]);
 });
 
+test("a time that ends before it begins is refused in the dialog's words", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using opened = await open(at("/destinations/crm"));
+  const { page } = opened;
+  await page.getByRole("button", { name: "Replay…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Replay calls to crm" });
+  await dialog.getByLabel("Until, in your zone").fill("2020-01-01T00:00");
+  await dialog.getByRole("button", { name: "Count first" }).click();
+  const problem = dialog.getByText("The time ends before it begins: there is nothing to replay.");
+  await problem.waitFor();
+  expect(await dialog.textContent()).not.toMatch(/--|since/);
+  expect(site.told.acted).toEqual([]);
+});
+
 test("a replay that was stopped can be gone on with, and a refusal is said", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   site.told.work = () => async (telling, signal) => {

@@ -77,7 +77,7 @@ export function callView(
       text: fateSentence(fate),
       tone: FATE_TONES[fate.kind],
     })),
-    gaps: gaps.map((gap) => gapSentence(gap)),
+    gaps: gaps.map((gap) => gapSentence(gap, "a longer time")),
   };
 }
 

@@ -28,6 +28,8 @@ export interface Doing {
   readonly signal: AbortSignal;
 }
 
+/** As the fields of the dialog are called. */
+const OUTSIDE = "received before the time, or after it";
 const NO_REPLAY = "There is no replay of this name: it is done, or never began.";
 
 export async function workOnCalls(
@@ -47,7 +49,7 @@ export async function workOnCalls(
   const outcome = await workOnReplay(kafka, options, telling);
   if (outcome === null) throw new Error(NO_REPLAY);
   const { end, error, counts, replay } = outcome;
-  const rows = outcomeRows(outcome);
+  const rows = outcomeRows(outcome, OUTSIDE);
   if (rows.length === 0) say("There are no calls in this range.");
   for (const { count, text } of rows) say(`${count.toLocaleString("en")} ${text}.`);
   if (error !== null) say(error);

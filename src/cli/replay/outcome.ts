@@ -25,12 +25,15 @@ const SAYS: Readonly<Record<string, string>> = {
   "left-out:not-connected": "left out: their source is not connected to it",
   "left-out:named-false": "left out: integrations name it false",
   "left-out:all-false": "left out: integrations say All: false",
-  "passed-over:time": "not asked for: written before --since, or from --until on",
   "passed-over:type": "not asked for: another type",
   "passed-over:event": "not asked for: another event",
 };
 
-export function countText(key: string): string {
+const OUTSIDE = "written before --since, or from --until on";
+
+/** @param outside of calls of another time, in the words of the one who asks: options, or fields */
+export function countText(key: string, outside = OUTSIDE): string {
+  if (key === "passed-over:time") return `not asked for: ${outside}`;
   const [kind, reason] = key.split(":");
   return SAYS[key] ?? (kind === "unusable" ? `no call: ${reason}` : key);
 }
@@ -41,15 +44,19 @@ interface OutcomeRow {
   readonly text: string;
 }
 
-/** The fates of the calls; empty: there were none. */
-export function outcomeRows({ counts, end }: Pick<Outcome, "counts" | "end">): OutcomeRow[] {
+/** The fates of the calls; empty: there were none. @param outside as in `countText` */
+export function outcomeRows(
+  { counts, end }: Pick<Outcome, "counts" | "end">,
+  outside?: string,
+): OutcomeRow[] {
   const order = ["written", "refused", "left-out", "unusable", "passed-over"];
   const placeOf = (key: string) => order.indexOf(key.split(":")[0] ?? "");
   const keys = (Object.keys(counts) as CountKey[])
     .filter((key) => counts[key] !== 0)
     .sort((one, other) => placeOf(one) - placeOf(other) || one.localeCompare(other));
   return keys.map((key) => {
-    const text = key === "written" && end === "counted" ? "would be written" : countText(key);
+    const text =
+      key === "written" && end === "counted" ? "would be written" : countText(key, outside);
     return { key, count: counts[key] ?? 0, text };
   });
 }

@@ -110,14 +110,15 @@ export function fateSentence({ kind, atMs, attempts, tookMs }: Fate): string {
   }
 }
 
-export function gapSentence(gap: Gap): string {
+/** @param further the way to look further back, in the words of the one who asks */
+export function gapSentence(gap: Gap, further: string): string {
   switch (gap.kind) {
     case "no-attempts-topic":
       return "There is no topic of attempts, so accepted attempts, phases and durations are not known. `attempts: { enabled: true }` writes them down from then on.";
     case "attempts-missing":
       return `The topic of attempts has no last attempt for ${gap.destinations.join(", ")}: it was made before \`attempts.enabled\`, or its record was dropped (switchyard_attempt_records_total).`;
     case "call-not-found":
-      return `No call with this id was written since ${instant(gap.sinceMs)}: --since looks further back. A delivery without a call is a delete notification, or its call is deleted.`;
+      return `No call with this id was written since ${instant(gap.sinceMs)}: ${further} looks further back. A delivery without a call is a delete notification, or its call is deleted.`;
     case "unread":
       return `Some topics could not be read: ${gap.topics.map(visibleCell).join("; ")}`;
   }

@@ -39,7 +39,7 @@ export function traceText(
     const paint = fate.kind === "accepted" ? green : colour(fate.kind);
     return `${bold(cell(fate.destination))}  ${paint(fateSentence(fate))}`;
   });
-  const notes = gaps.map(gapSentence);
+  const notes = gaps.map((gap) => gapSentence(gap, "--since"));
   const parts = [lines, ends, notes].filter((part) => part.length > 0);
   return `${parts.map((part) => part.join("\n")).join("\n\n")}\n`;
 }
@@ -53,7 +53,12 @@ export function traceJson({ steps, fates, gaps }: CallTrace, names: Names): stri
       fate: fate.kind,
       sentence: fateSentence(fate),
     })),
-    ...gaps.map((gap) => ({ ...gap, kind: "gap", gap: gap.kind, sentence: gapSentence(gap) })),
+    ...gaps.map((gap) => ({
+      ...gap,
+      kind: "gap",
+      gap: gap.kind,
+      sentence: gapSentence(gap, "--since"),
+    })),
   ];
   return all.map((each) => `${JSON.stringify(instants(each))}\n`).join("");
 }

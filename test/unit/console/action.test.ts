@@ -74,7 +74,7 @@ test.each<[unknown, string]>([
   [{ ...CANCEL, dryrun: false }, 'The action knows no field "dryrun".'],
   [{ ...CANCEL, before: "yesterday" }, "before is"],
   [{ ...CANCEL, before: -1 }, "before is a number; an ISO 8601 time is expected"],
-  [{ ...REPLAY, since: 0 }, "until is not after since: there is nothing between them."],
+  [{ ...REPLAY, since: 0 }, "The time ends before it begins: there is nothing to replay."],
   [{ ...REPLAY, types: ["tracks"] }, "types is a list; a list of some of identify, track"],
   [{ ...REPLAY, events: [""] }, "events is a list; a list of texts is expected."],
   [{ ...REPLAY, perSecond: 0.5 }, "perSecond is a number"],

@@ -140,6 +140,15 @@ test("a cancel is counted and changes nothing, then done for the same calls", as
   ]);
 });
 
+test("a replay speaks of times as the dialog does, and of no option", async () => {
+  const value = Buffer.from('{"type":"track","event":"E","userId":"u","writeKey":"k1"}');
+  cluster.append({ topic: topics.calls, partition: 0, key: null, value, headers: [] });
+  const range = { since: "2026-03-01T08:00:00.000Z", until: NOW };
+  const { said, count } = await act({ ...replayTo("crm"), ...range } as Action);
+  expect(said).toBe("1 not asked for: received before the time, or after it.");
+  expect(count).toBe(0);
+});
+
 test("nothing left is drained at once", async () => {
   expect(await act({ action: "drain", destination: "crm" })).toMatchObject({
     isDone: true,

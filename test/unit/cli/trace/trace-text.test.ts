@@ -200,9 +200,9 @@ test("a gap says how it would be known", () => {
     { kind: "call-not-found", sinceMs: T },
     { kind: "unread", topics: [`t: ${HOSTILE}`] },
   ];
-  const said = all.map(gapSentence);
+  const said = all.map((gap) => gapSentence(gap, "a longer time"));
   expect(said[0]).toContain("attempts: { enabled: true }");
-  expect(said[2]).toContain("--since looks further back");
+  expect(said[2]).toContain("a longer time looks further back");
   expect(said.join("")).not.toMatch(STEERING);
 });
 
