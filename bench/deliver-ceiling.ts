@@ -1,17 +1,15 @@
 /**
  * The ceiling of `bench deliver` and `bench product`: the same requests by `undici.request`, without
- * Kafka and without Switchyard. Body and signature are computed each time, and the answer's body is
- * read.
+ * Kafka and without Switchyard.
  *
  *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> [--product=standard|full] <url...>
  */
 
-import { createHmac } from "node:crypto";
+import { Agent } from "undici";
 
-import { Agent, request } from "undici";
-
-import { BENCH_SECRET, webhookPayloads } from "./deliver-work.ts";
+import { webhookPayloads } from "./deliver-work.ts";
 import { createMeter } from "./measure.ts";
+import { plainRequest } from "./plain-request.ts";
 import { productPayloads } from "./product-work.ts";
 
 const args = process.argv.slice(2);
@@ -32,19 +30,7 @@ let done = 0;
 
 async function caller(url: string, dispatcher: Agent): Promise<void> {
   while (started < total) {
-    const body = Buffer.from(JSON.stringify(payloads[started++ % payloads.length]));
-    const { statusCode, body: answer } = await request(url, {
-      method: "POST",
-      dispatcher,
-      headers: {
-        "User-Agent": "Switchyard/1.0",
-        "Content-Type": "application/json",
-        "X-Signature": createHmac("sha1", BENCH_SECRET).update(body).digest("hex"),
-      },
-      body,
-    });
-    await answer.text();
-    if (statusCode !== 200) throw new Error(`the receiver answered ${statusCode}`);
+    await plainRequest(url, dispatcher, payloads[started++ % payloads.length] ?? {});
     done += 1;
     if (done === warmUpUnits) meter.start();
   }

@@ -6,12 +6,10 @@
  *   node bench/everyday-plain.ts <brokers> <calls topic> <group> <url> <destinations>
  */
 
-import { createHmac } from "node:crypto";
-
 import { Kafka, logLevel } from "kafkajs";
-import { Agent, request } from "undici";
+import { Agent } from "undici";
 
-import { BENCH_SECRET } from "./deliver-work.ts";
+import { plainRequest } from "./plain-request.ts";
 
 const CALLS_AT_ONCE = 64;
 
@@ -22,20 +20,7 @@ const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 1_000 });
 
 async function post(value: string, dispatcher: Agent): Promise<void> {
   const call = JSON.parse(value) as { readonly messageId: string };
-  const body = Buffer.from(JSON.stringify(call));
-  const { statusCode, body: answer } = await request(url, {
-    method: "POST",
-    dispatcher,
-    headers: {
-      "User-Agent": "Switchyard/1.0",
-      "Content-Type": "application/json",
-      "X-Signature": createHmac("sha1", BENCH_SECRET).update(body).digest("hex"),
-      "X-Switchyard-Message-Id": call.messageId,
-    },
-    body,
-  });
-  await answer.text();
-  if (statusCode !== 200) throw new Error(`the receiver answered ${statusCode}`);
+  await plainRequest(url, dispatcher, call, { "X-Switchyard-Message-Id": call.messageId });
 }
 
 await consumer.connect();

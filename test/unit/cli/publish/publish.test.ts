@@ -13,6 +13,7 @@ import {
   type Producer,
   type WatchedProducer,
 } from "../../../../src/kafka/port.ts";
+import type { Clock } from "../../../../src/runtime/clock.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
@@ -209,13 +210,37 @@ function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   };
 }
 
-test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async () => {
+/** A producer that acknowledges after 3 s. */
+function slow(clock: Clock, blocked: readonly BlockedTopic[] = []): WatchedProducer {
+  return {
+    blocked: () => blocked,
+    partitions: () => 0,
+    send: async () => {
+      await clock.sleep(3_000, new AbortController().signal);
+      return [];
+    },
+    close: async () => expect.unreachable(),
+  };
+}
+
+/** Calls that are published as the command does it, on a clock of their own. */
+function commandWith(watchedOf: (clock: Clock) => WatchedProducer, calls = 1) {
   const clock = new ManualClock();
   const controller = new AbortController();
+  const { signal } = controller;
   const shell = fakeShell();
-  const producer = commandProducer({ producer: () => silent() }, shell, controller.signal, clock);
-  const good = '{"type":"identify","userId":"u"}\n';
-  const running = run(chunks(good + good + good), { producer, signal: controller.signal, shell });
+  const producer = commandProducer({ producer: () => watchedOf(clock) }, shell, signal, clock);
+  const input = chunks('{"type":"identify","userId":"u"}\n'.repeat(calls));
+  const running = run(input, { producer, signal, shell });
+  return { clock, controller, shell, running };
+}
+
+function forbidden(topic: string): readonly BlockedTopic[] {
+  return [{ topic, sinceMs: 0, by: "forbidden", error: "TOPIC_AUTHORIZATION_FAILED" }];
+}
+
+test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async () => {
+  const { clock, controller, shell, running } = commandWith(() => silent(), 3);
   const explained = "Kafka has not acknowledged what was written for 10 s; still trying.";
   await clock.advance(9_000);
   expect(shell.errors()).toBe("");
@@ -230,13 +255,7 @@ test("when Kafka acknowledges nothing, that is said, and Ctrl-C gives up", async
 });
 
 test("without the right to write it ends at once, and says which right", async () => {
-  const clock = new ManualClock();
-  const { signal } = new AbortController();
-  const shell = fakeShell();
-  const error = "TOPIC_AUTHORIZATION_FAILED";
-  const blocked = [{ topic: "calls", sinceMs: 0, by: "forbidden", error } as const];
-  const producer = commandProducer({ producer: () => silent(blocked) }, shell, signal, clock);
-  const running = run(chunks('{"type":"identify","userId":"u"}\n'), { producer, signal, shell });
+  const { clock, shell, running } = commandWith(() => silent(forbidden("calls")));
   const { status } = await clockDriver(clock, { limitMs: 5_000 }).during(running);
   expect(status).toBe(1);
   expect(shell.output()).toBe("0 calls written, 0 lines refused (calls).\n");
@@ -245,40 +264,12 @@ test("without the right to write it ends at once, and says which right", async (
 });
 
 test("a right that is missing for another topic does not end it", async () => {
-  const clock = new ManualClock();
-  const error = "TOPIC_AUTHORIZATION_FAILED";
-  const other: WatchedProducer = {
-    blocked: () => [{ topic: "others", sinceMs: 0, by: "forbidden", error }],
-    partitions: () => 0,
-    send: async () => {
-      await clock.sleep(3_000, new AbortController().signal);
-      return [];
-    },
-    close: async () => expect.unreachable(),
-  };
-  const shell = fakeShell();
-  const { signal } = new AbortController();
-  const producer = commandProducer({ producer: () => other }, shell, signal, clock);
-  const running = run(chunks('{"type":"identify","userId":"u"}\n'), { producer, signal, shell });
+  const { clock, running } = commandWith((own) => slow(own, forbidden("others")));
   expect((await clockDriver(clock).during(running)).status).toBe(0);
 });
 
 test("what is acknowledged soon after Ctrl-C counts as written", async () => {
-  const clock = new ManualClock();
-  const controller = new AbortController();
-  const late: WatchedProducer = {
-    blocked: () => [],
-    partitions: () => 0,
-    send: async () => {
-      await clock.sleep(3_000, new AbortController().signal);
-      return [];
-    },
-    close: async () => expect.unreachable(),
-  };
-  const shell = fakeShell();
-  const producer = commandProducer({ producer: () => late }, shell, controller.signal, clock);
-  const good = '{"type":"identify","userId":"u"}\n';
-  const running = run(chunks(good), { producer, signal: controller.signal, shell });
+  const { clock, controller, shell, running } = commandWith(slow);
   await clock.advance(0);
   controller.abort("SIGINT");
   await clockDriver(clock).during(running);
