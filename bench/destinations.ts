@@ -1,6 +1,7 @@
 /**
  * `bench destinations`: CPU of a delivery in a process with 1,000 destinations against one with 10,
- * and what the larger one costs while it has nothing to do.
+ * and what the larger one costs while it has nothing to do. `bench destinations-cluster`: the same on
+ * three brokers.
  *
  * Both processes run all the time, each on topics of its own, and get the same calls in turns: a
  * span of seconds for the one, then the same for the other. So a pair of spans is close in time, and
@@ -14,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { Kafka } from "../src/kafka/port.ts";
+import { startCluster } from "../tools/kafka/cluster.ts";
 import { benchKafka, createTopics, deleteTopics, newPrefix } from "./bench-kafka.ts";
 import { post, untilCount } from "./isolation-run.ts";
 import { bootstrapped, markdown } from "./measure.ts";
@@ -162,6 +164,14 @@ export async function benchDestinations(
     await kafka.close();
     for (const prefix of prefixes) await deleteTopics(brokers, prefix);
   }
+}
+
+/** The leaders of all topics lie on three brokers. Each topic is kept once. */
+export async function benchDestinationsCluster(bench: DestinationsBench): Promise<string> {
+  await using cluster = await startCluster({
+    log: (line) => void process.stderr.write(`${line}\n`),
+  });
+  return await benchDestinations(cluster.brokers.join(), bench);
 }
 
 async function idlePercent(program: Program): Promise<number> {

@@ -15,7 +15,7 @@ import { benchCluster } from "./cluster.ts";
 import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
 import { benchDeliverMemory } from "./deliver-memory.ts";
-import { benchDestinations } from "./destinations.ts";
+import { benchDestinations, benchDestinationsCluster } from "./destinations.ts";
 import { benchEncode } from "./encode.ts";
 import { benchEveryday } from "./everyday.ts";
 import { benchFailures } from "./failures.ts";
@@ -174,6 +174,14 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     rounds: 12,
     run: (brokers, pairs) =>
       benchDestinations(brokers, { many: 1_000, callsPerSecond: 150, warmUp: 3, pairs }),
+  },
+  "destinations-cluster": {
+    says: "the same on three brokers",
+    minutes: 6,
+    rounds: 12,
+    brokers: 3,
+    run: (_brokers, pairs) =>
+      benchDestinationsCluster({ many: 1_000, callsPerSecond: 150, warmUp: 3, pairs }),
   },
   cluster: {
     says: "one process and four on three brokers: CPU, balance, waits while they are replaced",
