@@ -130,6 +130,28 @@ function testBundles(bench: Bench): void {
     expect(new Set(values(read))).toEqual(new Set(keys));
   });
 
+  test("places the records of a bundle anew where its topic has fewer partitions by now", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 5);
+    const producer = kafka.producer();
+    await producer.send([record(topic, "before", 0)]);
+    const bundles = textBundles(topic, producer);
+    const keys = [...Array(40).keys()].map((number) => `call-${number}`);
+    for (const key of keys) {
+      bundles.open(key).text(key);
+      bundles.end();
+    }
+    const taken = bundles.take();
+    expect(taken).toHaveLength(5);
+    await kafka.admin.deleteTopics([topic]);
+    await expect.poll(() => kafka.admin.topics(), { timeout: 30_000 }).not.toContain(topic);
+    const anew = { name: topic, partitions: 1, replicationFactor: null, config: {} };
+    await kafka.admin.create([anew]);
+    expect(await producer.send(taken)).toEqual([]);
+    const read = await readAll(bench, topic, keys.length);
+    expect(values(read).toSorted()).toEqual(keys.toSorted());
+  });
+
   test("writes the records of a bundle that is larger than a topic takes", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1, { "max.message.bytes": `${TOPIC_MAX_BYTES}` });

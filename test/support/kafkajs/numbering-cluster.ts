@@ -3,6 +3,7 @@
  * for written when it has the id and the sequences of one of the last five of its partition.
  */
 
+import type { OutgoingRecord } from "../../../src/domain/record.ts";
 import type { Clients } from "../../../src/kafka/cluster/connection.ts";
 import type { Broker, BrokerPool } from "../../../src/kafka/kafkajs/internals.ts";
 import { KafkaProducer } from "../../../src/kafka/produce/producer.ts";
@@ -38,7 +39,7 @@ interface PartitionData {
   readonly partition: number;
   readonly producerId: string;
   readonly firstSequence: number;
-  readonly messages: readonly { readonly value: Buffer }[];
+  readonly messages: readonly OutgoingRecord[];
 }
 
 interface Request {
@@ -176,7 +177,8 @@ export class NumberingCluster {
   }
 
   #take({ partition, producerId, firstSequence, messages }: PartitionData): number {
-    const values = messages.map(({ value }) => value.toString());
+    const records = messages.flatMap((each) => each.bundle?.records() ?? [each]);
+    const values = records.map(({ value }) => `${value}`);
     this.sent.push({ partition, id: producerId, sequence: firstSequence, values });
     const batch = { first: firstSequence, last: firstSequence + values.length - 1 };
     const key = `${producerId} ${partition}`;
