@@ -15,6 +15,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "chaos-audience": OWN_BROKER,
   "chaos-cluster": OWN_CLUSTER,
   cluster: OWN_CLUSTER,
+  "cluster-start": OWN_CLUSTER,
+  "cluster-trouble": OWN_CLUSTER,
   "damaged-batch": OWN_BROKER,
   "damaged-batch-program": OWN_BROKER,
   "ingest-outage": OWN_BROKER,
@@ -25,11 +27,12 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "kafka-security": OWN_BROKER,
   "kafka-sessions": OWN_BROKER,
   "kafka-signals": OWN_BROKER,
+  "kafka-signals-outage": OWN_BROKER,
   "local-cluster": NO_KAFKA,
   "local-kafka": NO_KAFKA,
   "local-registry": NO_KAFKA,
   "moving-clusters": OWN_BROKER,
-  waiting: OWN_BROKER,
+  "waiting-outage": OWN_BROKER,
 };
 
 /** Lines for people. */

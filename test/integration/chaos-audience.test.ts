@@ -12,4 +12,4 @@ test("through kills, a lost disk and a rebalance every user is told exactly what
     say: (line) => said.push(line),
   });
   expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
-}, 300_000);
+});

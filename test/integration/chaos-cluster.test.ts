@@ -18,5 +18,4 @@ test.skipIf(java === null)(
     });
     expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
   },
-  300_000,
 );

@@ -12,4 +12,4 @@ test("through a kill, a graceful stop and a broker's death no delivery is lost, 
     say: (line) => said.push(line),
   });
   expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);
-}, 300_000);
+});

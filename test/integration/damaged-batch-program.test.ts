@@ -14,7 +14,7 @@ import { LogLines } from "../support/log/log-lines.ts";
 import { type DamagingFront, damagingFront } from "../support/servers/damaging-front.ts";
 import { programWorld } from "../support/servers/program.ts";
 
-const TIMEOUT_MS = 110_000;
+const TIMEOUT_MS = 300_000;
 const POLL = { timeout: TIMEOUT_MS };
 
 let front: DamagingFront;

@@ -19,7 +19,7 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CALLS = 60;
-const POLL = { timeout: 60_000, interval: 250 };
+const POLL = { interval: 250 };
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const prefix = uniquePrefix("letters");
 const folder = mkdtempSync(join(tmpdir(), "switchyard letters-"));

@@ -35,7 +35,7 @@ const LAG = /^switchyard_consumer_lag_records\{.*stage="deliver".*\} (\d+)$/m;
 const REQUESTS = /^switchyard_delivery_requests_total\{.*outcome="(.+)".*\} (\d+)$/gm;
 /** A tenth of the time that a receiver has to answer. */
 const STALL_MS = 500;
-const POLL = { timeout: 60_000, interval: 50 };
+const POLL = { interval: 50 };
 
 interface Received {
   readonly body: string;

@@ -1,5 +1,5 @@
-// Kafka away for over a minute, seen from outside the real program: `/readyz`, `/livez`, metrics and
-// the log say so, and say when it is back.
+// Kafka away, seen from outside the real program: `/readyz`, `/livez`, metrics and the log say so, and
+// say when it is back. In `npm run test:outage` it is away for over a minute, and the log reminds of it.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -13,6 +13,7 @@ import {
 
 /** Far more than a signal may be late. */
 const SIGNAL = { timeout: 60_000, interval: 200 };
+const IS_LONG = process.env.SWITCHYARD_LONG_OUTAGE === "1";
 const STAGES = ["route", "audience", "deletion", "deliver", "delay", "ingest"];
 const UNREACHABLE = "kafka.broker.unreachable";
 const REACHABLE = "kafka.broker.reachable";
@@ -103,9 +104,11 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
   expect(values(await samples("switchyard_consumers_with_unknown_lag"))).not.toContain(0);
 
   const first = await program.logged(UNREACHABLE);
-  const reminder = await program.logged(UNREACHABLE, 2);
-  expect(reminder).toMatchObject({ level: "warn", broker: broker.brokers[0], since: first.since });
-  expect(String(reminder.error)).toMatch(/ECONNREFUSED|no answer/);
+  const said = IS_LONG ? [first, await program.logged(UNREACHABLE, 2)] : [first];
+  for (const line of said) {
+    expect(line).toMatchObject({ level: "warn", broker: broker.brokers[0], since: first.since });
+    expect(String(line.error)).toMatch(/ECONNREFUSED|no answer/);
+  }
   expect(Math.abs(Date.parse(String(first.since)) - diedAtMs)).toBeLessThan(SIGNAL.timeout);
   expect([(await ask("/livez")).status, (await ask("/readyz")).status]).toEqual([200, 200]);
   // Of many consumers and a producer, there are these lines alone.
@@ -119,7 +122,8 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
   await expect.poll(stagesInTrouble, SIGNAL).toEqual([]);
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(lagsBefore.size);
-  expect(await post()).toBe(200);
+  // Ingest may still say that it is unavailable.
+  await expect.poll(post, SIGNAL).toBe(200);
   expect((await ask("/livez")).status).toBe(200);
   const ofKafka = (msg: unknown) => String(msg).startsWith("kafka.");
   expect(linesSince(before).filter(ofKafka)).toEqual([UNREACHABLE, REACHABLE]);
@@ -127,4 +131,4 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
 
   program.child.kill("SIGTERM");
   expect(await program.ended).toBe(0);
-}, 300_000);
+});

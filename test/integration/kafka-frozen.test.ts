@@ -45,7 +45,7 @@ test("a frozen member hands over nothing of what it was sent meanwhile, and goes
     await next();
     // By then it has asked for more.
     const committed = () => kafka.admin.committed(topic, topic);
-    await expect.poll(committed, { timeout: 30_000 }).toMatchObject([{ offset: 1 }]);
+    await expect.poll(committed).toMatchObject([{ offset: 1 }]);
     child.kill("SIGSTOP");
     await producer.send([record(topic, "meanwhile 1"), record(topic, "meanwhile 2")]);
     const other = new Taker({ finishesAtOnce: true });

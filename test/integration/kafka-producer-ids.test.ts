@@ -84,7 +84,7 @@ test("batches of one request have ids and sequences of their own", async () => {
   const begun = async () => {
     expect(await produce(under(one, 0), under(other, 0))).toEqual([0, 0]);
   };
-  await vi.waitFor(begun, { timeout: 30_000, interval: 50 });
+  await vi.waitFor(begun, { timeout: 60_000, interval: 50 });
   // The second one is a repeat.
   expect(await produce(under(one, 1), under(other, 0))).toEqual([0, 0]);
   expect(await produce(under(one, 5), under(other, 1))).toEqual([OUT_OF_ORDER, 0]);

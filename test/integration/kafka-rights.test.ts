@@ -40,7 +40,7 @@ const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePattern
 const PREFIX = "rights.";
 const PASSWORD = "secret";
 const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
-const POLL = { timeout: 60_000, interval: 100 };
+const POLL = { interval: 100 };
 const quiet = createLog("error", { write: () => undefined });
 const never = new AbortController().signal;
 const java = await chooseJava(never, () => undefined).catch(() => null);

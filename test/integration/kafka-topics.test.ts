@@ -30,7 +30,7 @@ const texts = (taker: Taker) => taker.taken.map(({ value }) => `${value}`);
 
 async function remake(kafka: Kafka, topic: string, partitions: number): Promise<void> {
   await kafka.admin.deleteTopics([topic]);
-  await expect.poll(() => kafka.admin.topics(), { timeout: 30_000 }).not.toContain(topic);
+  await expect.poll(() => kafka.admin.topics()).not.toContain(topic);
   const spec = { name: topic, partitions, replicationFactor: 1, config: {} };
   await kafka.admin.create([spec]);
 }
@@ -86,7 +86,7 @@ test("partitions that are added are written and read soon", async () => {
     const offsets = await kafka.admin.offsets(topic);
     return offsets.filter(({ end }) => end > 0).length;
   };
-  await expect.poll(isWritten, { timeout: 45_000, interval: 500 }).toBe(4);
+  await expect.poll(isWritten, { interval: 500 }).toBe(4);
   const partitions = () => new Set(taker.taken.map(({ partition }) => partition)).size;
-  await expect.poll(partitions, { timeout: 45_000 }).toBe(4);
+  await expect.poll(partitions).toBe(4);
 });

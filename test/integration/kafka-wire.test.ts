@@ -47,7 +47,7 @@ afterAll(async () => {
   await Promise.all([admin.disconnect(), producer.disconnect()]);
 });
 
-const UNTIL_KNOWN = { timeout: 30_000, interval: 50 };
+const UNTIL_KNOWN = { timeout: 60_000, interval: 50 };
 
 async function createTopic(name: string): Promise<string> {
   const topic = `${prefix}${name}`;

@@ -53,9 +53,7 @@ test.skipIf(java === null)(
 
     const pids = again.kept.how === "java" ? again.kept.pids : [];
     process.kill(pids[0] ?? 0, "SIGKILL");
-    await expect
-      .poll(() => look(CLUSTER, place), { timeout: 30_000 })
-      .toMatchObject({ isUp: false });
+    await expect.poll(() => look(CLUSTER, place)).toMatchObject({ isUp: false });
     await expect(bringUp(KAFKA, place, never, silent)).rejects.toThrow("of another kind");
     const mended = await bringUp(CLUSTER, place, never, silent);
     expect(mended.kept.address).toBe(address);

@@ -13,7 +13,7 @@ import { answers } from "../../tools/kafka/probe.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 
 const START = new URL("../../tools/kafka/start.ts", import.meta.url).href;
-const UNTIL_GONE = { timeout: 30_000, interval: 100 };
+const UNTIL_GONE = { interval: 100 };
 /** A broker that has just started may be slow to answer. */
 const SLOW_MS = 30_000;
 
@@ -63,7 +63,7 @@ test("a broker that does not start is an error that quotes its log and says wher
   const noJars = join(temporary, "no-jars");
   const prepared = prepareBroker(java.path, noJars, temporary, 0, signal);
   await expect(prepared).rejects.toThrow(/could not format.*StorageTool/s);
-  const place = { directory: temporary, address: "127.0.0.1:1", behind: [] };
+  const place = { directory: temporary, address: "127.0.0.1:1", behind: [], javaOptions: [] };
   const broker = { java: java.path, jars: noJars, ...place };
   const started = startBroker(broker, "guarded", signal);
   await expect(started).rejects.toThrow(/did not start.*kafka\.Kafka.*kafka\.log/s);

@@ -130,7 +130,7 @@ test("drained in turn, each call arrives once", async () => {
   await stop(old);
   await got(...first, ...waits, ...late);
   await stop(fresh);
-}, 240_000);
+});
 
 test.skipIf(jars === undefined)(
   "mirrored, offsets count once their metadata is gone; before that all is repeated",
@@ -170,7 +170,6 @@ test.skipIf(jars === undefined)(
     await got(...all, ...all, ...all);
     await stop(again);
   },
-  240_000,
 );
 
 /** Java's own tool, as in the text. */

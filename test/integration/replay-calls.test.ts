@@ -15,7 +15,7 @@ import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const POLL = { timeout: 60_000, interval: 100 };
+const POLL = { interval: 100 };
 const CALLS = 3_000;
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const prefix = uniquePrefix("replay-calls");

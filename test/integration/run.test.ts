@@ -101,7 +101,7 @@ test("it makes the topics, turns ready, and ends with 0 when asked to stop", asy
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   // It is known when the first fetch, or the first look at the logs' ends, is answered.
   await expect
-    .poll(metrics, { timeout: 30_000 })
+    .poll(metrics)
     .toContain('switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0\n');
   expect(await metrics()).toMatch(/switchyard_event_loop_delay_seconds\{quantile="0.99"\} \d/);
   child.kill("SIGTERM");
@@ -134,7 +134,7 @@ test("asked to stop, the other stages do not wait for ingest's hand-over", async
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
   const stopped = () =>
     running.lines.filter(({ msg }) => msg === "stage.stopped").map(({ stage }) => stage);
-  await expect.poll(() => stopped().length, { timeout: 30_000 }).toBe(stages.length - 1);
+  await expect.poll(() => stopped().length).toBe(stages.length - 1);
   request.destroy();
   expect(await running.ended).toBe(0);
   expect(stopped().toSorted()).toEqual(stages.toSorted());

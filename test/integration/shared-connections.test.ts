@@ -23,7 +23,7 @@ const connection: KafkaConnection = {
 const CONSUMERS = 50;
 const SOCKETS_MAX = 4 * brokers.length;
 /** Unused connections of joins and of the administration are closed by then. */
-const SETTLED = { timeout: 30_000, interval: 250 };
+const SETTLED = { interval: 250 };
 
 const bench = new Bench();
 const running: Consumer[] = [];

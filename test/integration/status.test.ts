@@ -16,7 +16,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld } from "../support/servers/program.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 250 };
+const PATIENCE = { interval: 250 };
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const prefix = uniquePrefix("status");
 const admin = `127.0.0.1:${await freePort()}`;
@@ -89,6 +89,18 @@ async function status(args: readonly string[] = []) {
   return { exit, err, report: JSON.parse(out) as StatusReport };
 }
 
+/** The same, as soon as the process has answered: a busy machine may take longer than the 3 s that it is given. */
+async function heard(args: readonly string[] = [], wanted = 0) {
+  let last: Awaited<ReturnType<typeof status>> | undefined;
+  const isHeard = async () => {
+    last = await status(args);
+    return [last.exit, last.report.processes[0]?.error];
+  };
+  await expect.poll(isHeard, PATIENCE).toEqual([wanted, null]);
+  if (last === undefined) throw new Error("there is no report");
+  return last;
+}
+
 async function of(destination: string): Promise<DestinationReport | undefined> {
   const { report } = await status(["--destination", destination]);
   return report.destinations[0];
@@ -98,7 +110,7 @@ beforeAll(async () => {
   const program = world.start(["--stages", "route,deliver,delay"]);
   await program.logged("ready");
   await publish(1, {});
-}, 60_000);
+});
 
 test("between two attempts a destination that fails says so, with its last outcome", async () => {
   await expect
@@ -113,14 +125,16 @@ test("between two attempts a destination that fails says so, with its last outco
       byTier: { "10m": 1 },
       held: null,
     });
-  const next = Date.parse((await of("fails"))?.nextAttemptAt ?? "");
-  expect(next).toBeGreaterThan(Date.now());
-  expect(await of("fine")).toMatchObject({
-    state: "delivering",
-    failingSince: null,
-    last: { outcome: "accepted", cause: "200" },
-  });
-}, 120_000);
+  const next = async () => Date.parse((await of("fails"))?.nextAttemptAt ?? "");
+  await expect.poll(next, PATIENCE).toBeGreaterThan(Date.now());
+  await expect
+    .poll(() => of("fine"), PATIENCE)
+    .toMatchObject({
+      state: "delivering",
+      failingSince: null,
+      last: { outcome: "accepted", cause: "200" },
+    });
+});
 
 test("one that asks for it is held by Retry-After until then", async () => {
   await expect
@@ -130,7 +144,7 @@ test("one that asks for it is held by Retry-After until then", async () => {
       held: { because: "retry-after", since: expect.any(String), until: expect.any(String) },
       failingSince: expect.any(String),
     });
-}, 120_000);
+});
 
 test("one that is dead is held by its breaker, and stays so through probes", async () => {
   const isHeld = async () => {
@@ -140,18 +154,24 @@ test("one that is dead is held by its breaker, and stays so through probes", asy
   await expect.poll(isHeld, PATIENCE).toBe("breaker");
   await publish(10, { All: false, Dead: true });
   await expect.poll(async () => (await of("dead"))?.waiting, PATIENCE).toBeGreaterThan(0);
-  const first = await of("dead");
-  expect(first).toMatchObject({
+  let first: DestinationReport | undefined;
+  const seen = async () => {
+    first = await of("dead");
+    return first;
+  };
+  await expect.poll(seen, PATIENCE).toMatchObject({
     state: "held",
     last: { cause: "refused" },
     nextAttemptAt: expect.any(String),
     endpoints: [{ breaker: expect.stringMatching(/^(open|probing)$/) }],
   });
   // The next probe fails, and ends nothing.
-  const isProbed = async () => (await of("dead"))?.last?.at !== first?.last?.at;
-  await expect.poll(isProbed, PATIENCE).toBe(true);
-  expect((await of("dead"))?.held?.since).toBe(first?.held?.since);
-}, 180_000);
+  const probed = async () => {
+    const { last, held } = (await of("dead")) ?? {};
+    return { isProbed: last?.at !== undefined && last.at !== first?.last?.at, since: held?.since };
+  };
+  await expect.poll(probed, PATIENCE).toEqual({ isProbed: true, since: first?.held?.since });
+});
 
 test("of two endpoints one accepts: the destination delivers, and the other one shows", async () => {
   await expect
@@ -165,11 +185,10 @@ test("of two endpoints one accepts: the destination delivers, and the other one 
         { name: `pair[2] ${new URL(receiver).host}`, failingSince: null, last: { cause: "200" } },
       ],
     });
-}, 120_000);
+});
 
 test("those in trouble come first; a disabled one says what that means; tables say it, too", async () => {
-  const { exit, report } = await status();
-  expect(exit).toBe(0);
+  const { report } = await heard();
   const ids = report.destinations.map(({ destination }) => destination);
   expect(ids.slice(-2)).toEqual(["off", "fine"]);
   const off = report.destinations.find(({ destination }) => destination === "off");
@@ -184,15 +203,16 @@ test("those in trouble come first; a disabled one says what that means; tables s
   const stages = report.processes[0]?.stages;
   expect(stages?.map(({ name }) => name)).toEqual(["route", "deliver", "delay"]);
   expect(stages?.[0]?.partitions).toEqual({ [`${prefix}calls`]: [0, 1] });
-  const text = await world.command(["status", "--admin", admin, "--failing"]);
-  expect(text.out).toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d$/m);
-  expect(text.out).not.toMatch(/^fine /m);
-  expect(text.out).toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|probing) /m);
-}, 120_000);
+  const text = async () => (await world.command(["status", "--admin", admin, "--failing"])).out;
+  await expect.poll(text, PATIENCE).toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d$/m);
+  await expect.poll(text, PATIENCE).not.toMatch(/^fine /m);
+  await expect
+    .poll(text, PATIENCE)
+    .toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +[0-9a-f]{16} +(open|probing) /m);
+});
 
 test("a process that cannot be reached fails the command, and the rest is shown", async () => {
-  const { exit, report } = await status(["--admin", gone]);
-  expect(exit).toBe(1);
+  const { report } = await heard(["--admin", gone], 1);
   expect(report.processes).toMatchObject([
     { admin, error: null },
     { admin: gone, error: "ECONNREFUSED" },
@@ -200,26 +220,29 @@ test("a process that cannot be reached fails the command, and the rest is shown"
   expect(report.destinations.find(({ destination }) => destination === "fails")?.state).toBe(
     "failing",
   );
-}, 60_000);
+});
 
 test("a process that runs another configuration than the file is named", async () => {
   await using other = programWorld(configOf(brokers, "2h"));
-  const { out } = await other.command(["status", "--admin", admin]);
-  expect(out).toMatch(
-    new RegExp(`^${admin} runs the configuration [0-9a-f]{12}, the file is [0-9a-f]{12}: `, "m"),
-  );
-}, 60_000);
+  const out = async () => (await other.command(["status", "--admin", admin])).out;
+  await expect
+    .poll(out, PATIENCE)
+    .toMatch(
+      new RegExp(`^${admin} runs the configuration [0-9a-f]{12}, the file is [0-9a-f]{12}: `, "m"),
+    );
+});
 
 test("with Kafka away it prints what the processes say, and fails", async () => {
   await using away = programWorld(configOf([gone]));
   const args = ["status", "--admin", admin, "--wait", "1s"];
-  const { status: exit, out } = await away.command(args);
-  expect(exit).toBe(1);
+  await expect
+    .poll(() => away.command(args), PATIENCE)
+    .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
+  const { out } = await away.command(args);
   expect(out).toContain("Kafka is away: ");
-  expect(out).toMatch(/^fails +- .* failing since /m);
   const alone = await away.command(["status", "--wait", "1s"]);
   expect(alone).toMatchObject({ status: 1, out: "" });
-}, 60_000);
+});
 
 test("an unknown destination is a wrong use, with the name that was meant", async () => {
   expect(await world.command(["status", "--destination", "fail"])).toEqual({
@@ -229,4 +252,4 @@ test("an unknown destination is a wrong use, with the name that was meant", asyn
       "--destination: no destination fail is configured. Did you mean fails?\n",
     ),
   });
-}, 30_000);
+});

@@ -26,7 +26,7 @@ const PARTITIONS = 2;
 const DELAYS_MS = [1_000, 2_000];
 const CALLS = 20_000;
 const PIECE = 1_000;
-const TIMEOUT_MS = 110_000;
+const TIMEOUT_MS = 300_000;
 
 const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {

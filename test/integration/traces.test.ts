@@ -17,7 +17,7 @@ import {
 } from "../support/servers/otlp-collector.ts";
 import { programWorld } from "../support/servers/program.ts";
 
-const TIMEOUT_MS = 110_000;
+const TIMEOUT_MS = 300_000;
 const POLL = { timeout: 60_000 };
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const DESTINATIONS = ["d1", "d2", "d3", "d4", "d5"];

@@ -11,7 +11,7 @@ import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { isAlive } from "../../tools/kafka/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const UNTIL_GONE = { timeout: 30_000, interval: 50 };
+const UNTIL_GONE = { timeout: 60_000, interval: 50 };
 const SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT"] as const;
 
 let temporary = "";

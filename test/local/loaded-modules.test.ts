@@ -42,7 +42,6 @@ test.each(["--version", "--help", ...COMMANDS.map(({ name }) => `${name} --help`
     expect(loaded.some((url) => url.endsWith("/src/cli/program.ts"))).toBe(true);
     expect(heavy(loaded)).toEqual([]);
   },
-  20_000,
 );
 
 test("--version loads no command", () => {

@@ -17,7 +17,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const PATIENCE = { timeout: 30_000, interval: 100 };
+const PATIENCE = { interval: 100 };
 const folder = mkdtempSync(join(tmpdir(), "switchyard-watch-"));
 const file = join(folder, "switchyard.yaml");
 const children = new Set<ChildProcess>();
@@ -89,7 +89,6 @@ test.skipIf(!hasScript)(
     // Nothing was written to the first screen.
     expect(shown.slice(0, shown.indexOf("\u001b[?1049h")).trim()).toBe("");
   },
-  90_000,
 );
 
 test("without a terminal it is an error that says what to do", async () => {
@@ -101,4 +100,4 @@ test("without a terminal it is an error that says what to do", async () => {
   expect(err).toBe(
     "--watch: standard output is no terminal. Without --watch the status is printed once.\n",
   );
-}, 30_000);
+});

@@ -23,7 +23,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
 });
 
-const SOON = { timeout: 20_000, interval: 20 };
+const SOON = { interval: 20 };
 const at = (...names: readonly string[]) => join(folder, ...names);
 
 /** Counts the changes after the first look. */

@@ -12,15 +12,9 @@ import { join } from "node:path";
 import type { JavaChoice } from "./choose.ts";
 import { clusterNodeSettings, type NodeListeners } from "./cluster-settings.ts";
 import { freePort } from "./free-port.ts";
-import { clusterId, format, type JavaBroker } from "./java.ts";
+import { BRIEF_OPTIONS, clusterId, format, type JavaBroker } from "./java.ts";
 import { type ClientSecurity, scramArguments } from "./security.ts";
 import { propertiesText } from "./settings.ts";
-
-/**
- * So that three fit beside the tests. They serve few clients: one thread collects their garbage, and
- * the quick compiler alone halves what a start costs.
- */
-const JAVA_OPTIONS = ["-Xms128m", "-Xmx448m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
 export const BROKERS_MIN = 2;
 export const BROKERS_MAX = 9;
@@ -69,7 +63,7 @@ export async function prepareNodes(
     return {
       id: node.id,
       address: each.client,
-      broker: { ...broker, javaOptions: JAVA_OPTIONS },
+      broker: { ...broker, javaOptions: BRIEF_OPTIONS },
     };
   });
   const args = ["--cluster-id", id, ...scramArguments(security)];

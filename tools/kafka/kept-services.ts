@@ -3,7 +3,7 @@
 import { choose, chooseJava } from "./choose.ts";
 import { type ClusterNode, prepareNodes } from "./cluster-nodes.ts";
 import { dockerHost, startContainer } from "./docker.ts";
-import { prepareBroker, startBroker } from "./java.ts";
+import { LASTING_OPTIONS, prepareBroker, startBroker } from "./java.ts";
 import type { Kept, Service } from "./kept.ts";
 import { answers, untilAnswers } from "./probe.ts";
 import { startRegistryContainer } from "./registry-docker.ts";
@@ -34,7 +34,8 @@ export const KAFKA: Service = {
       return { how: "docker", container: id, address, kind: KAFKA.kind, probes: [] };
     }
     log("starting Apache Kafka (Java)");
-    const broker = await prepareBroker(choice.java, choice.jars, directory, port, signal);
+    const prepared = await prepareBroker(choice.java, choice.jars, directory, port, signal);
+    const broker = { ...prepared, javaOptions: LASTING_OPTIONS };
     const { address } = broker;
     const kept = (pid = 0): Kept => ({
       how: "java",

@@ -17,7 +17,14 @@ import { join } from "node:path";
 import { choose, chooseJava, environmentBrokers, type JavaChoice } from "./choose.ts";
 import { KAFKA_IMAGE, startContainer } from "./docker.ts";
 import type { Progress } from "./jars.ts";
-import { type JavaBroker, killBroker, prepareBroker, startBroker } from "./java.ts";
+import {
+  BRIEF_OPTIONS,
+  type JavaBroker,
+  killBroker,
+  LASTING_OPTIONS,
+  prepareBroker,
+  startBroker,
+} from "./java.ts";
 import { answers } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
@@ -71,7 +78,7 @@ export async function startKafka(
   const brokers = options.private ? [] : environmentBrokers();
   return brokers.length > 0
     ? await useBrokers(brokers)
-    : await startPrivate(signal, log, options.fronts ?? []);
+    : await startOwn(signal, log, options);
 }
 
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
@@ -86,19 +93,19 @@ async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
   return { how: "environment", brokers, jars: null, stop, [Symbol.asyncDispose]: stop };
 }
 
-async function startPrivate(
-  signal: AbortSignal,
-  log: Progress,
-  fronts: readonly string[],
-): Promise<PrivateKafka> {
+interface Own extends PrivateOptions {
+  readonly private?: boolean;
+}
+
+async function startOwn(signal: AbortSignal, log: Progress, own: Own): Promise<PrivateKafka> {
   const choice = await choose(signal, log);
-  if (choice.kind === "java") return await startJava(choice, signal, log, fronts);
+  if (choice.kind === "java") return await startJava(choice, signal, log, own);
   try {
-    return await startDocker(choice.host, signal, log, fronts);
+    return await startDocker(choice.host, signal, log, own.fronts ?? []);
   } catch (cause) {
     signal.throwIfAborted();
     log(`${KAFKA_IMAGE} did not start on Docker (${String(cause)}); trying Java`);
-    return await startJava(await chooseJava(signal, log), signal, log, fronts);
+    return await startJava(await chooseJava(signal, log), signal, log, own);
   }
 }
 
@@ -130,11 +137,11 @@ async function startJava(
   { java, jars }: JavaChoice,
   signal: AbortSignal,
   log: Progress,
-  fronts: readonly string[],
+  own: Own,
 ): Promise<PrivateKafka> {
   log("starting Apache Kafka (Java)");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  const [broker, first] = await startOrClear(java, jars, directory, signal, fronts);
+  const [broker, first] = await startOrClear(java, jars, directory, signal, own);
   let running = first;
   const stop = once(async () => {
     await killBroker(running);
@@ -161,10 +168,12 @@ async function startOrClear(
   jars: string,
   directory: string,
   signal: AbortSignal,
-  fronts: readonly string[],
+  own: Own,
 ): Promise<[JavaBroker, ChildProcess]> {
   try {
-    const broker = await prepareBroker(java, jars, directory, 0, signal, fronts);
+    const prepared = await prepareBroker(java, jars, directory, 0, signal, own.fronts);
+    const javaOptions = own.private ? BRIEF_OPTIONS : LASTING_OPTIONS;
+    const broker = { ...prepared, javaOptions };
     return [broker, await startBroker(broker, "guarded", signal)];
   } catch (error) {
     const leftover = signal.aborted ? directory : join(directory, "data");

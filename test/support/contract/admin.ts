@@ -31,7 +31,7 @@ export function testAdmin(bench: Bench): void {
       ]);
       await admin.deleteTopics([name]);
       // The controller has deleted it; the broker that lists topics hears of it a moment later.
-      await expect.poll(() => admin.topics(), { timeout: 10_000 }).not.toContain(name);
+      await expect.poll(() => admin.topics()).not.toContain(name);
     });
 
     test("sets the configuration keys it is given, and no others", async () => {
@@ -40,9 +40,7 @@ export function testAdmin(bench: Bench): void {
       await kafka.admin.alterConfig(topic, { "cleanup.policy": "compact" });
       // As with deletion below: the broker that describes topics hears of it a moment later.
       const config = async () => (await kafka.admin.describe([topic], KEYS))[0]?.config;
-      await expect
-        .poll(config, { timeout: 10_000 })
-        .toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
+      await expect.poll(config).toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
       await expect(
         kafka.admin.alterConfig(bench.name(), { "retention.ms": "1" }),
       ).rejects.toThrow();

@@ -14,6 +14,7 @@ import type { KafkaConnection, KafkaSasl } from "../../../src/kafka/port.ts";
 import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import {
+  BRIEF_OPTIONS,
   type JavaBroker,
   killBroker,
   prepareBroker,
@@ -55,6 +56,7 @@ export async function startSecuredBroker({
   // One request takes one credential of a user.
   for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
     await promisify(execFile)(java, [
+      ...BRIEF_OPTIONS,
       ...["-cp", join(jars, "*"), "kafka.admin.ConfigCommand"],
       ...["--bootstrap-server", broker.address, "--alter", "--entity-type", "users"],
       ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],

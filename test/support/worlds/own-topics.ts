@@ -1,6 +1,6 @@
 /** A client of the tests' Kafka, and topics of a prefix that no other test has. */
 
-import { onTestFinished } from "vitest";
+import { onTestFinished, type TestContext } from "vitest";
 
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
@@ -9,8 +9,12 @@ import { uniquePrefix } from "../build/prefix.ts";
 
 const RECORD_MAX_BYTES = 1_048_576;
 
-/** With the end of the test the topics are deleted, and the client is closed. */
-export function ownTopics(name: string) {
+/**
+ * With the end of the test the topics are deleted, and the client is closed.
+ *
+ * @param finished of the context, in a test that runs beside others.
+ */
+export function ownTopics(name: string, finished: TestContext["onTestFinished"] = onTestFinished) {
   const prefix = uniquePrefix(name);
   const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
   const kafka = createKafka(
@@ -20,7 +24,7 @@ export function ownTopics(name: string) {
     },
     createLog("error", { write: () => undefined }),
   );
-  onTestFinished(async () => {
+  finished(async () => {
     const names = await kafka.admin.topics();
     await kafka.admin.deleteTopics(names.filter((each) => each.startsWith(prefix)));
     await kafka.close();

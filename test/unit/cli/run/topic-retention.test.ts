@@ -1,6 +1,6 @@
 // The retention of topics as gauges: a row of the header's table each.
 
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
 import { retentions, watchRetention } from "../../../../src/cli/run/topic-retention.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
@@ -81,10 +81,10 @@ test("it is looked up again, and a refusal leaves the plan", async () => {
     const line = /^switchyard_topic_retention_seconds\{.*\} (.+)$/m.exec(await metrics.text());
     return line?.[1] ?? null;
   };
-  await vi.waitFor(async () => expect(await shown()).toBe(`${7 * DAY_S}`));
+  await expect.poll(shown).toBe(`${7 * DAY_S}`);
   await clock.advance(600_000);
-  await vi.waitFor(async () => expect(await shown()).toBe("3600"));
+  await expect.poll(shown).toBe("3600");
   await clock.advance(600_000);
-  await vi.waitFor(async () => expect(await shown()).toBeNull());
+  await expect.poll(shown).toBeNull();
   expect(asked).toEqual([["p.calls"], ["p.calls"], ["p.calls"]]);
 });

@@ -36,7 +36,7 @@ test("not once it is closed", async () => {
   const called = session.call("offsets", async () => {
     throw protocolError("LEADER_NOT_AVAILABLE");
   });
-  await vi.waitFor(() => expect(made.mock.calls.length).toBeGreaterThan(1));
+  await expect.poll(() => made.mock.calls.length).toBeGreaterThan(1);
   const closed = session.close();
   await expect(called).rejects.toThrow("admin.offsets: failed with LEADER_NOT_AVAILABLE");
   await closed;

@@ -1,0 +1,28 @@
+// A start on a cluster of which most is away.
+
+import { expect, test } from "vitest";
+
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { startCluster } from "../../tools/kafka/cluster.ts";
+import { programWorld } from "../support/servers/program.ts";
+import { brokerOf, clusterConfig } from "../support/worlds/program-on-cluster.ts";
+
+const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
+
+// With two of three controllers gone nobody can make a topic.
+test.skipIf(java === null)(
+  "a start while two brokers are away says so, and goes on when they are back (needs Java)",
+  async () => {
+    await using cluster = await startCluster();
+    const broker = (id: number) => brokerOf(cluster, id);
+    await Promise.all([broker(2).kill(), broker(3).kill()]);
+    const address = cluster.brokers[0] ?? "";
+    await using late = programWorld(clusterConfig([address], 9, "late."));
+    const starting = late.start(["--stages", "route,deliver,delay"]);
+    await starting.logged("kafka.waiting");
+    await Promise.all([broker(2).start(), broker(3).start()]);
+    await starting.logged("ready");
+    starting.child.kill("SIGTERM");
+    expect(await starting.ended).toBe(0);
+  },
+);

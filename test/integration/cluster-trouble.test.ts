@@ -1,0 +1,67 @@
+// The program on three brokers in trouble: too few copies are in sync, a partition has no leader.
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import {
+  brokerOf,
+  CALLS,
+  LONELY,
+  NEAR,
+  type ProgramOnCluster,
+  programOnCluster,
+} from "../support/worlds/program-on-cluster.ts";
+
+const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
+const UNTIL = { timeout: 90_000, interval: 50 };
+
+let on: ProgramOnCluster;
+beforeAll(async () => {
+  if (java !== null) on = await programOnCluster();
+});
+afterAll(() => on?.[Symbol.asyncDispose]());
+const broker = (id: number) => brokerOf(on.cluster, id);
+
+describe.skipIf(java === null)("three brokers in trouble (need Java)", () => {
+  test("too few copies in sync: copies go around that topic, writes to calls wait, and both go on", async () => {
+    await on.kafka.admin.alterConfig(NEAR, { "min.insync.replicas": "3" });
+    await broker(3).kill();
+    const inSync = async () =>
+      (await on.cluster.look.partitions(NEAR)).map((partition) => partition.inSync.length);
+    await expect.poll(inSync, UNTIL).toEqual([2, 2, 2]);
+    const ids = await on.publish(30);
+    await on.untilArrived("/lonely", ids);
+    expect(ids.filter((id) => on.arrived("/near").has(id))).toEqual([]);
+    await expect.poll(() => waitingInTiers(), UNTIL).toBeGreaterThan(0);
+
+    await on.kafka.admin.alterConfig(CALLS, { "min.insync.replicas": "3" });
+    const waiting = on.publish(10);
+    await broker(3).start();
+    await on.untilArrived("/near", [...ids, ...(await waiting)]);
+    await on.cluster.look.untilInSync([NEAR, CALLS]);
+    for (const topic of [NEAR, CALLS]) {
+      await on.kafka.admin.alterConfig(topic, { "min.insync.replicas": "2" });
+    }
+  });
+
+  test("partitions without a leader: the other destination goes on, and theirs arrives afterwards", async () => {
+    await broker(1).kill();
+    await expect.poll(() => on.leadersOf(LONELY), UNTIL).toEqual([-1, -1, -1]);
+    const ids = await on.publish(30);
+    await on.untilArrived("/near", ids);
+    expect(ids.filter((id) => on.arrived("/lonely").has(id))).toEqual([]);
+    // Such as a destination that is added now.
+    const added = "three.added";
+    await on.kafka.admin.create([{ name: added, partitions: 1, replicationFactor: 2, config: {} }]);
+    await expect.poll(() => on.leadersOf(added), UNTIL).toEqual([expect.toBeOneOf([2, 3])]);
+    await on.kafka.admin.deleteTopics([added]);
+    await broker(1).start();
+    await on.untilArrived("/lonely", ids);
+  });
+});
+
+/** Copies that went around, and came back later. */
+async function waitingInTiers(): Promise<number> {
+  const ends = await on.kafka.admin.offsets("three.delays.1s");
+  return ends.reduce((sum, { end }) => sum + end, 0);
+}

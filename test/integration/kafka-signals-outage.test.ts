@@ -1,0 +1,69 @@
+// A broker that dies and comes back, as the signals of an operator show it.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { watchCluster } from "../../src/stage/watch-cluster.ts";
+import { watchConsumer } from "../../src/stage/watch-consumer.ts";
+import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import {
+  connectTo,
+  type FrontedKafka,
+  frontedKafka,
+  narrow,
+  piledListeners,
+  topicWith,
+} from "../support/worlds/fronted-kafka.ts";
+
+const TIMEOUT = { interval: 200 };
+const CLOCK = { nowMs: () => Date.now() };
+
+const piled = piledListeners();
+let fronted: FrontedKafka;
+beforeAll(async () => {
+  fronted = await frontedKafka();
+});
+afterAll(() => fronted?.[Symbol.asyncDispose]());
+
+test("a broker that dies: no lag is shown, and none of 0; it is said in the gauge, the log and back", async () => {
+  const { broker, proxy } = fronted;
+  const lines = new LogLines();
+  const kafka = connectTo(proxy.address, lines);
+  const metrics = createMetrics();
+  const topic = await topicWith(kafka, "dies", 5);
+  const taker = new Taker();
+  const consumer = kafka.consume(narrow(topic, taker, "hold"));
+  watchCluster(metrics, kafka.watch(), CLOCK);
+  watchConsumer(metrics, consumer, { stage: "route", destination: "" }, CLOCK);
+  await taker.untilTaken(2);
+  const lag = 'switchyard_consumer_lag_records{stage="route",destination=""}';
+  const connected = `switchyard_kafka_connected{broker="${proxy.address}"}`;
+  const text = () => metrics.text();
+  await expect.poll(text, TIMEOUT).toContain(`${connected} 1\n`);
+  await expect.poll(text, TIMEOUT).toContain(`${lag} 5\n`);
+
+  await broker.kill();
+  proxy.cut();
+  const seen: string[] = [];
+  const watched = async () => {
+    const now = await text();
+    seen.push(now.split("\n").find((line) => line.startsWith(lag)) ?? "absent");
+    return now;
+  };
+  await expect.poll(watched, TIMEOUT).toContain(`${connected} 0\n`);
+  await expect.poll(watched, TIMEOUT).not.toContain(`${lag} `);
+  expect(await text()).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
+  // Longer than the session: the consumer has given its partitions up.
+  await lines.until("kafka.consumer.restarting");
+  await watched();
+  expect(new Set(seen)).toEqual(new Set([`${lag} 5`, "absent"]));
+
+  await broker.restart();
+  await expect.poll(text, TIMEOUT).toContain(`${connected} 1\n`);
+  await expect.poll(text, TIMEOUT).toContain(`${lag} 5\n`);
+  const back = lines.lines.find(({ msg }) => msg === "kafka.broker.reachable");
+  expect(back?.fields).toMatchObject({ broker: proxy.address });
+  await kafka.close();
+  expect(piled).toEqual([]);
+});

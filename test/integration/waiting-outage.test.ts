@@ -1,0 +1,40 @@
+// Gauges of what waits in delay topics while Kafka is away. Most of it is not in hand.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FrontedKafka, frontedKafka } from "../support/worlds/fronted-kafka.ts";
+import { PARKED, waitingWorld } from "../support/worlds/waiting-world.ts";
+
+/** Two looks, reading ahead, and a session that has to end first. */
+const TIMEOUT = { timeout: 90_000, interval: 250 };
+
+let fronted: FrontedKafka;
+beforeAll(async () => {
+  fronted = await frontedKafka();
+});
+afterAll(() => fronted?.[Symbol.asyncDispose]());
+
+test("with Kafka away the counts are gone and said to be; they are never 0, and come back", async () => {
+  const { broker, proxy } = fronted;
+  const { startProcess } = await waitingWorld([proxy.address]);
+  const process = await startProcess();
+  await expect.poll(process.waiting, TIMEOUT).toEqual(PARKED);
+  await broker.kill();
+  proxy.cut();
+  const seen = new Set<string>();
+  const watched = async () => {
+    const waiting = await process.waiting();
+    seen.add(JSON.stringify(waiting));
+    return waiting;
+  };
+  await expect.poll(watched, TIMEOUT).toEqual({});
+  expect(Object.values(await process.unknown()).every((count) => count > 0)).toBe(true);
+  for (const each of seen) {
+    for (const count of Object.values(JSON.parse(each) as Record<string, number>)) {
+      expect(count).toBeGreaterThan(0);
+    }
+  }
+  await broker.restart();
+  await expect.poll(process.waiting, TIMEOUT).toEqual(PARKED);
+  expect(await process.unknown()).toEqual({ "10m": 0, "60m": 0 });
+  await process.stop();
+});

@@ -1,0 +1,111 @@
+/** The program on three brokers of its own, with two destinations of which one has its topic on one broker alone. */
+
+import { expect } from "vitest";
+
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import type { Kafka } from "../../../src/kafka/port.ts";
+import {
+  type ClusterBroker,
+  type LocalCluster,
+  startCluster,
+} from "../../../tools/kafka/cluster.ts";
+import { LogLines } from "../log/log-lines.ts";
+import { programWorld, type RunningProgram } from "../servers/program.ts";
+import { webhookServer } from "../servers/webhook-server.ts";
+
+const PREFIX = "three.";
+export const CALLS = `${PREFIX}calls`;
+export const NEAR = `${PREFIX}deliveries.near`;
+export const LONELY = `${PREFIX}deliveries.lonely`;
+export const GROUP = `${PREFIX}route`;
+const UNTIL = { timeout: 90_000, interval: 50 };
+
+export interface ProgramOnCluster extends AsyncDisposable {
+  readonly cluster: LocalCluster;
+  readonly program: RunningProgram;
+  readonly kafka: Kafka;
+  /** Resolves when the brokers have them. Returns the ids. */
+  publish(count: number): Promise<readonly string[]>;
+  /** How often each came to `/near` or `/lonely`. */
+  arrived(path: string): ReadonlyMap<string, number>;
+  untilArrived(path: string, ids: readonly string[]): Promise<void>;
+  leadersOf(topic: string): Promise<readonly number[]>;
+}
+
+export async function programOnCluster(): Promise<ProgramOnCluster> {
+  await using started = new AsyncDisposableStack();
+  const [cluster, receiver] = await Promise.all([startCluster(), webhookServer()]);
+  started.use(cluster);
+  started.use(receiver);
+  // One copy alone, on the first broker.
+  await cluster.look.create(LONELY, [[1], [1], [1]]);
+  const connection = { brokers: cluster.brokers, clientId: "cluster-test", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 };
+  const kafka = createKafka({ ...connection, ...limits }, new LogLines().log);
+  started.defer(() => kafka.close());
+  const world = started.use(programWorld(clusterConfig(cluster.brokers, receiver.port)));
+  const program = world.start();
+  await program.logged("ready");
+  let sent = 0;
+  const publish = async (count: number) => {
+    const ids = Array.from({ length: count }, () => {
+      sent += 1;
+      return `m${sent}`;
+    });
+    await send(kafka, ids);
+    return ids;
+  };
+  const arrived = (path: string) => {
+    const counts = new Map<string, number>();
+    for (const { headers } of receiver.at(path)) {
+      const id = `${headers["x-switchyard-message-id"]}`;
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    return counts;
+  };
+  const kept = started.move();
+  return {
+    ...{ cluster, program, kafka, publish, arrived },
+    untilArrived: async (path, ids) => {
+      const missing = () => ids.filter((id) => !arrived(path).has(id));
+      await expect.poll(missing, UNTIL).toEqual([]);
+    },
+    leadersOf: async (topic) => (await cluster.look.partitions(topic)).map(({ leader }) => leader),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+export function brokerOf(cluster: LocalCluster, id: number): ClusterBroker {
+  const found = cluster.nodes.find((node) => node.id === id);
+  if (found === undefined) throw new Error(`there is no broker ${id}`);
+  return found;
+}
+
+export function clusterConfig(brokers: readonly string[], port: number, prefix = PREFIX): string {
+  const destination = (id: string) =>
+    `{ id: ${id}, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }] }`;
+  return `
+kafka:
+  brokers: ${JSON.stringify(brokers)}
+  topicPrefix: ${prefix}
+  partitions: 3
+  sessionTimeout: 6s
+  startTimeout: 5m
+sources: [{ id: web, writeKey: k, destinations: [near, lonely] }]
+defaultSource: web
+destinations:
+  - ${destination("near")}
+  - ${destination("lonely")}
+delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+admin: { host: 127.0.0.1, port: 0 }
+`;
+}
+
+async function send(kafka: Kafka, ids: readonly string[]): Promise<void> {
+  const records = ids.map((messageId) => {
+    const call = { type: "track", messageId, userId: messageId, event: "Order Completed" };
+    const value = Buffer.from(JSON.stringify(call));
+    return { topic: CALLS, key: Buffer.from(messageId), value, headers: [] };
+  });
+  expect(await kafka.producer().send(records)).toEqual([]);
+}

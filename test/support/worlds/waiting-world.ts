@@ -1,0 +1,153 @@
+/** Deliveries that wait in delay topics of a real Kafka, and processes that count them. */
+
+import { startDelay } from "../../../src/delay/stage.ts";
+import { waitingByDestination } from "../../../src/delay/waiting-by-destination.ts";
+import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { DestinationId } from "../../../src/domain/ids.ts";
+import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
+import { createKafka } from "../../../src/kafka/kafka.ts";
+import type { Kafka } from "../../../src/kafka/port.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { uniquePrefix } from "../build/prefix.ts";
+import { deliveryOf } from "../build/webhook-destination.ts";
+import { LogLines } from "../log/log-lines.ts";
+
+export const CRM = "crm" as DestinationId;
+export const BILLING = "billing" as DestinationId;
+const TIERS = ["10m", "60m"];
+export const WINDOW_MS = 4 * 3_600_000;
+const PARTITIONS = 4;
+/** By destination and tier. */
+export const PARKED = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
+
+export interface WaitingWorld {
+  /** Epoch milliseconds before and after the deliveries of `PARKED` were parked. */
+  readonly parkedMs: readonly [from: number, to: number];
+  /** @param labels destination and tier, as in `PARKED`. */
+  park(labels: string, count: number): Promise<void>;
+  startProcess(): ReturnType<typeof startCounting>;
+  held(): Promise<Record<string, number>>;
+}
+
+/** Topics under a prefix of its own, in which `PARKED` waits. */
+export async function waitingWorld(brokers: readonly string[]): Promise<WaitingWorld> {
+  const prefix = uniquePrefix("waiting");
+  const topics = topicNames(prefix);
+  const withKafka = async <T>(act: (kafka: Kafka) => Promise<T>): Promise<T> => {
+    const kafka = connect(brokers);
+    await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
+    return await act(kafka);
+  };
+  const park = (labels: string, count: number) =>
+    withKafka((kafka) => write(kafka, prefix, labels, count));
+  const names = [...TIERS.map((tier) => topicOf(prefix, tier)), topics.deadLetters];
+  const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.returns(id)]);
+  await withKafka((kafka) =>
+    kafka.admin.create(
+      [...names, ...destinations].map((name) => {
+        return { name, partitions: PARTITIONS, replicationFactor: 1, config: {} };
+      }),
+    ),
+  );
+  const fromMs = Date.now();
+  for (const [labels, count] of Object.entries(PARKED)) await park(labels, count);
+  return {
+    parkedMs: [fromMs, Date.now()],
+    park,
+    startProcess: () => startCounting(connect(brokers), prefix),
+    held: () => withKafka((kafka) => heldIn(kafka, prefix)),
+  };
+}
+
+function connect(brokers: readonly string[]): Kafka {
+  const connection = { brokers, clientId: "waiting", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
+  return createKafka({ ...connection, ...limits }, new LogLines().log);
+}
+
+function topicOf(prefix: string, tier: string): string {
+  return topicNames(prefix).delays(tierDelayMs(tier) ?? 0);
+}
+
+async function write(kafka: Kafka, prefix: string, labels: string, count: number): Promise<void> {
+  const [destination = "", tier = ""] = labels.split("/");
+  const nowMs = Date.now();
+  const parked = deliveryOf({
+    destination: destination as DestinationId,
+    attempt: 1,
+    firstAttemptAtMs: nowMs,
+    dueAtMs: nowMs + (tierDelayMs(tier) ?? 0),
+  });
+  const headers = deliveryHeaders(parked);
+  const producer = kafka.producer();
+  await producer.send(
+    Array.from({ length: count }, (_, user) => {
+      const key = Buffer.from(`user-${user}`);
+      return { topic: topicOf(prefix, tier), key, value: Buffer.alloc(500, 1), headers };
+    }),
+  );
+  await producer.close(5_000);
+}
+
+/** A process with the stage and its gauges. It closes the client when it stops. */
+async function startCounting(kafka: Kafka, prefix: string) {
+  kafka.watch();
+  const metrics = createMetrics();
+  const producer = kafka.producer();
+  const failures: Error[] = [];
+  const onFatal = (error: Error) => failures.push(error);
+  const stage = await startDelay(
+    { kafka, producer, clock: systemClock, log: new LogLines().log, metrics, onFatal },
+    {
+      topics: topicNames(prefix),
+      groups: groupNames(prefix),
+      tiers: TIERS,
+      maxBytes: 100_000,
+      drainLimitMs: 1_000,
+      destinations: [CRM, BILLING],
+      shownMax: Number.POSITIVE_INFINITY,
+      windowMs: WINDOW_MS,
+    },
+  );
+  const values = async (name: string) => {
+    const found: Record<string, number> = {};
+    for (const line of (await metrics.text()).split("\n")) {
+      if (!line.startsWith(`${name}{`)) continue;
+      const labels = [...line.matchAll(/="([^"]*)"/g)].map(([, value]) => value).join("/");
+      found[labels] = Number(line.slice(line.lastIndexOf(" ")));
+    }
+    return found;
+  };
+  return {
+    failures,
+    waiting: () => values("switchyard_deliveries_waiting"),
+    unknown: () => values("switchyard_deliveries_waiting_unknown_partitions"),
+    times: (of: string) => values(`switchyard_deliveries_${of}_timestamp_seconds`),
+    stop: async () => {
+      await stage[Symbol.asyncDispose]();
+      await producer.close(5_000);
+      await kafka.close();
+    },
+  };
+}
+
+/** As Kafka holds it, read by nobody of ours. */
+async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
+  const { signal } = new AbortController();
+  const asked = { tiers: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
+  const found = await waitingByDestination(
+    { kafka, clock: systemClock },
+    { ...asked, destinations: [CRM, BILLING], recordsMax: 100_000 },
+  );
+  const left = found.flatMap(({ unread, errors }) => [
+    ...errors,
+    ...(unread === 0 ? [] : [unread]),
+  ]);
+  if (left.length > 0) throw new Error(`not all of it is read: ${left.join()}`);
+  return Object.fromEntries(
+    found.flatMap(({ tier, destinations }) =>
+      [...destinations].map(([label, { count }]) => [`${label}/${tier}`, count]),
+    ),
+  );
+}
