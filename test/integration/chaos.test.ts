@@ -8,7 +8,7 @@ test("through a kill, a graceful stop and a broker's death no delivery is lost, 
   const said: string[] = [];
   const result = await runChaos({
     seed: 1,
-    plan: [["slow-stop"], ["slow-kill"], ["broker"]],
+    plan: [["slow-stop"], ["slow-kill", "broker"]],
     say: (line) => said.push(line),
   });
   expect(result.broken, [...said, result.ledger].join("\n")).toEqual([]);

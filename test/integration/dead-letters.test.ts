@@ -147,7 +147,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const dry = await switchyard(["dead-letters", "replay", "--dry-run", "--destination", "hook"]);
   expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("60 dead letters to") });
 
-  const replaying = start(["dead-letters", "replay", "--destination", "hook", "--per-second", "5"]);
+  const replaying = start(["dead-letters", "replay", "--destination", "hook", "--per-second", "2"]);
   const [out, err] = [text(replaying.child.stdout), text(replaying.child.stderr)];
   await expect.poll(() => hook.accepted.length, POLL).toBeGreaterThan(5);
   replaying.child.kill("SIGINT");
@@ -191,17 +191,16 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(0);
   await switchyard(["publish"], calls(5));
-  const stopped = await status(["--admin", admin, "--over", "1s"]);
-  expect(stopped.stages[0]).toMatchObject({
-    stage: "route",
-    lag: 5,
-    oldestMs: expect.any(Number),
-    donePerMinute: null,
-  });
-  expect(stopped.processes).toMatchObject([{ admin, error: "ECONNREFUSED" }]);
-  expect(stopped.deadLetters).toMatchObject({
-    lastDay: CALLS,
-    byReason: { rejected: CALLS },
-    replayed: CALLS,
-  });
+  // It gives reading dead letters little time, which may not do on a busy machine.
+  await expect
+    .poll(() => status(["--admin", admin, "--over", "1s"]), POLL)
+    .toMatchObject({
+      stages: expect.arrayContaining([
+        expect.objectContaining({
+          ...{ stage: "route", lag: 5, oldestMs: expect.any(Number), donePerMinute: null },
+        }),
+      ]),
+      processes: [{ admin, error: "ECONNREFUSED" }],
+      deadLetters: { lastDay: CALLS, byReason: { rejected: CALLS }, replayed: CALLS },
+    });
 });

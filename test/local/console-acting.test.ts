@@ -18,7 +18,7 @@ import { startTestConsole, type TestConsole } from "../support/servers/console.t
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const executablePath = findChromium();
 const SINCE = "2026-03-01T08:00:00.000Z";
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 const POLL = { timeout: WAIT_MS };
 const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 

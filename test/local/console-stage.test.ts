@@ -29,7 +29,7 @@ async function say(
 }
 
 const OWN = { "x-switchyard-console": "1" };
-const POLL = { timeout: 20_000 };
+const POLL = { interval: 50 };
 
 test("the page is the same for everybody, and its files are named by their content", async () => {
   await using page = await startTestConsole({ token: TOKEN });

@@ -24,6 +24,8 @@ beforeEach(() => {
 });
 
 const SOON = { interval: 20 };
+/** Less than the watch waits for the next piece. */
+const PAUSE_MS = 50;
 const at = (...names: readonly string[]) => join(folder, ...names);
 
 /** Counts the changes after the first look. */
@@ -109,13 +111,17 @@ test("links in a circle are no change, and no end", async () => {
 test("a file that is written in pieces is one change, when the last one is there", async () => {
   writeFileSync(at("a"), "a");
   const { seen } = await watched(at("a"));
+  let pauses = 0;
   for (let piece = 0; piece < 20; piece += 1) {
+    const fromMs = performance.now();
     appendFileSync(at("a"), "b");
     await timer(5);
+    // On a busy machine the writer may rest for so long that the file seems whole.
+    if (performance.now() - fromMs > PAUSE_MS) pauses += 1;
   }
   await expect.poll(() => seen.changes, SOON).toBeGreaterThanOrEqual(1);
   await timer(500);
-  expect(seen.changes).toBeLessThanOrEqual(3);
+  expect(seen.changes).toBeLessThanOrEqual(3 + pauses);
 });
 
 test("files that are followed later are watched, and those before no longer", async () => {
