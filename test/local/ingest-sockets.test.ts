@@ -200,7 +200,7 @@ test("bodies without a key in the header share a budget; a key in the header nee
 });
 
 test("a body below the least rate is stopped, one at it goes on", async () => {
-  const times = { ...QUICK, requestMs: 20_000, bodyWindowMs: 100 };
+  const times = { ...QUICK, requestMs: 20_000, bodyWindowMs: 500 };
   world = await ingestWorld({ times, bodyBytesPerSecond: 1_000 });
   const [slow, steady] = [world.raw(), world.raw()];
   slow.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(10)}`);
@@ -210,9 +210,9 @@ test("a body below the least rate is stopped, one at it goes on", async () => {
   );
   let left = 9_000;
   const flow = setInterval(() => {
-    steady.write(" ".repeat(Math.min(left, 300)) + (left <= 0 ? text : ""));
+    steady.write(" ".repeat(Math.min(left, 100)) + (left <= 0 ? text : ""));
     if (left <= 0) clearInterval(flow);
-    left -= 300;
+    left -= 100;
   }, 10);
   expect(await slow.until(/\}$/)).toMatch(/^HTTP\/1.1 408 .*too slowly/s);
   expect(await steady.until(/\}$/)).toMatch(/^HTTP\/1.1 200 /);
