@@ -97,9 +97,9 @@ const VIEWS = [
 ] as const;
 
 for (const [path, words] of VIEWS) {
-  test(
+  test.concurrent(
     `${path} of the running program: legible, hostile values only read`,
-    async ({ skip }) => {
+    async ({ skip, expect }) => {
       there(skip);
       await using view = await opened(path, words);
       expect(await brokenLooks(view.page)).toEqual([]);
