@@ -76,9 +76,7 @@ export async function startKafka(
   const log = options.log ?? (() => undefined);
   signal.throwIfAborted();
   const brokers = options.private ? [] : environmentBrokers();
-  return brokers.length > 0
-    ? await useBrokers(brokers)
-    : await startOwn(signal, log, options);
+  return brokers.length > 0 ? await useBrokers(brokers) : await startOwn(signal, log, options);
 }
 
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
