@@ -17,6 +17,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   cluster: OWN_CLUSTER,
   "cluster-start": OWN_CLUSTER,
   "cluster-trouble": OWN_CLUSTER,
+  "console-program": OWN_BROKER,
   "damaged-batch": OWN_BROKER,
   "damaged-batch-program": OWN_BROKER,
   "ingest-outage": OWN_BROKER,

@@ -11,8 +11,8 @@ import { afterAll, expect, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { messageIdsOf } from "../support/worlds/own-topics.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const POLL = { interval: 100 };
@@ -79,16 +79,7 @@ async function writtenCount(): Promise<number> {
 }
 
 /** Message ids of the copies, as they lie on the destination's topic. */
-async function written(): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for (const { partition, first, end } of await kafka.admin.offsets(deliveries)) {
-    const range = { topic: deliveries, partition, from: first, to: end, maxBytes: 1_048_576 };
-    for await (const records of kafka.read({ ...range, signal: new AbortController().signal })) {
-      for (const record of records) ids.push(headerTexts(record)["switchyard-message-id"] ?? "");
-    }
-  }
-  return ids;
-}
+const written = () => messageIdsOf(kafka, deliveries);
 
 test("a new destination gets the calls of before, through a kill", async () => {
   configure("other");

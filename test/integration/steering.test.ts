@@ -43,7 +43,7 @@ const sortedSet = (ids: readonly (string | undefined)[]) => [...new Set(ids)].so
 test(
   "retry sends what waits for one destination, through the death of a process; drain waits for it",
   async () => {
-    const { receiver, twoProcesses, ledger, publish } = await steeredPrograms();
+    const { receiver, twoProcesses, ledger, publish, headersIn } = await steeredPrograms();
     const { world, second, programs } = await twoProcesses("10m");
     for (const id of ["crm", "other"]) receiver.refusing.add(id);
     await publish(150, 150);
@@ -56,6 +56,13 @@ test(
     const line = (id: string) => ledger.length - waits(id).length;
     for (const id of ["crm", "other"]) {
       await expect.poll(() => new Set(idsOf(receiver.accepted(id))).size, SOON).toBe(line(id));
+      // Refused by a process that dies before it has parked it, a delivery is tried by the other one.
+      const parked = async () => {
+        const all = await headersIn("delays.10m");
+        const own = all.filter((headers) => headers["switchyard-destination"] === id);
+        return sortedSet(own.map((headers) => headers["switchyard-message-id"]));
+      };
+      await expect.poll(parked, SOON).toEqual(waits(id));
     }
     const retried = world.command(["retry", "crm"]);
     await programs[1]?.kill();

@@ -2,9 +2,12 @@
 
 import { onTestFinished, type TestContext } from "vitest";
 
+import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
+import type { Kafka } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
+import { headerTexts } from "../build/calls.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 
 const RECORD_MAX_BYTES = 1_048_576;
@@ -30,16 +33,24 @@ export function ownTopics(name: string, finished: TestContext["onTestFinished"] 
     await kafka.close();
   });
   /** All that lies in a topic of the prefix now, a partition after the other. */
-  const recordsIn = async (topic: string): Promise<readonly IncomingRecord[]> => {
-    const found: IncomingRecord[] = [];
-    const { signal } = new AbortController();
-    for (const { partition, first, end } of await kafka.admin.offsets(prefix + topic)) {
-      if (first === end) continue;
-      const at = { topic: prefix + topic, partition, from: first, to: end };
-      const range = { ...at, maxBytes: RECORD_MAX_BYTES, signal };
-      for await (const records of kafka.read(range)) found.push(...records);
-    }
-    return found;
-  };
+  const recordsIn = (topic: string) => recordsOf(kafka, prefix + topic);
   return { prefix, brokers, kafka, recordsIn };
+}
+
+/** All that lies in a topic now, a partition after the other. */
+export async function recordsOf(kafka: Kafka, topic: string): Promise<readonly IncomingRecord[]> {
+  const found: IncomingRecord[] = [];
+  const { signal } = new AbortController();
+  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
+    if (first === end) continue;
+    const range = { topic, partition, from: first, to: end, maxBytes: RECORD_MAX_BYTES, signal };
+    for await (const records of kafka.read(range)) found.push(...records);
+  }
+  return found;
+}
+
+/** Message ids of the deliveries that lie in a topic now. */
+export async function messageIdsOf(kafka: Kafka, topic: string): Promise<readonly string[]> {
+  const records = await recordsOf(kafka, topic);
+  return records.map((record) => headerTexts(record)[DELIVERY_HEADER.messageId] ?? "");
 }

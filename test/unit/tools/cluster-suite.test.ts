@@ -10,7 +10,7 @@ const DIRECTORY = join(import.meta.dirname, "../../integration");
 const FILES = readdirSync(DIRECTORY).map((file) => file.replace(/\.test\.ts$/, ""));
 /** Ways to start brokers. */
 const STARTS =
-  /private: true|\b(?:prepareBroker|startBroker|startSecuredBroker|startCluster|programOnCluster|frontedKafka|runChaos|runAudienceChaos|runKafka)\(|tools\/kafka\/main/;
+  /private: true|\b(?:prepareBroker|startBroker|startSecuredBroker|startCluster|programOnCluster|frontedKafka|pageOnKafka|runChaos|runAudienceChaos|runKafka)\(|tools\/kafka\/main/;
 
 test("each file that is left out is there", () => {
   expect(Object.keys(LEFT_OUT).filter((name) => !FILES.includes(name))).toEqual([]);
