@@ -6,6 +6,7 @@ import { ClusterWatch } from "./cluster/cluster-watch.ts";
 import { Clients } from "./cluster/connection.ts";
 import { LogEnds } from "./cluster/log-ends.ts";
 import { RangeReader } from "./cluster/range-reader.ts";
+import { ClusterTopicWatch } from "./cluster/topic-watch.ts";
 import { CommitPace } from "./consume/commit-pace.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
 import { idleHeartbeatMs } from "./consume/consumer-times.ts";
@@ -34,10 +35,11 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
   const reader = new RangeReader(clients);
   const followers = new Set<RangeReader>();
   const ends = new LogEnds();
+  const topics = new ClusterTopicWatch(clients);
   let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
     createMembership: (options, events) =>
-      new KafkajsMembership(clients.createShared(), options, events),
+      new KafkajsMembership(clients.createShared(), options, events, topics),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
     groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs)),
@@ -84,6 +86,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       await Promise.all([...producers].map((producer) => producer.close(0)));
       for (const each of [reader, ...followers]) each.close();
       await admin.close();
+      topics.close();
       clients.close();
     },
   };

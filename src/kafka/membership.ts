@@ -84,12 +84,31 @@ export interface Membership {
   subscribe(): Promise<void>;
   /** Joins and begins to fetch. */
   run(): Promise<void>;
+  /** Fetches under way end with nothing, so that new ones begin. */
+  endFetches(): void;
+  /** The last answer to a fetch that goes on, in epoch milliseconds; null: none goes on. */
+  fetchAnsweredAtMs(): number | null;
   /** Leaves the group. From the call on it does not join again. */
   stop(): Promise<void>;
   /** Ends the connections, politely. */
   disconnect(): Promise<void>;
   /** Drops all connections at once. */
   destroy(): void;
+}
+
+/** By topic: the leaders of its partitions, from 0 on. A topic without all of them is left out. */
+export type TopicLeaders = ReadonlyMap<string, readonly number[]>;
+
+/** Looks up the leaders of topics for all members of a process. */
+export interface TopicWatch {
+  add(watching: WatchingTopics): void;
+  delete(watching: WatchingTopics): void;
+}
+
+export interface WatchingTopics {
+  readonly topics: readonly string[];
+  /** Called with each look. */
+  readonly found: (leaders: TopicLeaders) => void;
 }
 
 /** Partitions by topic. */

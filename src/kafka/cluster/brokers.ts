@@ -1,6 +1,7 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
+import { askLeaders } from "../kafkajs/topic-leaders.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
 import type { Client } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
@@ -49,6 +50,11 @@ export class Brokers {
     const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
     for (const broker of metadata.brokers) this.#learn(broker);
     return metadata;
+  }
+
+  /** Asks any broker for leaders. @param topics as `encodeLeadersRequest` makes it. */
+  leaders(topics: Buffer): Promise<Buffer> {
+    return this.#any((broker) => askLeaders(broker, topics));
   }
 
   /** Asks a broker that is known. */

@@ -18,7 +18,7 @@
 import type { BrokerState, PartitionProgress } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { errorSentence } from "./kafka-error.ts";
+import { inTime } from "./in-time.ts";
 import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 import type { LogEnds } from "./log-ends.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
@@ -124,7 +124,7 @@ export class ClusterWatch {
     const broker = this.#known.get(nodeId) ?? "";
     const { outages } = this.#clients;
     try {
-      await inTime(this.#askEnds(nodeId, owned));
+      await inTime(this.#askEnds(nodeId, owned), ANSWER_LIMIT_MS);
       outages.answered(broker);
       return true;
     } catch (error) {
@@ -167,7 +167,8 @@ export class ClusterWatch {
   async #lookUp(nodeId: number | null, topics: readonly string[]): Promise<boolean> {
     const chunks = topics.length === 0 ? [[]] : inChunks(topics);
     try {
-      for (const chunk of chunks) this.#learn(await inTime(this.#metadata(nodeId, chunk)));
+      for (const chunk of chunks)
+        this.#learn(await inTime(this.#metadata(nodeId, chunk), ANSWER_LIMIT_MS));
       return true;
     } catch (error) {
       if (nodeId === null && !this.#isClosed) this.#nobodyAnswers(error as Error);
@@ -208,18 +209,4 @@ function inChunks(topics: readonly string[]): readonly (readonly string[])[] {
   return Array.from({ length: count }, (_, at) =>
     topics.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX),
   );
-}
-
-/** @throws Error when there is no answer in time. */
-async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const late = new Error(`no answer within ${ANSWER_LIMIT_MS / 1_000} s`);
-  const limit = setTimeout(() => reject(late), ANSWER_LIMIT_MS);
-  try {
-    return await Promise.race([answer, promise]);
-  } catch (error) {
-    throw error === late ? late : new Error(errorSentence(error), { cause: error });
-  } finally {
-    clearTimeout(limit);
-  }
 }

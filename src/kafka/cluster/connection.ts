@@ -38,6 +38,16 @@ export interface Client extends DriverClient {
   questionPool?(): BrokerPool;
 }
 
+export interface SharedClient extends Client {
+  /** Those of its consumers under way. */
+  readonly fetches: {
+    /** They end with nothing. */
+    end(): void;
+    /** When they were last answered, in epoch milliseconds; null: there are none. */
+    answeredAtMs(): number | null;
+  };
+}
+
 /** One for each `createKafka`: what its clients share. */
 export class Clients {
   readonly connection: KafkaConnection;
@@ -59,7 +69,7 @@ export class Clients {
   }
 
   /** On connections that it shares with all others of these. It must not produce. */
-  createShared(retries?: number): Client {
+  createShared(retries?: number): SharedClient {
     if (this.#shared === null) {
       const client = this.create();
       this.#shared = { client, connections: new SharedConnections(client.brokerPool()) };
@@ -71,7 +81,11 @@ export class Clients {
       member.destroy();
       client.destroy();
     };
-    return { ...client, destroy };
+    const fetches = {
+      end: () => member.endFetches(),
+      answeredAtMs: () => member.fetchAnsweredAtMs(),
+    };
+    return { ...client, destroy, fetches };
   }
 
   /** On connections of its own for records, and on shared ones for questions. */

@@ -30,7 +30,7 @@ import type { PartitionProgress } from "../port.ts";
 import type { Room } from "./back-pressure.ts";
 import { COMMIT_OUTAGE_LIMIT_MS, consumerTimes } from "./consumer-times.ts";
 import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
-import { FetchPace } from "./fetch-pace.ts";
+import { FetchPace, isBehind } from "./fetch-pace.ts";
 import { Ownership, type Pulse } from "./ownership.ts";
 import { memberOptions, type RunOptions } from "./run-options.ts";
 import { SessionLease } from "./session-lease.ts";
@@ -127,6 +127,11 @@ export class ConsumerRun {
     return this.#state === "taking";
   }
 
+  fetchedAtMs(): number | null {
+    const { fetchedAtMs } = this.#pulse;
+    return Math.max(fetchedAtMs ?? 0, this.#membership.fetchAnsweredAtMs() ?? 0) || null;
+  }
+
   progress(): PartitionProgress[] {
     return this.#ownership.progress();
   }
@@ -172,6 +177,8 @@ export class ConsumerRun {
     this.#ownership.assign(member, assignment);
     this.#state = "taking";
     this.#standing.joined(member);
+    // Those of an earlier assignment may lack a partition for as long as they last.
+    this.#membership.endFetches();
     this.#wake.fire();
     this.#onJoined();
   }
@@ -234,7 +241,7 @@ export class ConsumerRun {
       if (this.#state === "taking" && troubleOf(error) === "outage")
         return this.#interrupt.wait(STEP_MS);
       // The other brokers' fetch loops must end before the driver does anything about it.
-      this.#interrupt.fire();
+      this.#interruptFetches();
       if (this.#isFinal(error, nodeId)) {
         // Now, while it is a member: the driver leaves the group before it calls this a crash.
         await this.#giveUp();
@@ -250,8 +257,13 @@ export class ConsumerRun {
   }
 
   #hurry(): void {
-    this.#interrupt.fire();
+    this.#interruptFetches();
     this.#wake.fire();
+  }
+
+  #interruptFetches(): void {
+    this.#interrupt.fire();
+    this.#membership.endFetches();
   }
 
   /** Drains, commits, fences. Joins the one under way. */
@@ -285,9 +297,4 @@ export class ConsumerRun {
     await atMost(LEAVE_LIMIT_MS, disconnected);
     this.#end(error);
   }
-}
-
-/** Whether the partition has more records than were fetched. */
-function isBehind(batch: FetchedBatch): boolean {
-  return batch.last !== null && batch.last + 1 < batch.end;
 }

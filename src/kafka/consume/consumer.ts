@@ -82,7 +82,9 @@ export class KafkaConsumer implements Consumer {
   }
 
   vitals(): ConsumerVitals {
-    return { ...this.#memory.pulse, isAssigned: this.#run?.isAssigned ?? false };
+    const { pulse } = this.#memory;
+    const fetchedAtMs = this.#run?.fetchedAtMs() ?? pulse.fetchedAtMs;
+    return { ...pulse, fetchedAtMs, isAssigned: this.#run?.isAssigned ?? false };
   }
 
   rebalances(): number {

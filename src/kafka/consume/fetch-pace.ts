@@ -12,6 +12,8 @@
  * do this halves the p99 from append to receipt (`npm run bench -- isolation`, 65 to 34 ms).
  */
 
+import type { FetchedBatch } from "../membership.ts";
+
 const SPACING_MIN_MS = 10;
 
 /** A broker's last fetch. */
@@ -55,4 +57,9 @@ export class FetchPace {
     }
     return last;
   }
+}
+
+/** Whether the partition has more records than were fetched. */
+export function isBehind(batch: FetchedBatch): boolean {
+  return batch.last !== null && batch.last + 1 < batch.end;
 }

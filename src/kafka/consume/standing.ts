@@ -27,7 +27,7 @@ export interface StandingOptions {
   readonly lease: SessionLease;
   readonly pulse: Pulse;
   readonly groups: GroupWatch;
-  /** Called when the member has to join again or to end, and no fetch loop knows of it yet. */
+  /** Called when the member has to join again or to end: fetch loops that wait do not know of it. */
   readonly onOut: () => void;
 }
 
@@ -75,6 +75,8 @@ export class Standing {
       const isOfNow = this.#member !== null && this.#assignments === assignment;
       if (isOfNow && (joinsAgain(error) || troubleOf(error) === "fatal")) {
         this.#outFor = asError(error);
+        // The driver's own heartbeat tells one fetch loop, and the others wait for long.
+        this.#options.onOut();
         if (joinsAgain(error)) groups.rebalances();
       }
       throw error;
@@ -94,9 +96,7 @@ export class Standing {
     this.#isAsking = true;
     await member.heartbeat(agoMs).catch(() => undefined);
     this.#isAsking = false;
-    if (this.#outFor === null) return false;
-    this.#options.onOut();
-    return joinsAgain(this.#outFor);
+    return this.#outFor !== null && joinsAgain(this.#outFor);
   }
 }
 

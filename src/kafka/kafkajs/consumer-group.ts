@@ -28,8 +28,29 @@ export interface FetchBroker {
   fetch(request: FetchRequest): Promise<unknown>;
 }
 
+export interface TopicMetadata {
+  readonly topic: string;
+  readonly partitionMetadata: readonly {
+    readonly partitionId: number;
+    readonly leader: number;
+  }[];
+}
+
+/** The brokers and topics that a consumer knows. */
+export interface KnownBrokers {
+  /** Null before the first look. */
+  readonly metadata: { readonly topicMetadata: readonly TopicMetadata[] } | null;
+  /** In epoch milliseconds; null: the next fetch refreshes it. */
+  metadataExpireAt: number | null;
+  refreshMetadata(topics: readonly string[]): Promise<void>;
+  removeBroker(address: { readonly host: string; readonly port: number }): void;
+  getNodeIds(): readonly string[];
+}
+
 /** kafkajs has one for each consumer. */
 export interface GroupCluster {
+  /** Undefined in tests alone. */
+  readonly brokerPool?: KnownBrokers;
   findBroker(node: { readonly nodeId: string }): Promise<FetchBroker>;
   refreshMetadata(): Promise<void>;
   /** Asks the brokers, and connects to the one that they name. */
@@ -76,6 +97,8 @@ export interface ConsumerGroup extends CoordinatedGroup {
     /** Where the next fetch of the partition begins: a `Long`. */
     nextOffset(topic: string, partition: number): { toString(): string };
   };
+  /** Ours. */
+  endFetches?: () => void;
   joinAndSync(): Promise<void>;
   /** Batches of the node's partitions, an empty one for each without records. */
   fetch(nodeId: string): Promise<KafkajsBatch[]>;

@@ -8,9 +8,15 @@ import type { FetchedBatch, FetchedRecord, TakeBatches } from "../membership.ts"
 import { damagedInPlaceOf } from "../wire/damaged-batch.ts";
 import { recordOf } from "../wire/fetched-record.ts";
 import type { ConsumerGroup, FetchBroker, FetchRequest, KafkajsBatch } from "./consumer-group.ts";
-import type { DecodedPartition, FetchAnswer, NextOffset } from "./fetch-answer.ts";
+import {
+  type DecodedPartition,
+  type FetchAnswer,
+  type NextOffset,
+  NOTHING,
+} from "./fetch-answer.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
 import { loadInternal } from "./kafkajs.ts";
+import type { MemberFetches } from "./member-fetches.ts";
 import { MemberPool } from "./member-pool.ts";
 
 const AnsweredBatch = loadInternal("src/consumer/batch.js") as new (
@@ -23,11 +29,13 @@ const AnsweredBatch = loadInternal("src/consumer/batch.js") as new (
  * From now on the group's fetches bring a policy with each partition, for the decoder of the answer.
  *
  * @param takes by node: who takes what comes, while a fetch goes on.
+ * @param fetches how long they last.
  */
 export function addPolicy(
   group: ConsumerGroup,
   policyOf: (topic: string) => FetchPolicy,
   takes: ReadonlyMap<string, TakeBatches>,
+  fetches: MemberFetches,
 ): void {
   const { cluster } = group;
   const findBroker = cluster.findBroker.bind(cluster);
@@ -41,10 +49,12 @@ export function addPolicy(
         const policy = policyOf(topic);
         return { topic, partitions: partitions.map((partition) => ({ ...partition, policy })) };
       });
-      const asked = { ...request, topics };
       const { connectionPool } = broker;
       const isShared = connectionPool instanceof MemberPool && connectionPool.sharesFetches;
-      if (!isShared) return broker.fetch(asked);
+      if (!isShared) return broker.fetch({ ...request, topics });
+      const maxWaitTime = fetches.lastsMs(node.nodeId, request.maxWaitTime);
+      if (maxWaitTime === null) return Promise.resolve(NOTHING);
+      const asked = { ...request, topics, maxWaitTime };
       const take = takes.get(node.nodeId);
       return connectionPool.fetch(asked, take && ((answer) => takeAnswer(group, answer, take)));
     };

@@ -18,7 +18,7 @@ import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import { closedError, type Protocol } from "./internals.ts";
 import type { Question } from "./line.ts";
-import type { SharedBroker, SharedConnections } from "./shared-connections.ts";
+import { latest, type SharedBroker, type SharedConnections } from "./shared-connections.ts";
 
 const API_VERSIONS = 18;
 const UNKNOWN = { minVersion: 0, maxVersion: -1 };
@@ -50,6 +50,16 @@ export class SharedMember {
 
   leaves(pool: MemberPool): void {
     this.#pools.delete(pool);
+  }
+
+  /** Its fetches under way end with nothing. */
+  endFetches(): void {
+    for (const pool of this.#pools) pool.endFetch();
+  }
+
+  /** The last answer to a fetch that goes on, in epoch milliseconds; null: there is none. */
+  fetchAnsweredAtMs(): number | null {
+    return latest([...this.#pools].map((pool) => pool.fetchAnsweredAtMs()));
   }
 
   get isDestroyed(): boolean {
@@ -145,6 +155,14 @@ export class MemberPool {
 
   fetch(request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     return this.#untilGivenUp(() => this.#shared.fetch(this.#member, request, take));
+  }
+
+  endFetch(): void {
+    this.#shared.endFetch(this.#member);
+  }
+
+  fetchAnsweredAtMs(): number | null {
+    return this.#shared.answeredAtMs(this.#member);
   }
 
   /** kafkajs may open it again. */

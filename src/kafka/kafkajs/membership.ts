@@ -16,22 +16,32 @@ import type {
   MembershipOptions,
   OffsetToCommit,
   TakeBatches,
+  TopicLeaders,
+  TopicWatch,
+  WatchingTopics,
 } from "../membership.ts";
 import type { DriverClient } from "./client.ts";
 import type { ConsumerGroup } from "./consumer-group.ts";
 import { atCoordinator } from "./coordinator.ts";
 import type { FetchPolicy } from "./fetch-decoder.ts";
-import { fetchOnly, readsFrom } from "./fetch-only.ts";
+import { readsFrom } from "./fetch-only.ts";
 import { addPolicy, batchOf } from "./group-fetches.ts";
 import { consumerGroupHooks } from "./group-hooks.ts";
 import { commit, heartbeatOf } from "./group-requests.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
+import { isStale, MemberFetches } from "./member-fetches.ts";
 
-/** After this time and one poll, 30 s in all, partitions that were added to a topic are read. */
-const METADATA_AGE_MAX_MS = 18_000;
+/** The watch of topics says so earlier where something has changed. */
+const METADATA_AGE_MAX_MS = 600_000;
 
 interface MembershipClient extends Pick<DriverClient, "kafka"> {
   destroy(): void;
+  /** Of a client on shared connections. */
+  readonly fetches?: {
+    /** Those under way end with nothing. */
+    end(): void;
+    answeredAtMs(): number | null;
+  };
 }
 
 export class KafkajsMembership implements Membership {
@@ -40,13 +50,25 @@ export class KafkajsMembership implements Membership {
   readonly #topics: readonly string[];
   readonly #events: GroupEvents;
   readonly #policyOf: (topic: string) => FetchPolicy;
+  readonly #pollMs: number;
+  readonly #topicWatch: TopicWatch;
+  readonly #watching: WatchingTopics;
+  #fetches: MemberFetches | null = null;
   #group: ConsumerGroup | null = null;
   #member: Member | null = null;
 
-  constructor(client: MembershipClient, options: MembershipOptions, events: GroupEvents) {
+  constructor(
+    client: MembershipClient,
+    options: MembershipOptions,
+    events: GroupEvents,
+    topicWatch: TopicWatch,
+  ) {
     this.#client = client;
     this.#topics = options.topics;
     this.#events = events;
+    this.#pollMs = options.pollMs;
+    this.#topicWatch = topicWatch;
+    this.#watching = { topics: options.topics, found: (leaders) => this.#found(leaders) };
     const { passesDamaged } = options;
     this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic), passesDamaged });
     this.#consumer = client.kafka.consumer({
@@ -88,7 +110,16 @@ export class KafkajsMembership implements Membership {
     });
   }
 
+  endFetches(): void {
+    this.#fetches?.end();
+  }
+
+  fetchAnsweredAtMs(): number | null {
+    return this.#client.fetches?.answeredAtMs() ?? null;
+  }
+
   stop(): Promise<void> {
+    this.#topicWatch.delete(this.#watching);
     // kafkajs would join again if it heard of a rebalance now.
     if (this.#group !== null) this.#group.heartbeat = async () => undefined;
     return this.#consumer.stop();
@@ -99,18 +130,37 @@ export class KafkajsMembership implements Membership {
   }
 
   destroy(): void {
+    this.#topicWatch.delete(this.#watching);
     this.#client.destroy();
+  }
+
+  /** The next fetch asks the brokers then, as kafkajs does when its metadata is old. */
+  #found(leaders: TopicLeaders): void {
+    const group = this.#group;
+    const pool = group?.cluster.brokerPool;
+    if (group === null || pool === undefined) return;
+    const isOld = this.#topics.some((topic) => {
+      const found = leaders.get(topic);
+      return found !== undefined && isStale(group, topic, found);
+    });
+    if (!isOld) return;
+    pool.metadataExpireAt = null;
+    this.endFetches();
   }
 
   /** kafkajs has a new group for each `run`. */
   #memberOf(group: ConsumerGroup): Member {
     if (this.#member !== null && this.#group === group) return this.#member;
-    const member = new KafkajsMember(group);
+    const endShared = (): void => this.#client.fetches?.end();
+    const fetches = new MemberFetches(group, this.#pollMs, endShared);
+    const member = new KafkajsMember(group, () => fetches.resumed());
     this.#group = group;
+    this.#fetches = fetches;
     this.#member = member;
+    this.#topicWatch.add(this.#watching);
     const takes = new Map<string, TakeBatches>();
-    addPolicy(group, this.#policyOf, takes);
-    watch(group, member, this.#events, takes);
+    addPolicy(group, this.#policyOf, takes, fetches);
+    watch(group, member, this.#events, fetches, takes);
     return member;
   }
 }
@@ -124,6 +174,7 @@ export function watch(
   group: ConsumerGroup,
   member: Member,
   events: Pick<GroupEvents, "fetch" | "heartbeat">,
+  fetches: MemberFetches,
   takes: Map<string, TakeBatches> = new Map(),
 ): void {
   const { fetch } = group;
@@ -131,11 +182,7 @@ export function watch(
     await events.fetch(member, nodeId, async (only, take) => {
       if (only === null && take !== undefined) takes.set(nodeId, take);
       else takes.delete(nodeId);
-      const asked =
-        only === null
-          ? fetch.call(group, nodeId)
-          : fetchOnly(group, fetch, nodeId, only.maxWaitMs, only.isWanted);
-      return (await asked).map(batchOf);
+      return (await fetches.fetch(nodeId, fetch, only)).map(batchOf);
     });
     return [];
   };
@@ -146,9 +193,11 @@ export function watch(
 
 export class KafkajsMember implements Member {
   readonly #group: ConsumerGroup;
+  readonly #onResumed: () => void;
 
-  constructor(group: ConsumerGroup) {
+  constructor(group: ConsumerGroup, onResumed: () => void = () => undefined) {
     this.#group = group;
+    this.#onResumed = onResumed;
   }
 
   get pollMs(): number {
@@ -207,6 +256,7 @@ export class KafkajsMember implements Member {
 
   resume(topic: string, partition: number): void {
     this.#group.resume([{ topic, partitions: [partition] }]);
+    this.#onResumed();
   }
 
   /** kafkajs keeps partitions paused over rebalances, also those that were lost and regained. */

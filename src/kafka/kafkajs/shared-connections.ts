@@ -91,7 +91,18 @@ export class SharedBroker {
       fetch = new SharedFetch(this.#newLine());
       this.#fetches.push(fetch);
     }
+    if (this.#fetches.length > 1) this.endFetch(member);
     return fetch.fetch(member, request, take);
+  }
+
+  /** The member's fetch ends with nothing. */
+  endFetch(member: object): void {
+    for (const fetch of this.#fetches) fetch.end(member);
+  }
+
+  /** The last answer that the member's fetch has waited through, in epoch milliseconds. */
+  answeredAtMs(member: object): number | null {
+    return latest(this.#fetches.map((fetch) => fetch.answeredAtMs(member)));
   }
 
   /** The member fetches no more. */
@@ -112,6 +123,12 @@ export class SharedBroker {
     for (const { line } of this.#fetches) line.close();
     this.#joins.close();
   }
+}
+
+/** Null: none is known. */
+export function latest(times: readonly (number | null)[]): number | null {
+  const known = times.filter((atMs) => atMs !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }
 
 /** Connections for requests that wait for other members, each of them for one request at a time. */

@@ -7,7 +7,8 @@
  *   when one has an error, or is damaged          that error, as kafkajs makes it
  *   when its time is over, and it was asked for   the known ends
  *   when the connection breaks                    the connection's error
- *   when the member leaves, or asks anew          nothing
+ *   when the member leaves, asks anew, or has     nothing
+ *   it ended
  *
  * A batch of a few kilobytes may inflate to hundreds of megabytes. Its fetch is set aside then: the
  * others' are answered and asked on meanwhile. Its partitions are asked for again with its member's
@@ -20,7 +21,6 @@ import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import { decodeAnswer, turned } from "./decode-answer.ts";
 import {
-  type Asked,
   answerOf,
   askedIn,
   type DecodedPartition,
@@ -32,33 +32,17 @@ import {
   type TakeAnswer,
 } from "./fetch-answer.ts";
 import { isSame, overlaps } from "./fetch-place.ts";
-import { FetchPlan, type Planned, type Wish } from "./fetch-plan.ts";
+import { FetchPlan, type Planned } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
 import { beginsInMs, brokerWaitsMs, spacedUntilMs } from "./fetch-rhythm.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import type { Line } from "./line.ts";
+import type { FetchingMember, MemberWish } from "./member-wish.ts";
 
 /** Of one answer: records of many members that are in memory before any of them has counted them. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 /** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
 const ASIDE_MAX = 4;
-
-/** No set of its wishes: one that is empty now and then is made anew each time (`runtime/bag.ts`). */
-interface FetchingMember {
-  wishes: number;
-}
-
-interface MemberWish extends Wish {
-  readonly member: FetchingMember;
-  readonly partitions: Asked[];
-  readonly take: TakeAnswer | undefined;
-  readonly resolve: (answer: FetchAnswer) => void;
-  readonly reject: (error: unknown) => void;
-  timer: NodeJS.Timeout | undefined;
-  isLate: boolean;
-  /** For an answer. */
-  isWaiting: boolean;
-}
 
 export class SharedFetch {
   readonly line: Line;
@@ -76,6 +60,8 @@ export class SharedFetch {
   #late: MemberWish[] = [];
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
+  /** The same as a time of day; null: never. */
+  #answeredDate: number | null = null;
   #recordsAtMs = performance.now();
   /** The shortest of the wishes that are not asked yet. */
   #wishedMs = Number.POSITIVE_INFINITY;
@@ -104,19 +90,31 @@ export class SharedFetch {
         reject,
         timer: undefined,
         isLate: false,
-        isWaiting: true,
       };
       wish.timer = setTimeout(() => this.#isOver(wish), request.maxWaitTime);
       for (const each of this.#aside) {
         if (each.owner === member && overlaps(each.partitions, wish.partitions))
           this.#settle(each).resolve(NOTHING);
       }
-      for (const replaced of this.#plan.add(wish)) this.#settle(replaced).resolve(NOTHING);
-      if (fetching.wishes === 0) this.#without -= 1;
-      fetching.wishes += 1;
+      if (fetching.wish !== null) this.#settle(fetching.wish).resolve(NOTHING);
+      this.#plan.add(wish);
+      fetching.wish = wish;
+      this.#without -= 1;
       this.#wishedMs = Math.min(this.#wishedMs, request.maxWaitTime);
       this.#soon();
     });
+  }
+
+  /** The member's fetch ends with nothing. */
+  end(member: object): void {
+    const wish = this.#members.get(member)?.wish;
+    if (wish != null) this.#settle(wish).resolve(NOTHING);
+  }
+
+  /** When the broker last answered a request that the member's fetch stood in, in epoch milliseconds. */
+  answeredAtMs(member: object): number | null {
+    const wish = this.#members.get(member)?.wish ?? null;
+    return wish !== null && this.#plan.wasAsked(wish, this.#isUnderWay) ? this.#answeredDate : null;
   }
 
   /** The member fetches no more. */
@@ -132,7 +130,7 @@ export class SharedFetch {
   #memberOf(member: object): FetchingMember {
     const there = this.#members.get(member);
     if (there !== undefined) return there;
-    const fetching = { wishes: 0 };
+    const fetching: FetchingMember = { wish: null };
     this.#members.set(member, fetching);
     this.#without += 1;
     return fetching;
@@ -166,6 +164,7 @@ export class SharedFetch {
       this.#spacedUntilMs = spacedUntilMs({ untilMs, partitions }, performance.now());
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
       this.#isAnswering = true;
+      this.#answeredDate = Date.now();
       await this.#answered(response);
     } catch (error) {
       this.#plan.lost();
@@ -283,10 +282,9 @@ export class SharedFetch {
   }
 
   #waitsNoMore(wish: MemberWish): void {
-    if (!wish.isWaiting) return;
-    wish.isWaiting = false;
-    wish.member.wishes -= 1;
-    if (wish.member.wishes === 0) this.#without += 1;
+    if (wish.member.wish !== wish) return;
+    wish.member.wish = null;
+    this.#without += 1;
   }
 
   #protocol(planned: Planned): Protocol {

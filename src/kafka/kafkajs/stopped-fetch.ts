@@ -6,14 +6,17 @@
  *   its loop is told to end          is not made                             the same
  *   its loop was made meanwhile      gives nothing at once, again and        fails, which ends the loop
  *                                    again: the process does nothing else
+ *   another loop has failed          is waited for, however long it lasts    is ended
  */
 
+import type { ConsumerGroup } from "./consumer-group.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 
 type Fetch = (nodeId: string) => Promise<unknown>;
 
 interface Runner {
   readonly running: boolean;
+  readonly consumerGroup: Pick<ConsumerGroup, "endFetches">;
   fetch: Fetch;
 }
 
@@ -25,7 +28,13 @@ export const stoppedFetch: Replacement = {
     const { fetch } = Original.prototype;
     Original.prototype.fetch = async function fetchWhileRunning(this: Runner, nodeId: string) {
       if (!this.running) throw new Error("the consumer is stopped");
-      return await fetch.call(this, nodeId);
+      try {
+        return await fetch.call(this, nodeId);
+      } catch (error) {
+        // The other loops have been told to end by then.
+        setImmediate(() => this.consumerGroup.endFetches?.());
+        throw error;
+      }
     };
     return Original;
   },

@@ -41,7 +41,11 @@ function world() {
   const taker = new Taker();
   const lines = new LogLines();
   const run = new ConsumerRun({
-    createMembership: (options, events) => new KafkajsMembership(client, options, events),
+    createMembership: (options, events) =>
+      new KafkajsMembership(client, options, events, {
+        add: () => undefined,
+        delete: () => undefined,
+      }),
     sessionTimeoutMs: 10_000,
     recordMaxBytes: () => 1_000_000,
     consume: {
@@ -185,6 +189,7 @@ test("one that a broker does not know any more ends the run, whatever others ans
     kafka.onRefresh = () => undefined;
     const other = kafka.group.fetch("2");
     await vi.advanceTimersByTimeAsync(12_000);
+    kafka.group.endFetches?.();
     await other;
   }
   expect(await run.ended).toBe(UNKNOWN);
@@ -305,4 +310,16 @@ test("the word of a rebalance that comes after the next assignment counts for no
   await vi.advanceTimersByTimeAsync(1);
   await (await kafka.fetch("1")).answered([0, 1]);
   expect(taker.taken.map(({ offset }) => offset)).toEqual([0, 1]);
+});
+
+test("what one loop hears of a rebalance ends the fetches of the others", async () => {
+  const { kafka } = await halfDone();
+  const { fetched } = await kafka.fetch("1");
+  const rebalancing = Object.assign(new Error("anew"), { type: "REBALANCE_IN_PROGRESS" });
+  kafka.coordinator.onHeartbeat = () => {
+    throw rebalancing;
+  };
+  const heard = expect(kafka.group.heartbeat({ interval: 0 })).rejects.toBe(rebalancing);
+  await expect(fetched).rejects.toBe(rebalancing);
+  await heard;
 });

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
 import { PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { MemberFetches } from "../../../../src/kafka/kafkajs/member-fetches.ts";
 import { KafkajsMember, watch } from "../../../../src/kafka/kafkajs/membership.ts";
 import { GroupWorld } from "../../../support/kafkajs/kafkajs-group.ts";
 
@@ -136,10 +137,13 @@ describe("a clock that is set back", () => {
     });
     await group.joinAndSync();
     const lease = new SessionLease(10_000, Date.now);
-    watch(group, new KafkajsMember(group), {
+    const events = {
       fetch: async () => undefined,
-      heartbeat: (...heartbeat) => lease.heartbeat(...heartbeat),
-    });
+      heartbeat: (...heartbeat: Parameters<SessionLease["heartbeat"]>) =>
+        lease.heartbeat(...heartbeat),
+    };
+    const fetches = new MemberFetches(group, 5_000, () => undefined);
+    watch(group, new KafkajsMember(group), events, fetches);
     lease.begin();
     vi.setSystemTime(Date.now() - 600_000);
     expect(lease.isCertain()).toBe(false);

@@ -28,6 +28,8 @@ async function world({ recordsMax = 1_000, fetchSpacingMs = 0 } = {}) {
     stop: done,
     disconnect: done,
     destroy: () => undefined,
+    endFetches: () => undefined,
+    fetchAnsweredAtMs: () => null,
   };
   const passed = { next: 0 };
   const member = {

@@ -363,3 +363,40 @@ test("a fetch that goes on takes what was inflated, and is over", async () => {
   expect(await over).toEqual({ responses: [] });
   expect(taken).toEqual([1]);
 });
+
+test("a fetch that its member ends gives nothing, and its partitions leave the session", async () => {
+  const { line, fetch } = create();
+  const ended = fetch.fetch(one, request("a"));
+  const stays = fetch.fetch(other, request("b"));
+  const first = await line.next();
+  fetch.end(one);
+  expect(await ended).toEqual({ responses: [] });
+  first.answer(fetchAnswer([{ topic: "a", records: await batch() }, { topic: "b" }]));
+  (await line.next()).answer(fetchAnswer([{ topic: "b", records: await batch() }]));
+  expect((await stays).responses).toMatchObject([{ topicName: "b" }]);
+});
+
+test("a member's later fetch ends its earlier one, whatever either asks for", async () => {
+  const { fetch } = create();
+  const earlier = fetch.fetch(one, request("a"));
+  void fetch.fetch(one, request("b"));
+  expect(await earlier).toEqual({ responses: [] });
+  // Another member may have it.
+  expect(fetch.isTaken(other, request("a"))).toBe(false);
+});
+
+test("a fetch that goes on has been answered as often as its broker has", async () => {
+  const { line, fetch } = create();
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
+  void fetch.fetch(one, request("a"));
+  expect(fetch.answeredAtMs(one)).toBe(null);
+  (await line.next()).answer(fetchAnswer([{ topic: "a" }]));
+  const second = await line.next();
+  expect(fetch.answeredAtMs(one)).toBe(1_000);
+  vi.setSystemTime(5_000);
+  second.answer(fetchAnswer([]));
+  await line.next();
+  expect(fetch.answeredAtMs(one)).toBe(5_000);
+  fetch.end(one);
+  expect(fetch.answeredAtMs(one)).toBe(null);
+});

@@ -49,3 +49,33 @@ test("a stop while the fetch loops are made anew ends all of them", async () => 
   await stopped;
   expect(hasLeft).toBe(true);
 });
+
+test("a loop that fails ends the fetches of the others, which may last for minutes", async () => {
+  const silent = () => undefined;
+  const logger: object = { namespace: () => logger, debug: silent, info: silent, error: silent };
+  const waiting = Promise.withResolvers<[]>();
+  const crashed = Promise.withResolvers<Error>();
+  const failure = Object.assign(new Error("of one broker"), { name: "KafkaJSNotImplemented" });
+  const runner = new Runner({
+    logger,
+    consumerGroup: {
+      groupId: "g",
+      memberId: "m",
+      connect: silent,
+      joinAndSync: silent,
+      getNodeIds: () => ["1", "2"],
+      fetch: async (nodeId: string) => {
+        if (nodeId === "2") throw failure;
+        return await waiting.promise;
+      },
+      heartbeat: async () => undefined,
+      endFetches: () => waiting.resolve([]),
+    },
+    instrumentationEmitter: new EventEmitter(),
+    heartbeatInterval: 1_000,
+    autoCommit: false,
+    onCrash: crashed.resolve,
+  });
+  await runner.start();
+  expect(await crashed.promise).toBe(failure);
+});

@@ -1,0 +1,100 @@
+/**
+ * Looks up the leaders of the topics that the members of this process read, for all of them together,
+ * and tells each what was found. A fetch of theirs lasts for minutes: they end it when a leader is
+ * another one, or a topic has more partitions.
+ *
+ *   a look                               then
+ *   each 5 s, 500 topics a request       all members are told, also when nothing is news: one may have
+ *                                        asked a broker that knew less
+ *   fails, or takes longer than 4 s      the next one asks another address. Members that fetch hear
+ *                                        from their brokers that leaders have moved
+ */
+
+import type { TopicLeaders, TopicWatch, WatchingTopics } from "../membership.ts";
+import { encodeLeadersRequest, isSameAnswer, readLeaders } from "../wire/topic-leaders.ts";
+import { Brokers } from "./brokers.ts";
+import type { Client, Clients } from "./connection.ts";
+import { inTime } from "./in-time.ts";
+
+const LOOK_EVERY_MS = 5_000;
+const ANSWER_LIMIT_MS = 4_000;
+const TOPICS_MAX = 500;
+
+interface Asked {
+  readonly request: Buffer;
+  /** Null: not answered yet. */
+  answer: Buffer | null;
+  found: TopicLeaders;
+}
+
+/** Shared by the consumers of a process. It does nothing while there are none. The caller closes it. */
+export class ClusterTopicWatch implements TopicWatch {
+  readonly #clients: Pick<Clients, "createShared">;
+  readonly #watching = new Set<WatchingTopics>();
+  #client: Client | null = null;
+  #brokers: Brokers | null = null;
+  /** Null: the topics are others since the last look. */
+  #asked: readonly Asked[] | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(clients: Pick<Clients, "createShared">) {
+    this.#clients = clients;
+  }
+
+  add(watching: WatchingTopics): void {
+    this.#watching.add(watching);
+    this.#asked = null;
+    if (this.#timer === undefined && !this.#isClosed) this.#schedule();
+  }
+
+  delete(watching: WatchingTopics): void {
+    if (this.#watching.delete(watching)) this.#asked = null;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#brokers?.close();
+    this.#client?.destroy();
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => void this.#live(), LOOK_EVERY_MS).unref();
+  }
+
+  async #live(): Promise<void> {
+    await this.#look();
+    this.#timer = undefined;
+    if (!this.#isClosed && this.#watching.size > 0) this.#schedule();
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    this.#client ??= this.#clients.createShared(0);
+    this.#brokers ??= new Brokers(this.#client);
+    this.#asked ??= requestsFor([...this.#watching].flatMap(({ topics }) => topics));
+    const all = this.#asked;
+    try {
+      for (const asked of all) {
+        const answer = await inTime(this.#brokers.leaders(asked.request), ANSWER_LIMIT_MS);
+        if (asked.answer !== null && isSameAnswer(answer, asked.answer)) continue;
+        asked.answer = answer;
+        asked.found = readLeaders(answer);
+      }
+    } catch {
+      this.#brokers.nextSeed();
+      return;
+    }
+    const leaders = new Map(all.flatMap(({ found }) => [...found]));
+    for (const { found } of this.#watching) found(leaders);
+  }
+}
+
+function requestsFor(topics: readonly string[]): readonly Asked[] {
+  const all = [...new Set(topics)];
+  return Array.from({ length: Math.ceil(all.length / TOPICS_MAX) }, (_, at) => {
+    const request = encodeLeadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
+    return { request, answer: null, found: new Map() };
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * How long the fetches of a member last, and what ends them. kafkajs looks at leaders, partitions and
+ * the assignment when a fetch begins, and at nothing while it goes on. So a fetch that was asked with
+ * what has changed since would leave out a partition for as long as it lasts.
+ *
+ *   a fetch                                        lasts
+ *   in the shared session                          until there are records, at most five minutes
+ *   the same, while a partition is paused          as long as the member polls: 250 ms
+ *   by a connection of its own (an old broker)     as long as the member polls
+ *   of a broker that leads nothing of it           as the first two. It asks for nothing
+ *
+ *   the group                                      then fetches
+ *   refreshed its metadata, and leaders,           end, those too that have begun and not yet asked
+ *   partitions or brokers are others
+ *   has an assignment                              the same
+ *   drops a broker                                 the same
+ *   resumes a partition                            that have begun and not yet asked end: the others
+ *                                                  last no longer than 250 ms
+ */
+
+import { Signal } from "../../runtime/signal.ts";
+import type { FetchOnly } from "../membership.ts";
+import type { ConsumerGroup, KafkajsBatch, TopicMetadata } from "./consumer-group.ts";
+import { fetchOnly, type GroupFetch, readsFrom } from "./fetch-only.ts";
+
+const FETCH_MS = 300_000;
+
+export class MemberFetches {
+  readonly #group: ConsumerGroup;
+  readonly #pollMs: number;
+  readonly #endShared: () => void;
+  /** Fires when fetches that ask for nothing are to end. */
+  readonly #ends = new Signal();
+  /** Changes with whatever a fetch that begins looks at. */
+  #changes = 0;
+  /** By node: what it was when the fetch began. */
+  readonly #begun = new Map<string, number>();
+
+  /**
+   * From now on a change of the group's metadata ends fetches.
+   *
+   * @param pollMs the member's longest poll.
+   * @param endShared ends those in the shared sessions.
+   */
+  constructor(group: ConsumerGroup, pollMs: number, endShared: () => void) {
+    this.#group = group;
+    this.#pollMs = pollMs;
+    this.#endShared = endShared;
+    group.endFetches = () => this.end();
+    const pool = group.cluster.brokerPool;
+    if (pool === undefined) return;
+    const { refreshMetadata, removeBroker } = pool;
+    let known = stateOf(group);
+    const look = (): void => {
+      const now = stateOf(group);
+      if (now !== known) this.end();
+      known = now;
+    };
+    pool.refreshMetadata = async (topics) => {
+      await refreshMetadata.call(pool, topics);
+      look();
+    };
+    pool.removeBroker = (address) => {
+      removeBroker.call(pool, address);
+      look();
+    };
+  }
+
+  /** All fetches end with nothing, and begin anew. */
+  end(): void {
+    this.#changes += 1;
+    this.#endShared();
+    this.#ends.fire();
+  }
+
+  /** A fetch that is about to ask may lack a partition. */
+  resumed(): void {
+    this.#changes += 1;
+  }
+
+  /** @param fetch the group's own. */
+  async fetch(nodeId: string, fetch: GroupFetch, only: FetchOnly | null): Promise<KafkajsBatch[]> {
+    const group = this.#group;
+    this.#begun.set(nodeId, this.#changes);
+    if (only !== null) return await fetchOnly(group, fetch, nodeId, only.maxWaitMs, only.isWanted);
+    if (group.maxWaitTime < this.#pollMs || readsFrom(group, nodeId, all)) {
+      return await fetch.call(group, nodeId);
+    }
+    // kafkajs would sleep, however many groups wake up for nothing. It looks at its metadata first.
+    const found = await fetchOnly(group, fetch, nodeId, 0, all);
+    const isChanged = this.#begun.get(nodeId) !== this.#changes;
+    if (found.length === 0 && !isChanged) await this.#ends.wait(FETCH_MS);
+    return found;
+  }
+
+  /** How long a fetch lasts that is about to ask by the shared session; null: it ends at once. */
+  lastsMs(nodeId: string, pollMs: number): number | null {
+    if (this.#begun.get(nodeId) !== this.#changes) return null;
+    return pollMs < this.#pollMs ? pollMs : FETCH_MS;
+  }
+}
+
+/** Whether the group knows other leaders of the topic than these, by partition. */
+export function isStale(group: ConsumerGroup, topic: string, leaders: readonly number[]): boolean {
+  const known = group.cluster.brokerPool?.metadata?.topicMetadata.find(
+    (each) => each.topic === topic,
+  );
+  if (known === undefined) return false;
+  const { partitionMetadata } = known;
+  if (partitionMetadata.length !== leaders.length) return true;
+  return partitionMetadata.some(({ partitionId, leader }) => leaders[partitionId] !== leader);
+}
+
+function all(): boolean {
+  return true;
+}
+
+function stateOf({ cluster }: ConsumerGroup): string {
+  const { brokerPool: pool } = cluster;
+  const topics = pool?.metadata?.topicMetadata.map(leadersOf) ?? [];
+  return [pool?.getNodeIds().join(), ...topics].join(";");
+}
+
+function leadersOf({ topic, partitionMetadata }: TopicMetadata): string {
+  const leaders = partitionMetadata.map(({ partitionId, leader }) => `${partitionId}:${leader}`);
+  return [topic, ...leaders.sort()].join();
+}

@@ -1,0 +1,97 @@
+// Consumers on three brokers that get hardly any record, so that their fetches last for minutes: what
+// is written after a leader has moved, or partitions were added, is read all the same.
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka as Driver, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
+import type { Consumer, Kafka } from "../../src/kafka/port.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { brokerOf } from "../support/worlds/program-on-cluster.ts";
+
+const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
+/** Far below the time that a fetch lasts. */
+const UNTIL = { timeout: 90_000, interval: 50 };
+const TOPIC = "quiet";
+const FIRST_LEADERS = [1, 2, 3];
+
+let cluster: LocalCluster;
+let kafka: Kafka;
+let consumer: Consumer;
+const taker = new Taker({ finishesAtOnce: true });
+let round = 0;
+
+beforeAll(async () => {
+  if (java === null) return;
+  cluster = await startCluster();
+  await cluster.look.create(TOPIC, [
+    [1, 2, 3],
+    [2, 3, 1],
+    [3, 1, 2],
+  ]);
+  const connection = { brokers: cluster.brokers, clientId: TOPIC, tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 };
+  kafka = createKafka({ ...connection, ...limits }, new LogLines().log);
+  consumer = kafka.consume({
+    groupId: TOPIC,
+    topics: [TOPIC],
+    whenFull: "hold",
+    partitionRecordsMax: 1_000,
+    maxBytes: 1_000_000,
+    drainLimitMs: 1_000,
+    onAssigned: taker.onAssigned,
+    onCrash: () => undefined,
+  });
+  await consumer.joined;
+});
+afterAll(async () => {
+  await kafka?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const leaders = async () =>
+  (await cluster.look.partitions(TOPIC)).map(({ leader }) => leader).slice(0, 3);
+
+/** As many keys as it takes to meet each partition. */
+async function untilRead(): Promise<void> {
+  round += 1;
+  const values = Array.from({ length: 30 }, (_, at) => `${round}-${at}`);
+  const records = values.map((value) => {
+    return { topic: TOPIC, headers: [], key: Buffer.from(value), value: Buffer.from(value) };
+  });
+  expect(await kafka.producer().send(records)).toEqual([]);
+  const taken = () => new Set(taker.taken.map(({ value }) => `${value}`));
+  await expect.poll(() => values.filter((value) => !taken().has(value)), UNTIL).toEqual([]);
+}
+
+describe.skipIf(java === null)("three brokers (need Java)", () => {
+  test("a broker dies: its partitions are read from their new leaders", async () => {
+    await untilRead();
+    const dying = brokerOf(cluster, 1);
+    await dying.kill();
+    await expect.poll(leaders, UNTIL).not.toContain(1);
+    await untilRead();
+    await dying.start();
+    await cluster.look.untilInSync([TOPIC]);
+    await untilRead();
+  });
+
+  test("a leader is elected that led nothing before: its partition is read from it", async () => {
+    await cluster.look.electPreferred(TOPIC);
+    await expect.poll(leaders, UNTIL).toEqual(FIRST_LEADERS);
+    await untilRead();
+  });
+
+  test("partitions that are added are read", async () => {
+    const admin = new Driver({ brokers: cluster.brokers, logLevel: logLevel.NOTHING }).admin();
+    await admin.connect();
+    await admin.createPartitions({ topicPartitions: [{ topic: TOPIC, count: 5 }] });
+    await admin.disconnect();
+    const owned = () => consumer.progress().length;
+    await expect.poll(owned, UNTIL).toBe(5);
+    await untilRead();
+  });
+});
