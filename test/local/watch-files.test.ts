@@ -137,3 +137,14 @@ test("files that are followed later are watched, and those before no longer", as
   writeFileSync(at("b"), "d");
   await expect.poll(() => seen.changes, SOON).toBe(before + 1);
 });
+
+test("a file that was not written for long, and then in place, has changed", async () => {
+  writeFileSync(at("a"), "a");
+  const { seen } = await watched(at("a"));
+  // Its times are certain by then, so that it is not read again.
+  await timer(4_000);
+  writeFileSync(at("a"), "b");
+  await expect.poll(() => seen.changes, SOON).toBe(1);
+  writeFileSync(at("a"), "c");
+  await expect.poll(() => seen.changes, SOON).toBe(2);
+});

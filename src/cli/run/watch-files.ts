@@ -5,12 +5,15 @@
  *   inotify and its like, of the folders   a write, a new file in its place, a symbolic link that is
  *   on the way to a file                   put in another's place, as Kubernetes does, within
  *                                          milliseconds
- *   reading them again every second        the same where no event comes: network mounts, too many
+ *   looking again every second             the same where no event comes: network mounts, too many
  *                                          watches, a folder that was not there yet
+ *
+ * A file is read again when its times, size or inode are others, when it was written within the two
+ * seconds before it was read, and once a minute: the list of a thousand destinations is large.
  *
  * Only the content counts, so that touching a file is no change. A change is told when the content
  * has stayed as it is for 100 ms, or after a second: writers may take a few writes. More than a
- * hundred files are read in turn, a hundred a second. A file that is no regular one is never read:
+ * hundred files are looked at in turn, a hundred a second. A file that is no regular one is never read:
  * a pipe would be emptied.
  */
 
@@ -27,6 +30,20 @@ const SETTLE_LOOKS_MAX = 10;
 /** A larger file is compared by its times and size. */
 const READ_MAX_BYTES = 64 * 1_048_576;
 const LINKS_MAX = 40;
+/** Times of files are coarse, on some file systems by two seconds. */
+const TIMES_COARSE_MS = 2_000;
+const READ_EVERY_MS = 60_000;
+
+/** By file: what was read of it, and between which times it need not be read again. */
+type Digests = Map<
+  string,
+  {
+    readonly seen: string;
+    readonly digest: string;
+    readonly fromMs: number;
+    readonly untilMs: number;
+  }
+>;
 
 export interface FileWatch extends Disposable {
   /** Watches these from now on. */
@@ -42,6 +59,7 @@ export interface FileWatch extends Disposable {
 export function watchFiles(files: readonly string[], onChange: () => Promise<void>): FileWatch {
   const stopped = new AbortController();
   let followed = [...files];
+  const digests: Digests = new Map();
   let entries = new Map<string, Set<string>>();
   let folders = new Map<string, FSWatcher>();
   /** Ends the wait for the next look. */
@@ -70,7 +88,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
     let content = first;
     for (let looks = 0; looks < SETTLE_LOOKS_MAX && !stopped.signal.aborted; looks += 1) {
       await pause(SETTLE_MS);
-      const next = await contentOf(followed);
+      const next = await contentOf(followed, digests);
       if (next === content) break;
       content = next;
     }
@@ -81,7 +99,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
     while (!stopped.signal.aborted) {
       watchFolders();
       soon = new AbortController();
-      let content = await contentOf(followed);
+      let content = await contentOf(followed, digests);
       if (content !== seen) {
         if (seen !== "") content = await settled(content);
         seen = content;
@@ -154,25 +172,35 @@ function linkOf(path: string): string | null {
 }
 
 /** A text that is another one when a file has changed. Never empty. */
-async function contentOf(files: readonly string[]): Promise<string> {
+async function contentOf(files: readonly string[], digests: Digests): Promise<string> {
+  for (const file of digests.keys()) if (!files.includes(file)) digests.delete(file);
   const hash = createHash("sha256");
   for (const file of files)
     hash
       .update(file)
       .update("\0")
-      .update(await digestOf(file));
+      .update(await digestOf(file, digests));
   return hash.digest("base64");
 }
 
-async function digestOf(file: string): Promise<string> {
+async function digestOf(file: string, digests: Digests): Promise<string> {
   try {
     const found = await stat(file);
-    const { ino, size, mtimeMs } = found;
+    const { ino, size, mtimeMs, ctimeMs } = found;
     if (!found.isFile()) return `no file ${ino}`;
     if (size > READ_MAX_BYTES) return `large ${ino} ${size} ${mtimeMs}`;
-    return createHash("sha256")
+    const seen = `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+    const nowMs = Date.now();
+    const before = digests.get(file);
+    if (before?.seen === seen && nowMs >= before.fromMs && nowMs < before.untilMs)
+      return before.digest;
+    const digest = createHash("sha256")
       .update(await readFile(file))
       .digest("base64");
+    const isCertain = nowMs - Math.max(mtimeMs, ctimeMs) > TIMES_COARSE_MS;
+    const untilMs = isCertain ? nowMs + READ_EVERY_MS : nowMs;
+    digests.set(file, { seen, digest, fromMs: nowMs, untilMs });
+    return digest;
   } catch (error) {
     if (error instanceof Error && "code" in error) return `unreadable ${String(error.code)}`;
     throw error;

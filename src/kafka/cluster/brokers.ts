@@ -1,8 +1,9 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
-import { askLeaders } from "../kafkajs/topic-leaders.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
+import { LEADERS_VERSION, METADATA_KEY } from "../wire/topic-leaders.ts";
 import type { Client } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
@@ -25,6 +26,7 @@ export interface ProduceResponse {
 }
 
 const GROUP = 0;
+const LEADERS = { apiKey: METADATA_KEY, apiName: "Metadata", apiVersion: LEADERS_VERSION };
 
 export class Brokers {
   /** For questions to any broker. */
@@ -54,7 +56,7 @@ export class Brokers {
 
   /** Asks any broker for leaders. @param topics as `encodeLeadersRequest` makes it. */
   leaders(topics: Buffer): Promise<Buffer> {
-    return this.#any((broker) => askLeaders(broker, topics));
+    return this.#any((broker) => rawRequest(broker, LEADERS, topics));
   }
 
   /** Asks a broker that is known. */

@@ -50,6 +50,8 @@ export class ClusterWatch {
   readonly #unsettled = new Set<string>();
   #leadersAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
+  /** As they were with the latest look for ends. */
+  #asked: Owned = [];
   #endsAtMs: number | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -91,9 +93,12 @@ export class ClusterWatch {
   }
 
   async #look(): Promise<void> {
-    const owned = this.#owned();
-    this.#ends.keep(owned);
     const asksForEnds = this.#looks % 2 === 0;
+    if (asksForEnds) {
+      this.#asked = this.#owned();
+      this.#ends.keep(this.#asked);
+    }
+    const owned = this.#asked;
     this.#looks += 1;
     const answered = await this.#askAll(asksForEnds ? owned : []);
     const isWhole = answered.length > 0 && answered.length === this.#known.size;

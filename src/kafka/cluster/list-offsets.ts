@@ -3,55 +3,39 @@
  * A reader, which stops before these, asks for itself (`range-reader.ts`).
  */
 
-import { type Broker, request } from "../kafkajs/internals.ts";
+import type { Broker } from "../kafkajs/internals.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
+import {
+  encodeListOffsets,
+  LIST_OFFSETS_KEY,
+  LIST_OFFSETS_VERSION,
+  type ListedOffset,
+  readListedOffsets,
+} from "../wire/list-offsets.ts";
 
 /** In place of a time: the end of the log. */
 export const LATEST = -1;
 /** In place of a time: the first offset that is left. */
 export const EARLIEST = -2;
-const READ_UNCOMMITTED = 0;
-const NO_REPLICA = -1;
 
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-interface Listed extends Place {
-  /** 0: none. */
-  readonly errorCode: number;
-  readonly offset: number;
-}
-
-interface ListOffsetsResponse {
-  readonly responses: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      readonly offset: string;
-    }[];
-  }[];
-}
+const LIST_OFFSETS = {
+  apiKey: LIST_OFFSETS_KEY,
+  apiName: "ListOffsets",
+  apiVersion: LIST_OFFSETS_VERSION,
+};
 
 /** @param asked partitions that this broker leads. */
 export async function listOffsets(
   leader: Broker,
-  asked: readonly Place[],
+  asked: readonly { readonly topic: string; readonly partition: number }[],
   timestamp: typeof LATEST | typeof EARLIEST,
-): Promise<readonly Listed[]> {
-  const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, of]) => ({
-    topic,
-    partitions: of.map(({ partition }) => ({ partition, timestamp })),
-  }));
-  const { responses } = await request<ListOffsetsResponse>(leader, "ListOffsets", {
-    replicaId: NO_REPLICA,
-    isolationLevel: READ_UNCOMMITTED,
-    topics,
-  });
-  return responses.flatMap(({ topic, partitions }) =>
-    partitions.map(({ partition, errorCode, offset }) => {
-      return { topic, partition, errorCode, offset: Number(offset) };
-    }),
-  );
+): Promise<readonly ListedOffset[]> {
+  const topics = new Map<string, number[]>();
+  for (const { topic, partition } of asked) {
+    const partitions = topics.get(topic);
+    if (partitions === undefined) topics.set(topic, [partition]);
+    else partitions.push(partition);
+  }
+  const request = encodeListOffsets(topics, timestamp);
+  return readListedOffsets(await rawRequest(leader, LIST_OFFSETS, request));
 }

@@ -17,43 +17,58 @@ interface Heard {
   readonly atMs: number;
 }
 
+interface Known {
+  heard: Heard | null;
+  /** 0: where it was asked for, it begins there. */
+  first: number;
+}
+
 export class LogEnds {
-  readonly #ends = new Map<string, Heard>();
-  readonly #firsts = new Map<string, number>();
+  /** By topic and partition: there are thousands, and a key for each would be made with each look. */
+  #known = new Map<string, Known[]>();
 
   endIs(topic: string, partition: number, heard: Heard): void {
-    this.#ends.set(keyOf(topic, partition), heard);
+    this.#of(topic, partition).heard = heard;
   }
 
   firstIs(topic: string, partition: number, offset: number): void {
-    this.#firsts.set(keyOf(topic, partition), offset);
+    this.#of(topic, partition).first = offset;
   }
 
   /** Forgets all partitions but these. */
   keep(partitions: readonly Place[]): void {
-    const kept = new Set(partitions.map(({ topic, partition }) => keyOf(topic, partition)));
-    for (const all of [this.#ends, this.#firsts]) {
-      for (const key of all.keys()) if (!kept.has(key)) all.delete(key);
+    const before = this.#known;
+    this.#known = new Map();
+    for (const { topic, partition } of partitions) {
+      const known = before.get(topic)?.[partition];
+      if (known !== undefined) Object.assign(this.#of(topic, partition), known);
     }
   }
 
   /** A consumer's progress, with what was heard since its last fetch. */
   seen(progress: PartitionProgress): PartitionProgress {
-    const key = keyOf(progress.topic, progress.partition);
-    const position = Math.max(progress.position, this.#firsts.get(key) ?? 0);
-    const heard = this.#ends.get(key);
-    if (heard === undefined || heard.atMs <= (progress.endAtMs ?? 0)) {
+    const known = this.#known.get(progress.topic)?.[progress.partition];
+    const position = Math.max(progress.position, known?.first ?? 0);
+    const heard = known?.heard ?? null;
+    if (heard === null || heard.atMs <= (progress.endAtMs ?? 0)) {
       return { ...progress, position, end: Math.max(position, progress.end) };
     }
     return { ...progress, position, end: Math.max(position, heard.end), endAtMs: heard.atMs };
+  }
+
+  #of(topic: string, partition: number): Known {
+    let ofTopic = this.#known.get(topic);
+    if (ofTopic === undefined) {
+      ofTopic = [];
+      this.#known.set(topic, ofTopic);
+    }
+    const known = ofTopic[partition] ?? { heard: null, first: 0 };
+    ofTopic[partition] = known;
+    return known;
   }
 }
 
 interface Place {
   readonly topic: string;
   readonly partition: number;
-}
-
-function keyOf(topic: string, partition: number): string {
-  return `${topic}/${partition}`;
 }

@@ -1,14 +1,15 @@
 /** Reads topics' ids through a connection of kafkajs, which knows none: it stops at version 6 of Metadata. */
 
 import { decodeTopicIds, encodeTopicIdRequest } from "../wire/topic-id.ts";
+import { type RawTarget, rawRequest } from "./raw-request.ts";
 
 const METADATA = 3;
 const VERSION = 10;
+const TOPIC_IDS = { apiKey: METADATA, apiVersion: VERSION, apiName: "Metadata" };
 
 /** The part of kafkajs' broker that is needed here. */
-export interface RequestTarget {
+export interface RequestTarget extends RawTarget {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>;
-  readonly connectionPool: { send(protocol: unknown): Promise<unknown> };
 }
 
 /**
@@ -21,23 +22,5 @@ export async function readTopicIds(
 ): Promise<ReadonlyMap<string, string>> {
   const known = broker.versions[METADATA]?.maxVersion ?? 0;
   if (known < VERSION || topics.length === 0) return new Map();
-  const buffer = encodeTopicIdRequest(topics);
-  const response = await broker.connectionPool.send({
-    request: {
-      apiKey: METADATA,
-      apiVersion: VERSION,
-      apiName: "Metadata",
-      encode: async () => ({
-        buf: buffer,
-        buffer,
-        offset: buffer.length,
-        size: () => buffer.length,
-      }),
-    },
-    response: {
-      decode: async (payload: Buffer) => ({ ids: decodeTopicIds(payload) }),
-      parse: async ({ ids }: { ids: ReadonlyMap<string, string> }) => ids,
-    },
-  });
-  return response as ReadonlyMap<string, string>;
+  return decodeTopicIds(await rawRequest(broker, TOPIC_IDS, encodeTopicIdRequest(topics)));
 }
