@@ -2,8 +2,8 @@
  * How often a consumer polls and heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
- *   poll                  12 s                                  each poll costs CPU; partitions that were
- *                                                               added are seen with one
+ *   poll                  12 s; five minutes in a shared        each poll costs CPU; a change ends it sooner
+ *                         session (`member-fetches.ts`)
  *   poll while paused     250 ms                                a resumed partition is seen with the next poll
  *   heartbeat             a quarter of the session timeout      two may get lost
  *   ... while it fetches  5 s, at most half the session         many members send theirs together: a

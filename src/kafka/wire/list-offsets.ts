@@ -7,7 +7,7 @@ export const LIST_OFFSETS_KEY = 2;
 export const LIST_OFFSETS_VERSION = 2;
 
 const NO_REPLICA = -1;
-/** Whatever is in the log, open transactions too. */
+/** All that is in the log, open transactions too. */
 const READ_UNCOMMITTED = 0;
 const PARTITION_BYTES = 4 + 8;
 
