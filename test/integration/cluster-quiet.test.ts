@@ -86,7 +86,7 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
   });
 
   test("partitions that are added are read", async () => {
-    const admin = new Driver({ brokers: cluster.brokers, logLevel: logLevel.NOTHING }).admin();
+    const admin = new Driver({ brokers: [...cluster.brokers], logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
     await admin.createPartitions({ topicPartitions: [{ topic: TOPIC, count: 5 }] });
     await admin.disconnect();
