@@ -1,5 +1,6 @@
 // Batches of a few kilobytes that inflate to hundreds of megabytes, in all codecs, against the program
 // itself: it lives under a limit of the system, gives the large records up, and delivers the others.
+// Killed amid such a batch it loses nothing, and repeats what was not committed.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,6 +14,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { rawProduce } from "../support/kafkajs/raw-produce.ts";
@@ -55,9 +57,15 @@ async function bomb(codec: number, mebibytes: number, id: string): Promise<Buffe
   return encodeBatch([call(`${id}-before`), blanks, call(`${id}-after`)], { compression: codec });
 }
 
+/** The batches are of 2023: brokers would delete them at their next look. */
+const spec = (name: string) => ({
+  ...{ name, partitions: 2, replicationFactor: 1 },
+  config: { "retention.ms": "-1" },
+});
+
 function configuration(prefix: string, port: number): string {
   return `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2 }
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2, sessionTimeout: 6s }
 sources: [{ id: web, writeKey: k, destinations: [store] }]
 destinations: [{ id: store, type: topic, name: Store }]
 ingest: { host: 127.0.0.1, port: 0 }
@@ -101,9 +109,7 @@ test("a flood of them costs the large records alone, and little memory", async (
   onTestFinished(() => kafka.close());
   const names = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
   const [calls = "", deliveries = "", deadLetters = ""] = names;
-  await kafka.admin.create(
-    names.map((name) => ({ ...{ name, partitions: 2, replicationFactor: 1 }, config: {} })),
-  );
+  await kafka.admin.create(names.map(spec));
   const ids: string[] = [];
   for (const [name, codec, mebibytes] of CODECS) {
     const batch = await bomb(codec, mebibytes, name);
@@ -135,3 +141,98 @@ test("a flood of them costs the large records alone, and little memory", async (
   child.kill("SIGTERM");
   expect(await ended).toBe(0);
 });
+
+const ZSTD = 4;
+/** Of a call that its topic takes. Parts hold 4 MiB of them. */
+const CALL_BYTES = 700_000;
+const BATCHES = 2;
+
+/** Calls without an id, which are called by their place: each kind is an offset, modulo its length. */
+const PATTERN = [
+  "call",
+  "blanks",
+  "call",
+  "call",
+  "blanks",
+  "call",
+  "call",
+  "call",
+  "blanks",
+  "call",
+];
+
+async function mixedBatch(): Promise<Buffer> {
+  const text = JSON.stringify({ type: "identify", userId: "u", writeKey: "k" });
+  const padded = Buffer.from(text.padEnd(CALL_BYTES));
+  const blanks = Buffer.alloc(70 * MEBI, " ");
+  const records = PATTERN.map((kind) => ({
+    ...{ key: Buffer.from("u"), headers: [] },
+    value: kind === "call" ? padded : blanks,
+  }));
+  return encodeBatch(records, { compression: ZSTD });
+}
+
+/** It has joined its group, and asks for records. */
+async function hasJoined(port: number): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
+  const text = (await answer?.text()) ?? "";
+  return /^switchyard_consumer_last_heartbeat_timestamp_seconds\{stage="route".*\} [1-9]/m.test(
+    text,
+  );
+}
+
+test("killed while it inflates one: nothing is lost, and repeated is what was not committed", async () => {
+  const prefix = uniquePrefix("inflated-kill");
+  const kafka = createKafka(connection, createLog("error"));
+  onTestFinished(() => kafka.close());
+  const topics = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
+  const [calls = "", deliveries = "", deadLetters = ""] = topics;
+  await kafka.admin.create(topics.map(spec));
+  /** Offsets in partition 0 of `calls`, of all copies and dead letters: twice where it is there twice. */
+  const written = async (): Promise<readonly number[]> => {
+    const ids = (await all(kafka, deliveries)).map(
+      (record) => headerTexts(record)["switchyard-message-id"] ?? "",
+    );
+    const copies = ids.filter((id) => id.startsWith(`${calls}/0/`));
+    const letters = (await all(kafka, deadLetters)).map(
+      (record) => headerTexts(record)["switchyard-offset"],
+    );
+    return [...copies.map((id) => id.split("/")[2]), ...letters].map(Number);
+  };
+  const committed = async () => {
+    const offsets = await kafka.admin.committed(`${prefix}route`, calls);
+    return offsets.find(({ partition }) => partition === 0)?.offset ?? 0;
+  };
+  const batch = await mixedBatch();
+  expect(batch.length).toBeLessThan(MEBI);
+  const total = BATCHES * PATTERN.length;
+  for (let round = 0; round < BATCHES; round += 1) await rawProduce(connection, calls, 0, batch);
+
+  const port = await freePort();
+  const isThere = async (offsets: number) => new Set(await written()).size >= offsets;
+  const instants: readonly (() => Promise<boolean>)[] = [
+    // The first part of the first batch.
+    () => hasJoined(port),
+    () => isThere(1),
+    () => isThere(PATTERN.length + 1),
+    () => isThere(total),
+  ];
+  let before: readonly number[] = [];
+  for (const [number, isReached] of instants.entries()) {
+    const from = await committed();
+    const { child, ended } = startLimited(configuration(prefix, port));
+    await expect.poll(isReached, { timeout: 60_000, interval: 100 }).toBe(true);
+    const isLast = number === instants.length - 1;
+    child.kill(isLast ? "SIGTERM" : "SIGKILL");
+    expect(await ended).toBe(isLast ? 0 : null);
+    const after = await written();
+    if (!isLast) expect(new Set(after).size).toBeLessThan(total);
+    // What a process writes begins at the offset that the one before it has committed.
+    const added = [...after];
+    for (const offset of before) added.splice(added.indexOf(offset), 1);
+    expect(added.filter((offset) => offset < from)).toEqual([]);
+    expect(new Set(added).size).toBe(added.length);
+    before = after;
+  }
+  expect(await committed()).toBe(total);
+}, 200_000);

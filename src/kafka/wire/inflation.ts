@@ -10,6 +10,16 @@
  *
  * A batch whose parts are asked for in turn is inflated once: its inflation waits between two
  * fetches. Only a few wait at a time. One that does not wait any more begins anew.
+ *
+ * Nothing is committed here. Each record of the batch has an offset, so a commit may stand within it:
+ *
+ *   a crash                                    the next owner
+ *   while the first part is inflated, or its   reads the batch again, and repeats nothing
+ *     fetch is set aside (shared-fetch.ts)
+ *   after a part was handed over and written   repeats what of it was written since the last commit,
+ *                                              as of any other batch
+ *   after a commit within the batch            gets the whole batch from the broker, inflates it
+ *                                              again, and leaves out what lies before that offset
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
