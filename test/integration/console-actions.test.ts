@@ -1,6 +1,8 @@
 // People act on the page: in a real Chromium, on the program as a child process and a real Kafka,
 // compared with what the receiver gets.
 
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
@@ -34,18 +36,26 @@ function press(page: Page, name: string) {
   return page.getByRole("button", { name, exact: true }).click();
 }
 
-/** The page of `crm`, served by a process with all that delivers. Ends with the test. */
-async function openCrm(within: Browser) {
+/** A process with all that delivers, which serves the page. Ends with the test. */
+async function startActing(more = "") {
   const programs = await steeredPrograms();
   const port = await freePort();
   const console = `console: { port: ${port}, readOnly: false }\n`;
-  const world = programs.worldOf(await freePort(), "10m", console);
-  const program = world.start(["--stages", "route,deliver,delay,console"]);
+  const world = programs.worldOf(await freePort(), "10m", console + more);
+  const program = world.start(["--stages", "route,audience,deliver,delay,console"]);
   await program.logged("ready");
-  const site = `http://127.0.0.1:${port}`;
-  const view = await openView(within, site, "/destinations/crm");
-  onTestFinished(() => view[Symbol.asyncDispose]());
-  const { page, errors } = view;
+  const open = async (within: Browser, path: string) => {
+    const view = await openView(within, `http://127.0.0.1:${port}`, path);
+    onTestFinished(() => view[Symbol.asyncDispose]());
+    return view;
+  };
+  return { ...programs, world, program, open };
+}
+
+async function openCrm(within: Browser) {
+  const programs = await startActing();
+  const { program } = programs;
+  const { page, errors } = await programs.open(within, "/destinations/crm");
   const accepted = (id: string) => numberOf(programs.receiver.accepted(id));
   const state = page.locator(".head .state");
   return { ...programs, program, page, state, errors, accepted };
@@ -141,6 +151,53 @@ test(
     expect(numberOf(receiver.accepted("crm"))).toBe(ledger.length);
     expect(accepted("other")).toBe(ledger.length);
     expect(receiver.accepted("other").length).toBe(ledger.length);
+    expect(errors).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a held sync is released by its button, once, and the users are told",
+  async ({ skip }) => {
+    if (browser === null) return skip(NO_CHROMIUM);
+    const held = "audienceDefaults: { source: web, heldShare: 0.1, heldMinimum: 0 }\n";
+    const { world, receiver, open, program } = await startActing(held);
+    const users = join(world.directory, "users.txt");
+    const sync = async (...ids: readonly string[]) => {
+      writeFileSync(users, ids.join("\n"));
+      const publish = ["audience", "publish", "--name", "VIP", "--file", users];
+      expect(await world.command(publish)).toMatchObject({ status: 0 });
+    };
+    const told = () => receiver.accepted("crm").map(({ user }) => user);
+    await sync("u-1", "u-2", "u-3");
+    await expect.poll(() => told().toSorted(), SOON).toEqual(["u-1", "u-2", "u-3"]);
+    await sync("u-1");
+    // The first one was not held.
+    await program.logged("audience.sync.ended", 2);
+
+    const { page, errors } = await open(browser, "/audiences");
+    await page.getByText("2 of 3 members would leave").waitFor();
+    await press(page, "Release… vip");
+    const dialog = page.getByRole("dialog", { name: "Release the sync of vip" });
+    await dialog.getByText("2 members of vip leave, and each destination is told.").waitFor();
+    expect(told()).toHaveLength(3);
+    await press(page, "Release: 2 members leave");
+    await ended(page, "Release of vip", "Released: 2 users will be told.");
+    for (const destination of ["crm", "other"]) {
+      const all = () => receiver.accepted(destination).map(({ user }) => user);
+      await expect.poll(() => all().slice(3).toSorted(), SOON).toEqual(["u-2", "u-3"]);
+    }
+    // The users are told before the topic of audiences says that the sync has ended.
+    const readAgain = async () => {
+      await press(page, "Read again");
+      return page.getByText(/in step$/).count();
+    };
+    await expect.poll(readAgain, { ...SOON, interval: 500 }).toBe(1);
+    expect(await page.getByRole("button", { name: "Release…" }).count()).toBe(0);
+    expect((await world.command(["audience", "members", "vip"])).out).toBe("u-1\n");
+    expect(program.lines.find(({ msg }) => msg === "console.acting")).toMatchObject({
+      action: { action: "release", audience: "vip" },
+    });
     expect(errors).toEqual([]);
   },
   TIMEOUT_MS,
