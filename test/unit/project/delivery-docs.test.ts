@@ -34,6 +34,57 @@ test.each(["delivery.md", "webhooks.md"])(
   },
 );
 
+/** Figures of the page, and the line of the code that makes them so: whoever changes one sees the other. */
+test.each([
+  [
+    "at most 256 records a partition",
+    "deliver/running-destination.ts",
+    "PARTITION_RECORDS_MAX = 256;",
+  ],
+  [
+    "it waits up to 20 s for a coordinator",
+    "kafka/consume/consumer-times.ts",
+    "COMMIT_OUTAGE_LIMIT_MS = 20_000;",
+  ],
+  ["The records that it was writing, at most 500", "dead-letter/replay.ts", "BATCH_MAX = 500;"],
+  [
+    "The records that it was writing, at most 500",
+    "cli/replay/replay-calls.ts",
+    "BATCH_MAX = 500;",
+  ],
+  ["| the body | 64 KiB |", "deliver/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
+  ["128 bytes more for each read, 32 more", "http/bound-answer.ts", "READ_BYTES = 128;"],
+  ["where there is much of it | 24 KiB |", "http/bound-answer.ts", "OTHER_MAX_BYTES = 24_576;"],
+  ["looked at every 50 ms", "http/watch-wire.ts", "LOOK_EVERY_MS = 50;"],
+  ["more than 256 KiB for one answer", "http/watch-wire.ts", "WIRE_MAX_BYTES = 262_144;"],
+  ["An answer is kept for 10 s", "http/lookup.ts", "FRESH_MS = 10_000;"],
+  [
+    "used for up to an hour when a look-up takes over 1 s",
+    "http/lookup.ts",
+    "KEPT_MS = 3_600_000;",
+  ],
+  [
+    "used for up to an hour when a look-up takes over 1 s",
+    "http/lookup.ts",
+    "PATIENCE_MS = 1_000;",
+  ],
+  ["Node has 12 of these threads", "main.ts", 'UV_THREADPOOL_SIZE ??= "12"'],
+  ["opens after 20 failures in a row", "deliver/breaker.ts", "FAILURES_TO_OPEN = 20;"],
+  ["at\nleast a second ago", "deliver/breaker.ts", "FAILING_FOR_MS = 1_000;"],
+  ["After 5 s a probe is due", "deliver/breaker.ts", "OPEN_FIRST_MS = 5_000;"],
+  ["at most after a minute", "deliver/breaker.ts", "OPEN_MAX_MS = 60_000;"],
+  [
+    "is parked by itself, for 2 minutes at most",
+    "deliver/park.ts",
+    "SHARE_DELAY_MAX_MS = 120_000;",
+  ],
+  ["it has refused for 2 s", "kafka/produce/block.ts", "BLOCK_AFTER_MS = 2_000;"],
+  ["tries again after 1 to 60 s", "stage/keep-consuming.ts", "WAIT_MAX_MS = 60_000;"],
+])("docs/delivery.md says: %s", (figure, file, line) => {
+  expect(read("delivery.md")).toContain(figure);
+  expect(readFileSync(join(ROOT, "src", file), "utf8")).toContain(line);
+});
+
 test("the code for Node in docs/webhooks.md verifies the vector beside it", async () => {
   const page = read("webhooks.md");
   const [, code = ""] = /```js\n([\s\S]*?)```/.exec(page) ?? [];
