@@ -8,14 +8,14 @@
  *   and never will: a wrong password            fails at once
  */
 
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { parseDuration } from "../config/duration.ts";
 import { visibleLines } from "../domain/visible.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
 import { kafkaConnection } from "./connection.ts";
+import { durationWithin } from "./option-values.ts";
 import type { Shell } from "./shell.ts";
 
 /** Waiting that takes longer is explained. */
@@ -30,13 +30,7 @@ export interface WaitOption {
 
 export function waitOption(): Option {
   const says = "how long to wait for Kafka (default: 10s)";
-  return new Option("--wait <duration>", says).argParser(duration);
-}
-
-function duration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== null && ms <= 86_400_000) return ms;
-  throw new InvalidArgumentError(`"${text}" is no duration from 0ms to 1d.`);
+  return new Option("--wait <duration>", says).argParser(durationWithin(0, 86_400_000));
 }
 
 /**

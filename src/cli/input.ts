@@ -2,20 +2,24 @@
 
 import { createReadStream } from "node:fs";
 
+import { whyUnreadable } from "../config/unreadable.ts";
 import type { Shell } from "./shell.ts";
 
 const CHUNK_BYTES = 256 * 1_024;
 
-/** @throws Error naming the file when it cannot be read. */
+export class UnreadableInput extends Error {
+  override readonly name = "UnreadableInput";
+}
+
+/** @throws UnreadableInput naming the file when it cannot be read. */
 export async function* openInput(file: string | undefined, shell: Shell): AsyncGenerator<Buffer> {
   const stream =
     file === undefined ? shell.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
   try {
     for await (const chunk of stream) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
   } catch (cause) {
-    throw new Error(`${file ?? "standard input"} cannot be read: ${(cause as Error).message}`, {
-      cause,
-    });
+    const why = whyUnreadable(cause);
+    throw new UnreadableInput(`${file ?? "standard input"} cannot be read: ${why}`, { cause });
   }
 }
 

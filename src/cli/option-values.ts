@@ -2,6 +2,7 @@
 
 import { InvalidArgumentError } from "commander";
 
+import { durationText, parseDuration } from "../config/duration.ts";
 import { INSTANT_FORM, parseInstant } from "./instant.ts";
 
 /** Milliseconds since the epoch. @throws InvalidArgumentError */
@@ -9,6 +10,16 @@ export function instant(text: string): number {
   const atMs = parseInstant(text, Date.now());
   if (atMs !== null) return atMs;
   throw new InvalidArgumentError(`"${text}" is no time. Expected ${INSTANT_FORM}.`);
+}
+
+/** A parser of an option, to milliseconds. @throws InvalidArgumentError */
+export function durationWithin(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text);
+    if (ms !== null && ms >= minMs && ms <= maxMs) return ms;
+    const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
+    throw new InvalidArgumentError(`"${text}" is no duration ${range}, such as 30s, 5m or 2h.`);
+  };
 }
 
 /** @throws InvalidArgumentError */

@@ -10,6 +10,7 @@ import { configHash } from "./hash.ts";
 import { type Given, parseConfig } from "./parse.ts";
 import type { FileBytes } from "./place.ts";
 import type { LocatedProblem } from "./problem.ts";
+import { whyUnreadable } from "./unreadable.ts";
 import { readYaml } from "./yaml.ts";
 
 export type Loaded = {
@@ -109,16 +110,6 @@ function readBytes(path: string): FileBytes {
     if (size > FILE_BYTES_MAX) return { kind: "unreadable", why: "it is larger than 64 MiB" };
     return { kind: "bytes", bytes: readFileSync(path) };
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    return { kind: "unreadable", why: WHY[String(code)] ?? String(code ?? error) };
+    return { kind: "unreadable", why: whyUnreadable(error) };
   }
 }
-
-const WHY: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EISDIR: "it is a folder",
-  ELOOP: "its symbolic links go in a circle",
-  ENAMETOOLONG: "the path is too long",
-  ENOENT: "there is no such file",
-  ENOTDIR: "a part of the path is no folder",
-};

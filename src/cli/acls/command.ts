@@ -56,7 +56,10 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .action(async (options: AclsOptions) => {
       const roles = rolesOf(options.roles);
       if (roles.kind === "unknown") {
-        throw new WrongUsage(`${roles.name} is none of ${ROLE_NAMES.join(", ")}.`);
+        throw new WrongUsage(`"${roles.name}" is no role. Roles: ${ROLE_NAMES.join(", ")}.`);
+      }
+      if (options.principal.trim() === "") {
+        throw new WrongUsage("--principal is empty. Give a name, such as User:switchyard.");
       }
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);

@@ -34,6 +34,7 @@ type Exit = (status: ExitStatus) => void;
 export function audienceCommand(shell: Shell, exit: Exit): Command {
   return new Command("audience")
     .summary("publish syncs, list audiences and their members, release held syncs")
+    .description("Writes syncs of audiences, and shows audiences, their members and what is held.")
     .addCommand(publishSync(shell, exit))
     .addCommand(list(shell, exit))
     .addCommand(members(shell, exit))

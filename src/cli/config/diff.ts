@@ -15,9 +15,10 @@ import {
   explained,
   loadOrExplain,
 } from "../configuration.ts";
-import { openInput } from "../input.ts";
+import { openInput, UnreadableInput } from "../input.ts";
 import { hashOf, reasonOf, scrape } from "../scrape.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
 interface DiffOptions extends ConfigOption {
@@ -51,6 +52,18 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     });
 }
 
+/** @throws WrongUsage: status 1 says that something would change. */
+async function contentOf(file: string | undefined, shell: Shell): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of openInput(file, shell)) chunks.push(chunk);
+  } catch (error) {
+    if (error instanceof UnreadableInput) throw new WrongUsage(error.message, { cause: error });
+    throw error;
+  }
+  return Buffer.concat(chunks);
+}
+
 async function showDiff(
   file: string | undefined,
   options: DiffOptions,
@@ -58,9 +71,7 @@ async function showDiff(
 ): Promise<ExitStatus> {
   const inPlace = await loadOrExplain(options, shell);
   if (inPlace === null) return 2;
-  const chunks: Buffer[] = [];
-  for await (const chunk of openInput(file, shell)) chunks.push(chunk);
-  const content = Buffer.concat(chunks);
+  const content = await contentOf(file, shell);
   const { env } = shell;
   const { loadConfig } = await import("../../config/load.ts");
   const loaded = loadConfig({ file: configFile(options, shell), env, content });

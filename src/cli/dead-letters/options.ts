@@ -7,6 +7,7 @@ import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-le
 import { type WaitOption, waitOption } from "../cluster.ts";
 import { configOption } from "../configuration.ts";
 import { instant, repeated, wholeNumber } from "../option-values.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 
 export interface LetterOptions extends WaitOption {
   readonly config?: string;
@@ -39,7 +40,12 @@ export function addLetterOptions(command: Command, limit: string): Command {
     .option("--limit <count>", limit, (text) => wholeNumber(text, 1));
 }
 
+/** @throws WrongUsage */
 export function filterOf(options: LetterOptions): LetterFilter {
+  const { since, until } = options;
+  if (since !== undefined && until !== undefined && until <= since) {
+    throw new WrongUsage("--until is not after --since: there is nothing between them");
+  }
   return {
     destinations: options.destination ?? [],
     reasons: options.reason ?? [],

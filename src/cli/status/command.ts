@@ -1,13 +1,13 @@
 /** `switchyard status`: the state of each destination, and how far each stage is. */
 
-import { Command, InvalidArgumentError } from "commander";
-import { parseDuration } from "../../config/duration.ts";
-import { visibleCell } from "../../domain/visible.ts";
+import { Command } from "commander";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
+import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { WrongUsage } from "../wrong-usage.ts";
 import type { ShowOptions, UseKafka } from "./show.ts";
 
 interface StatusFlags extends ConfigOption, WaitOption {
@@ -39,7 +39,11 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .option("--failing", "only destinations that fail, or are held by breakers or Retry-After")
     .option("--destination <id>", "only this destination")
-    .option("--over <duration>", "time over which rates are measured (default: 1s)", over)
+    .option(
+      "--over <duration>",
+      "time over which rates are measured (default: 1s)",
+      durationWithin(1_000, 600_000),
+    )
     .option("--watch", "a page that is drawn anew every 2 s, on a terminal")
     .option("--json", "print one JSON object")
     .addHelpText(
@@ -66,7 +70,12 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const loaded = await loadOrExplain(flags, shell);
   if (loaded === null) return 2;
   const { config, hash } = loaded;
-  if (destination !== null && !(await isKnown(config.destinations, destination, shell))) return 2;
+  if (destination !== null) {
+    await assertKnown(
+      config.destinations.map(({ id }) => id),
+      destination,
+    );
+  }
   const admins = flags.admin ?? [];
   const overMs = flags.over ?? OVER_DEFAULT_MS;
   const options: ShowOptions = { config, hash, admins, overMs, json, failing, destination };
@@ -83,22 +92,13 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   return await showStatus(useKafka, options, shell, shutdown.signal);
 }
 
-async function isKnown(
-  destinations: readonly { readonly id: string }[],
-  wanted: string,
-  shell: Shell,
-): Promise<boolean> {
-  const ids = destinations.map(({ id }) => id);
-  if (ids.includes(wanted)) return true;
+/** @throws WrongUsage */
+async function assertKnown(ids: readonly string[], wanted: string): Promise<void> {
+  if (ids.includes(wanted)) return;
   const { nearest } = await import("../../config/collections.ts");
   const similar = nearest(wanted, ids);
   const meant = similar === null ? "" : ` Did you mean ${similar}?`;
-  shell.err(`--destination: no destination ${visibleCell(wanted)} is configured.${meant}\n`);
-  return false;
-}
-
-function over(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== null && ms >= 1_000 && ms <= 600_000) return ms;
-  throw new InvalidArgumentError(`"${text}" is no duration from 1s to 10m.`);
+  throw new WrongUsage(
+    `no destination has the id "${wanted}". Configured: ${ids.join(", ") || "none"}.${meant}`,
+  );
 }

@@ -8,12 +8,12 @@ import { pauseDestination, resumeDestination } from "../../stage/operate.ts";
 import { withKafka } from "../cluster.ts";
 import { loadOrExplain } from "../configuration.ts";
 import { instantText } from "../instant.ts";
+import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { resumedInVain } from "./acts.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
 import {
-  durationOf,
   EXIT_HELP,
   operatingOn,
   type SteerOptions,
@@ -42,7 +42,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
     .option(
       "--for <duration>",
       "it goes on by itself after that, such as 2h",
-      durationOf(FOR_MAX_MS),
+      durationWithin(1, FOR_MAX_MS),
     );
   return steerOptions(command)
     .addHelpText(

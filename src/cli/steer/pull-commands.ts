@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { visibleCell } from "../../domain/visible.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../count.ts";
+import { durationWithin } from "../option-values.ts";
 import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
@@ -12,7 +13,6 @@ import { cancelWaiting, drain, retryNow } from "./acts.ts";
 import { leftText, stillText, sumOf } from "./drain.ts";
 import type { Looking } from "./left.ts";
 import {
-  durationOf,
   EXIT_HELP,
   operatingOn,
   type SteerOptions,
@@ -69,7 +69,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
     .option(
       "--older-than <duration>",
       "only calls received before that, such as 2d",
-      durationOf(YEAR_MS),
+      durationWithin(1, YEAR_MS),
     )
     .option("--dry-run", "count them, and change nothing")
     .option("--yes", "do it");
@@ -107,7 +107,7 @@ export function drainCommand(shell: Shell, exit: Exit): Command {
       "Waits until all that there is for a destination now was delivered or given up: in its line, " +
         "among those that are due again, and in delay topics. Later calls are not waited for.",
     )
-    .option("--timeout <duration>", "give up after that, such as 10m", durationOf(YEAR_MS));
+    .option("--timeout <duration>", "give up after that, such as 10m", durationWithin(1, YEAR_MS));
   return steerOptions(command)
     .addHelpText(
       "after",

@@ -1,9 +1,8 @@
 /** The parts that all commands which steer a destination have in common. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 
 import type { Config } from "../../config/config.ts";
-import { durationText, parseDuration } from "../../config/duration.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
 import type { Operating } from "../../stage/operate.ts";
 import { assertTopics } from "../assert-topics.ts";
@@ -77,13 +76,4 @@ export function webhookOf(id: string, { destinations }: Config): WebhookDestinat
   throw new WrongUsage(
     `no destination has the id "${id}". Configured: ${known.join(", ") || "none"}.`,
   );
-}
-
-/** A parser of an option. */
-export function durationOf(maxMs: number): (text: string) => number {
-  return (text) => {
-    const ms = parseDuration(text);
-    if (ms !== null && ms > 0 && ms <= maxMs) return ms;
-    throw new InvalidArgumentError(`"${text}" is no duration from 1ms to ${durationText(maxMs)}.`);
-  };
 }

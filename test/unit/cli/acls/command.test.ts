@@ -85,7 +85,12 @@ test("all roles by default; one that there is not is refused", async () => {
   expect(lines.filter((line) => line.startsWith("# ")).length).toBe(16);
   expect(await acls(["--roles", "deliver,mail"])).toMatchObject({
     status: 2,
-    errors: expect.stringContaining("mail is none of ingest, route"),
+    errors: expect.stringContaining('"mail" is no role. Roles: ingest, route'),
+  });
+  expect(await acls(["--principal", " "])).toMatchObject({
+    status: 2,
+    lines: [""],
+    errors: expect.stringContaining("--principal is empty. Give a name"),
   });
 });
 
