@@ -1,0 +1,29 @@
+/**
+ * The order of test files: those that take long begin first, so that no worker is left alone with one at
+ * the end. Vitest knows how long they took only where it has run before. Else it begins with large
+ * files, and these are small.
+ */
+
+import { basename } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Files of half a minute or more, by name without `.test.ts`. */
+export const LONG_AND_SMALL: readonly string[] = [
+  ...["chaos", "chaos-cluster", "cluster", "cluster-trouble", "waiting-outage", "drill", "attacks"],
+  ...["kafka-outage", "kafka-signals", "kafka-away", "waiting", "tutorial", "kafka-signals-outage"],
+  ...["cluster-start", "ingest-outage", "local-cluster", "steer", "chaos-audience", "kafka-topics"],
+  ...["kafka-connecting", "kafka-contract"],
+];
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const byProject = Map.groupBy(sorted, ({ project }) => project.name);
+    return [...byProject.values()].flatMap((own) => own.toSorted((a, b) => rank(a) - rank(b)));
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const at = LONG_AND_SMALL.indexOf(basename(moduleId, ".test.ts"));
+  return at === -1 ? LONG_AND_SMALL.length : at;
+}
