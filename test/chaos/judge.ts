@@ -6,7 +6,7 @@ import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { POLICY, recipientOf } from "./setup.ts";
 import { GIVEN_UP_MS, isNotedLate, type Stall } from "./stalls.ts";
-import type { Exposure, Law, Loss } from "./violation.ts";
+import { type Exposure, type Law, type Loss, STARVED } from "./violation.ts";
 
 export interface Judgement {
   readonly ledger: string;
@@ -45,6 +45,7 @@ export function judge(
     ([entry, destination]) => [entry, recipientOf(destination)] as const,
   );
   const sentAtMs = new Map(journal.calls.map(({ messageId, atMs }) => [messageId, atMs]));
+  const blurs = [...stalls, ...starvedTimes(exposures)];
   let excused = 0;
   let unclear = 0;
   for (const [entry, recipient] of deliveries) {
@@ -53,7 +54,7 @@ export function judge(
         violation.law === "lost" && isExcused(entry, sentAtMs.get(entry.messageId) ?? 0, losses);
       const stallMs = OF_TIME[violation.law];
       if (isGone) excused += 1;
-      else if (stallMs !== undefined && isNotedLate(entry.requests, stalls, stallMs)) unclear += 1;
+      else if (stallMs !== undefined && isNotedLate(entry.requests, blurs, stallMs)) unclear += 1;
       else broken.push({ entry, violation });
     }
   }
@@ -63,7 +64,7 @@ export function judge(
       ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
     );
     // One that was given up meanwhile is over for its program, and not for its endpoint.
-    const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, stalls, GIVEN_UP_MS));
+    const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, blurs, GIVEN_UP_MS));
     broken.push(...outOfOrder(clear));
   }
   for (const key of journal.poison) {
@@ -81,4 +82,14 @@ export function judge(
     ledger: ledgerText({ journal, injected, exposures, broken, excused, unclear, machine }),
     broken: histories,
   };
+}
+
+/**
+ * Where a program was starved, the endpoints of this process may have been, too: in many pauses, each
+ * too short for a stall.
+ */
+function starvedTimes(exposures: readonly Exposure[]): readonly Stall[] {
+  return exposures
+    .filter(({ kind }) => kind === STARVED)
+    .map(({ fromMs, toMs }) => ({ fromMs, toMs, ms: toMs - fromMs }));
 }
