@@ -34,7 +34,7 @@ test.each(["delivery.md", "webhooks.md"])(
   },
 );
 
-/** Figures of the page, and the line of the code that makes them so: whoever changes one sees the other. */
+/** Figures of the page, each with the line of code that makes it so. A change of one side shows the other. */
 test.each([
   [
     "at most 256 records a partition",
