@@ -2,7 +2,7 @@
  * How often a consumer polls and heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
- *   poll                  12 s; five minutes in a shared        each poll costs CPU; a change ends it sooner
+ *   poll                  12 s; 5 to 15 min in a shared         each poll costs CPU; a change ends it sooner
  *                         session (`member-fetches.ts`)
  *   poll while paused     250 ms                                a resumed partition is seen with the next poll
  *   heartbeat             a quarter of the session timeout      two may get lost

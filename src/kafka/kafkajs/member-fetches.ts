@@ -4,7 +4,8 @@
  * what has changed since would leave out a partition for as long as it lasts.
  *
  *   a fetch                                        lasts
- *   in the shared session                          until there are records, at most five minutes
+ *   in the shared session                          until there are records, at most 5 to 15 minutes,
+ *                                                  which differ: those of a start would end together
  *   the same, while a partition is paused          as long as the member polls: 250 ms
  *   by a connection of its own (an old broker)     as long as the member polls
  *   of a broker that leads nothing of it           as the first two. It asks for nothing
@@ -23,7 +24,11 @@ import type { FetchOnly } from "../membership.ts";
 import type { ConsumerGroup, KafkajsBatch, TopicMetadata } from "./consumer-group.ts";
 import { fetchOnly, type GroupFetch, readsFrom } from "./fetch-only.ts";
 
-const FETCH_MS = 300_000;
+/** Nothing is known that only this finds: it is a net. */
+const FETCH_MIN_MS = 300_000;
+/** Node keeps a list for each length of a timer, so there are 61 of them. */
+const FETCH_STEP_MS = 10_000;
+const FETCH_STEPS = 60;
 
 export class MemberFetches {
   readonly #group: ConsumerGroup;
@@ -89,14 +94,14 @@ export class MemberFetches {
     // kafkajs would sleep, however many groups wake up for nothing. It looks at its metadata first.
     const found = await fetchOnly(group, fetch, nodeId, 0, all);
     const isChanged = this.#begun.get(nodeId) !== this.#changes;
-    if (found.length === 0 && !isChanged) await this.#ends.wait(FETCH_MS);
+    if (found.length === 0 && !isChanged) await this.#ends.wait(someMinutes());
     return found;
   }
 
   /** How long a fetch lasts that is about to ask by the shared session; null: it ends at once. */
   lastsMs(nodeId: string, pollMs: number): number | null {
     if (this.#begun.get(nodeId) !== this.#changes) return null;
-    return pollMs < this.#pollMs ? pollMs : FETCH_MS;
+    return pollMs < this.#pollMs ? pollMs : someMinutes();
   }
 }
 
@@ -109,6 +114,11 @@ export function isStale(group: ConsumerGroup, topic: string, leaders: readonly n
   const { partitionMetadata } = known;
   if (partitionMetadata.length !== leaders.length) return true;
   return partitionMetadata.some(({ partitionId, leader }) => leaders[partitionId] !== leader);
+}
+
+/** 5 to 15 minutes. A thousand fetches that end together are a second of work for one that begins then. */
+function someMinutes(): number {
+  return FETCH_MIN_MS + FETCH_STEP_MS * Math.floor(Math.random() * (FETCH_STEPS + 1));
 }
 
 function all(): boolean {
