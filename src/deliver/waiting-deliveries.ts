@@ -31,8 +31,8 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
-  /** Were next, and had to be put back. */
-  readonly #first: Record<Turn, Item | undefined> = { line: undefined, retry: undefined };
+  /** Were next, and had to be put back: several, where others come from an endpoint meanwhile. */
+  readonly #first: Record<Turn, Item[]> = { line: [], retry: [] };
 
   /** @param onHeld called with the time until which the line is held, when something waits in it. */
   constructor(
@@ -59,7 +59,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   /** Forgets all items of a partition that is being drained. */
   drop(owner: Item["owner"]): void {
     this.#schedules[owner.turn].drop(owner);
-    if (this.#first[owner.turn]?.owner === owner) this.#first[owner.turn] = undefined;
+    this.#first[owner.turn] = this.#first[owner.turn].filter((item) => item.owner !== owner);
     this.#gates.keep((item) => item.owner !== owner);
   }
 
@@ -81,7 +81,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
 
   /** It goes next of those of its turn. */
   putBack(item: Item): void {
-    this.#first[item.owner.turn] = item;
+    this.#first[item.owner.turn].unshift(item);
   }
 
   /** The next one that may start; it is under way from now on. */
@@ -96,7 +96,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   }
 
   #mayLineGo(nowMs: number): boolean {
-    if (this.#first.line === undefined && !this.#schedules.line.hasNext()) return false;
+    if (this.#first.line.length === 0 && !this.#schedules.line.hasNext()) return false;
     if (!this.#turns.hasPlaceForLine(nowMs)) return false;
     const state: LineState = this.#gates.line(nowMs);
     if (state.kind === "held") this.#onHeld(state.untilMs);
@@ -104,15 +104,12 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   }
 
   #nextRetry(nowMs: number): Item | undefined {
-    return this.#first.retry === undefined
+    return this.#first.retry.length === 0
       ? (this.#gates.released(nowMs) ?? this.#schedules.retry.next())
       : this.#nextOf("retry");
   }
 
   #nextOf(turn: Turn): Item | undefined {
-    const first = this.#first[turn];
-    if (first === undefined) return this.#schedules[turn].next();
-    this.#first[turn] = undefined;
-    return first;
+    return this.#first[turn].shift() ?? this.#schedules[turn].next();
   }
 }

@@ -5,12 +5,15 @@ import { expect, test } from "vitest";
 import type { HttpResult } from "../../../src/deliver/attempt.ts";
 import { DestinationWork } from "../../../src/deliver/destination-work.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
 const FAILED: HttpResult = { kind: "response", status: 503, retryAfter: null, durationMs: 1 };
+
+const ACCEPTED: HttpResult = { ...FAILED, status: 200 };
 
 function recordAt(offset: number): IncomingRecord {
   const place = { topic: "sw.deliveries.crm", partition: 0, offset };
@@ -19,13 +22,12 @@ function recordAt(offset: number): IncomingRecord {
   return { ...place, key: null, value, headers, timestampMs: START_MS };
 }
 
-/** One destination, of which every request fails at once. Time and timers are the test's. */
-function failing() {
+/** One destination, which answers each request alike. Time and timers are the test's. */
+function worldOf(destination: WebhookDestination, answer: HttpResult) {
   const time = { nowMs: START_MS };
   const timers: { readonly atMs: number; readonly then: () => void }[] = [];
   let sent = 0;
   const answers: (() => void)[] = [];
-  const destination = webhookDestination({ concurrency: 1 });
   const policy = { delaysMs: [10_000], windowMs: 14_400_000 };
   const work = new DestinationWork(destination, policy, topicNames("sw."), {
     nowMs: () => time.nowMs,
@@ -33,7 +35,7 @@ function failing() {
     connections: {
       send: (_endpoint, _request, done) => {
         sent += 1;
-        answers.push(() => done(FAILED));
+        answers.push(() => done(answer));
       },
       update: () => undefined,
       close: () => Promise.resolve(),
@@ -45,15 +47,21 @@ function failing() {
     onRounded: () => undefined,
     onBreaker: () => undefined,
   });
-  const line = work.own({ finish: () => undefined }, "line");
+  const finished: number[] = [];
+  const finish = (offset: number) => finished.push(offset);
+  const line = work.own({ finish }, "line");
+  const retries = work.own({ finish }, "retry");
   const answerAll = () => {
     for (let next = answers.shift(); next !== undefined; next = answers.shift()) next();
   };
-  return { time, timers, work, line, answerAll, sent: () => sent };
+  return { time, timers, work, line, retries, answerAll, finished, sent: () => sent };
 }
 
 test("a timer that is early does not leave a held line for good", () => {
-  const { time, timers, line, answerAll, sent, work } = failing();
+  const { time, timers, line, answerAll, sent, work } = worldOf(
+    webhookDestination({ concurrency: 1 }),
+    FAILED,
+  );
   line.take(Array.from({ length: 19 }, (_, offset) => recordAt(offset)));
   answerAll();
   time.nowMs += 1_000;
@@ -71,4 +79,24 @@ test("a timer that is early does not leave a held line for good", () => {
   time.nowMs = again?.atMs ?? 0;
   again?.then();
   expect(sent()).toBe(21);
+});
+
+test("retries that wait for the end of a pause, and for their rate then, all go", () => {
+  const destination = webhookDestination({ requestsPerSecond: 2 });
+  const paused = { ...destination, paused: true };
+  const { time, timers, work, retries, answerAll, finished } = worldOf(paused, ACCEPTED);
+  const offsets = Array.from({ length: 8 }, (_, offset) => offset);
+  retries.take(offsets.map(recordAt));
+  expect(finished).toEqual([]);
+  work.update(destination);
+  // The same once more, as a reload of the configuration does.
+  work.update(destination);
+  for (let next = timers.shift(); next !== undefined; next = timers.shift()) {
+    answerAll();
+    time.nowMs = Math.max(time.nowMs, next.atMs);
+    next.then();
+    timers.sort((one, other) => one.atMs - other.atMs);
+  }
+  answerAll();
+  expect(finished.toSorted((one, other) => one - other)).toEqual(offsets);
 });
