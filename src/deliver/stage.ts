@@ -109,8 +109,13 @@ class Fleet {
   }
 
   async startAll(): Promise<void> {
-    await this.#count();
-    await this.#start([...this.#wanted.keys()]);
+    // No answer is a matter of the brokers: those who cannot be counted for now cannot join, too.
+    const isCounted = await this.#count().then(
+      () => true,
+      () => false,
+    );
+    if (!isCounted) void this.#countAgain();
+    await this.#startNew();
   }
 
   update({ destinations: all, deliveryCa }: LiveSettings): void {
@@ -122,8 +127,7 @@ class Fleet {
       if (!isOtherCa && isDeepStrictEqual(before.get(destination.id), destination)) continue;
       this.#running.get(destination.id)?.update(destination);
     }
-    const ids = destinations.map(({ id }) => id);
-    void this.#start(ids.filter((id) => !this.#begun.has(id)));
+    void this.#startNew();
     void this.#countAgain();
   }
 
@@ -164,7 +168,8 @@ class Fleet {
     this.#commonBudget.each = this.#config.maxBytes(destinations.length);
   }
 
-  async #start(ids: readonly DestinationId[]): Promise<void> {
+  async #startNew(): Promise<void> {
+    const ids = [...this.#wanted.keys()].filter((id) => !this.#begun.has(id));
     for (const id of ids) this.#begun.add(id);
     await startInTurn(ids, STARTING, this.#stopped.signal, this.#deps.clock, (id) => this.#one(id));
   }

@@ -145,7 +145,9 @@ export function boundedResolve(
   return (name, found) => {
     const entry = entryOf(name);
     entry.askedAtMs = clock.nowMs();
-    const isFresh = !entry.isFailing && entry.askedAtMs - entry.foundAtMs < FRESH_MS;
+    // A clock that was set back says nothing of the answer's age.
+    const ageMs = entry.askedAtMs - entry.foundAtMs;
+    const isFresh = !entry.isFailing && ageMs >= 0 && ageMs < FRESH_MS;
     if ((isFresh || entry.isOverdue) && isKept(entry)) {
       process.nextTick(found, null, entry.addresses);
       return;

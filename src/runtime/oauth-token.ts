@@ -41,15 +41,18 @@ export function tokenSource(
   clock: Clock,
   request: TokenRequest = fetch,
 ): () => Promise<string> {
-  let current: { readonly token: string; readonly renewAtMs: number } | null = null;
+  let current: { readonly token: string; readonly atMs: number; readonly lifeMs: number } | null =
+    null;
   let underWay: Promise<string> | null = null;
   const renew = async (): Promise<string> => {
     const { token, lifeS } = await fetchToken(credentials, request);
-    current = { token, renewAtMs: clock.nowMs() + lifeS * 800 };
+    current = { token, atMs: clock.nowMs(), lifeMs: lifeS * 800 };
     return token;
   };
   return () => {
-    if (current !== null && clock.nowMs() < current.renewAtMs) {
+    // A clock that was set back says nothing of a token's age.
+    const ageMs = current === null ? -1 : clock.nowMs() - current.atMs;
+    if (current !== null && ageMs >= 0 && ageMs < current.lifeMs) {
       return Promise.resolve(current.token);
     }
     underWay ??= renew().finally(() => {

@@ -9,7 +9,7 @@
  *                                                    where only a write can show that it takes records
  *
  * Only an answer counts: no such topic, no leader, an error. Silence is an outage of the brokers, and
- * then other topics take nothing either: records wait.
+ * then other topics take nothing either: records wait. A clock that was set back makes any time long ago.
  */
 
 import type { BlockedBy } from "../port.ts";
@@ -41,12 +41,12 @@ export class Block {
   }
 
   isBlocked(nowMs: number): boolean {
-    return this.#sinceMs !== null && nowMs - this.#sinceMs >= BLOCK_AFTER_MS;
+    return this.#sinceMs !== null && Math.abs(nowMs - this.#sinceMs) >= BLOCK_AFTER_MS;
   }
 
   /** True once in a while: the record that asks may go, to see whether it is taken. */
   mayProbe(nowMs: number): boolean {
-    if (nowMs - this.#probedAtMs < PROBE_EVERY_MS) return false;
+    if (Math.abs(nowMs - this.#probedAtMs) < PROBE_EVERY_MS) return false;
     this.#probedAtMs = nowMs;
     return true;
   }

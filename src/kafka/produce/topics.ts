@@ -73,7 +73,8 @@ export class ProduceTopics {
 
   /** Looks all topics up when the last time is long ago. */
   refresh(nowMs: number): void {
-    if (nowMs - this.#askedAllAtMs < AGE_MAX_MS) return;
+    // A clock that was set back asks, too.
+    if (Math.abs(nowMs - this.#askedAllAtMs) < AGE_MAX_MS) return;
     this.#askedAllAtMs = nowMs;
     for (const topic of this.#topics.values()) {
       if (this.#isIdle(topic)) this.#forget(topic);

@@ -236,6 +236,39 @@ test("a limit on requests counts from the next one, and goes when it is taken aw
   expect(world.http.sent).toHaveLength(100);
 });
 
+test("a reload while the partitions of limited destinations are counted starts no consumer twice", async () => {
+  const world = new DeliverWorld({
+    destinations: [crm({ requestsPerSecond: 5 })],
+    answer: () => 200,
+  });
+  const deliver = await world.startDeliver();
+  await update(world, deliver, [crm({ requestsPerSecond: 5 })]);
+  expect(await rebalances(world)).toEqual({ crm: 1 });
+  world.append();
+  await world.settle(2_000);
+  expect(world.http.sent).toHaveLength(1);
+});
+
+test("a limited destination starts although its partitions cannot be counted yet", async () => {
+  const world = new DeliverWorld({
+    destinations: [crm({ requestsPerSecond: 5 })],
+    answer: () => 200,
+  });
+  const { describe } = world.kafka.admin;
+  let asked = 0;
+  world.kafka.admin.describe = async (...topics) => {
+    asked += 1;
+    if (asked === 1) throw new Error("no broker answers");
+    return await describe.apply(world.kafka.admin, topics);
+  };
+  const deliver = await world.startDeliver();
+  await Promise.all([deliver.joined, world.settle(5_000)]);
+  world.append();
+  await world.settle(2_000);
+  expect(world.http.sent).toHaveLength(1);
+  expect(asked).toBe(2);
+});
+
 test("nothing is lost and nothing doubled while destinations come, change and go", async () => {
   const others = Array.from({ length: 20 }, (_, at) =>
     webhookDestination({ id: `d${at}`, urls: [`http://d${at}.test/`], messageIdHeader: true }),

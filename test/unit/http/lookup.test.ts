@@ -67,6 +67,26 @@ test("an answer is good for 10 s, and a changed one is seen then", async () => {
   expect(asked).toEqual(["a", "a"]);
 });
 
+test("an answer of before the clock was set back is asked for again", async () => {
+  let behindMs = 0;
+  const asked: string[] = [];
+  const time = new ManualClock(HOUR_MS);
+  const sleep = (ms: number, signal: AbortSignal) => time.sleep(ms, signal);
+  const clock = { nowMs: () => time.nowMs() - behindMs, sleep };
+  const resolve = boundedResolve((name, found) => {
+    asked.push(name);
+    queueMicrotask(() => found(null, [{ address: "1.1.1.1", family: 4 }]));
+  }, clock);
+  const ask = () => new Promise<void>((answered) => resolve("a", () => answered()));
+  await ask();
+  await ask();
+  expect(asked).toEqual(["a"]);
+  behindMs = 60_000;
+  await ask();
+  await ask();
+  expect(asked).toEqual(["a", "a"]);
+});
+
 test("an answer is never given before asking has returned", async () => {
   const { ask, answer, got } = world();
   ask("a");

@@ -54,6 +54,16 @@ test("connections share a request and a token, which is renewed after four fifth
   expect(requests).toHaveLength(2);
 });
 
+test("a token that was fetched by a clock which was set back since then is fetched again", async () => {
+  answers = [token("t1", 100), token("t2", 100)];
+  const source = tokenSource(CREDENTIALS, clock, answer);
+  nowMs = 3_600_000;
+  expect(await source()).toBe("t1");
+  nowMs = 0;
+  expect(await source()).toBe("t2");
+  expect(await source()).toBe("t2");
+});
+
 test.each([
   ["a refusal", () => Response.json({ error: "invalid_client" }, { status: 401 }), /status 401/],
   ["no token", () => Response.json({}), /without access_token/],

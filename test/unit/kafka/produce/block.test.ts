@@ -35,3 +35,11 @@ test("one record probes every two seconds", () => {
   const asked = [2_000, 2_001, 3_999, 4_000, 4_001, 6_000];
   expect(asked.filter((atMs) => block.mayProbe(atMs))).toEqual([2_000, 4_000, 6_000]);
 });
+
+test("a clock that was set back keeps neither a block from being seen nor a probe from going", () => {
+  const block = new Block();
+  block.refused("unavailable", "NOT_ENOUGH_REPLICAS", 3_600_000);
+  expect(block.mayProbe(3_600_000)).toBe(true);
+  expect(block.isBlocked(2_000)).toBe(true);
+  expect(block.mayProbe(2_000)).toBe(true);
+});
