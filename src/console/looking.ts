@@ -72,7 +72,8 @@ export class Looking implements AsyncDisposable {
         // The next look may succeed, and there is always a next one.
         this.#log.warn({ error: asError(error).message }, "console.blind");
       }
-      const tookMs = this.#clock.nowMs() - beganMs;
+      // The clock may have been set back meanwhile.
+      const tookMs = Math.max(0, this.#clock.nowMs() - beganMs);
       if (isWatched) await this.#pause(Math.max(REST_MS, LOOK_EVERY_MS - tookMs));
       else if (this.#listeners.size === 0) await this.#pause(SAMPLE_EVERY_MS, this.#wake.signal);
     }

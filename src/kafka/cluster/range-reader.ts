@@ -126,14 +126,14 @@ export class RangeReader {
   /** Tries until it succeeds or gives up. */
   async #step(range: ReadRange, position: number): Promise<Step> {
     const { topic, partition, signal } = range;
-    const untilMs = Date.now() + GIVE_UP_AFTER_MS;
+    const untilMs = performance.now() + GIVE_UP_AFTER_MS;
     for (let failures = 0; ; failures += 1) {
       try {
         return await this.#fetch(range, position);
       } catch (cause) {
         if (this.#isClosed) throw new ClosedError(`reading ${topic}: the Kafka client is closed`);
         this.#leaders.delete(topic);
-        const isOver = Date.now() >= untilMs || troubleOf(cause) === "fatal";
+        const isOver = performance.now() >= untilMs || troubleOf(cause) === "fatal";
         if (isOver && !signal.aborted) {
           const where = `partition ${partition} of ${topic} at offset ${position}`;
           throw new Error(`cannot read ${where}: ${(cause as Error).message}`, { cause });

@@ -56,21 +56,21 @@ export async function waitForBrokers(
   { limitMs, log, signal, onCause }: Waiting,
 ): Promise<boolean> {
   await using tries = new Tries(connection, log);
-  const untilMs = Date.now() + limitMs;
+  const untilMs = performance.now() + limitMs;
   const said = new Set<string>();
   /** The last cause that lasts, and since when it has been the same. */
   let before = { text: "", sinceMs: 0 };
   while (!signal.aborted) {
-    const failed = await tries.next(Math.max(untilMs - Date.now(), 1), signal);
+    const failed = await tries.next(Math.max(untilMs - performance.now(), 1), signal);
     if (failed === null) return true;
     if (signal.aborted) break;
     const lasts = await doesLast(failed.cause, connection);
     const text = causeText(connection.brokers, failed.cause);
-    const sinceMs = before.text === text ? before.sinceMs : Date.now();
-    const isLong = failed.cause.lasts === true || Date.now() - sinceMs >= CLOSES_FOR_MS;
+    const sinceMs = before.text === text ? before.sinceMs : performance.now();
+    const isLong = failed.cause.lasts === true || performance.now() - sinceMs >= CLOSES_FOR_MS;
     if (lasts && before.text === text && isLong) throw new NoBrokerError(text, failed.error);
     before = { text, sinceMs };
-    if (Date.now() >= untilMs) throw noBroker(connection, failed, limitMs);
+    if (performance.now() >= untilMs) throw noBroker(connection, failed, limitMs);
     if (!said.has(text)) onCause?.(text);
     said.add(text);
     await sleep(PROBE_DELAY_MS, undefined, { signal }).catch(() => undefined);

@@ -15,8 +15,12 @@ const counters: Counters = {
 };
 
 let clock: ManualClock;
+/** The time of day, less the clock's. */
+let aheadMs: number;
 let asked: { look: number; sample: number };
 let fails: boolean;
+/** During which look the clock is set back; 0: none. */
+let setBackAt: number;
 let lines: string[];
 let looking: Looking;
 
@@ -24,12 +28,15 @@ beforeEach(() => {
   clock = new ManualClock();
   asked = { look: 0, sample: 0 };
   fails = false;
+  aheadMs = 0;
+  setBackAt = 0;
   lines = [];
   const all = new Map([["a:1", counters]]);
   looking = new Looking(
     {
       look: () => {
         asked.look += 1;
+        if (asked.look === setBackAt) aheadMs -= 3_600_000;
         if (fails) return Promise.reject(new Error("blind"));
         return Promise.resolve({ seen: seen([]), counters: all });
       },
@@ -38,7 +45,10 @@ beforeEach(() => {
         return Promise.resolve(all);
       },
     },
-    clock,
+    {
+      nowMs: () => clock.nowMs() + aheadMs,
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+    },
     createLog("info", { write: (line: string) => void lines.push(line) }),
   );
 });
@@ -95,4 +105,11 @@ test("rates are known from the second count on", async () => {
   expect(looking.history.flowRates().calls).toBeNull();
   await clock.advance(30_000);
   expect(looking.history.flowRates().calls).toBe(0);
+});
+
+test("a clock that is set back during a look does not stop the looks", async () => {
+  setBackAt = 2;
+  using _watch = looking.watch(() => undefined);
+  await clock.advance(15_000);
+  expect(asked.look).toBeGreaterThan(8);
 });

@@ -16,6 +16,11 @@ const END = 40;
 /** @param read gives the records of a step, after so long. */
 function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: number } | Error) {
   const clock = new ManualClock();
+  let aheadMs = 0;
+  const timeOfDay = {
+    nowMs: () => clock.nowMs() + aheadMs,
+    sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
+  };
   const begunAtMs = clock.nowMs();
   const steps: { readonly atMs: number; readonly partition: number; readonly from: number }[] = [];
   const counts = new OwnedCounts(new Labels([]));
@@ -30,7 +35,7 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
     });
   }
   const scan = startScan({
-    clock,
+    clock: timeOfDay,
     kafka: {
       async *read(range) {
         const { partition, from, signal } = range;
@@ -47,7 +52,17 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
       for (const { count } of counts.all()) count.look({ position: 0, end: END }, clock.nowMs());
     },
   });
-  return { clock, scan, steps, over, known: () => counts.all().map(({ count }) => count.isKnown) };
+  const setAhead = (ms: number) => {
+    aheadMs += ms;
+  };
+  return {
+    clock,
+    setAhead,
+    scan,
+    steps,
+    over,
+    known: () => counts.all().map(({ count }) => count.isKnown),
+  };
 }
 
 test("partitions take turns, and each step is followed by a rest that is as long", async () => {
@@ -94,4 +109,13 @@ test("a partition that is given up is read no more, and a stop ends a step under
   await scan[Symbol.asyncDispose]();
   await clock.advance(60_000);
   expect(steps).toHaveLength(length);
+});
+
+test("a clock that is set ahead during a step keeps nothing from being counted", async () => {
+  const { clock, setAhead, known } = scanning(({ from }) => {
+    setAhead(8 * 3_600_000);
+    return { offsets: Array.from({ length: 20 }, (_, index) => from + index), afterMs: 2_000 };
+  });
+  await clock.advance(120_000);
+  expect(known()).toEqual([true, true]);
 });
