@@ -105,6 +105,7 @@ export class ClusterWatch {
     if (asksForEnds && isWhole) this.#endsAtMs = Date.now();
     const topics = [...new Set(owned.map(({ topic }) => topic))];
     const isOld = performance.now() - this.#leadersAtMs >= LEADERS_AGE_MAX_MS;
+    if (isOld) this.#keep(new Set(topics));
     const wanted = topics.filter(
       (topic) => this.#unsettled.has(topic) || !this.#leaders.has(topic),
     );
@@ -197,6 +198,12 @@ export class ClusterWatch {
       if (isUsable(found)) this.#unsettled.delete(topic);
       else this.#unsettled.add(topic);
     }
+  }
+
+  /** Forgets all topics but these. */
+  #keep(topics: ReadonlySet<string>): void {
+    for (const topic of this.#leaders.keys()) if (!topics.has(topic)) this.#leaders.delete(topic);
+    for (const topic of this.#unsettled) if (!topics.has(topic)) this.#unsettled.delete(topic);
   }
 
   /** Known brokers have been found silent by then. */
