@@ -50,8 +50,8 @@ export class ClusterWatch {
   readonly #unsettled = new Set<string>();
   #leadersAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
-  /** As they were with the latest look for ends. */
-  #asked: Owned = [];
+  /** Of the partitions that were owned with the latest look for ends. */
+  #topics: readonly string[] = [];
   #endsAtMs: number | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -94,16 +94,16 @@ export class ClusterWatch {
 
   async #look(): Promise<void> {
     const asksForEnds = this.#looks % 2 === 0;
+    const owned = asksForEnds ? this.#owned() : [];
     if (asksForEnds) {
-      this.#asked = this.#owned();
-      this.#ends.keep(this.#asked);
+      this.#topics = [...new Set(owned.map(({ topic }) => topic))];
+      this.#ends.keep(owned);
     }
-    const owned = this.#asked;
     this.#looks += 1;
-    const answered = await this.#askAll(asksForEnds ? owned : []);
+    const topics = this.#topics;
+    const answered = await this.#askAll(owned);
     const isWhole = answered.length > 0 && answered.length === this.#known.size;
     if (asksForEnds && isWhole) this.#endsAtMs = Date.now();
-    const topics = [...new Set(owned.map(({ topic }) => topic))];
     const isOld = performance.now() - this.#leadersAtMs >= LEADERS_AGE_MAX_MS;
     if (isOld) this.#keep(new Set(topics));
     const wanted = topics.filter(
@@ -114,7 +114,7 @@ export class ClusterWatch {
     const isDone = await this.#lookUp(answered[0] ?? null, isOld ? topics : wanted);
     if (isDone && isOld) this.#leadersAtMs = performance.now();
     if (!isDone || !isNews) return;
-    const all = await this.#askAll(owned);
+    const all = await this.#askAll(this.#owned());
     if (all.length === this.#known.size) this.#endsAtMs = Date.now();
   }
 

@@ -17,18 +17,28 @@ interface Heard {
   readonly atMs: number;
 }
 
+/**
+ * Changed in place. What a look makes anew for thousands of partitions lives until the next look, so it
+ * is promoted, and the whole heap of an idle process is collected for it once a minute.
+ */
 interface Known {
-  heard: Heard | null;
+  /** Null: not heard. */
+  end: number | null;
+  atMs: number;
   /** 0: where it was asked for, it begins there. */
   first: number;
+  keptIn: number;
 }
 
 export class LogEnds {
   /** By topic and partition: there are thousands, and a key for each would be made with each look. */
-  #known = new Map<string, Known[]>();
+  readonly #known = new Map<string, (Known | undefined)[]>();
+  #keeps = 0;
 
-  endIs(topic: string, partition: number, heard: Heard): void {
-    this.#of(topic, partition).heard = heard;
+  endIs(topic: string, partition: number, { end, atMs }: Heard): void {
+    const known = this.#of(topic, partition);
+    known.end = end;
+    known.atMs = atMs;
   }
 
   firstIs(topic: string, partition: number, offset: number): void {
@@ -37,11 +47,17 @@ export class LogEnds {
 
   /** Forgets all partitions but these. */
   keep(partitions: readonly Place[]): void {
-    const before = this.#known;
-    this.#known = new Map();
+    this.#keeps += 1;
     for (const { topic, partition } of partitions) {
-      const known = before.get(topic)?.[partition];
-      if (known !== undefined) Object.assign(this.#of(topic, partition), known);
+      const known = this.#known.get(topic)?.[partition];
+      if (known !== undefined) known.keptIn = this.#keeps;
+    }
+    const isKept = (known: Known | undefined) => known?.keptIn === this.#keeps;
+    for (const [topic, ofTopic] of this.#known) {
+      if (!ofTopic.some(isKept)) this.#known.delete(topic);
+      for (const [partition, known] of ofTopic.entries()) {
+        if (!isKept(known)) ofTopic[partition] = undefined;
+      }
     }
   }
 
@@ -49,11 +65,12 @@ export class LogEnds {
   seen(progress: PartitionProgress): PartitionProgress {
     const known = this.#known.get(progress.topic)?.[progress.partition];
     const position = Math.max(progress.position, known?.first ?? 0);
-    const heard = known?.heard ?? null;
-    if (heard === null || heard.atMs <= (progress.endAtMs ?? 0)) {
+    const end = known?.end ?? null;
+    const atMs = known?.atMs ?? 0;
+    if (end === null || atMs <= (progress.endAtMs ?? 0)) {
       return { ...progress, position, end: Math.max(position, progress.end) };
     }
-    return { ...progress, position, end: Math.max(position, heard.end), endAtMs: heard.atMs };
+    return { ...progress, position, end: Math.max(position, end), endAtMs: atMs };
   }
 
   #of(topic: string, partition: number): Known {
@@ -62,7 +79,7 @@ export class LogEnds {
       ofTopic = [];
       this.#known.set(topic, ofTopic);
     }
-    const known = ofTopic[partition] ?? { heard: null, first: 0 };
+    const known = ofTopic[partition] ?? { end: null, atMs: 0, first: 0, keptIn: 0 };
     ofTopic[partition] = known;
     return known;
   }

@@ -45,3 +45,15 @@ test("a partition that is owned no longer is forgotten", () => {
   ends.keep([{ topic: "t", partition: 2 }]);
   expect(ends.seen(progress)).toEqual(progress);
 });
+
+test("of one topic some partitions are kept, and others forgotten", () => {
+  const ends = new LogEnds();
+  ends.endIs("t", 0, { end: 10, atMs: 2_000 });
+  ends.endIs("t", 1, { end: 20, atMs: 2_000 });
+  ends.keep([{ topic: "t", partition: 1 }]);
+  expect(ends.seen({ ...progress, partition: 0 }).end).toBe(7);
+  expect(ends.seen(progress).end).toBe(20);
+  ends.endIs("t", 0, { end: 11, atMs: 3_000 });
+  ends.keep([0, 1].map((partition) => ({ topic: "t", partition })));
+  expect(ends.seen({ ...progress, partition: 0 }).end).toBe(11);
+});
