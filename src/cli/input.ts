@@ -1,6 +1,7 @@
 /** The FILE of a command, or standard input; and its lines. */
 
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
+import { access, stat } from "node:fs/promises";
 
 import { whyUnreadable } from "../config/unreadable.ts";
 import type { Shell } from "./shell.ts";
@@ -11,6 +12,21 @@ export class UnreadableInput extends Error {
   override readonly name = "UnreadableInput";
 }
 
+/**
+ * Looks at the file without opening it, before anything else is waited for. A pipe may be opened once.
+ *
+ * @throws UnreadableInput as `openInput` does later.
+ */
+export async function checkInput(file: string | undefined): Promise<void> {
+  if (file === undefined) return;
+  try {
+    await access(file, constants.R_OK);
+    if ((await stat(file)).isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+  } catch (cause) {
+    throw unreadable(file, cause);
+  }
+}
+
 /** @throws UnreadableInput naming the file when it cannot be read. */
 export async function* openInput(file: string | undefined, shell: Shell): AsyncGenerator<Buffer> {
   const stream =
@@ -18,9 +34,12 @@ export async function* openInput(file: string | undefined, shell: Shell): AsyncG
   try {
     for await (const chunk of stream) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
   } catch (cause) {
-    const why = whyUnreadable(cause);
-    throw new UnreadableInput(`${file ?? "standard input"} cannot be read: ${why}`, { cause });
+    throw unreadable(file ?? "standard input", cause);
   }
+}
+
+function unreadable(what: string, cause: unknown): UnreadableInput {
+  return new UnreadableInput(`${what} cannot be read: ${whyUnreadable(cause)}`, { cause });
 }
 
 export interface Line {

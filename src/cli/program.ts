@@ -5,6 +5,7 @@ import { Command, CommanderError } from "commander";
 import { visibleCell, visibleLines } from "../domain/visible.ts";
 import type { CommandEntry } from "./command-entry.ts";
 import { COMMANDS } from "./command-table.ts";
+import { UnreadableInput } from "./input.ts";
 import { programVersion } from "./program-version.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
 import { WrongUsage } from "./wrong-usage.ts";
@@ -96,5 +97,6 @@ function inherit(command: Command, parent: Command): Command {
 /** A sentence for foreseen errors; all there is for others. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.name === "Error" ? error.message : (error.stack ?? error.message);
+  const isForeseen = error.name === "Error" || error instanceof UnreadableInput;
+  return isForeseen ? error.message : (error.stack ?? error.message);
 }

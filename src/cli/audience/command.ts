@@ -13,7 +13,7 @@ import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { counted } from "../count.ts";
-import { openInput } from "../input.ts";
+import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
@@ -60,9 +60,10 @@ function publishSync(shell: Shell, exit: Exit): Command {
         "2 wrong usage or configuration.\n\nExample:\n" +
         '  switchyard audience publish --name "VIP Customers" --file users.txt',
     )
-    .action((options: PublishOptions) => {
+    .action(async (options: PublishOptions) => {
       const { name, audience, file } = options;
-      return withConfig(options, shell, exit, async (kafka, config, signal) => {
+      await checkInput(file);
+      await withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topic = configuredTopics(config).audienceSyncs;
         await assertTopics(kafka.admin, [topic]);
         const { withScratchStore } = await import("../scratch-store.ts");

@@ -6,7 +6,7 @@ import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
-import { openInput } from "../input.ts";
+import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { publish } from "./publish.ts";
@@ -28,8 +28,8 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .option("--source <id>", "the source of the calls, written as the header source-id")
     .addHelpText(
       "after",
-      "\nExit status: 0 every line was written, 1 a line was refused or not written, 2 wrong usage or " +
-        "configuration.\n\nExamples:\n" +
+      "\nExit status: 0 every line was written, 1 a line was refused or not written, or the file " +
+        "cannot be read, 2 wrong usage or configuration.\n\nExamples:\n" +
         "  switchyard publish --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
     )
@@ -43,6 +43,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
         const known = sources.map(({ id }) => id).join(", ");
         throw new WrongUsage(`no source has the id "${source}". Configured: ${known || "none"}.`);
       }
+      await checkInput(file);
       const topic = configuredTopics(config).calls;
       const result = await withKafka(config, shell, options, async (kafka, signal) => {
         await assertTopics(kafka.admin, [topic]);

@@ -55,6 +55,19 @@ test.each([
   [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the id "ios"'],
   ["sign", 2, "give the shared secret once, by --secret-file, --secret-env or --secret"],
   ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read: there is no such file"],
+  // Kafka of this configuration is nowhere: it isn't asked.
+  [
+    `publish /no/such/file --source web -c ${GOOD}`,
+    1,
+    "error: /no/such/file cannot be read: there is no such file\n",
+  ],
+  [`publish / --source web -c ${GOOD}`, 1, "error: / cannot be read: it is a folder\n"],
+  [
+    `audience publish --name VIP --file /no/such/file -c ${GOOD}`,
+    1,
+    "error: /no/such/file cannot be read: there is no such file\n",
+  ],
+  [`explain /no/such/file -c ${GOOD}`, 1, "there is no such file\n"],
   [
     `config diff /no/such/file -c ${GOOD}`,
     2,
