@@ -3,14 +3,15 @@
  * group and commits nothing.
  *
  *   step                       reads
- *   1  attempts                the partition of the message id, since then
+ *   1  attempts                the partitions of the message id, since then
  *   2  calls                   all partitions since then, side by side; where the id names a place,
  *                              that place
- *   3  deliveries, returns,    since the first sign of the call: the partition of its key, where one
+ *   3  deliveries, returns,    since the first sign of the call: the partitions of its key, where one
  *      delays                  call was found; else all partitions
  *   4  dead letters            since then, all partitions: their keys are those of the records
  *   5  committed offsets       of the lines that the call was on
  *
+ * A key has several partitions where a topic may have got more of them since (`key-partitions.ts`).
  * Calls are keyed by user, so that step 2 is most of it: `sinceMs` bounds it. A topic that cannot be
  * read is a gap of the story and not its end. A topic that is not there has nothing to tell.
  */

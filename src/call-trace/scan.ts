@@ -3,6 +3,7 @@
 import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
 import { type Kafka, type PartitionOffsets, partitionOfKey } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
+import { partitionsOfKeys } from "./key-partitions.ts";
 
 const READ_MAX_BYTES = 1_048_576;
 /** Partitions that are read side by side. */
@@ -45,7 +46,7 @@ export class Scan {
     this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
   }
 
-  /** @param keys of the records that are wanted; null: they may be in any partition. */
+  /** @param keys of the records that are wanted; null: they may have any. */
   async since(
     topics: readonly string[],
     sinceMs: number,
@@ -80,13 +81,13 @@ export class Scan {
     keys: readonly string[] | null,
   ): Promise<readonly Part[]> {
     const known = this.#offsets.get(topic) ?? [];
-    const wanted = keys?.map((key) => partitionOfKey(Buffer.from(key), known.length));
-    const chosen = known.filter(({ partition }) => wanted?.includes(partition) ?? true);
-    if (chosen.every(({ first, end }) => first === end)) return [];
+    if (known.every(({ first, end }) => first === end)) return [];
     const atMs = Math.max(0, sinceMs - CLOCK_MARGIN_MS);
     const found = await this.#ports.kafka.admin.offsetsAt(topic, atMs);
     const starts = new Map(found.map(({ partition, offset }) => [partition, offset]));
-    return chosen.flatMap(({ partition, first, end }) => {
+    const wanted = keys === null ? null : partitionsOfKeys(keys, found, partitionOfKey);
+    return known.flatMap(({ partition, first, end }) => {
+      if (wanted?.has(partition) === false) return [];
       const from = Math.min(end, starts.get(partition) ?? first);
       return from < end ? { topic, partition, from, to: end } : [];
     });

@@ -214,7 +214,7 @@ export interface BlockedTopic {
   readonly topic: string;
   readonly sinceMs: number;
   readonly by: BlockedBy;
-  /** Kafka's name of the last error. */
+  /** Kafka's name of the last error; behind it the partition, where that is not there. */
   readonly error: string;
 }
 

@@ -10,6 +10,7 @@ import { givenBack, ProduceLane, type SendCall, unbundled, type WaitingRecord } 
 const BATCH_MAX_BYTES = 1_000_000;
 
 const NO_LEADER = "LEADER_NOT_AVAILABLE";
+const NO_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION";
 
 export class ProduceTopic {
   readonly name: string;
@@ -24,6 +25,8 @@ export class ProduceTopic {
   isAskedAgain = false;
   /** Of the whole topic: whether the brokers know it. */
   readonly block = new Block();
+  /** Of partitions that records name and that it does not have. */
+  readonly #absence = new Block();
   /** A timer looks at its blocks. */
   isWatched = false;
   /** A record was added, or given back at once, since the topics were last looked through. */
@@ -59,13 +62,19 @@ export class ProduceTopic {
 
   /** Of the topic, or of one of its partitions; null: all of it takes records. */
   blockNow(nowMs: number): Block | null {
-    if (this.block.isBlocked(nowMs)) return this.block;
-    return this.lanes.find(({ block }) => block.isBlocked(nowMs))?.block ?? null;
+    const blocks = [this.block, this.#absence, ...this.lanes.map(({ block }) => block)];
+    return blocks.find((block) => block.isBlocked(nowMs)) ?? null;
+  }
+
+  /** A partition that a record has named for long enough, and that it does not have; null: none. */
+  absentPartition(nowMs: number): number | null {
+    return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
 
   /** Whether something that it refuses is looked at again. */
   get isRefusing(): boolean {
-    return this.block.sinceMs !== null || this.#current.some(({ leader }) => leader === null);
+    if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
+    return this.#current.some(({ leader }) => leader === null);
   }
 
   /** The block of the place that the record would wait in, when it would wait in vain. */
@@ -89,11 +98,13 @@ export class ProduceTopic {
    */
   giveBack(nowMs: number, withdraw: (lane: ProduceLane) => void): void {
     const isMissing = this.block.isBlocked(nowMs);
-    if (isMissing) {
+    // Of a topic that is known, only those wait unplaced whose partition is not there.
+    const { by, error } = isMissing ? this.block : this.#absence;
+    if (isMissing || this.#absence.isBlocked(nowMs)) {
       const unplaced = this.#unplaced;
       this.#unplaced = [];
       for (const each of unplaced) {
-        if (each.call.giveBack) givenBack(each.call, each.record, this.block.by, this.block.error);
+        if (each.call.giveBack) givenBack(each.call, each.record, by, error);
         else this.#unplaced.push(each);
       }
     }
@@ -133,7 +144,8 @@ export class ProduceTopic {
 
   /**
    * Takes over partitions and leaders. Returns the lanes that have records and a leader. Records of a
-   * partition that is gone, because the topic was made anew, are placed again.
+   * partition that is gone, because the topic was made anew, are placed again. Those that name it wait
+   * for it.
    *
    * @param dropId called before a batch is given up that may be written.
    */
@@ -169,7 +181,20 @@ export class ProduceTopic {
     );
     this.#unplaced = [];
     for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
+    this.#lookForAbsent(nowMs);
     return this.lanes.filter((lane) => lane.leader !== null && !lane.isEmpty);
+  }
+
+  #lookForAbsent(nowMs: number): void {
+    const named = this.#named;
+    if (named === null) this.#absence.taken();
+    else this.#absence.refused("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
+  }
+
+  /** By the first record that waits for a partition. */
+  get #named(): number | null {
+    const found = this.#unplaced.find(({ record }) => record.partition !== undefined);
+    return found?.record.partition ?? null;
   }
 
   /**

@@ -145,7 +145,20 @@ export class ProduceTopics {
     }
     topic.isReportedMissing = false;
     this.#options.onLeaders(topic.update(metadata, Date.now(), this.#options.dropId));
+    this.#tellAbsent(topic);
     if (topic.isRefusing) this.#options.onRefused(topic);
+  }
+
+  #tellAbsent(topic: ProduceTopic): void {
+    const partition = topic.absentPartition(Date.now());
+    if (partition === null) return;
+    const { name, partitions } = topic;
+    const hint = "Records for it wait until it is there; other partitions and topics go on.";
+    this.#options.outages.warnOnce(
+      `${name} has no partition`,
+      { topic: name, partition, partitions, hint },
+      "kafka.produce.partition-missing",
+    );
   }
 
   #failed(error: Error): void {

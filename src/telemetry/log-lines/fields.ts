@@ -106,6 +106,7 @@ export const LOG_FIELDS = {
       "How a sync ended: complete, held, released, abandoned, wrong-count, deleted; or an action: done, failed, stopped.",
   },
   partition: { type: "number", meaning: "Number of a partition." },
+  partitions: { type: "number", meaning: "How many partitions the topic has." },
   port: { type: "number", meaning: "The port that is listened on." },
   problems: { type: "texts", meaning: "Each problem of the configuration, with its path." },
   reason: { type: "text", meaning: "The reason of a dead letter, or of a call that was left out." },

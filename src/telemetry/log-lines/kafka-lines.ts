@@ -97,6 +97,13 @@ export const KAFKA_LINES = {
     action: "`switchyard topics`.",
     fields: ["topic", "error", "hint"],
   },
+  "kafka.produce.partition-missing": {
+    levels: ["warn"],
+    meaning:
+      "A topic was made anew with fewer partitions, and a record belongs to one that is not there. It waits. Said once a minute.",
+    action: "Add partitions to the topic until it has as many as before: `kafka-topics --alter`.",
+    fields: ["topic", "partition", "partitions", "hint"],
+  },
   "kafka.produce.not-idempotent": {
     levels: ["warn"],
     meaning: "The brokers give no producer id. A cut connection may write records twice.",

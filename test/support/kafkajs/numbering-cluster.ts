@@ -67,6 +67,8 @@ export class NumberingCluster {
   readonly sent: SentBatch[] = [];
   /** What Produce requests asked for. */
   readonly acks = new Set<number>();
+  /** Lines of the log that are said once a minute, each time that they are due. */
+  readonly warned: { readonly msg: string; readonly fields: object }[] = [];
   metadataRequests = 0;
   ids = 0;
   /** So many requests for an id fail. */
@@ -89,7 +91,10 @@ export class NumberingCluster {
     };
     const clients = {
       createProducing: () => ({ brokerPool: () => pool, destroy: () => undefined }),
-      outages: { warnOnce: () => undefined, trouble: () => undefined },
+      outages: {
+        warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
+        trouble: () => undefined,
+      },
       connection: { recordMaxBytes: () => 1_000_000 },
     };
     this.producer = new KafkaProducer(clients as unknown as Clients);
