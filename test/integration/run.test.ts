@@ -1,18 +1,20 @@
 // The program itself, as a child process on a real Kafka: start, readiness, stop, failures to
 // start.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -33,7 +35,9 @@ function start(config: string, args: readonly string[] = []): Running {
   writeFileSync(file, config);
   // The environment wins over the file, and here it names the tests' broker.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
-  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "run", "-c", file, ...args], {
+  const command = [process.execPath, join(ROOT, "src/main.ts"), "run", "-c", file, ...args];
+  const child = spawnGuarded(directory, command, {
+    output: ["pipe", "pipe"],
     env,
     // Audiences' state is kept below it.
     cwd: directory,
@@ -41,12 +45,12 @@ function start(config: string, args: readonly string[] = []): Running {
   const lines: Record<string, unknown>[] = [];
   const errors: string[] = [];
   const waiting = new Map<string, (line: Record<string, unknown>) => void>();
-  createInterface({ input: child.stdout }).on("line", (text) => {
+  createInterface({ input: child.stdout ?? Readable.from([]) }).on("line", (text) => {
     const line = JSON.parse(text) as Record<string, unknown>;
     lines.push(line);
     waiting.get(String(line.msg))?.(line);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => errors.push(text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => errors.push(text));
   const ended = once(child, "close").then(([status]) => status as number | null);
   onTestFinished(async () => {
     child.kill("SIGKILL");

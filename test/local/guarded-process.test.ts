@@ -53,6 +53,23 @@ test("a child that ends by itself gives its status, and its files stay", async (
   expect(existsSync(temporary)).toBe(true);
 });
 
+test("tests that are killed leave no program behind", async () => {
+  const nowhere = `127.0.0.1:${await freePort()}`;
+  const tests = startParent(`
+    import { programWorld } from "${ROOT}test/support/servers/program.ts";
+    const world = programWorld("kafka: { brokers: '${nowhere}', startTimeout: 10m }");
+    const { child, logged } = world.start();
+    await logged("starting");
+    process.stdout.write(String(child.pid));
+  `);
+  const [pid] = tests.stdout === null ? [] : await once(tests.stdout, "data");
+  expect(isAlive(Number(pid))).toBe(true);
+  expect(readdirSync(temporary)).toHaveLength(1);
+  tests.kill("SIGKILL");
+  await expect.poll(() => isAlive(Number(pid)), UNTIL_GONE).toBe(false);
+  await expect.poll(() => readdirSync(temporary), UNTIL_GONE).toEqual([]);
+});
+
 test("a bench that is ended leaves no program behind", async () => {
   const nowhere = `127.0.0.1:${await freePort()}`;
   const bench = startParent(`

@@ -11,6 +11,8 @@ export interface GuardedOptions {
   readonly output: readonly ["ignore" | "inherit" | "pipe" | number, "inherit" | "pipe" | number];
   /** By default this process's. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Its working directory; by default this process's. */
+  readonly cwd?: string;
 }
 
 /**
@@ -22,11 +24,11 @@ export interface GuardedOptions {
 export function spawnGuarded(
   directory: string | null,
   command: readonly string[],
-  { output, env = process.env }: GuardedOptions,
+  { output, env = process.env, cwd = process.cwd() }: GuardedOptions,
 ): ChildProcess {
   const stdio: StdioOptions = ["ignore", ...output, "pipe"];
   const args = [GUARD, directory ?? "", ...command];
-  const child = spawn("/bin/sh", args, { stdio, detached: true, env });
+  const child = spawn("/bin/sh", args, { stdio, detached: true, env, cwd });
   const guard = child.stdio[3];
   guard?.on("error", () => undefined); // it has gone already
   if (guard instanceof Writable) child.once("exit", () => guard.end("ended\n"));

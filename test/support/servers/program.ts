@@ -1,12 +1,18 @@
-/** The program itself as child processes: `run` with its log, and commands that end. */
+/**
+ * The program itself as child processes: `run` with its log, and commands that end. None of them
+ * outlives the tests, however these end.
+ */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+
+import { spawnGuarded } from "../../../tools/kafka/guarded-process.ts";
 
 const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 
@@ -54,7 +60,10 @@ export function programWorld(config: string | ((directory: string) => string)): 
   const children = new Set<ChildProcess>();
   const launch = (args: readonly string[]) => {
     // Audiences' state is kept below the working directory.
-    const child = spawn(process.execPath, [MAIN, ...args, "-c", file], { env, cwd: directory });
+    const command = [process.execPath, MAIN, ...args, "-c", file];
+    const child = spawnGuarded(directory, command, {
+      ...{ output: ["pipe", "pipe"], env, cwd: directory },
+    });
     children.add(child);
     child.once("close", () => children.delete(child));
     return child;
@@ -67,8 +76,9 @@ export function programWorld(config: string | ((directory: string) => string)): 
     command: async (args) => {
       const child = launch(args);
       const ended = once(child, "close").then(([status]) => status as number | null);
-      const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-      return { status, out, err };
+      const said = [child.stdout, child.stderr].map((stream) => text(stream ?? Readable.from([])));
+      const [out = "", err = ""] = await Promise.all(said);
+      return { status: await ended, out, err };
     },
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...children].map(killed));

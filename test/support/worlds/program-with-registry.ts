@@ -1,6 +1,5 @@
 /** The program as a child process, with a registry, a destination on this machine, and its topics. */
 
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -8,10 +7,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 
 import { runProgram } from "../../../src/cli/program.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
+import { spawnGuarded } from "../../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { fakeShell } from "./fake-shell.ts";
 
@@ -91,14 +92,16 @@ async function startProgram(config: string, cwd: string): Promise<AsyncDisposabl
   // The environment would win over the file.
   const { SWITCHYARD_REGISTRY_URL: _, ...env } = process.env;
   const args = ["run", "-c", config, "--stages", "route,deliver,delay"];
-  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...args], { cwd, env });
+  const command = [process.execPath, join(ROOT, "src/main.ts"), ...args];
+  const child = spawnGuarded(cwd, command, { output: ["pipe", "pipe"], env, cwd });
   const ended = once(child, "close");
   let errors = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     errors += text;
   });
   const ready = Promise.withResolvers<void>();
-  createInterface({ input: child.stdout }).on("line", (line) => {
+  const input = child.stdout ?? Readable.from([]);
+  createInterface({ input }).on("line", (line) => {
     if ((JSON.parse(line) as { readonly msg: unknown }).msg === "ready") ready.resolve();
   });
   ended.then(() => ready.reject(new Error(`the program ended: ${errors}`))).catch(() => undefined);
