@@ -18,8 +18,8 @@ interface Heard {
 }
 
 /**
- * Changed in place. What a look makes anew for thousands of partitions lives until the next look, so it
- * is promoted, and the whole heap of an idle process is collected for it once a minute.
+ * Changed in place. An entry that is made anew lives until the next look. With thousands of partitions
+ * these are promoted, and the whole heap of an idle process is collected for them once a minute.
  */
 interface Known {
   /** Null: not heard. */
