@@ -15,7 +15,7 @@ import {
   newPrefix,
 } from "./bench-kafka.ts";
 import { benchDelivery } from "./deliver-work.ts";
-import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
+import { type Contestant, costTable, measureInTurns, summarise } from "./measure.ts";
 import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
@@ -40,17 +40,7 @@ export async function benchAttempts(brokers: string, rounds: number): Promise<st
       await forgetGroups(brokers, [[`${prefix}deliver.d1`, topic]]);
     });
     const rows = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));
-    const plain = rows[0]?.cpuMsPerThousand ?? Number.NaN;
-    const table = markdown(
-      ["deliver", "CPU ms / 1,000", "ratio", "requests / s", "peak MB"],
-      rows.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
-        name,
-        cpuMsPerThousand.toFixed(1),
-        (cpuMsPerThousand / plain).toFixed(2),
-        unitsPerSecond.toFixed(0),
-        `${rssMaxMb}`,
-      ]),
-    );
+    const table = costTable("deliver", rows);
     const perRun = (await written(brokers, `${prefix}attempts`)) / Math.max(1, rounds);
     return `${table}\n\nRecords of attempts that a run wrote: ${perRun.toFixed(0)}.`;
   } finally {

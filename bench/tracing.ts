@@ -17,7 +17,7 @@ import {
   newPrefix,
 } from "./bench-kafka.ts";
 import { benchDelivery } from "./deliver-work.ts";
-import { type Contestant, markdown, measureInTurns, summarise } from "./measure.ts";
+import { type Contestant, costTable, measureInTurns, summarise } from "./measure.ts";
 import { startReceiver } from "./start-receiver.ts";
 
 const PARTITIONS = 3;
@@ -56,17 +56,7 @@ export async function benchTracing(brokers: string, rounds: number): Promise<str
       await forgetGroups(brokers, groups);
     });
     const rows = contestants.map(({ name }) => summarise(name, results.get(name) ?? []));
-    const plain = rows[0]?.cpuMsPerThousand ?? Number.NaN;
-    const table = markdown(
-      ["deliver", "CPU ms / 1,000", "ratio", "requests / s", "peak MB"],
-      rows.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => [
-        name,
-        cpuMsPerThousand.toFixed(1),
-        (cpuMsPerThousand / plain).toFixed(2),
-        unitsPerSecond.toFixed(0),
-        `${rssMaxMb}`,
-      ]),
-    );
+    const table = costTable("deliver", rows);
     return `${table}\n\nSpans that the collector took: ${collector.spans.length}.`;
   } finally {
     for (const prefix of all) await deleteTopics(brokers, prefix);

@@ -15,7 +15,7 @@
  * so that it stands either where the checkpoint says or among what is read to catch up.
  */
 
-import { isJsonObject } from "../domain/json.ts";
+import { jsonObjectIn } from "../domain/json.ts";
 
 /**
  *   version   members                         read by this program
@@ -52,13 +52,8 @@ export function newCheckpoint(identity: string, identityOffset: number, nowMs: n
 /** Null: there is none, or it cannot be used. */
 export function readCheckpoint(text: string | undefined): Checkpoint | null {
   if (text === undefined) return null;
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(json) || !READ.includes(json.version)) return null;
+  const json = jsonObjectIn(text);
+  if (json === null || !READ.includes(json.version)) return null;
   const { identity, identityOffset, changelog, position, writtenAtMs } = json;
   const numbers = [identityOffset, changelog, position, writtenAtMs];
   const isWhole = numbers.every(Number.isSafeInteger);

@@ -12,7 +12,7 @@
  *   nobody has the id (no value)           any                               id and key are free
  */
 
-import { isJsonObject } from "../domain/json.ts";
+import { jsonObjectIn } from "../domain/json.ts";
 
 export interface ClaimedAudience {
   readonly id: string;
@@ -39,13 +39,8 @@ export interface Claimed extends ClaimedAudience {
 
 /** Null: this product does not write such a record. */
 export function readClaim(value: Buffer): ClaimedAudience | null {
-  let json: unknown;
-  try {
-    json = JSON.parse(value.toString());
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(json)) return null;
+  const json = jsonObjectIn(value);
+  if (json === null) return null;
   const { id, name, key, partition, first } = json;
   const isWhole = [partition, first].every(Number.isSafeInteger);
   const isNamed = [id, name, key].every((text) => typeof text === "string");

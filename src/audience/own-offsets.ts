@@ -25,7 +25,7 @@
  * Offsets on the topic are what the consumer finishes and holds, and what dead letters name.
  */
 
-import { isJsonObject } from "../domain/json.ts";
+import { jsonObjectIn } from "../domain/json.ts";
 import type { ValueSchema } from "../domain/known-schemas.ts";
 import {
   eachHeader,
@@ -46,13 +46,8 @@ export interface Origin {
 /** Null: there is none, as before the first record, or it cannot be used. */
 export function readOrigin(text: string | undefined): Origin | null {
   if (text === undefined) return null;
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isJsonObject(json)) return null;
+  const json = jsonObjectIn(text);
+  if (json === null) return null;
   const { topicId, base } = json;
   if (typeof topicId !== "string" || typeof base !== "number") return null;
   return Number.isSafeInteger(base) && base >= 0 ? { topicId, base } : null;

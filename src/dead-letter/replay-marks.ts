@@ -17,6 +17,7 @@
  * (docs/decisions/0032-replays.md).
  */
 
+import { jsonObjectIn } from "../domain/json.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { PartitionOffsets } from "../kafka/port.ts";
 
@@ -102,14 +103,9 @@ export class ReplayMarks {
 }
 
 function parse(value: Buffer): MarkValue | null {
-  let json: unknown;
-  try {
-    json = JSON.parse(value.toString());
-  } catch {
-    return null;
-  }
-  if (typeof json !== "object" || json === null) return null;
-  const { v, replay, at, partition, letters } = json as Record<string, unknown>;
+  const json = jsonObjectIn(value);
+  if (json === null) return null;
+  const { v, replay, at, partition, letters } = json;
   if (v !== VERSION || typeof replay !== "string" || typeof at !== "string") return null;
   if (typeof partition !== "number" || !Array.isArray(letters)) return null;
   const atMs = Date.parse(at);

@@ -10,6 +10,7 @@
  * another replay.
  */
 
+import { jsonObjectIn } from "../domain/json.ts";
 import type { CommittedOffset } from "../kafka/port.ts";
 import type { LetterFilter } from "./filter.ts";
 
@@ -78,14 +79,9 @@ interface Metadata {
 }
 
 function parse(metadata: string): Metadata | null {
-  let json: unknown;
-  try {
-    json = JSON.parse(metadata);
-  } catch {
-    return null;
-  }
-  if (typeof json !== "object" || json === null) return null;
-  const { v, filter, limit, perSecond, again, ...rest } = json as Record<string, unknown>;
+  const json = jsonObjectIn(metadata);
+  if (json === null) return null;
+  const { v, filter, limit, perSecond, again, ...rest } = json;
   // `encodeReplay` wrote everything that has our version: nobody else commits for this group.
   if (v !== VERSION || typeof filter !== "object" || filter === null) return null;
   const asked = again === undefined ? {} : { again };

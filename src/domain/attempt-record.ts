@@ -9,7 +9,7 @@
  * Others may write to the topic, too: nothing here is believed further than that it is shown.
  */
 
-import { isJsonObject, type JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "./json.ts";
 
 /** Of one request of an attempt, or of an endpoint that was left alone. */
 export interface AttemptRequestRecord {
@@ -50,7 +50,7 @@ export interface AttemptRecord {
 
 /** Pure. Null: the value is no such record. */
 export function parseAttemptRecord(value: Buffer | null): AttemptRecord | null {
-  const json = value === null ? null : objectIn(value);
+  const json = value === null ? null : jsonObjectIn(value);
   if (json === null) return null;
   const endedAtMs = instant(json.time);
   const messageId = text(json.messageId);
@@ -91,15 +91,6 @@ function requestOf(json: JsonObject): AttemptRequestRecord {
 function nextOf(json: JsonObject): readonly AttemptNext[] {
   const [tier, atMs] = [text(json.tier), instant(json.at)];
   return tier === null || atMs === null ? [] : [{ tier, atMs, endpoint: text(json.endpoint) }];
-}
-
-function objectIn(value: Buffer): JsonObject | null {
-  try {
-    const json: unknown = JSON.parse(value.toString());
-    return isJsonObject(json) ? json : null;
-  } catch {
-    return null;
-  }
 }
 
 function objects(value: unknown): readonly JsonObject[] {

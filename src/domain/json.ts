@@ -13,6 +13,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The object that a text is, or bytes in UTF-8; null: it is no JSON, or no object. */
+export function jsonObjectIn(text: string | Buffer): JsonObject | null {
+  try {
+    const json: unknown = JSON.parse(text.toString());
+    return isJsonObject(json) ? json : null;
+  } catch {
+    return null;
+  }
+}
+
 /** The kind of a value, for sentences: never the value itself, which may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";

@@ -17,7 +17,7 @@
  */
 
 import { type DestinationId, isDestinationId } from "./ids.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
+import { type JsonObject, jsonObjectIn } from "./json.ts";
 import type { OutgoingRecord, RecordContent } from "./record.ts";
 import { isoTimestamp, readTimestamp } from "./timestamp.ts";
 import { tierDelayMs } from "./topics.ts";
@@ -111,7 +111,7 @@ function written(topic: string, key: string, value: object | null): OutgoingReco
 export function readOperation({ key, value }: Pick<RecordContent, "key" | "value">): ReadOperation {
   const [kind = "", ...rest] = (key ?? Buffer.alloc(0)).toString().split("/");
   if (value === null) return readForgotten(kind, rest);
-  const json = jsonOf(value);
+  const json = jsonObjectIn(value);
   if (json === null) return refused("its value is no JSON object");
   if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
   const [first = "", second = "", third = ""] = rest;
@@ -170,15 +170,6 @@ function readPulled(id: string, tier: string, partition: string, json: JsonObjec
   if (!isOffset) return refused('its "through" is no offset');
   if (typeof topicId !== "string") return refused('its "topicId" is no text');
   return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through, topicId } };
-}
-
-function jsonOf(value: Buffer): JsonObject | null {
-  try {
-    const json: unknown = JSON.parse(value.toString());
-    return isJsonObject(json) ? json : null;
-  } catch {
-    return null;
-  }
 }
 
 function instant(value: unknown): number | undefined {

@@ -10,7 +10,7 @@
  *   data        what is known of it. No secret, no payload
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "../domain/json.ts";
 import { uuidV5 } from "../domain/uuid.ts";
 
 export const OPERATOR_EVENT_KINDS = [
@@ -68,19 +68,11 @@ export function eventText({ id, source, kind, subject, time, data }: OperatorEve
 
 /** Null: it is none of ours, or of a later version. */
 export function readEvent(value: Buffer): OperatorEvent | null {
-  const json = parsed(value);
-  if (!isJsonObject(json)) return null;
+  const json = jsonObjectIn(value);
+  if (json === null) return null;
   const { id, source, type, subject, time, data } = json;
   const kind = OPERATOR_EVENT_KINDS.find((each) => type === `${TYPE_PREFIX}${each}`);
   if (kind === undefined || typeof id !== "string" || typeof source !== "string") return null;
   if (typeof subject !== "string" || typeof time !== "string" || !isJsonObject(data)) return null;
   return { id, source, kind, subject, time, data };
-}
-
-function parsed(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString());
-  } catch {
-    return null;
-  }
 }

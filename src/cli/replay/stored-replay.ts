@@ -11,6 +11,7 @@
  */
 
 import type { ReplayForm } from "../../dead-letter/replay-store.ts";
+import { jsonObjectIn } from "../../domain/json.ts";
 import type { AskedCalls, RoutedAgain } from "../../route/route-again.ts";
 
 export interface CallReplayPlan {
@@ -86,14 +87,9 @@ export function sumOf(partitions: readonly Pick<PartitionCalls, "counts">[]): Co
 type Kept = CallReplayPlan & Pick<PartitionCalls, "to" | "counts">;
 
 function parse(metadata: string): Kept | null {
-  let json: unknown;
-  try {
-    json = JSON.parse(metadata);
-  } catch {
-    return null;
-  }
-  if (typeof json !== "object" || json === null) return null;
-  const { v, of, ...kept } = json as Record<string, unknown>;
+  const json = jsonObjectIn(metadata);
+  if (json === null) return null;
+  const { v, of, ...kept } = json;
   // `encode` wrote everything that says so: nobody else commits for this group.
   return v === VERSION && of === "calls" ? (kept as unknown as Kept) : null;
 }
