@@ -1,7 +1,8 @@
 /**
  * The order of test files: those that take long begin first, so that no worker is left alone with one at
  * the end. Vitest knows how long they took only where it has run before. Else it begins with large
- * files, and these are small.
+ * files, and these are small. Then files of all projects of a group take turns: local ones compute while
+ * others wait for Kafka.
  */
 
 import { basename } from "node:path";
@@ -17,15 +18,36 @@ export const LONG_AND_SMALL: readonly string[] = [
   ...["cluster", "kafka-connecting", "drill", "cluster-start", "cluster-trouble", "tutorial"],
 ];
 
+/** What the order looks at. */
+export type Ordered = Pick<TestSpecification, "moduleId"> & {
+  readonly project: { readonly name: string };
+};
+
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const byProject = Map.groupBy(sorted, ({ project }) => project.name);
-    return [...byProject.values()].flatMap((own) => own.toSorted((a, b) => rank(a) - rank(b)));
+    const groups = Map.groupBy(
+      await super.sort(files),
+      ({ project }) => project.config.sequence.groupOrder,
+    );
+    return [...groups.values()].flatMap(inTurns);
   }
 }
 
-function rank({ moduleId }: TestSpecification): number {
-  const at = LONG_AND_SMALL.indexOf(basename(moduleId, ".test.ts"));
-  return at === -1 ? LONG_AND_SMALL.length : at;
+/** @param sorted files of one group, each project's in the order that Vitest gives them. */
+export function inTurns<File extends Ordered>(sorted: readonly File[]): readonly File[] {
+  const first = sorted
+    .filter((file) => rank(file) !== -1)
+    .toSorted((one, other) => rank(one) - rank(other));
+  const rest = sorted.filter((file) => rank(file) === -1);
+  const turns = [...Map.groupBy(rest, ({ project }) => project.name).values()].flatMap((own) =>
+    own.map((file, index) => ({ file, turn: (index + 1) / own.length })),
+  );
+  return [
+    ...first,
+    ...turns.toSorted((one, other) => one.turn - other.turn).map(({ file }) => file),
+  ];
+}
+
+function rank({ moduleId }: Ordered): number {
+  return LONG_AND_SMALL.indexOf(basename(moduleId, ".test.ts"));
 }
