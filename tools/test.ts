@@ -18,7 +18,7 @@ const TESTS: Step = {
     ...["vitest", "run", "--reporter=default", "--reporter=json"],
     ...["--reporter=./test/support/vitest/skipped-reporter.ts", `--outputFile.json=${REPORT}`],
   ],
-  env: { SWITCHYARD_GENERATED_INPUTS: "100000" },
+  env: { SWITCHYARD_GENERATED_INPUTS: "20000" },
 };
 
 /** The same as `npm start -- --once`: exit status 0 only if everything arrived as it should. */
