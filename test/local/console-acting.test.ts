@@ -199,8 +199,16 @@ test("a held sync is released as it was shown; letters are those of the filters"
   site.told.audiences = [{ ...vip, last: null, held, syncs: [], history: null }];
   await using opened = await open(at("/audiences"));
   const { page } = opened;
+  await page.getByText("If that is right, press Release…").waitFor();
+  expect(await page.getByText("switchyard audience release").count()).toBe(0);
   await page.getByRole("button", { name: "Release… vip" }).click();
   expect(await brokenRules(page)).toEqual([]);
+  // The buttons stand apart from the sentence.
+  const dialog = page.getByRole("dialog");
+  const sentence = await dialog.getByText(/of vip leave/).boundingBox();
+  const button = await dialog.getByRole("button", { name: "Close" }).boundingBox();
+  const bottom = (sentence?.y ?? 0) + (sentence?.height ?? 0);
+  expect((button?.y ?? 0) - bottom).toBeGreaterThan(10);
   await page.getByRole("button", { name: "Release: 9,000 members leave" }).click();
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
   await page.goto(at("/dead-letters?destination=crm&reason=expired&since=7d"));

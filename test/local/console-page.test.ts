@@ -190,6 +190,20 @@ for (const [path, words] of VIEWS) {
   });
 }
 
+test("a held sync names the command where nobody may act; a plot says once what it counts", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  tellEverything();
+  await using opened = await open("/audiences");
+  await opened.page
+    .getByText("If that is right: switchyard audience release vip")
+    .first()
+    .waitFor();
+  const legend = opened.page.locator(".legend");
+  expect(await legend.allTextContents()).toEqual(["members 12,000"]);
+});
+
 test("a view that breaks a rule of WCAG is found", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using opened = await open("/audiences");

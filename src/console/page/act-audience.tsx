@@ -14,7 +14,7 @@ interface Props {
   readonly removals: number;
 }
 
-/** The problem above it says how to do it by a command. */
+/** Nothing where the page may not act: the problem above it then names the command. */
 export function Release({ id, syncId, removals }: Props) {
   const mayAct = useMayAct();
   const [isOpen, setIsOpen] = useState(false);

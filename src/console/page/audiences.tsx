@@ -2,6 +2,7 @@
 
 import type { AudienceView, SyncView } from "../asked-view.ts";
 import { Release, ReleaseJobs } from "./act-audience.tsx";
+import { useMayAct } from "./jobs.ts";
 import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { useAnswer } from "./server.ts";
@@ -38,11 +39,13 @@ export function Audiences({ now }: { readonly now: number }) {
 }
 
 function Held({ audience: { id, held, members } }: { readonly audience: AudienceView }) {
+  const mayAct = useMayAct();
   if (held === null) return null;
+  const way = mayAct ? ", press Release…" : `: switchyard audience release ${id}`;
   return (
     <>
       <Problem
-        text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right: switchyard audience release ${id}`}
+        text={`${id}: the sync ${held.syncId} is held, because ${held.removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
       />
       <Release id={id} syncId={held.syncId} removals={held.removals} />
     </>

@@ -65,7 +65,7 @@ export function Plot({ title, series: whole, lines, unit, isStacked = false }: P
               {label} <b>{shown === null ? "–" : valueText(series.values[name]?.[shown])}</b>
             </li>
           ))}
-          <li class="unit">{unit}</li>
+          {isSaid(unit, lines) ? null : <li class="unit">{unit}</li>}
         </ul>
       </figcaption>
       <div ref={place} aria-hidden="true" />
@@ -167,7 +167,12 @@ function sentenceOf(series: Series, lines: readonly Line[], unit: string): strin
     const most = Math.max(0, ...row.flatMap((value) => value ?? []));
     return `${label}: now ${last === null ? "not known" : valueText(row[last])}, at most ${valueText(most)}`;
   });
-  return `${parts.join("; ")} (${unit}).`;
+  return `${parts.join("; ")}${isSaid(unit, lines) ? "" : ` (${unit})`}.`;
+}
+
+/** A line is called as what is counted. */
+function isSaid(unit: string, lines: readonly Line[]): boolean {
+  return lines.some(({ label }) => label === unit);
 }
 
 function useDark(): boolean {
