@@ -6,6 +6,8 @@
  *   `kafka.createTopics` is false               nothing; who waits for it looks every 2 s
  *   it was tried less than 5 s ago              nothing
  *   any other                                   it is made, with those that are missing too
+ *
+ * A clock that was set back makes any time long ago.
  */
 
 import type { Admin, TopicSpec } from "../kafka/port.ts";
@@ -51,7 +53,7 @@ export function topicKeeper(
 
   const existing = (): Promise<ReadonlySet<string>> => {
     const nowMs = clock.nowMs();
-    if (list === null || nowMs - list.atMs >= LIST_AGE_MAX_MS) {
+    if (list === null || Math.abs(nowMs - list.atMs) >= LIST_AGE_MAX_MS) {
       list = { atMs: nowMs, names: admin.topics().then((names) => new Set(names)) };
     }
     return list.names;
@@ -71,7 +73,8 @@ export function topicKeeper(
     const spec = specs.get(topic);
     const nowMs = clock.nowMs();
     if (spec === undefined) return;
-    if (nowMs - (triedAtMs.get(topic) ?? Number.NEGATIVE_INFINITY) < TRY_AGAIN_MS) return;
+    const agoMs = Math.abs(nowMs - (triedAtMs.get(topic) ?? Number.NEGATIVE_INFINITY));
+    if (agoMs < TRY_AGAIN_MS) return;
     triedAtMs.set(topic, nowMs);
     wanted.push(spec);
     // One request for all that are found missing in this turn.

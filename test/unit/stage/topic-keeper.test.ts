@@ -15,6 +15,11 @@ function world(planned: readonly string[]) {
   const creations: string[][] = [];
   const state = { mayCreate: true, lists: 0, isDown: false };
   const { log, lines } = parsedLog();
+  let behindMs = 0;
+  const timeOfDay = {
+    nowMs: () => clock.nowMs() - behindMs,
+    sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
+  };
   const admin = {
     topics: async () => {
       state.lists += 1;
@@ -39,7 +44,10 @@ function world(planned: readonly string[]) {
     creations,
     state,
     lines,
-    keeper: topicKeeper({ admin, clock, log }, plan),
+    keeper: topicKeeper({ admin, clock: timeOfDay, log }, plan),
+    setBack: (ms: number) => {
+      behindMs += ms;
+    },
   };
 }
 
@@ -106,4 +114,17 @@ test("with another plan it makes what that has, and no longer what the former on
   keeper.missing("new");
   await clock.advance(1);
   expect(creations).toEqual([["new"]]);
+});
+
+test("a clock that was set back puts off neither a try nor a look at the topics", async () => {
+  const { clock, creations, keeper, state, setBack } = world(["a"]);
+  state.mayCreate = false;
+  const there = keeper.untilThere(["a"], never);
+  await clock.advance(0);
+  expect(creations).toEqual([["a"]]);
+  setBack(3_600_000);
+  state.mayCreate = true;
+  await clock.advance(10_000);
+  expect(creations).toEqual([["a"], ["a"]]);
+  expect(await there).toBe(true);
 });
