@@ -6,8 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
+import { run } from "../../src/cli/run/run.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD } from "../../tools/kafka/security.ts";
+import { parsedLog } from "../support/log/parsed-log.ts";
 import {
   CA,
   CERTIFICATE,
@@ -49,6 +52,25 @@ async function connect(port: number, settings: readonly string[], wait: string) 
   return { status, err: shell.errors(), out: shell.output() };
 }
 
+/** What `run` logs as `kafka.waiting`, and how it ends. */
+async function runOn(port: number, settings: readonly string[]) {
+  const kafka = [`brokers: ["127.0.0.1:${port}"]`, "startTimeout: 1h", ...settings].join(", ");
+  const at = file(
+    "run.yaml",
+    `kafka: { ${kafka} }\nsources: []\ndestinations: []\nadmin: { host: 127.0.0.1, port: 0 }\n`,
+  );
+  const load = () => loadConfig({ file: at, env: {} });
+  const loaded = load();
+  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+  const { log, lines } = parsedLog();
+  const ended = run(loaded, load, ["route"], never, log);
+  const [status, error] = await ended.then(
+    (value) => [value, ""],
+    (reason: unknown) => [null, `${reason}`],
+  );
+  return { status, error, lines: lines.filter(({ msg }) => msg === "kafka.waiting") };
+}
+
 describe.skipIf(java === null)("a secured broker (needs Java)", () => {
   // The limit of a test is far below the time that the command may wait.
   test.each([
@@ -78,6 +100,24 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
     expect(said.err).toContain(`Check ${check}`);
     expect(said.err).toMatch(/^error: Kafka at 127\.0\.0\.1:\d+: .*\.\n$/m);
     expect(said).toMatchObject({ status: 1, out: "" });
+  });
+
+  test.each([
+    ["it refuses the log-in by plain", "saslPort", [TLS, sasl("plain", "x")]],
+    [
+      "its certificate is of an authority that is not trusted",
+      "saslPort",
+      ["tls: true", sasl("plain")],
+    ],
+    ["it closes connections without TLS at this port", "mtlsPort", []],
+    ["it answers nobody who has not logged in", "saslPort", [TLS]],
+  ] as const)("run logs kafka.waiting: %s", async (says, port, settings) => {
+    const { status, lines, error } = await runOn(broker?.[port] ?? 0, settings);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: "warn", cause: expect.stringContaining(says) }),
+    );
+    // Time does not mend it: the start ends, and says the same.
+    expect([status, error]).toEqual([null, expect.stringContaining(says)]);
   });
 
   test.each([

@@ -73,6 +73,8 @@ export class NumberingCluster {
   ids = 0;
   /** So many requests for an id fail. */
   idFailures = 0;
+  /** Log lines of troubles, as they are told. */
+  readonly troubles: { readonly msg: string; readonly fields: object }[] = [];
   /** Attempts to connect that wait. */
   connecting = 0;
   readonly producer: KafkaProducer;
@@ -93,7 +95,8 @@ export class NumberingCluster {
       createProducing: () => ({ brokerPool: () => pool, destroy: () => undefined }),
       outages: {
         warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
-        trouble: () => undefined,
+        trouble: (_text: string, fields: object, msg: string) =>
+          this.troubles.push({ msg, fields }),
       },
       connection: { recordMaxBytes: () => 1_000_000 },
     };

@@ -1,6 +1,6 @@
 /** A client of the tests' Kafka, and topics of a prefix that no other test has. */
 
-import { onTestFinished, type TestContext } from "vitest";
+import { onTestFinished } from "vitest";
 
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
@@ -15,9 +15,12 @@ const RECORD_MAX_BYTES = 1_048_576;
 /**
  * With the end of the test the topics are deleted, and the client is closed.
  *
- * @param finished of the context, in a test that runs beside others.
+ * @param finished of the context, in a test that runs beside others; or the clean-up of a whole file.
  */
-export function ownTopics(name: string, finished: TestContext["onTestFinished"] = onTestFinished) {
+export function ownTopics(
+  name: string,
+  finished: (work: () => Promise<void>) => void = onTestFinished,
+) {
   const prefix = uniquePrefix(name);
   const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
   const kafka = createKafka(

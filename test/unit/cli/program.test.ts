@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { runProgram } from "../../../src/cli/program.ts";
+import { signature } from "../../../src/deliver/sign.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { fakeShell } from "../../support/worlds/fake-shell.ts";
 
@@ -206,6 +207,15 @@ test("sign takes the secret from the environment", async () => {
   expect(said).toEqual({ status: 0, out: "5099cab379b3be52908387457007040cc934ef86\n", err: "" });
   const empty = await say(`sign --secret-env CRM ${path}`, [], { CRM: "" });
   expect(empty).toMatchObject({ status: 2, out: "" });
+});
+
+test("a line end within a secret of the configuration gives another signature than the file", async () => {
+  const body = '{"cool":true}';
+  const secretFile = file("line-end.txt", "abc123\n");
+  const said = await say(`sign --secret-file ${secretFile} ${file("signed.json", body)}`);
+  const sent = (secret: string) => `${signature(body, secret)}\n`;
+  expect(said.out).not.toBe(sent("abc123\n"));
+  expect(said.out).toBe(sent("abc123"));
 });
 
 test("an empty secret signs nothing", async () => {

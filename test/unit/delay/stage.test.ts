@@ -26,6 +26,9 @@ test("what is due is not done before its write is acknowledged", async () => {
   await world.clock.advance(30_000);
   expect(world.returned()).toHaveLength(1);
   expect(await world.committed()).toEqual([1]);
+  // Brokers that are slow show as lateness.
+  const late = /switchyard_delay_lateness_seconds_sum\{tier="1s"\} (\S+)/;
+  expect(Number(late.exec(await world.metrics.text())?.[1])).toBeGreaterThan(1);
 });
 
 test("what cannot be written is not done: the stage ends", async () => {

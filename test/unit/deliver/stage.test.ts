@@ -171,10 +171,15 @@ test("a parked call does not hold the later ones of its key back", async () => {
 
 test("no more are under way than the destination allows", async () => {
   const { made } = await world(() => ({ status: 200, afterMs: 100 }), { concurrency: 3 });
+  const inFlight = async () =>
+    /switchyard_delivery_in_flight\{destination="crm"\} (\d+)/.exec(await made.metrics.text())?.[1];
   for (let count = 0; count < 20; count += 1) made.append({}, { key: Buffer.from(`${count}`) });
+  while (made.http.sent.length < 4) await made.settle(10);
+  expect(await inFlight()).toBe("3");
   await made.settle(5_000);
   expect(made.http.sent).toHaveLength(20);
   expect(made.http.underWayMax).toBe(3);
+  expect(await inFlight()).toBe("0");
 });
 
 test("Retry-After lengthens the wait, and holds the endpoint's other deliveries", async () => {

@@ -126,12 +126,15 @@ test.each([undefined, "stop" as const])("told %s, it passes none", async (onDama
 });
 
 test("any other failure ends the program, once", async () => {
-  const { stage, started, clock, fatal } = world();
+  const { stage, started, clock, lines, fatal } = world();
   const error = new Error("a right is missing");
   started[0]?.onCrash(error);
   started[0]?.onCrash(error);
   await clock.advance(60_000);
   expect(fatal).toEqual([error]);
+  expect(lines.lines).toMatchObject([
+    { level: "error", msg: "consumer.crashed", fields: { stage: "route", error: error.message } },
+  ]);
   expect(started).toHaveLength(1);
   await stage[Symbol.asyncDispose]();
 });

@@ -66,6 +66,20 @@ test("a topic without the right to write it says so", async () => {
   expect(cluster.producer.blocked()).toMatchObject([{ by: "forbidden" }]);
 });
 
+test.each([
+  [NOT_ENOUGH_REPLICAS, "NOT_ENOUGH_REPLICAS"],
+  [TOPIC_AUTHORIZATION_FAILED, "TOPIC_AUTHORIZATION_FAILED"],
+])(
+  "error %i of a topic is told as kafka.produce.failing, with the topic and %s",
+  async (code, error) => {
+    const cluster = new NumberingCluster();
+    cluster.fates.set(2, refusing(1_000, code));
+    await ended(giveBack(cluster, 1, "b0"));
+    const told = { msg: "kafka.produce.failing", fields: { topic: "t", error } };
+    expect(cluster.troubles[0]).toEqual(told);
+  },
+);
+
 test("a partition that answers with errors is probed with one record at a time", async () => {
   const cluster = new NumberingCluster();
   cluster.fates.set(2, refusing(1_000));

@@ -1,0 +1,318 @@
+// docs/troubleshooting.md on calls that do not arrive and destinations that fall behind: causes are
+// brought about side by side in the program, seen where the page says, and mended as the page says.
+
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { runProgram } from "../../src/cli/program.ts";
+import type { StatusReport } from "../../src/cli/status/report.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type CertificateRequest, issue } from "../support/build/certificates.ts";
+import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
+import { tlsServer } from "../support/servers/tls-server.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+import { ownTopics } from "../support/worlds/own-topics.ts";
+
+const TIMEOUT_MS = 300_000;
+const POLL = { interval: 100, timeout: 60_000 };
+
+const cleanUps: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanUp of cleanUps.reverse()) await cleanUp();
+});
+
+/** Paths and users that were accepted; answers as its path says, until it is mended. */
+async function startReceiver() {
+  const accepted: string[] = [];
+  const state = { isMended: false };
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url?.slice(1) ?? "";
+    const { userId } = (await json(request)) as { readonly userId: string };
+    const status = state.isMended ? 200 : Number(path.slice(0, 3)) || 200;
+    if (path === "reset" && !state.isMended) response.destroy();
+    if (["reset", "timeout"].includes(path) && !state.isMended) return;
+    if (status === 200) accepted.push(`${path} ${userId}`);
+    const later = path === "503-later" ? { "retry-after": "3600" } : {};
+    response.writeHead(status, later).end();
+  };
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, HOST);
+  await once(server, "listening");
+  cleanUps.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, accepted, state };
+}
+
+const HOST = "127.0.0.1";
+const YEAR_MS = 365 * 86_400_000;
+const ca = issue({ name: "private CA", isCa: true });
+
+async function startTls(name: string, more: Partial<CertificateRequest>): Promise<number> {
+  const server = await tlsServer(issue({ name, hosts: [HOST], by: ca, ...more }));
+  cleanUps.push(() => server[Symbol.asyncDispose]());
+  return server.port;
+}
+
+interface Destination {
+  readonly id: string;
+}
+
+const OWN_CA = { tls: { ca: "ca.pem" } };
+const to = (url: string) => ({ endpoints: [{ url }] });
+
+/** One for each cause. */
+async function destinationsOf(port: number): Promise<readonly Destination[]> {
+  const local = `http://${HOST}:${port}`;
+  const expired = {
+    from: new Date(Date.now() - 2 * YEAR_MS),
+    until: new Date(Date.now() - YEAR_MS),
+  };
+  const overTls = async (name: string, more: Partial<CertificateRequest>) =>
+    to(`https://${HOST}:${await startTls(name, more)}/`);
+  return [
+    { id: "timeout", ...to(`${local}/timeout`) },
+    { id: "refused", ...to(`http://${HOST}:${await freePort()}/`) },
+    { id: "reset", ...to(`${local}/reset`) },
+    { id: "dns", ...to("http://nowhere.invalid/") },
+    { id: "unknown-ca", ...(await overTls("good", {})) },
+    { id: "expired", ...(await overTls("old", expired)), ...OWN_CA },
+    { id: "elsewhere", ...(await overTls("other", { hosts: ["example.com"] })), ...OWN_CA },
+    { id: "limited", ...to(`${local}/429`) },
+    { id: "later", ...to(`${local}/503-later`) },
+    { id: "paused", ...to(`${local}/paused`), paused: true },
+    { id: "off", ...to(`${local}/off`), enabled: false },
+    { id: "rejects", ...to(`${local}/400`) },
+    { id: "fine", ...to(`${local}/fine`) },
+  ] as readonly Destination[];
+}
+
+interface Given {
+  readonly prefix: string;
+  readonly brokers: readonly string[];
+  readonly delivery: object;
+  readonly destinations: readonly Destination[];
+  /** Beside `web`. */
+  readonly sources?: readonly string[];
+}
+
+function configuration({ prefix, brokers, delivery, destinations, sources = [] }: Given): string {
+  const connected = destinations.map(({ id }) => id);
+  return JSON.stringify({
+    kafka: { brokers, topicPrefix: prefix, partitions: 1 },
+    sources: ["web", ...sources].map((id) => ({ id, destinations: connected })),
+    defaultSource: "web",
+    destinations: destinations.map((each) => ({ type: "webhook", ...each })),
+    delivery,
+    admin: { host: "127.0.0.1", port: 0 },
+  });
+}
+
+/** Runs a command with the configuration of the world. */
+async function command(world: ProgramWorld, args: readonly string[], input = "") {
+  const shell = fakeShell([input]);
+  const status = await runProgram([...args, "--config", world.file], shell);
+  return { status, out: shell.output(), err: shell.errors() };
+}
+
+async function publish(world: ProgramWorld, messageId: string): Promise<void> {
+  const call = { type: "track", userId: messageId, event: "e", messageId };
+  expect(await command(world, ["publish"], JSON.stringify(call))).toMatchObject({ status: 0 });
+}
+
+/** Where a program's admin port listens. */
+const adminOf = async (program: ReturnType<ProgramWorld["start"]>) =>
+  `127.0.0.1:${(await program.logged("admin.listening")).port}`;
+
+let world: ProgramWorld;
+let program: ReturnType<ProgramWorld["start"]>;
+let admin = "";
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+let destinations: readonly Destination[] = [];
+const topics = ownTopics("troubleshooting", (work) => cleanUps.push(work));
+const delivery = { delays: ["10m"], timeout: "2s", allowNetworks: [HOST] };
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  destinations = await destinationsOf(receiver.port);
+  world = programWorld(configuration({ ...topics, delivery, destinations }));
+  cleanUps.push(() => world[Symbol.asyncDispose]());
+  writeFileSync(join(world.directory, "ca.pem"), ca.cert);
+  program = world.start(["--stages", "route,deliver,delay"]);
+  await program.logged("ready");
+  admin = await adminOf(program);
+  await publish(world, "m-1");
+}, TIMEOUT_MS);
+
+/** By destination what the log says of its attempt: the decision, and the status or cause of its request. */
+function attempted(messageId: string): Readonly<Record<string, string>> {
+  const lines = program.lines.filter((line) => line.messageId === messageId);
+  const told = lines.flatMap(({ msg, destination, decision, requests }) => {
+    if (msg !== "delivery.attempted") return [];
+    const [request] = requests as { readonly status?: number; readonly cause?: string }[];
+    return [[String(destination), `${decision} ${request?.cause ?? request?.status}`]];
+  });
+  return Object.fromEntries(told);
+}
+
+test("delivery.attempted says each cause, with the call's message id", async () => {
+  await expect
+    .poll(() => attempted("m-1"), POLL)
+    .toEqual({
+      timeout: "parked timeout",
+      refused: "parked refused",
+      reset: "parked reset",
+      dns: "parked dns",
+      "unknown-ca": "parked tls-unknown-ca",
+      expired: "parked tls-expired",
+      elsewhere: "parked tls-wrong-host",
+      limited: "parked 429",
+      later: "parked 503",
+      rejects: "rejected 400",
+      fine: "accepted 200",
+    });
+});
+
+test("metrics say which lines are held and why, what was left out, and 429", async () => {
+  const text = await (await fetch(`http://${admin}/metrics`)).text();
+  for (const [id, because] of [
+    ["later", "retry-after"],
+    ["paused", "paused"],
+    ["off", "disabled"],
+  ]) {
+    expect(text).toContain(`switchyard_line_held{destination="${id}",because="${because}"} 1`);
+  }
+  expect(text).toMatch(/switchyard_delivery_requests_total\{destination="limited",.*429.*\} 1/);
+  const leftOut = 'switchyard_route_calls_left_out_total{destination="off",reason="disabled"} 1';
+  expect(text).toContain(leftOut);
+});
+
+test("the status says that its line has the call, and by whom it is paused", async () => {
+  const { out } = await command(world, ["status", "--json", "--admin", admin]);
+  const report = JSON.parse(out) as StatusReport;
+  const paused = report.destinations.find(({ destination }) => destination === "paused");
+  expect(paused).toMatchObject({ waiting: 1, held: { because: "paused", by: "configuration" } });
+});
+
+test("dead-letters list finds the call by its message id, with the reason and the last status", async () => {
+  const list = ["dead-letters", "list", "--message-id", "m-1", "--json"];
+  const { out } = await command(world, list);
+  expect(JSON.parse(out)).toMatchObject({
+    ...{ reason: "rejected", destination: "rejects" },
+    error: expect.stringMatching(/every endpoint rejected it.*400/),
+  });
+});
+
+test("records that cannot be used are dead letters that say why", async () => {
+  const call = { type: "track", userId: "m-shop", event: "e" };
+  const values = [
+    JSON.stringify({ ...call, sourceId: "shop" }),
+    JSON.stringify({ ...call, event: 7 }),
+    "no JSON",
+    // As a serializer of a registry writes it: a zero, and the id 7.
+    Buffer.of(0, 0, 0, 0, 7, 2),
+  ];
+  const place = { topic: `${topics.prefix}calls`, partition: 0, key: null, headers: [] };
+  const producer = topics.kafka.producer();
+  await producer.send(values.map((value) => ({ ...place, value: Buffer.from(value) })));
+  await producer.close(1_000);
+  const reasons = async () => {
+    const { out } = await command(world, ["dead-letters", "list", "--json"]);
+    const letters = out.split("\n").filter((line) => line !== "");
+    const told = letters.map((line) => JSON.parse(line) as { reason: string; error: string });
+    return Object.fromEntries(told.map(({ reason, error }) => [reason, error]));
+  };
+  await expect.poll(reasons, POLL).toMatchObject({
+    "unknown-source": expect.stringContaining("shop"),
+    "invalid-call": expect.stringContaining("event"),
+    undecodable: expect.stringContaining("JSON"),
+    "unknown-schema": expect.stringContaining("7"),
+  });
+});
+
+test("each remedy helps", { timeout: TIMEOUT_MS }, async () => {
+  receiver.state.isMended = true;
+  const remedies: Readonly<Record<string, object>> = {
+    paused: { paused: false },
+    off: { enabled: true },
+    "unknown-ca": OWN_CA,
+  };
+  const mended = destinations.map((each) => ({ ...each, ...remedies[each.id] }));
+  const changed = { ...topics, delivery, destinations: mended, sources: ["shop"] };
+  writeFileSync(world.file, configuration(changed));
+  await program.logged("config.applied");
+  await publish(world, "m-2");
+  const mendedIds = ["timeout", "reset", "unknown-ca", "limited", "paused", "off"];
+  const isNotYet = () => mendedIds.filter((id) => attempted("m-2")[id] !== "accepted 200");
+  await expect.poll(isNotYet, POLL).toEqual([]);
+  expect(receiver.accepted).toContain("paused m-1");
+  // A call that was left out does not come later.
+  expect(receiver.accepted).not.toContain("off m-1");
+
+  const replay = ["dead-letters", "replay", "--destination", "rejects", "--reason", "rejected"];
+  const dry = await command(world, [...replay, "--dry-run"]);
+  expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("1 dead letter to") });
+  expect(await command(world, replay)).toMatchObject({ status: 0 });
+  await expect.poll(() => receiver.accepted, POLL).toContain("400 m-1");
+  const unknown = ["dead-letters", "replay", "--reason", "unknown-source", "--yes"];
+  expect(await command(world, unknown)).toMatchObject({ status: 0 });
+  await expect.poll(() => receiver.accepted, POLL).toContain("fine m-shop");
+  program.child.kill("SIGTERM");
+  expect(await program.ended).toBe(0);
+  expect(program.lines.at(-1)).toMatchObject({ msg: "stopped" });
+});
+
+test(
+  "a stage that nobody runs shows in the status, until a process runs it",
+  async () => {
+    const topics = ownTopics("nobody-runs");
+    const receiver = await startReceiver();
+    const endpoints = [{ url: `http://127.0.0.1:${receiver.port}/503` }];
+    const delivery = { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] };
+    const destinations = [{ id: "hook", endpoints }];
+    await using world = programWorld(configuration({ ...topics, delivery, destinations }));
+    const route = world.start(["--stages", "route"]);
+    await route.logged("ready");
+    const admins = [await adminOf(route)];
+    await publish(world, "m-1");
+    const status = async () => {
+      const args = ["status", "--json", ...admins.flatMap((admin) => ["--admin", admin])];
+      const report = JSON.parse((await command(world, args)).out) as StatusReport;
+      const run = report.processes.flatMap(({ stages }) => stages?.map(({ name }) => name) ?? []);
+      return { ...report, run };
+    };
+    const waits = async () => (await status()).destinations[0]?.waiting;
+    await expect.poll(waits, POLL).toBe(1);
+    expect((await status()).run).toEqual(["route"]);
+
+    const deliver = world.start(["--stages", "deliver"]);
+    admins.push(await adminOf(deliver));
+    const due = async () => Number((await status()).tiers[0]?.dueInMs ?? 0);
+    await expect.poll(due, POLL).toBeLessThan(0);
+    expect((await command(world, ["status"])).out).toMatch(/^1s .* overdue \d/m);
+    expect((await status()).run.toSorted()).toEqual(["deliver", "route"]);
+
+    route.child.kill("SIGTERM");
+    await route.ended;
+    admins.shift();
+    await publish(world, "m-2");
+    const oldest = async () =>
+      (await status()).stages.find(({ stage }) => stage === "route")?.oldestMs ?? 0;
+    await expect.poll(oldest, POLL).toBeGreaterThan(0);
+    await expect.poll(oldest, POLL).toBeGreaterThan(await oldest());
+    receiver.state.isMended = true;
+    world.start(["--stages", "route,delay"]);
+    await expect.poll(() => receiver.accepted.toSorted(), POLL).toEqual(["503 m-1", "503 m-2"]);
+    // A process that was killed has not drained, and does not say that it has.
+    await deliver.kill();
+    expect(deliver.lines.at(-1)).not.toMatchObject({ msg: "stopped" });
+    expect(route.lines.at(-1)).toMatchObject({ msg: "stopped" });
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,141 @@
+/**
+ * The causes of docs/troubleshooting.md, row by row, with the tests that bring each about and see what
+ * the page says. `unit/project/troubleshooting.test.ts` compares both: a row that is not here fails.
+ */
+
+/**
+ * Words of the row's first two columns, then its tests: a file of `test/`, and a part of the test's
+ * title. `outside: ` stands for a test where no program of ours
+ * is the cause, and `untested: ` where nobody has written one.
+ */
+export type ProvenCause = readonly [row: string, ...tests: string[]];
+
+const INGEST = "local/troubleshooting-ingest.test.ts";
+const PROGRAM = "integration/troubleshooting.test.ts";
+const FAILED = `${PROGRAM}: delivery.attempted says each cause`;
+const METRICS = `${PROGRAM}: metrics say which lines are held and why`;
+const REMEDIES = `${PROGRAM}: each remedy helps`;
+const NOBODY = `${PROGRAM}: a stage that nobody runs`;
+const REFUSED_RECORDS = `${PROGRAM}: records that cannot be used`;
+const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
+const RIGHTS = "integration/kafka-rights.test.ts";
+const AWAY = "integration/kafka-away.test.ts: Kafka away and back";
+const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
+const FLOWS = "unit/audience/flows.test.ts";
+
+export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
+  "It does not start": [
+    ["exit status 2", "local/program.test.ts: bin/switchyard.js %j ends with %i"],
+    ["it refuses the log-in by", CONNECTING],
+    ["its certificate is of an authority that is not trusted", CONNECTING],
+    ["it closes connections without TLS", CONNECTING],
+    ["it answers nobody who has not logged in", CONNECTING],
+    ["topics.waiting", "integration/run.test.ts: told not to make topics, it waits for them"],
+    ["ready.incomplete", "untested: a consumer that cannot join for 30 s"],
+    ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],
+  ],
+  "Ingest refuses calls": [
+    ["unknown-write-key", `${INGEST}: 401: a key that was rotated`],
+    ["invalid-call", `${INGEST}: 400: the message names the field`],
+    ["calls are missing", `${INGEST}: 200, and calls are missing`],
+    ["rate-limited", `${INGEST}: 429: a source over its callsPerSecond`],
+    ["overloaded", `${INGEST}: 429: bodies arrive faster`],
+    ["kafka-unavailable", `${INGEST}: 503: Kafka has acknowledged nothing`],
+    ["the browser's console", `${INGEST}: a page of an origin that is not allowed`],
+  ],
+  "A call does not arrive": [
+    ["explain", "unit/cli/explain/explain.test.ts: a call is shown with its source"],
+    ["calls_left_out_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_left_out"],
+    ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
+    ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
+    ["its destination has WAITING", `${PROGRAM}: the status says that its line has the call`],
+    ["delivery.attempted", FAILED],
+  ],
+  "A destination falls behind": [
+    ["`breaker`", DRILL],
+    ["`retry-after`", METRICS],
+    ["`paused`", METRICS, REMEDIES, "integration/steer.test.ts: each step of steering"],
+    ["`disabled`", METRICS, REMEDIES],
+    ["`timeout`", FAILED, REMEDIES],
+    ["`refused`", FAILED, REMEDIES],
+    ["`address`", "local/deliver-addresses.test.ts: a name that has moved to a private address"],
+    ["`tls-unknown-ca`", FAILED, REMEDIES],
+    ["switchyard_delivery_in_flight", "unit/deliver/stage.test.ts: no more are under way than"],
+    ["`429`", METRICS],
+    ["WAITING, and no PROCESS", NOBODY],
+  ],
+  "All destinations are late": [
+    ["switchyard_kafka_connected", AWAY],
+    ["OLDEST of `route`", NOBODY],
+    [
+      "switchyard_registry_unreachable_since",
+      "integration/schema-outage.test.ts: away, waited for",
+    ],
+    ["NEXT DUE", NOBODY],
+    ["switchyard_delay_lateness", "unit/delay/stage.test.ts: what is due is not done before"],
+    ["switchyard_consumers_with_unknown_lag", AWAY],
+  ],
+  "Kafka is away": [
+    ["kafka.broker.unreachable", AWAY],
+    [
+      "kafka.produce.failing",
+      "unit/kafka/produce/rounds.test.ts: is told as kafka.produce.failing",
+    ],
+    ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
+    ["the right to write it is missing", `${RIGHTS}: a command without the right to write ends`],
+    [
+      "consumer.crashed",
+      "unit/stage/consuming-stage.test.ts: any other failure ends the program",
+      "unit/deliver/stage.test.ts: a crashed consumer is started again",
+    ],
+    ["kafka.consumer.restarting", "integration/kafka-outage.test.ts: for longer than a session"],
+    ["kafka.broker.reachable", AWAY],
+  ],
+  "Dead letters": [
+    ["every endpoint rejected it", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
+    ["not accepted within", "unit/deliver/stage.test.ts: what nobody accepts expires"],
+    ["it was due again", "unit/deliver/stage-line.test.ts: windows that end meanwhile"],
+    ["`unknown-source`", REFUSED_RECORDS, REMEDIES],
+    ["`invalid-call`", REFUSED_RECORDS],
+    ["`undecodable`", REFUSED_RECORDS],
+    ["`unknown-schema`", REFUSED_RECORDS, "integration/schema-outage.test.ts: unknown, replayed"],
+    ["`invalid-sync`", `${FLOWS}: what breaks the protocol is a dead letter`],
+    ["`invalid-deletion`", "unit/deletion/deletion.test.ts: invalid-deletion"],
+    ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a held line is cancelled"],
+    ["`unknown-destination`", "unit/deliver/stage.test.ts: whose topics are gone"],
+    ["`too-large`", "integration/route.test.ts: what is none a dead letter"],
+  ],
+  "Calls arrive twice": [
+    ["`stopped` is not the last line", NOBODY, REMEDIES],
+    ["`timeout`", FAILED],
+    [
+      "switchyard_consumer_rebalances_total",
+      "unit/stage/watch-consumer.test.ts: lag, oldest record",
+    ],
+    [
+      "switchyard_consumer_offset_resets",
+      "integration/kafka-traps.test.ts: retention has overtaken",
+    ],
+  ],
+  "The receiver says that the signature is wrong": [
+    ["switchyard sign", "unit/cli/program.test.ts: a line end within a secret"],
+    ["a JSON parser runs before", "local/webhook-frameworks.test.ts: takes what Switchyard signed"],
+    ["it changes bodies", "outside: another program changes the bytes"],
+  ],
+  "A stage has halted": [
+    ["stage.halted", "integration/damaged-batch-program.test.ts: stop: route halts and says where"],
+    ["switchyard_consumer_restarts_total", "unit/deliver/stage.test.ts: a crashed consumer"],
+  ],
+  "A change of the configuration does nothing": [
+    ["config.invalid", "integration/reload.test.ts: a file that cannot be used changes nothing"],
+    ["config.needs-restart", "unit/cli/run/reload.test.ts: settings that need a restart"],
+    ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
+    ["config diff", "local/config-diff.test.ts: config diff"],
+    ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],
+  ],
+  "An audience removes nobody": [
+    ["audience list", "integration/console-actions.test.ts: a held sync is released"],
+    ["wrong-count", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
+    ["switchyard_audience_syncs_open", `${FLOWS}: what breaks the protocol`],
+  ],
+};
