@@ -16,6 +16,7 @@ export const LONG_AND_SMALL: readonly string[] = [
   ...["chaos-cluster", "kafka-away", "waiting-outage", "kafka-signals", "kafka-outage"],
   ...["chaos", "kafka-signals-outage", "waiting", "kafka-topics", "ingest-outage"],
   ...["cluster", "kafka-connecting", "drill", "cluster-start", "cluster-trouble", "tutorial"],
+  ...["attacks", "expiring-events", "steer", "procedures", "chaos-audience"],
 ];
 
 /** What the order looks at. */
@@ -33,14 +34,18 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-/** @param sorted files of one group, each project's in the order that Vitest gives them. */
+/**
+ * A project's only file is the first of the turns: it may be long.
+ *
+ * @param sorted files of one group, each project's in the order that Vitest gives them.
+ */
 export function inTurns<File extends Ordered>(sorted: readonly File[]): readonly File[] {
   const first = sorted
     .filter((file) => rank(file) !== -1)
     .toSorted((one, other) => rank(one) - rank(other));
   const rest = sorted.filter((file) => rank(file) === -1);
   const turns = [...Map.groupBy(rest, ({ project }) => project.name).values()].flatMap((own) =>
-    own.map((file, index) => ({ file, turn: (index + 1) / own.length })),
+    own.map((file, index) => ({ file, turn: index / own.length })),
   );
   return [
     ...first,

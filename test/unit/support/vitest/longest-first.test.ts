@@ -24,5 +24,5 @@ test("those that are named begin, in their order; then projects take turns until
     ...["l1", "l2"].map((each) => file("local", each)),
   ];
   const order = inTurns(sorted).map(({ moduleId }) => moduleId.slice(6, -8));
-  expect(order).toEqual([first, second, "k1", "k2", "l1", "k3", "k4", "l2"]);
+  expect(order).toEqual([first, second, "k1", "l1", "k2", "k3", "l2", "k4"]);
 });
