@@ -18,6 +18,7 @@ import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { topicsTaken } from "../support/kafkajs/log-holders.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 
 const A = "a" as DestinationId;
@@ -32,6 +33,10 @@ const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {
   throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
 }
+const connection = {
+  ...{ brokers: brokers.split(","), clientId: "topic-gone-test", tls: null, sasl: null },
+  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
+};
 let lines: LogLines;
 
 let prefix = "";
@@ -44,17 +49,7 @@ beforeEach(async () => {
   lines = new LogLines();
   prefix = uniquePrefix("gone");
   topics = topicNames(prefix);
-  kafka = createKafka(
-    {
-      brokers: brokers.split(","),
-      clientId: "topic-gone-test",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 1e6,
-    },
-    lines.log,
-  );
+  kafka = createKafka(connection, lines.log);
   readers = [];
   running = [];
   await kafka.admin.create(plan());
@@ -74,10 +69,12 @@ afterEach(async () => {
  */
 async function deleteTopics(names: readonly string[]): Promise<void> {
   await kafka.admin.deleteTopics(names);
-  const isListed = async () => (await kafka.admin.topics()).some((name) => names.includes(name));
+  const isTaken = async () => {
+    const listed = (await kafka.admin.topics()).some((name) => names.includes(name));
+    return listed || (await topicsTaken(connection, names, PARTITIONS)).size > 0;
+  };
   // The keeper may have made it again already.
-  for (let looks = 0; looks < 30 && (await isListed()); looks += 1) await sleep(100);
-  await sleep(500);
+  for (let looks = 0; looks < 30 && (await isTaken()); looks += 1) await sleep(100);
 }
 
 function plan(): readonly TopicSpec[] {
