@@ -14,6 +14,7 @@ import type { AssignedPartition, Kafka, PartitionHandler } from "../kafka/port.t
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keepConsuming } from "../stage/keep-consuming.ts";
+import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -75,8 +76,6 @@ function postsOf(
 ): PartitionHandler {
   const given = new AbortController();
   const queue: IncomingRecord[] = [];
-  let working: Promise<void> = Promise.resolve();
-  let isWorking = false;
   const one = async (record: IncomingRecord) => {
     for (let tries = 1; ; tries += 1) {
       const task = taskOf(record, clock.nowMs());
@@ -88,29 +87,27 @@ function postsOf(
       await clock.sleep(waitBefore(tries, posted.retryAfterMs), given.signal);
     }
   };
-  const work = async () => {
-    for (let record = queue.shift(); record !== undefined; record = queue.shift()) {
-      if (given.signal.aborted) return;
-      await one(record);
-      assigned.finish(record.offset);
-    }
+  const next = async (record: IncomingRecord) => {
+    await one(record);
+    assigned.finish(record.offset);
   };
+  const working = oneAtATime(
+    () => {
+      const record = given.signal.aborted ? undefined : queue.shift();
+      return record === undefined ? null : next(record);
+    },
+    (thrown) => {
+      if (!given.signal.aborted) throw asError(thrown);
+    },
+  );
   return {
     take: (records) => {
       queue.push(...records);
-      if (isWorking) return;
-      isWorking = true;
-      working = work()
-        .catch((thrown: unknown) => {
-          if (!given.signal.aborted) throw asError(thrown);
-        })
-        .finally(() => {
-          isWorking = false;
-        });
+      working.wake();
     },
     drain: () => {
       given.abort();
-      return working;
+      return working.ended();
     },
   };
 }

@@ -2,7 +2,9 @@
 
 import { expect, test } from "vitest";
 
+import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames } from "../../../src/domain/topics.ts";
+import type { ConsumeOptions, Kafka } from "../../../src/kafka/port.ts";
 import { eventText, operatorEvent } from "../../../src/operator-events/event.ts";
 import { postEvents } from "../../../src/operator-events/post.ts";
 import type { Posted } from "../../../src/operator-events/posting.ts";
@@ -14,6 +16,9 @@ import { stageProcess } from "../../support/worlds/stage-process.ts";
 
 const TOPIC = "sw.operator-events";
 const RETRY: Posted = { kind: "retry", cause: "503", retryAfterMs: null };
+
+type OnAssigned = ConsumeOptions["onAssigned"];
+type Around = (onAssigned: OnAssigned) => OnAssigned;
 
 class World {
   readonly clock = new ManualClock();
@@ -36,16 +41,23 @@ class World {
     this.cluster.append({ topic: TOPIC, key: Buffer.from("k"), value, headers: [] });
   }
 
-  start() {
+  /** @param around the handler of the partition. */
+  start(around: Around = (onAssigned) => onAssigned) {
     const { deps, lines, metrics } = stageProcess(this.cluster, this.clock);
-    const posts = postEvents(deps, {
-      topic: TOPIC,
-      group: groupNames("sw.").operatorEvents,
-      post: async ({ subject }) => {
-        this.posted.push(subject);
-        return this.answer;
+    const consume: Kafka["consume"] = (options) =>
+      deps.kafka.consume({ ...options, onAssigned: around(options.onAssigned) });
+    const kafka: Kafka = Object.create(deps.kafka, { consume: { value: consume } });
+    const posts = postEvents(
+      { ...deps, kafka },
+      {
+        topic: TOPIC,
+        group: groupNames("sw.").operatorEvents,
+        post: async ({ subject }) => {
+          this.posted.push(subject);
+          return this.answer;
+        },
       },
-    });
+    );
     const said = (msg: string) => lines.filter((line) => line.msg === msg);
     return {
       posts,
@@ -128,4 +140,30 @@ test("those of an outage of more than a day are passed over", async () => {
   expect(world.posted).toEqual(["b"]);
   expect(await text()).toContain('switchyard_operator_event_posts_total{outcome="too-old"} 1\n');
   await stop();
+});
+
+test("an event that is handed over just when the one before is done does not wait for another", async () => {
+  const world = new World();
+  for (const subject of ["a", "b"]) world.write(subject);
+  world.start((onAssigned) => (assigned) => {
+    const { topic, partition, topicId, hold, isOurs } = assigned;
+    const place = { topic, partition, topicId, hold, isOurs };
+    const handler = onAssigned({
+      ...place,
+      finish: (offset) => {
+        assigned.finish(offset);
+        queueMicrotask(() => handler.take(later.splice(0)));
+      },
+    });
+    const later: IncomingRecord[] = [];
+    return {
+      take: ([first, ...others]) => {
+        later.push(...others);
+        if (first !== undefined) handler.take([first]);
+      },
+      drain: () => handler.drain(),
+    };
+  });
+  await world.clock.advance(30_000);
+  expect(world.posted).toEqual(["a", "b"]);
 });
