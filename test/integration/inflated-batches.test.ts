@@ -227,6 +227,10 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
     expect(await ended).toBe(isLast ? 0 : null);
     const after = await written();
     if (!isLast) expect(new Set(after).size).toBeLessThan(total);
+    // What is committed is written.
+    const there = new Set(after);
+    const done = Array.from({ length: await committed() }, (_, offset) => offset);
+    expect(done.filter((offset) => !there.has(offset))).toEqual([]);
     // What a process writes begins at the offset that the one before it has committed.
     const added = [...after];
     for (const offset of before) added.splice(added.indexOf(offset), 1);
