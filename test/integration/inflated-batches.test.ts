@@ -227,7 +227,7 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
     expect(await ended).toBe(isLast ? 0 : null);
     const after = await written();
     if (!isLast) expect(new Set(after).size).toBeLessThan(total);
-    // What is committed is written.
+    // Each offset below the committed one is written.
     const there = new Set(after);
     const done = Array.from({ length: await committed() }, (_, offset) => offset);
     expect(done.filter((offset) => !there.has(offset))).toEqual([]);
