@@ -193,7 +193,7 @@ test("metrics say which lines are held and why, what was left out, and 429", asy
   expect(text).toContain(leftOut);
 });
 
-test("the status says that its line has the call, and by whom it is paused", async () => {
+test("the status says that its line has the call, and names the one who paused it", async () => {
   const { out } = await command(world, ["status", "--json", "--admin", admin]);
   const report = JSON.parse(out) as StatusReport;
   const paused = report.destinations.find(({ destination }) => destination === "paused");
