@@ -35,6 +35,7 @@ export interface Attempt {
   readonly settings: Settings;
   readonly delivery: Delivery;
   readonly results: EndpointResult[];
+  readonly startedAtMs: number;
   /** Requests that are not answered. */
   pending: number;
   /** Null: it has no spans. */

@@ -79,7 +79,7 @@ export class DestinationWork {
     const limits = { concurrency, windowMs: policy.windowMs };
     const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker);
     this.#gates = gates;
-    this.#turns = new Turns(concurrency, policy.delaysMs.at(-1) ?? 0);
+    this.#turns = new Turns(concurrency);
     const isStill = () => stillness(this.#settings.destination) !== null;
     const lookAgain = lookingAgain(ports, () => this.#pump());
     this.#waiting = new WaitingDeliveries(gates, this.#turns, isStill, lookAgain);
@@ -121,7 +121,7 @@ export class DestinationWork {
     return {
       take: (records) => {
         if (owner.isDraining) return;
-        if (turn === "retry") this.#turns.expectRetries(this.#ports.nowMs());
+        if (turn === "retry") this.#turns.expectRetry(this.#ports.nowMs());
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
           const item = { owner, key, record, behind: null, after: null };
@@ -236,7 +236,8 @@ export class DestinationWork {
     const settings = this.#settings;
     const results = held.map(leftAlone);
     const trace = this.#ports.trace?.(item.record, delivery, settings.destination) ?? null;
-    const attempt: Attempt = { item, settings, delivery, results, pending: 0, trace };
+    const started = { startedAtMs: nowMs, pending: 0 };
+    const attempt: Attempt = { item, settings, delivery, results, trace, ...started };
     const connections = trace ?? this.#ports.connections;
     const shared = sharedRequest(settings.destination, webhook, delivery, nowMs);
     for (const endpoint of endpoints) {
@@ -264,7 +265,7 @@ export class DestinationWork {
     }
     const { item, delivery, results, trace } = attempt;
     const decision = decideAttempt(attempt, this.#policy, endedAtMs);
-    this.#turns.ended(item.owner.turn);
+    this.#turns.ended(item.owner.turn, endedAtMs - attempt.startedAtMs);
     this.#ports.onAttempted({ delivery, results, decision, endedAtMs });
     trace?.end(decision, endedAtMs);
     const { outputs } = decision;
@@ -288,8 +289,8 @@ export class DestinationWork {
     // Kept for as long as the write takes, unlike the record.
     const { offset } = item.record;
     owner.begin();
-    if (replacements.some(({ kind }) => kind === "park")) {
-      this.#turns.expectRetries(this.#ports.nowMs());
+    for (const each of replacements) {
+      if (each.kind === "park") this.#turns.expectRetry(each.dueAtMs);
     }
     this.#waiting.end(item);
     this.#ports.write(replacements, (isWritten) => {

@@ -31,6 +31,7 @@ export type Replacement =
   | {
       readonly kind: "park";
       readonly tier: string;
+      readonly dueAtMs: number;
       readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
     }
@@ -68,7 +69,8 @@ export function replacement(
       ...foreignHeaders(record),
     ],
   };
-  return { kind: "park", tier: tierName(delayMs), place: placeOf(record), outgoing };
+  const [tier, place] = [tierName(delayMs), placeOf(record)];
+  return { kind: "park", tier, dueAtMs: nowMs + delayMs, place, outgoing };
 }
 
 export function letter(

@@ -9,31 +9,45 @@
  *                                 must not keep an endpoint closed
  *
  *   retries                       places that the line leaves free for more of them
- *   none expected                 none
- *   expected                      an eighth of `concurrency`, at least one, unless there is only one
+ *   none is due, or about to be   none
+ *   due now, or within a second   an eighth of `concurrency`, at least one, unless there is only one
+ *   the same, and an attempt      none: a place is given back soon enough
+ *   takes under 250 ms
  *   half of the places            none
  *
- * A retry that is due finds a place at once, although the line takes what it can get and a slow
- * endpoint gives places back seldom. Retries are expected from a parking or a return on, for as long
- * as the longest delay.
+ * So a retry that is due finds a place at once at a slow endpoint, which gives places back seldom, and
+ * no place is idle for long. When retries are due is known of those that this process parked. Those of
+ * other processes are seen when the first of them comes: more are likely to be right behind it.
  */
 
 import type { Turn } from "./breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
+/** Before and after a time at which a retry is due. */
+const AROUND_DUE_MS = 1_000;
+const FAST_MS = 250;
+/** Of a new duration in the average. */
+const NEW_SHARE = 1 / 8;
+/** Spans of time that are kept. More of them are joined: a failing endpoint has one for each second. */
+const SPANS_MAX = 16;
+
+interface Span {
+  fromMs: number;
+  toMs: number;
+}
 
 export class Turns {
   #concurrency: number;
-  readonly #expectedForMs: number;
   #underWay = 0;
   #retries = 0;
   #retriesInARow = 0;
-  #expectedUntilMs = Number.NEGATIVE_INFINITY;
+  /** When retries are expected, in order. */
+  readonly #expected: Span[] = [];
+  /** How long attempts take, on a moving average; unknown is slow. */
+  #attemptMs = Number.POSITIVE_INFINITY;
 
-  /** @param expectedForMs the longest delay before another attempt. */
-  constructor(concurrency: number, expectedForMs: number) {
+  constructor(concurrency: number) {
     this.#concurrency = concurrency;
-    this.#expectedForMs = expectedForMs;
   }
 
   /** Other places from now on; where they are fewer, no more starts until enough have ended. */
@@ -47,7 +61,7 @@ export class Turns {
 
   /** Whether there is a place for the line. */
   hasPlaceForLine(nowMs: number): boolean {
-    const kept = nowMs < this.#expectedUntilMs ? this.#keptFree() : 0;
+    const kept = this.#areExpected(nowMs) ? this.#keptFree() : 0;
     return this.#underWay < this.#concurrency - kept;
   }
 
@@ -63,14 +77,50 @@ export class Turns {
     this.#retriesInARow = turn === "retry" ? this.#retriesInARow + 1 : 0;
   }
 
-  ended(turn: Turn): void {
+  /** @param tookMs from the start of the attempt. */
+  ended(turn: Turn, tookMs: number): void {
     this.#underWay -= 1;
     if (turn === "retry") this.#retries -= 1;
+    if (this.#attemptMs === Number.POSITIVE_INFINITY) this.#attemptMs = tookMs;
+    else this.#attemptMs += (tookMs - this.#attemptMs) * NEW_SHARE;
   }
 
-  /** A delivery was parked, or came back. */
-  expectRetries(nowMs: number): void {
-    this.#expectedUntilMs = nowMs + this.#expectedForMs;
+  /** A delivery was parked until then, or came back: then others may come about now. */
+  expectRetry(dueAtMs: number): void {
+    const fromMs = dueAtMs - AROUND_DUE_MS;
+    const toMs = dueAtMs + AROUND_DUE_MS;
+    const spans = this.#expected;
+    let at = spans.findIndex((span) => fromMs <= span.toMs);
+    if (at === -1) at = spans.length;
+    const there = spans[at];
+    if (there !== undefined && there.fromMs <= toMs) {
+      there.fromMs = Math.min(there.fromMs, fromMs);
+      there.toMs = Math.max(there.toMs, toMs);
+    } else {
+      spans.splice(at, 0, { fromMs, toMs });
+    }
+    this.#join(at);
+  }
+
+  /** Spans that overlap become one, and so do the two latest where there are too many. */
+  #join(at: number): void {
+    const spans = this.#expected;
+    const [span, next] = [spans[at], spans[at + 1]];
+    if (span !== undefined && next !== undefined && next.fromMs <= span.toMs) {
+      span.toMs = Math.max(span.toMs, next.toMs);
+      spans.splice(at + 1, 1);
+    }
+    if (spans.length <= SPANS_MAX) return;
+    const last = spans.pop();
+    const before = spans.at(-1);
+    if (last !== undefined && before !== undefined) before.toMs = last.toMs;
+  }
+
+  #areExpected(nowMs: number): boolean {
+    if (this.#attemptMs < FAST_MS) return false;
+    const spans = this.#expected;
+    while (spans[0] !== undefined && spans[0].toMs <= nowMs) spans.shift();
+    return spans[0] !== undefined && spans[0].fromMs <= nowMs;
   }
 
   #keptFree(): number {

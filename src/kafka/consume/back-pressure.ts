@@ -2,24 +2,29 @@
  * Hands fetched records over as there is room, and stops fetching when there is none.
  *
  *   whenFull   while something fetched is not handed over     again when
- *   hold       no partition is fetched                        all of it is handed over
+ *   hold       its partition is not fetched, and the others   all of it is handed over
+ *              are only looked at now and then
  *   ... of a   only that partition is not fetched             and half of what is allowed is free
  *   passing topic
  *   pause      its partition is not fetched                   and half of what is allowed is free
  *   any, and it is    only that partition is not fetched      all of it is handed over; with `pause`
  *   not admitted yet                                          and passing topics as above
  *
- * While `hold` holds a broker's fetch loop, the passing topics that it leads are looked at now and then:
+ * While `hold` holds a broker's fetch loop, the partitions that it leads and that pass, or of which
+ * everything is handed over, are looked at now and then. Without that, a partition whose fetch brought
+ * much would keep the others waiting until all of it is finished.
  *
  *   since the last look         the next look is          and the broker may wait
  *   something was finished      250 ms after it           not at all: the others go on any moment
  *   nothing was                 250 ms after it           a second for a record
  *
- * Between two calls of a partition's `take` others run: a fetch can hold 100,000 tiny records.
+ * Between two calls of a partition's `take` others run: a fetch can hold 100,000 tiny records. The
+ * partition with the fewest bytes in hand comes first: where partitions share their room, the one that
+ * has the most would take what it gives back again and again.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
-import type { Member } from "../membership.ts";
+import type { FetchOnly, IsWanted, Member } from "../membership.ts";
 import { POLL_PAUSED_MS } from "./consumer-times.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
 
@@ -31,8 +36,8 @@ const LOOK_WAIT_MAX_MS = 1_000;
 /** The partitions that a fetch loop may fetch. */
 export type Room =
   | { readonly kind: "all" }
-  /** Passing topics alone; the broker may wait so long for a record. */
-  | { readonly kind: "passing"; readonly maxWaitMs: number };
+  /** These alone; the broker may wait so long for a record. */
+  | ({ readonly kind: "some" } & FetchOnly);
 
 const ALL: Room = { kind: "all" };
 
@@ -58,7 +63,7 @@ export class BackPressure {
   #owned: readonly OwnedPartition[] = [];
   #isScheduled = false;
   #finishes = 0;
-  /** By broker: the last look at passing topics. */
+  /** By broker: the last look at some of its partitions. */
   readonly #looks = new Map<string, Look>();
 
   constructor(options: BackPressureOptions) {
@@ -93,9 +98,9 @@ export class BackPressure {
   /** Hands over what there is room for, at most 1,000 records of each partition at once. */
   handOver(): void {
     let hasMore = false;
-    for (const owned of this.#owned) {
-      if (owned.hasBacklog && owned.handOver() === "more") hasMore = true;
-    }
+    const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
+    if (waiting.length > 1) waiting.sort((one, other) => one.bytesInHand - other.bytesInHand);
+    for (const owned of waiting) if (owned.handOver() === "more") hasMore = true;
     const isResumed = this.#pauseAndResume();
     if (hasMore) this.#soon();
     else if (isResumed || !this.#standsStill()) this.#options.wake.fire();
@@ -121,11 +126,8 @@ export class BackPressure {
   }
 
   #untilLook(member: Member, nodeId: string): number {
-    const passing = this.#owned.filter(({ passes }) => passes);
-    if (passing.length === 0) return Number.POSITIVE_INFINITY;
-    const isPassing = (topic: string, partition: number) =>
-      passing.some((owned) => owned.topic === topic && owned.partition === partition);
-    if (!member.readsFrom(nodeId, isPassing)) return Number.POSITIVE_INFINITY;
+    if (!this.#owned.some(isLookedAt)) return Number.POSITIVE_INFINITY;
+    if (!member.readsFrom(nodeId, this.#isLookedAt)) return Number.POSITIVE_INFINITY;
     const { atMs } = this.#looks.get(nodeId) ?? NEVER;
     const leftMs = atMs + LOOK_EVERY_MS - Date.now();
     // A clock that was set back would stop the looks until it is there again.
@@ -136,8 +138,14 @@ export class BackPressure {
     const { finishes } = this.#looks.get(nodeId) ?? NEVER;
     this.#looks.set(nodeId, { atMs: Date.now(), finishes: this.#finishes });
     const isMoving = finishes !== this.#finishes;
-    return { kind: "passing", maxWaitMs: isMoving ? 0 : LOOK_WAIT_MAX_MS };
+    const maxWaitMs = isMoving ? 0 : LOOK_WAIT_MAX_MS;
+    return { kind: "some", isWanted: this.#isLookedAt, maxWaitMs };
   }
+
+  readonly #isLookedAt: IsWanted = (topic, partition) =>
+    this.#owned.some(
+      (owned) => owned.topic === topic && owned.partition === partition && isLookedAt(owned),
+    );
 
   /** Waking up before that would be for nothing: most consumers stand still most of the time. */
   #untilHeartbeat({ heardAtMs }: Member): number {
@@ -187,6 +195,11 @@ export class BackPressure {
 /** With `hold`: whether no other partition may be fetched because of it. */
 function holds({ hasBacklog, passes, isWaiting }: OwnedPartition): boolean {
   return hasBacklog && !passes && !isWaiting;
+}
+
+/** With `hold`: whether it is fetched although another partition holds the loop. */
+function isLookedAt({ hasBacklog, passes, isPaused }: OwnedPartition): boolean {
+  return !isPaused && (passes || !hasBacklog);
 }
 
 /**

@@ -186,13 +186,10 @@ export class ConsumerRun {
   async #fetchInTurn(member: Member, nodeId: string, ask: AskBroker): Promise<void> {
     const waitMs = this.#pace.waitMs(nodeId, performance.now());
     if (waitMs > 0) await this.#interrupt.wait(waitMs);
-    const isWanted = (topic: string) => this.#ownership.passes(topic);
     await this.#fetch(member, nodeId, async (room) => {
       this.#pace.begins(nodeId, performance.now());
       const batches =
-        room.kind === "all"
-          ? await ask(null, this.#takesMore(member, nodeId))
-          : await ask({ isWanted, maxWaitMs: room.maxWaitMs });
+        room.kind === "all" ? await ask(null, this.#takesMore(member, nodeId)) : await ask(room);
       this.#pace.ended(nodeId, batches.some(isBehind));
       return batches;
     });

@@ -12,9 +12,7 @@
  * A record that the handler does not admit yet stays where it is, and so do those behind it. It takes
  * none of the room that partitions share.
  *
- * All fetched records are kept until they are handed over, so that none is fetched twice. Fetching
- * stands still meanwhile. So at most one fetch is kept for each broker, or one for each partition that
- * waits alone: with `pause` a smaller one.
+ * Fetched records are kept until they are handed over. Their partition is not fetched meanwhile.
  */
 
 import type { DamagedBatch } from "../../domain/damaged-batch.ts";
@@ -56,7 +54,7 @@ export interface Commit {
 
 const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };
 
-/** Records that were finished in an earlier tenure and could not be committed. */
+/** Finished in an earlier tenure, and not committed. */
 export interface Remembered extends Commit {
   readonly topicId: string;
 }
@@ -115,13 +113,16 @@ export class OwnedPartition {
     return this.#admission.isWaiting;
   }
 
+  get bytesInHand(): number {
+    return this.#completion?.bytesInHand ?? 0;
+  }
+
   /** Whether at most half of what is allowed is in hand. */
   get isHalfEmpty(): boolean {
     const inHand = this.#completion?.inHand ?? 0;
     return inHand <= this.#recordsMax / 2 && this.budget.inHand <= this.budget.max / 2;
   }
 
-  /** Whether an eighth of the records that are allowed is not in hand. */
   get isEighthFree(): boolean {
     return (this.#completion?.inHand ?? 0) * 8 <= this.#recordsMax * 7;
   }
@@ -267,7 +268,7 @@ export class OwnedPartition {
   /** From now on `finish` does nothing. */
   fence(): void {
     this.dropBacklog();
-    if (!this.#isFenced) this.budget.remove(this.#completion?.bytesInHand ?? 0);
+    if (!this.#isFenced) this.budget.remove(this.bytesInHand);
     this.#isFenced = true;
   }
 

@@ -41,6 +41,12 @@ export async function decodeAnswer(
   return answerOf(decoded);
 }
 
+export function partitionsWithRecords(answers: Iterable<readonly FetchedSet[]>): number {
+  let count = 0;
+  for (const sets of answers) for (const { records } of sets) if (records.length > 0) count += 1;
+  return count;
+}
+
 /** From a chance one on, and round. */
 export function turned<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;

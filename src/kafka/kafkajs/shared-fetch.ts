@@ -17,9 +17,10 @@
  * Nothing is committed here, and no offset is asked for that no member has asked for.
  */
 
+import type { Inflated } from "../wire/decode-records.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import { decodeAnswer, turned } from "./decode-answer.ts";
+import { decodeAnswer, partitionsWithRecords, turned } from "./decode-answer.ts";
 import {
   answerOf,
   askedIn,
@@ -78,7 +79,8 @@ export class SharedFetch {
   /** @param take has what comes first, and may keep the fetch going. */
   fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     return new Promise((resolve, reject) => {
-      const partitions = askedIn(request);
+      // A batch may be larger than a partition's part: then an answer has the first partition alone.
+      const partitions = [...turned(askedIn(request))];
       const fetching = this.#memberOf(member);
       const wish: MemberWish = {
         owner: member,
@@ -186,7 +188,7 @@ export class SharedFetch {
     if (meaning.kind !== "answers") return;
     // One budget of inflated bytes: a broker fills an answer with partitions of many members. Where
     // it is used up records are left for another answer, so that each has to come to be the first.
-    const inflated = { bytes: 0 };
+    const inflated = { bytes: 0, left: partitionsWithRecords(meaning.answers.values()) };
     for (const [wish, sets] of turned([...meaning.answers])) {
       if (!this.#plan.has(wish)) continue;
       this.#recordsAtMs = performance.now();
@@ -214,7 +216,7 @@ export class SharedFetch {
   async #give(
     wish: MemberWish,
     sets: readonly FetchedSet[],
-    inflated: { bytes: number },
+    inflated: Inflated,
     comesInPieces: () => void,
   ): Promise<void> {
     try {
@@ -234,7 +236,7 @@ export class SharedFetch {
   async #decode(
     wish: MemberWish,
     sets: readonly FetchedSet[],
-    inflated: { bytes: number },
+    inflated: Inflated,
     comesInPieces: () => void,
   ): Promise<FetchAnswer> {
     // A fetch that goes on tells them when it is over.

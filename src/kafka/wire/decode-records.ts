@@ -7,14 +7,15 @@
  *                                                    always whole (KIP-74)
  *   a batch that inflates to more than is held       the first part of it, from the offset that was asked
  *                                                    for; the next fetch begins behind it
- *   more, and much was inflated already              it is left for the next fetch
+ *   more, and its share was inflated already         it is left for the next fetch
  *   a message set of Kafka before 0.11               the driver decodes it
  *   anything else                                    `DamagedBatchError`, when it comes first; behind
  *                                                    other batches it is left for the next fetch
  *
  * The limit of a fetch counts compressed bytes, and a kilobyte can hold megabytes. So there is a
- * bound on the inflated bytes of all partitions of a response. The driver asks for the partitions in
- * another order each time, so that each comes to be the first.
+ * bound on the inflated bytes of all partitions of a response, of which each has an equal share: one
+ * that used up all of it would be read far ahead of the others. A batch comes whole, so that a share
+ * can be exceeded at the cost of those that come later. Therefore the first one is another each time.
  */
 
 import { DamagedBatchError } from "../../domain/damaged-batch.ts";
@@ -38,6 +39,8 @@ export const INFLATED_FETCH_MAX_BYTES = PART_MAX_BYTES;
 /** Of one response. */
 export interface Inflated {
   bytes: number;
+  /** Partitions whose records are not decoded yet; they share what is left. Absent: one. */
+  left?: number;
 }
 
 /** Decodes what has no batches. */
@@ -67,10 +70,11 @@ export async function decodeRecords(
 ): Promise<readonly unknown[]> {
   if (records.length === 0) return [];
   const messages: FetchedRecord[] = [];
+  const inflatedMax = shareOf(inflated);
   let start = 0;
   let next = wanted.from;
   for (;;) {
-    if (inflated.bytes > INFLATED_FETCH_MAX_BYTES) return messages;
+    if (inflated.bytes > inflatedMax) return messages;
     const bytes = batchBytes(records, start);
     if (bytes !== null && bytes < BATCH_LENGTH_END) {
       if (start > 0) return messages;
@@ -117,6 +121,13 @@ export async function decodeRecords(
     start += bytes;
     if (start === records.length) return messages;
   }
+}
+
+/** So many bytes may be inflated, with those of the partitions before this one. */
+function shareOf(inflated: Inflated): number {
+  const { bytes, left = 1 } = inflated;
+  inflated.left = Math.max(1, left - 1);
+  return bytes + (INFLATED_FETCH_MAX_BYTES - bytes) / left;
 }
 
 /**

@@ -293,6 +293,35 @@ function testRestart(bench: Bench): void {
 }
 
 function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
+  test("partitions with a backlog advance together, however far a fetch reads", async () => {
+    const kafka = bench.connect();
+    const topic = await bench.topic(kafka, 3);
+    const [count, step] = [4_000, 20];
+    // A batch is larger than a partition's part of a fetch, so that a fetch has one partition alone.
+    const value = "x".repeat(2_000);
+    for (const partition of [0, 1, 2]) {
+      const records = Array.from({ length: count }, () => record(topic, value, partition));
+      await kafka.producer().send(records);
+    }
+    const taker = new Taker();
+    const limits = { partitionRecordsMax: 100, maxBytes: 2_000_000, whenFull };
+    const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
+    const finished = [0, 0, 0];
+    let spreadMax = 0;
+    // Oldest first, a few at a time, as a slow endpoint does.
+    for (let next = 0; Math.max(...finished) < count; ) {
+      await taker.until(() => taker.taken.length > next);
+      for (const one of taker.taken.slice(next, next + step)) {
+        taker.finish(one);
+        finished[one.partition] = one.offset + 1;
+        next += 1;
+      }
+      spreadMax = Math.max(spreadMax, Math.max(...finished) - Math.min(...finished));
+    }
+    expect(spreadMax).toBeLessThanOrEqual(1_000);
+    await consumer.stop();
+  });
+
   test("at most so many records of a partition are in hand, and all of them come", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1);

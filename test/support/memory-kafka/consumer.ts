@@ -210,10 +210,7 @@ export class MemoryConsumer implements Consumer, Member {
     const passing = this.#owned.filter(passes);
     for (const owned of passing) owned.handOver((bytes) => hasRoom(passing, bytes, maxBytes / 4));
     const others = this.#owned.filter((owned) => !passes(owned));
-    for (const owned of others) {
-      const isFull = owned.handOver((bytes) => hasRoom(others, bytes, maxBytes));
-      if (isFull && this.#options.whenFull === "hold") return;
-    }
+    for (const owned of others) owned.handOver((bytes) => hasRoom(others, bytes, maxBytes));
   }
 
   /** Drains, commits, fences. */

@@ -277,10 +277,10 @@ test("file names say what is inside", () => {
   ).toHaveLength(2);
 });
 
-test("no file is longer than 300 lines", () => {
-  const tooLong = files.filter((file) => lines(readFileSync(join(SRC, file), "utf8")) > 300);
+test("no file is longer than 400 lines", () => {
+  const tooLong = files.filter((file) => lines(readFileSync(join(SRC, file), "utf8")) > 400);
   expect(tooLong).toEqual([]);
-  expect(lines("x\n".repeat(301))).toBe(301);
+  expect(lines("x\n".repeat(401))).toBe(401);
 });
 
 // The check must be able to fail: a checker that understands no import finds no violation.

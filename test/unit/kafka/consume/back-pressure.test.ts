@@ -1,7 +1,7 @@
 // When fetched records are handed over, and what a fetch loop does that stands still.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { BackPressure } from "../../../../src/kafka/consume/back-pressure.ts";
+import { BackPressure, type Room } from "../../../../src/kafka/consume/back-pressure.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { IsWanted, Member } from "../../../../src/kafka/membership.ts";
@@ -106,11 +106,11 @@ function passingPartition() {
 
 test("passing topics are looked at while the others stand still, and the broker may wait for a record", async () => {
   const { room, roomOf } = standingStill([passingPartition()]);
-  expect(await room).toMatchObject({ kind: "passing" });
+  expect(await room).toMatchObject({ kind: "some" });
   const next = roomOf("1");
   const startMs = Date.now();
   await vi.advanceTimersByTimeAsync(250);
-  expect(await next).toEqual({ kind: "passing", maxWaitMs: 1_000 });
+  expect(await next).toMatchObject({ kind: "some", maxWaitMs: 1_000 });
   expect(Date.now() - startMs).toBe(250);
 });
 
@@ -120,7 +120,7 @@ test("while the others move the broker does not wait: they may go on any moment"
   await finish(3);
   const next = roomOf("1");
   await vi.advanceTimersByTimeAsync(250);
-  expect(await next).toEqual({ kind: "passing", maxWaitMs: 0 });
+  expect(await next).toMatchObject({ kind: "some", maxWaitMs: 0 });
 });
 
 test("a broker that leads no passing topic is not looked at, and its loop goes on with the others", async () => {
@@ -170,6 +170,7 @@ function waiting(waitsFrom: number) {
       paused.splice(paused.indexOf(`${topic}/${partition}`), 1);
     },
     resumeAll: () => undefined,
+    readsFrom: (_nodeId: string, isWanted: IsWanted) => isWanted("t", 0) || isWanted("t", 1),
     heartbeat: () => Promise.resolve(),
   } as unknown as Member;
   const fetched = fetchedBatch([...Array(20).keys()], { from: 0, end: 20, last: 19 });
@@ -211,8 +212,27 @@ test("when it may go on it does, and is fetched again when all of it is handed o
   expect(taken).toHaveLength(20);
   await admit();
   const standing = room();
+  expect(await standing).toMatchObject({ kind: "some" });
   expect({ count: taken.length, paused }).toEqual({ count: 20, paused: ["t/0"] });
   for (let offset = 0; offset < 20; offset += 1) await finish(1, offset);
-  expect(await standing).toEqual({ kind: "all" });
+  expect(await room()).toEqual({ kind: "all" });
   expect({ count: taken.length, paused }).toEqual({ count: 40, paused: [] });
+});
+
+test("a partition of which all is handed over is looked at while another holds the loop", async () => {
+  const { taken, backPressure, offer, finish, room } = waiting(Number.POSITIVE_INFINITY);
+  offer(0);
+  backPressure.handOver();
+  offer(1);
+  backPressure.handOver();
+  // Room for 20 records: partition 1 has none of it.
+  const { kind, isWanted } = (await room()) as Extract<Room, { kind: "some" }>;
+  expect({ kind, wanted: [isWanted("t", 0), isWanted("t", 1)] }).toEqual({
+    kind: "some",
+    wanted: [true, false],
+  });
+  // What is given back goes to the partition that has less, although the other one comes first.
+  offer(0);
+  for (const offset of [0, 1, 2]) await finish(0, offset);
+  expect(taken.slice(20)).toEqual(["1/0", "1/1", "1/2"]);
 });
