@@ -8,13 +8,13 @@ export const HEALTHY = {
   id: "crm-hook",
   name: "Webhooks",
   path: "/crm",
-  secret: "demo-crm-secret",
+  secret: "demo-crm-shared-secret",
 };
 export const FLAKY = {
   id: "flaky-hook",
   name: "Engagement",
   path: "/engagement",
-  secret: "demo-engagement-secret",
+  secret: "demo-engagement-shared-secret",
   /** Requests of one call that are answered 503 before one is accepted. */
   failures: 2,
 };

@@ -7,11 +7,12 @@ import { type ConfigOption, configOption, loadOrExplain } from "../configuration
 import { configuredTopics } from "../connection.ts";
 import { linesOf, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 
 /** The largest value that a record on `calls` may have. */
 const LINE_MAX_BYTES = 1_024 * 1_024;
 
-interface ExplainOptions extends ConfigOption {
+interface ExplainOptions extends ConfigOption, SourceOption {
   readonly json?: boolean;
 }
 
@@ -25,21 +26,23 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .argument("[file]", "calls as JSON lines; without it, standard input")
     .addOption(configOption())
+    .addOption(sourceOption())
     .option("--json", "one JSON object a line")
     .addHelpText(
       "after",
       "\nStatic headers are shown as they are sent, secret ones too.\n\nExamples:\n" +
-        "  switchyard explain calls.jsonl --config switchyard.yaml\n" +
-        `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain`,
+        "  switchyard explain --source web calls.jsonl --config switchyard.yaml\n" +
+        `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain --source web`,
     )
     .action(async (file: string | undefined, options: ExplainOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
+      const headers = sourceHeaders(options.source, loaded.config.sources);
       shell.onlyPrints();
       const { createExplainer } = await import("./explanation.ts");
       const { explanationJson } = await import("./explanation-json.ts");
       const { explanationText } = await import("./explanation-text.ts");
-      const explain = createExplainer(loaded.config, configuredTopics(loaded.config));
+      const explain = createExplainer(loaded.config, configuredTopics(loaded.config), headers);
       for await (const lines of linesOf(openInput(file, shell), LINE_MAX_BYTES)) {
         for (const { number, bytes } of lines) {
           const explanation =

@@ -14,7 +14,7 @@ import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Destination, WebhookDestination } from "../../domain/destination.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
-import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { decide, type Reason } from "../../route/route.ts";
 import { type ReadCall, readCall, routeRecord } from "../../route/route-record.ts";
@@ -57,9 +57,15 @@ export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explana
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
 
-export function createExplainer(config: ExplainerConfig, topics: TopicNames): Explainer {
+/** @param headers of each record, such as the source that a command names. */
+export function createExplainer(
+  config: ExplainerConfig,
+  topics: TopicNames,
+  headers: RecordHeaders = [],
+): Explainer {
   const explain = createRecordExplainer(config, topics);
-  return (line, number, nowMs) => explain(recordOf(line, number, topics.calls, nowMs), nowMs);
+  return (line, number, nowMs) =>
+    explain({ ...recordOf(line, number, topics.calls, nowMs), headers }, nowMs);
 }
 
 export function createRecordExplainer(

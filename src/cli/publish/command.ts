@@ -8,12 +8,10 @@ import { type ConfigOption, configOption, loadOrExplain } from "../configuration
 import { configuredTopics } from "../connection.ts";
 import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { WrongUsage } from "../wrong-usage.ts";
+import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption, WaitOption {
-  readonly source?: string;
-}
+interface PublishOptions extends ConfigOption, WaitOption, SourceOption {}
 
 export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("publish")
@@ -25,7 +23,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .argument("[file]", "calls, one JSON object a line; without it, standard input")
     .addOption(configOption())
     .addOption(waitOption())
-    .option("--source <id>", "the source of the calls, written as the header source-id")
+    .addOption(sourceOption())
     .addHelpText(
       "after",
       "\nExit status: 0 every line was written, 1 a line was refused or not written, or the file " +
@@ -38,11 +36,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
       if (loaded === null) return exit(2);
       const { config } = loaded;
       const { sources, defaultSource } = config;
-      const source = options.source ?? null;
-      if (source !== null && !sources.some(({ id }) => id === source)) {
-        const known = sources.map(({ id }) => id).join(", ");
-        throw new WrongUsage(`no source has the id "${source}". Configured: ${known || "none"}.`);
-      }
+      const headers = sourceHeaders(options.source, sources);
       await checkInput(file);
       const topic = configuredTopics(config).calls;
       const result = await withKafka(config, shell, options, async (kafka, signal) => {
@@ -53,7 +47,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
           topic,
           sources,
           defaultSource,
-          source,
+          headers,
           signal,
           shell,
         });

@@ -14,12 +14,7 @@ import type { Source } from "../../domain/destination.ts";
 import type { SourceId } from "../../domain/ids.ts";
 import { parseCallFields, parseCallType } from "../../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
-import {
-  SOURCE_HEADER,
-  type SourceLookup,
-  sourceLookup,
-  sourceOf,
-} from "../../domain/source-of.ts";
+import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-of.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Producer, RefusedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../command-producer.ts";
@@ -35,8 +30,8 @@ export interface PublishOptions {
   readonly topic: string;
   readonly sources: readonly Source[];
   readonly defaultSource: SourceId | null;
-  /** For the header `source-id`; null: the calls name their source, or the default counts. */
-  readonly source: string | null;
+  /** Of each record: `source-id`, or none if the calls name their source or the default counts. */
+  readonly headers: RecordHeaders;
   /** Stops reading; lines read so far are written, unless the producer gives up. */
   readonly signal: AbortSignal;
   readonly shell: Shell;
@@ -48,9 +43,8 @@ const LINE_MAX_BYTES = 1_048_576 - 1_024;
 /** Returns the exit status: 1 when a line was refused or not written, or when it was interrupted. */
 export async function publish(options: PublishOptions): Promise<0 | 1> {
   const { input, producer, topic, signal, shell } = options;
-  const { sources, defaultSource, source } = options;
+  const { sources, defaultSource, headers } = options;
   const lookup = sourceLookup(sources, defaultSource);
-  const headers: RecordHeaders = source === null ? [] : [[SOURCE_HEADER, Buffer.from(source)]];
   const count = { written: 0, refused: 0 };
   let isCut = false;
   using progress = startProgress(shell, () => countText(count));

@@ -59,7 +59,7 @@ test("publish", async () => {
   }
   const { signal } = new AbortController();
   const producer = { send: async () => [], close: async () => undefined };
-  const names = { topic: "calls", source: null, sources: [], defaultSource: null };
+  const names = { topic: "calls", headers: [], sources: [], defaultSource: null };
   await publish({ ...names, input: input(), producer, signal, shell });
   expect(printedBy(shell)).toContain("0 calls written, 2 lines refused");
 });

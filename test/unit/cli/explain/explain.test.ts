@@ -109,6 +109,20 @@ test("a call is shown with its source, its destinations and the exact requests",
   );
 });
 
+test("--source is the source of every line, before what a line names", async () => {
+  const { out } = await explain(JSON.stringify({ ...CALL, writeKey: "k-web" }), [
+    "--source",
+    "ios",
+  ]);
+  expect(out).toContain("source      ios (by the header source-id)");
+});
+
+test("a source that is not configured is wrong usage", async () => {
+  await expect(explain("", ["--source", "tv"])).rejects.toThrow(
+    'no source has the id "tv". Configured: web, ios.',
+  );
+});
+
 test.each([
   [
     {},

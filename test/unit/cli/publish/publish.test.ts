@@ -121,7 +121,7 @@ async function run(
     topic: "calls",
     sources: SOURCES,
     defaultSource: null,
-    source: "web",
+    headers: [["source-id", Buffer.from("web")]],
     signal: new AbortController().signal,
     shell,
     ...more,
@@ -177,7 +177,7 @@ test.each([
 ])(
   "without --source, %s with the default source %s: %i written",
   async (line, defaultSource, written) => {
-    const { sent, err } = await run(chunks(line), { source: null, defaultSource });
+    const { sent, err } = await run(chunks(line), { headers: [], defaultSource });
     expect(sent).toHaveLength(written);
     expect(sent.every(({ headers }) => headers.length === 0)).toBe(true);
     if (written === 0) expect(err).toContain("line 1 refused: unknown-source: ");
