@@ -38,7 +38,7 @@ async function serve(brokers: string, topic: string): Promise<void> {
       tls: null,
       corsOrigins: [],
       topic,
-      sources: [{ ...source, callsPerSecond: null }],
+      sources: [{ ...source, callsPerSecond: null, correctClock: true }],
       ...INGEST_LIMITS,
       handoverMs: 0,
       drainLimitMs: 1_000,

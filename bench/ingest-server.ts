@@ -55,7 +55,7 @@ async function ours() {
       tls: null,
       corsOrigins: [],
       topic,
-      sources: [{ ...source, callsPerSecond: null }],
+      sources: [{ ...source, callsPerSecond: null, correctClock: true }],
       ...INGEST_LIMITS,
       handoverMs: 0,
       drainLimitMs: 1_000,

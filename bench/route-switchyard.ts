@@ -68,6 +68,7 @@ const stage = await startRoute(
         writeKeys: [],
         destinations: destinations.slice(0, Number(connected ?? DESTINATIONS)).map(({ id }) => id),
         callsPerSecond: null,
+        correctClock: true,
       },
     ],
     defaultSource: source,

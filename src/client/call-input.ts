@@ -20,8 +20,11 @@ import type { GroupTraits, UserTraits } from "./reserved-traits.ts";
 
 export type CallType = "identify" | "track" | "page" | "screen" | "group" | "alias";
 
-/** Text that is not empty; a finite number becomes text. */
-export type Id = string | number;
+/**
+ * Text that is not empty. A number up to 2^53 - 1 and a bigint become text; a larger number is
+ * refused, because JavaScript has rounded it.
+ */
+export type Id = string | number | bigint;
 
 /** A plain object, or one whose `toJSON` gives a plain object. */
 export type Fields = object;
@@ -52,7 +55,7 @@ export interface Common {
    */
   readonly timestamp?: Date | string | number | null | undefined;
   /** At most 100 characters; a random UUID where absent. */
-  readonly messageId?: string | number | null | undefined;
+  readonly messageId?: Id | null | undefined;
 }
 
 /** Says who a user is. Once when the account is made, and again only when traits change. */

@@ -3,7 +3,8 @@
  *
  *   value                                     is
  *   undefined, null, empty text               absent
- *   id: a finite number                       sent as text
+ *   id: a number up to 2^53 - 1, a bigint     sent as text
+ *   id: a number beyond 2^53 - 1              refused: its last digits are lost already
  *   properties, traits, context               a plain object, or one whose toJSON gives one; no
  *                                             Map, list or Date, which JSON would empty or change
  *   integrations                              an object of booleans and objects (options)
@@ -31,7 +32,11 @@ interface FieldRule {
 const MESSAGE_ID_CHARACTERS_MAX = 100;
 const LIBRARY_ALONE: unknown = { library: LIBRARY };
 
-const ID: FieldRule = { read: readId, expected: "text or a finite number" };
+const ID: FieldRule = {
+  read: readId,
+  expected:
+    "text or a finite number up to 2^53 - 1; pass a larger id as text, since JavaScript has rounded the number",
+};
 const TEXT: FieldRule = {
   read: (value) => (typeof value === "string" ? value : undefined),
   expected: "text",
@@ -47,7 +52,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       const id = readId(value);
       return id !== undefined && id.length <= MESSAGE_ID_CHARACTERS_MAX ? id : undefined;
     },
-    expected: `text of at most ${MESSAGE_ID_CHARACTERS_MAX} characters`,
+    expected: `text of at most ${MESSAGE_ID_CHARACTERS_MAX} characters, or a number up to 2^53 - 1`,
   },
   userId: ID,
   anonymousId: ID,
@@ -159,7 +164,10 @@ function withLibrary(context: unknown): unknown {
 
 function readId(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  return typeof value === "number" && Number.isFinite(value) ? String(value) : undefined;
+  if (typeof value === "bigint") return String(value);
+  // False for NaN, too.
+  const isExact = typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  return isExact ? String(value) : undefined;
 }
 
 function readObject(value: unknown): object | undefined {

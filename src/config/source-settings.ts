@@ -4,7 +4,7 @@ import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import { type Decoder, value, wrong } from "./decoder.ts";
 import type { Invalid, Place } from "./place.ts";
-import { listOf, rate, secret, text } from "./scalars.ts";
+import { flag, listOf, rate, secret, text } from "./scalars.ts";
 import { list, optional, required, section, setting } from "./setting.ts";
 
 const ID_CHARACTERS_MAX = 200;
@@ -34,6 +34,11 @@ const fields = {
     "Destinations that calls of this source may reach, by id.",
   ),
   callsPerSecond: optional(rate(1_000_000), "Most calls a second over HTTP; left out: no limit."),
+  correctClock: setting(
+    flag(),
+    true,
+    "If `true`, the timestamp of a call received over HTTP moves by the error of the device's clock, if `sentAt` shows one of more than 30 s.",
+  ),
 };
 
 export const sourceSettings = list(

@@ -2,6 +2,7 @@
 
 import type { Call } from "../domain/call.ts";
 import { decodeValue, type RecordValue } from "../domain/decode.ts";
+import { isIdField } from "../domain/exact-ids.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { parseCall } from "../domain/parse-call.ts";
 import { type DeleteNotification, parseDelete } from "../domain/parse-delete.ts";
@@ -42,18 +43,22 @@ const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**
- * Whether JSON holds an integer that JavaScript rounds: beyond 2^53 and not one of the few it can
- * say exactly. The receiver would otherwise wonder why an id has changed.
+ * Whether a call's JSON has an integer that JavaScript rounds: beyond 2^53 and not one of the few it
+ * can say exactly. Identifiers keep their digits, so they do not count.
  */
 export function roundsIntegers(text: string): boolean {
   if (!LONG_DIGITS.test(text) || !LONG_NUMBER.test(text)) return false;
-  let isRounded = false;
-  JSON.parse(text, (_key, read: unknown, context?: { source?: string }) => {
-    const source = context?.source;
-    if (typeof read === "number" && source !== undefined && /^-?\d{16,}$/.test(source)) {
-      isRounded ||= !Number.isFinite(read) || BigInt(source) !== BigInt(read);
-    }
-    return read;
-  });
-  return isRounded;
+  const rounded: { readonly holder: unknown; readonly name: string }[] = [];
+  const call: unknown = JSON.parse(
+    text,
+    function look(this: unknown, name: string, read: unknown, context?: { source?: string }) {
+      const source = context?.source;
+      if (typeof read === "number" && source !== undefined && /^-?\d{16,}$/.test(source)) {
+        const isRounded = !Number.isFinite(read) || BigInt(source) !== BigInt(read);
+        if (isRounded) rounded.push({ holder: this, name });
+      }
+      return read;
+    },
+  );
+  return rounded.some(({ holder, name }) => holder !== call || !isIdField(name));
 }

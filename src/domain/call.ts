@@ -3,11 +3,11 @@
  * `parse-call.ts` reads it.
  *
  *   field                                  read as
- *   userId, anonymousId, groupId,          text; a finite number becomes text
+ *   userId, anonymousId, groupId,          text; a finite number becomes text (`exact-ids.ts`)
  *     previousId
  *   event, name, category                  text; a finite number becomes text in a category and in
  *                                          a screen's name
- *   properties, traits, context            an object
+ *   properties, traits, context            an object; an empty list counts as absent
  *   messageId                              text of at most 100 characters, a number becomes text;
  *                                          anything else counts as absent
  *   integrations                           an object; anything else counts as absent, and

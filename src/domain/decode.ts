@@ -20,12 +20,14 @@
  * goes for what a reader makes of a value.
  */
 
+import { withExactIds } from "./exact-ids.ts";
 import { frameOf } from "./framing.ts";
 import type { IncomingRecord } from "./record.ts";
 
 export type DecodedValue =
   | {
       readonly kind: "json";
+      /** Identifiers at its top have the digits that were sent (`exact-ids.ts`). */
       readonly json: unknown;
       /** The text that it was read from. */
       readonly text: string;
@@ -78,7 +80,7 @@ function parsed(bytes: Buffer): DecodedValue {
     return refused("undecodable", "the value is not UTF-8");
   }
   try {
-    return { kind: "json", json: JSON.parse(text) as unknown, text, bytes };
+    return { kind: "json", json: withExactIds(JSON.parse(text), text, bytes), text, bytes };
   } catch (error) {
     return refused("undecodable", `the value is not JSON${place(error)}`);
   }

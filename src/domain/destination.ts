@@ -12,6 +12,8 @@ export interface Source {
   readonly destinations: readonly DestinationId[];
   /** Ingest's limit; null: none. */
   readonly callsPerSecond: number | null;
+  /** Whether ingest sets timestamps right where the device's clock is wrong. */
+  readonly correctClock: boolean;
 }
 
 export interface Endpoint {

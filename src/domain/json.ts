@@ -13,6 +13,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
 /** The object that a text is, or bytes in UTF-8; null: it is no JSON, or no object. */
 export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   try {

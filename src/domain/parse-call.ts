@@ -21,6 +21,7 @@ import {
 import type { MessageId } from "./ids.ts";
 import {
   describe,
+  isEmptyList,
   isJsonObject,
   JSON_DEPTH_MAX,
   type JsonObject,
@@ -152,8 +153,9 @@ function text(value: unknown, field: string, problems: string[]): string | null 
 
 function object(value: unknown, field: string, problems: string[]): JsonObject | null {
   if (isJsonObject(value)) return value;
-  // Empty text is what "absent" looks like in some languages, for objects too.
-  if (value === undefined || value === null || value === "") return null;
+  // Empty text is what "absent" looks like in some languages, for objects too. PHP and Lua write an
+  // empty list for an empty map.
+  if (value === undefined || value === null || value === "" || isEmptyList(value)) return null;
   problems.push(`${field} is ${kindOf(value)}, expected an object`);
   return null;
 }

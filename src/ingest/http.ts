@@ -2,18 +2,16 @@
  * Reads the body of a request, and no further than is allowed.
  *
  *   the body                                              result
- *   arrives whole, in UTF-8                               its bytes, unpacked
+ *   arrives whole                                         its bytes, unpacked
  *   is announced or found to be over the limit            refused: body-too-large
  *   has too many calls in its first bytes                 refused: body-too-large
  *   finds no room among the bytes in hand                 refused: overloaded
  *   comes too slowly                                      refused: request-timeout
  *   has an encoding that is not gzip                      refused: invalid-encoding
  *   is no gzip, or unpacks to more than the limit         refused: invalid-gzip, body-too-large
- *   is not UTF-8                                          refused: invalid-json
  *   ends with the connection                              gone: there is nobody to answer
  */
 
-import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 
 import type { Code } from "./answer.ts";
@@ -53,7 +51,6 @@ export async function readRequestBody(
   const unpacked = isGzip ? await unpackInTurn(received.bytes, reading) : received;
   if (unpacked.kind !== "body") return unpacked;
   const { bytes } = unpacked;
-  if (!isUtf8(bytes)) return refused("invalid-json", "the body is not UTF-8");
   return { kind: "body", bytes: withoutMark(bytes) };
 }
 

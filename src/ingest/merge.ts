@@ -3,17 +3,19 @@
  *
  *   in the batch     in the call       merged
  *   an object        absent            the batch's
+ *   an object        an empty list     the batch's: PHP and Lua write it for an empty map
  *   an object        an object         both, member by member by this table
  *   anything else    absent            the batch's, below the top; at the top nothing is merged
  *   anything         anything else     the call's: lists and null replace too
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import { isEmptyList, isJsonObject, type JsonObject } from "../domain/json.ts";
 
 /** Nests as deep as the deeper of the two. */
 export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
-  if (!isJsonObject(ofBatch) || !isJsonObject(ofCall)) return ofCall;
+  if (!isJsonObject(ofBatch)) return ofCall;
+  if (!isJsonObject(ofCall)) return isEmptyList(ofCall) ? ofBatch : ofCall;
   // A spread and `defineProperty` make own properties of all names, also of `__proto__`.
   const merged: Record<string, unknown> = { ...ofBatch };
   for (const [name, value] of Object.entries(ofCall)) {

@@ -7,14 +7,16 @@
  *   of many: `batch` is a list                      its entries, and what stands beside them
  *   of many: `batch` is absent or something else    refused
  *   what stands beside `batch` is over 32 KB        refused
+ *   a call of many is not UTF-8                     its place; anything else that is not: refused
  *   has more calls than a body may have             refused, without a look at the rest
  *
  * It is gone through once. Only the members beside the calls are parsed. A large body is gone through
  * in pieces, so that others get their turn. Of a repeated name the last one counts, as in JSON.parse.
  */
 
+import { isUtf8 } from "node:buffer";
+
 import { JSON_DEPTH_MAX, type JsonObject, kindOf } from "../domain/json.ts";
-import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
 import {
   beginsWith,
   endOf,
@@ -24,7 +26,9 @@ import {
   nextEntry,
   nextMember,
   skipSpace,
-} from "./scan-json.ts";
+} from "../domain/scan-json.ts";
+import { repaired } from "../domain/scan-scalar.ts";
+import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
 
 /** KB are 1,024 bytes. Of a call's JSON as it was sent. */
 export const CALL_MAX_BYTES = 32 * 1_024;
@@ -44,6 +48,8 @@ const TURN_BYTES = 65_536;
 export interface Outline {
   readonly kind: "outline";
   readonly calls: readonly SentCall[];
+  /** False: some of the calls are not. */
+  readonly isUtf8: boolean;
   /** The members beside the calls; of a single call only its `writeKey`. */
   readonly envelope: JsonObject;
 }
@@ -58,9 +64,13 @@ export type ReadBody = Outline | BadBody;
 
 /** Yields between turns. @param isBatch whether the body holds many calls. */
 export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, ReadBody> {
+  const isText = isUtf8(bytes);
+  if (!isText && !isBatch) return notUtf8();
   const start = skipSpace(bytes, 0);
-  if (!beginsWith(bytes, "object", start)) return noObject(bytes, start);
-  return isBatch ? yield* readBatch(bytes, start) : readSingle(bytes, start);
+  if (!beginsWith(bytes, "object", start)) return isText ? noObject(bytes, start) : notUtf8();
+  if (!isBatch) return readSingle(bytes, start);
+  const read: ReadBody = yield* readBatch(bytes, start, isText);
+  return read.kind === "refused" && read.code === "invalid-json" && !isText ? notUtf8() : read;
 }
 
 export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
@@ -77,7 +87,7 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
  */
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
   if (!isBatch) return null;
-  const nesting = { deepest: 0 };
+  const nesting = { deepest: 0, repairable: 0 };
   const start = skipSpace(bytes, 0);
   if (!beginsWith(bytes, "object", start)) return null;
   const member = { nameEnd: 0, at: 0 };
@@ -90,7 +100,7 @@ export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
 
 function manyCalls(bytes: Buffer, start: number): BadBody | null {
   if (!beginsWith(bytes, "list", start)) return null;
-  const nesting = { deepest: 0 };
+  const nesting = { deepest: 0, repairable: 0 };
   let calls = 0;
   for (let at = firstEntry(bytes, start); at >= 0; calls += 1) {
     if (calls === CALLS_MAX) return TOO_MANY;
@@ -103,12 +113,12 @@ function readSingle(bytes: Buffer, start: number): ReadBody {
   const call = scanCall(bytes, start);
   if (call === null || !isWhole(bytes, call.end)) return notJson();
   const { writeKey } = call.fields as JsonObject;
-  return { kind: "outline", calls: [call], envelope: { writeKey } };
+  return { kind: "outline", calls: [call], isUtf8: true, envelope: { writeKey } };
 }
 
-function* readBatch(bytes: Buffer, start: number): Generator<void, ReadBody> {
+function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<void, ReadBody> {
   let batch: Batch | null = null;
-  const nesting = { deepest: 0 };
+  const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
   // The calls are found while the body is gone through, so that it is gone through once.
   let at = firstMember(bytes, start, member);
@@ -126,7 +136,8 @@ function* readBatch(bytes: Buffer, start: number): Generator<void, ReadBody> {
   }
   const end = endOf(at);
   if (!isWhole(bytes, end)) return notJson();
-  return outline(bytes, { start, end, depth: nesting.deepest + 1 }, batch);
+  const isBroken = nesting.repairable > 0;
+  return outline(bytes, { start, end, depth: nesting.deepest + 1, isBroken, isText }, batch);
 }
 
 interface Batch {
@@ -138,7 +149,8 @@ interface Batch {
 
 function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-many"> {
   if (!beginsWith(bytes, "list", start)) {
-    return { start, end: endOfValue(bytes, start, { deepest: 0 }), calls: null };
+    const nesting = { deepest: 0, repairable: 0 };
+    return { start, end: endOfValue(bytes, start, nesting), calls: null };
   }
   const calls: SentCall[] = [];
   let turnEndsAt = start + TURN_BYTES;
@@ -156,11 +168,18 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
   return { start, end: endOf(at), calls };
 }
 
-function outline(
-  bytes: Buffer,
-  body: { readonly start: number; readonly end: number; readonly depth: number },
-  batch: Batch | null,
-): ReadBody {
+/** The body without its batch. */
+interface Beside {
+  readonly start: number;
+  readonly end: number;
+  readonly depth: number;
+  /** See `SentCall`. */
+  readonly isBroken: boolean;
+  /** Whether all of the body is UTF-8. */
+  readonly isText: boolean;
+}
+
+function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
   if (batch === null) return refused("invalid-body", "the body has no batch, expected a list");
   if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_MAX_BYTES) {
     const error = `what stands beside batch is more than ${ENVELOPE_MAX_BYTES / 1_024} KB; put it into the calls that need it`;
@@ -175,9 +194,13 @@ function outline(
     const kind = kindAt(bytes, batch.start, batch.end);
     return refused("invalid-body", `batch is ${kind}, expected a list of calls`);
   }
-  const before = textOf(bytes, body.start, batch.start);
-  const envelope = JSON.parse(`${before}null${textOf(bytes, batch.end, body.end)}`) as JsonObject;
-  return { kind: "outline", calls, envelope };
+  const { isText, isBroken } = body;
+  const before = bytes.subarray(body.start, batch.start);
+  const behind = bytes.subarray(batch.end, body.end);
+  if (!isText && !(isUtf8(before) && isUtf8(behind))) return notUtf8();
+  const beside = `${before.toString()}null${behind.toString()}`;
+  const envelope = JSON.parse(isBroken ? repaired(beside) : beside) as JsonObject;
+  return { kind: "outline", calls, isUtf8: isText, envelope };
 }
 
 /** @param end of the part that was gone through; negative: it was malformed. */
@@ -189,6 +212,10 @@ function noObject(bytes: Buffer, start: number): BadBody {
   const end = endOfValue(bytes, start, { deepest: 0 });
   if (!isWhole(bytes, end)) return notJson();
   return refused("invalid-body", `the body is ${kindAt(bytes, start, end)}, expected an object`);
+}
+
+function notUtf8(): BadBody {
+  return refused("invalid-json", "the body is not UTF-8");
 }
 
 function notJson(): BadBody {

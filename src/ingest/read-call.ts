@@ -13,23 +13,35 @@
  *   receivedAt               set
  *   sentAt                   the batch's, where it has one
  *   messageId                made where the call has none that can be used
+ *   timestamp                set right where the device's clock is wrong (`device-clock.ts`), and then
+ *   originalTimestamp          also this one
  *   context, integrations    merged, where the batch has something to add
  *   type                     the path's, on the paths of single calls
+ *
+ * Values that are not JSON are repaired first (`scan-scalar.ts`): `NaN` becomes null.
  */
 
 import { type CallType, callKey } from "../domain/call.ts";
-import { isJsonObject, JSON_DEPTH_MAX, type JsonObject } from "../domain/json.ts";
+import { isEmptyList, isJsonObject, JSON_DEPTH_MAX, type JsonObject } from "../domain/json.ts";
 import { parseCall } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
+import { endOfValue, scanObject } from "../domain/scan-json.ts";
+import { repaired } from "../domain/scan-scalar.ts";
+import { readTimestamp } from "../domain/timestamp.ts";
+import { clockOffsetMs, correctedTimes } from "./device-clock.ts";
 import { merge, mergeable } from "./merge.ts";
 import { CALL_MAX_BYTES } from "./read-body.ts";
-import { nameAt, type SentCall, textOf } from "./scan-call.ts";
-import { endOfValue, scanObject } from "./scan-json.ts";
+import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
 
 export type LeftOutReason = "invalid-call" | "too-large";
 
 export type ReadCall =
-  | { readonly kind: "record"; readonly record: OutgoingRecord }
+  | {
+      readonly kind: "record";
+      readonly record: OutgoingRecord;
+      /** Whether values of it were not JSON. */
+      readonly isRepaired: boolean;
+    }
   | {
       readonly kind: "left-out";
       readonly reason: LeftOutReason;
@@ -39,6 +51,10 @@ export type ReadCall =
 
 interface Common {
   readonly topic: string;
+  /** ISO 8601. */
+  readonly receivedAt: string;
+  /** Whether timestamps move where a device's clock is wrong. */
+  readonly correctsClock: boolean;
   /** Of every record: the source. */
   readonly sharedHeaders: RecordHeaders;
   readonly newMessageId: () => string;
@@ -46,6 +62,8 @@ interface Common {
 
 /** The settings that the calls of a body share. */
 export interface CallFrame extends Common {
+  /** By the batch's `sentAt`; null: each call's own says it. */
+  readonly clockOffsetMs: number | null;
   /** Of a call on a path of its own; null: the call says it. */
   readonly type: CallType | null;
   /** Members that each call gets in place of its own. */
@@ -60,19 +78,17 @@ export interface CallFrame extends Common {
 }
 
 /** @param envelope the members beside the calls. */
-export function batchFrame(
-  common: Common & { readonly receivedAt: string },
-  envelope: JsonObject,
-): CallFrame {
-  const { receivedAt, ...rest } = common;
+export function batchFrame(common: Common, envelope: JsonObject): CallFrame {
+  const { receivedAt } = common;
   const { sentAt } = envelope;
   const set = isTimestamp(sentAt) ? { receivedAt, sentAt } : { receivedAt };
   const flags = isJsonObject(envelope.integrations) ? envelope.integrations : envelope.Integrations;
   const context = mergeable(envelope.context);
   const integrations = mergeable(flags);
   return {
-    ...rest,
+    ...common,
     type: null,
+    clockOffsetMs: Object.hasOwn(set, "sentAt") ? clockOffset(common, sentAt) : null,
     set,
     ending: endingOf(set),
     context,
@@ -81,14 +97,14 @@ export function batchFrame(
   };
 }
 
-export function singleFrame(
-  common: Common & { readonly receivedAt: string },
-  type: CallType,
-): CallFrame {
-  const { receivedAt, ...rest } = common;
-  const set = { type, receivedAt };
-  const nothing = { context: null, integrations: null, isMerged: false };
-  return { ...rest, type, set, ending: endingOf(set), ...nothing };
+export function singleFrame(common: Common, type: CallType): CallFrame {
+  const set = { type, receivedAt: common.receivedAt };
+  const nothing = { clockOffsetMs: null, context: null, integrations: null, isMerged: false };
+  return { ...common, type, set, ending: endingOf(set), ...nothing };
+}
+
+function clockOffset({ correctsClock, receivedAt }: Common, sentAt: unknown): number {
+  return correctsClock ? clockOffsetMs(sentAt, readTimestamp(receivedAt) ?? 0) : 0;
 }
 
 function endingOf(set: JsonObject): Buffer {
@@ -107,6 +123,19 @@ const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 
 export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   if (sent.end - sent.start > CALL_MAX_BYTES) return leftOut("too-large", TOO_LARGE);
+  return sent.isBroken ? readRepaired(bytes, sent, frame) : readWhole(bytes, sent, frame);
+}
+
+/** The size was that of the call as it was sent; repairs make it a little longer. */
+function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame): ReadCall {
+  const text = Buffer.from(repaired(textOf(bytes, start, end)));
+  const sent = scanCall(text, 0);
+  if (sent === null || sent.isBroken) return leftOut("invalid-call", "the call is not JSON");
+  const read = readWhole(text, sent, frame);
+  return read.kind === "record" ? { ...read, isRepaired: true } : read;
+}
+
+function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   // The call itself is a level too.
   if (sent.depth > JSON_DEPTH_MAX + 1) {
     return leftOut("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
@@ -116,17 +145,20 @@ export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadC
   const read = parseCall(fields, NOT_DEEP_BYTES);
   if (read.kind === "refused") return leftOut(read.reason, read.error);
   const needsId = read.call.messageId === null;
-  const isPassedOn = !(needsId || frame.isMerged || replaces(sent.fields as JsonObject, frame));
+  const offsetMs = frame.clockOffsetMs ?? clockOffset(frame, read.call.sentAt);
+  const isMoved = offsetMs !== 0 && read.call.timestamp !== undefined;
+  const isChanged = needsId || isMoved || frame.isMerged;
+  const isPassedOn = !(isChanged || replaces(sent.fields as JsonObject, frame));
   const record = {
     topic: frame.topic,
     key: Buffer.from(callKey(read.call)),
     value: isPassedOn
       ? withEnding(bytes, sent, frame.ending)
-      : rewritten(bytes, sent, needsId, frame),
+      : rewritten(bytes, sent, needsId, offsetMs, frame),
     headers: NO_HEADERS,
     sharedHeaders: frame.sharedHeaders,
   };
-  return { kind: "record", record };
+  return { kind: "record", record, isRepaired: false };
 }
 
 function leftOut(reason: LeftOutReason, error: string): ReadCall {
@@ -150,17 +182,24 @@ function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Bu
 }
 
 /** The call with members replaced, taken out (those that are undefined) and added at its end. */
-function rewritten(bytes: Buffer, sent: SentCall, needsId: boolean, frame: CallFrame): Buffer {
+function rewritten(
+  bytes: Buffer,
+  sent: SentCall,
+  needsId: boolean,
+  offsetMs: number,
+  frame: CallFrame,
+): Buffer {
   const own = JSON.parse(textOf(bytes, sent.start, sent.end)) as JsonObject;
   const changed: Record<string, unknown> = { writeKey: undefined };
   if (needsId) changed.messageId = frame.newMessageId();
   if (frame.context !== null) changed.context = merge(frame.context, own.context);
   if (frame.integrations !== null) {
     // As the Go struct spells it; the plain spelling would hide it from route.
-    const flags = Object.hasOwn(own, "integrations") ? own.integrations : own.Integrations;
+    const isThere = Object.hasOwn(own, "integrations") && !isEmptyList(own.integrations);
+    const flags = isThere ? own.integrations : own.Integrations;
     changed.integrations = merge(frame.integrations, flags);
   }
-  const set = { ...changed, ...frame.set };
+  const set = { ...changed, ...correctedTimes(own, offsetMs), ...frame.set };
   const nesting = { deepest: 0 };
   const parts: string[] = [];
   scanObject(bytes, sent.start, (nameStart, nameEnd, at) => {

@@ -5,7 +5,11 @@
  *   in the body        on a single path     in a batch
  *   a valid call       a record             a record
  *   one that is not    invalid              left out and counted by reason; the rest goes on
+ *   one with NaN       repaired             repaired and counted
+ *   not in UTF-8       (refused before)     left out
  */
+
+import { isUtf8 } from "node:buffer";
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
@@ -21,6 +25,8 @@ export interface CallsRead {
   readonly records: OutgoingRecord[];
   /** Memory that they take. */
   bytes: number;
+  /** Calls among them that were repaired. */
+  repaired: number;
   /** How many for each reason, with the first error of each. */
   readonly leftOut: Map<LeftOutReason, { count: number; readonly error: string }>;
 }
@@ -33,6 +39,12 @@ const RECORD_OVERHEAD_BYTES = 300;
 /** Of records, made in a turn. */
 const TURN_BYTES = 262_144;
 
+const NOT_UTF8 = {
+  kind: "left-out",
+  reason: "invalid-call",
+  error: "the call is not UTF-8",
+} as const;
+
 export interface CallsReader {
   readonly read: CallsRead;
   /**
@@ -43,20 +55,23 @@ export interface CallsReader {
   next(callsMax: number, grow: (bytes: number) => boolean): Progress;
 }
 
-export function readCalls(bytes: Buffer, { calls }: Outline, frame: CallFrame): CallsReader {
+export function readCalls(bytes: Buffer, outline: Outline, frame: CallFrame): CallsReader {
+  const { calls, isUtf8: isAllUtf8 } = outline;
   let at = 0;
-  const read: CallsRead = { records: [], bytes: 0, leftOut: new Map() };
+  const read: CallsRead = { records: [], bytes: 0, repaired: 0, leftOut: new Map() };
   const next = (callsMax: number, grow: (bytes: number) => boolean): Progress => {
     const bytesEnd = read.bytes + TURN_BYTES;
     for (const end = at + callsMax; at < end && read.bytes < bytesEnd; at += 1) {
       const sent = calls[at];
       if (sent === undefined) return "done";
-      const call = readCall(bytes, sent, frame);
+      const isText = isAllUtf8 || isUtf8(bytes.subarray(sent.start, sent.end));
+      const call = isText ? readCall(bytes, sent, frame) : NOT_UTF8;
       if (call.kind === "left-out") {
         countLeftOut(read, call);
       } else {
         const bytesMore = recordBytes(call.record);
         read.records.push(call.record);
+        if (call.isRepaired) read.repaired += 1;
         read.bytes += bytesMore;
         if (!grow(bytesMore)) return "too-much";
       }

@@ -21,7 +21,10 @@ export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
   /** A body that is taken and not stored. */
   leftOut(kind: LeftOutKind): void;
-  taken(source: SourceId, read: { readonly written: number } & Pick<CallsRead, "leftOut">): void;
+  taken(
+    source: SourceId,
+    read: { readonly written: number } & Pick<CallsRead, "repaired" | "leftOut">,
+  ): void;
   failed(error: unknown): Answer;
 }
 
@@ -46,9 +49,10 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
       if (line !== null) log.warn({ ...line, code }, "ingest.refused");
     },
     leftOut: (kind) => metrics.ingestRequests.bind({ code: `left-out-${kind}` }).inc(),
-    taken: (source, { written, leftOut }) => {
+    taken: (source, { written, repaired, leftOut }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);
+      if (repaired > 0) metrics.ingestCallsRepaired.bind({ source }).inc(repaired);
       for (const [reason, { count, error }] of leftOut) {
         metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
         const line = admitted();

@@ -4,16 +4,20 @@
  *   member                                        in `fields`
  *   type, ids, writeKey: text                     itself
  *   another field of a call: text                 some text, or empty text
+ *   an id: number                                 itself, or its text (`exact-ids.ts`)
  *   any of these: number, true, false, null       itself
- *   any of these: object, list                    an empty one
+ *   any of these: object                          an empty one
+ *   any of these: list                            an empty one if it is empty, else one that is not
+ *   any of these: what has to be repaired         null
  *   any other member                              absent
  *
  * The domain's parser looks at no more than that. It is a fraction of the work of parsing the call.
  * Of a repeated name the last one counts, as in JSON.parse.
  */
 
-import { beginsWith, endOfValue, scanObject } from "./scan-json.ts";
-import { BACKSLASH, QUOTE } from "./scan-scalar.ts";
+import { exactNumber, isIdField } from "../domain/exact-ids.ts";
+import { beginsWith, endOfValue, firstEntry, scanObject } from "../domain/scan-json.ts";
+import { BACKSLASH, QUOTE } from "../domain/scan-scalar.ts";
 
 export interface SentCall {
   readonly start: number;
@@ -23,12 +27,15 @@ export interface SentCall {
   readonly depth: number;
   /** The value for `parseCall`; see the table. */
   readonly fields: unknown;
+  /** Whether it is JSON only once it is `repaired`. */
+  readonly isBroken: boolean;
 }
 
 /** Stand for values whose content does not matter here. */
 const SOME_TEXT = "...";
 const SOME_OBJECT = {};
-const SOME_LIST: readonly unknown[] = [];
+const EMPTY_LIST: readonly unknown[] = [];
+const SOME_LIST: readonly unknown[] = [null];
 
 interface Field {
   readonly name: string;
@@ -37,12 +44,14 @@ interface Field {
   readonly isRead: boolean;
 }
 
-const READ = ["type", "messageId", "userId", "anonymousId", "writeKey"];
+const READ = ["type", "messageId", "userId", "anonymousId", "writeKey", "sentAt"];
 const NOT_READ = [
   ...["groupId", "previousId", "event", "name", "category"],
   ...["properties", "traits", "context", "integrations", "Integrations"],
-  ...["sentAt", "receivedAt"],
+  ...["timestamp", "originalTimestamp", "receivedAt"],
 ];
+
+const NO_FIELD: Field = { name: "", bytes: Buffer.alloc(0), isRead: false };
 
 /** By their names' lengths. */
 const FIELDS = Map.groupBy(
@@ -54,20 +63,26 @@ const FIELDS = Map.groupBy(
 
 /** The call that begins at `start`; null: it is no JSON. */
 export function scanCall(bytes: Buffer, start: number): SentCall | null {
-  const nesting = { deepest: 0 };
+  const nesting = { deepest: 0, repairable: 0 };
   if (!beginsWith(bytes, "object", start)) {
     const end = endOfValue(bytes, start, nesting);
     if (end < 0) return null;
-    return { start, end, depth: nesting.deepest, fields: valueAt(bytes, start, end, false) };
+    const isBroken = nesting.repairable > 0;
+    const fields = isBroken ? null : valueAt(bytes, start, end, NO_FIELD);
+    return { start, end, depth: nesting.deepest, fields, isBroken };
   }
   const fields: Record<string, unknown> = {};
   const end = scanObject(bytes, start, (nameStart, nameEnd, at) => {
+    const before = nesting.repairable;
     const valueEnd = endOfValue(bytes, at, nesting);
     const field = valueEnd < 0 ? null : fieldAt(bytes, nameStart, nameEnd);
-    if (field !== null) fields[field.name] = valueAt(bytes, at, valueEnd, field.isRead);
+    if (field === null) return valueEnd;
+    const isBroken = nesting.repairable > before;
+    fields[field.name] = isBroken ? null : valueAt(bytes, at, valueEnd, field);
     return valueEnd;
   });
-  return end < 0 ? null : { start, end, depth: nesting.deepest + 1, fields };
+  if (end < 0) return null;
+  return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
 }
 
 /** The name of a member, with its quotes between `start` and `end`. */
@@ -98,11 +113,17 @@ function isPlain(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-function valueAt(bytes: Buffer, start: number, end: number, isRead: boolean): unknown {
+function valueAt(bytes: Buffer, start: number, end: number, field: Field): unknown {
   if (beginsWith(bytes, "object", start)) return SOME_OBJECT;
-  if (beginsWith(bytes, "list", start)) return SOME_LIST;
-  if (bytes[start] !== QUOTE) return JSON.parse(textOf(bytes, start, end));
-  if (!isRead) return end - start === 2 ? "" : SOME_TEXT;
+  if (beginsWith(bytes, "list", start)) {
+    return firstEntry(bytes, start) < 0 ? EMPTY_LIST : SOME_LIST;
+  }
+  if (bytes[start] !== QUOTE) {
+    const value: unknown = JSON.parse(textOf(bytes, start, end));
+    const isNumberId = typeof value === "number" && isIdField(field.name);
+    return isNumberId ? exactNumber(textOf(bytes, start, end)) : value;
+  }
+  if (!field.isRead) return end - start === 2 ? "" : SOME_TEXT;
   if (isPlain(bytes, start, end)) return bytes.toString("latin1", start + 1, end - 1);
   return JSON.parse(textOf(bytes, start, end));
 }

@@ -136,7 +136,7 @@ async function answerOf(work: Work): Promise<Answer | null> {
   const { source, read } = asked;
   const written = await handOver(work, read);
   if (written === null) return refusal("kafka-unavailable");
-  work.intake.report.taken(source.id, { written, leftOut: read.leftOut });
+  work.intake.report.taken(source.id, { written, repaired: read.repaired, leftOut: read.leftOut });
   return work.type === null ? SUCCESS : singleAnswer(read);
 }
 
@@ -231,7 +231,8 @@ async function readAll(
   const receivedAt = new Date(clock.nowMs()).toISOString();
   const own = sources.byId.get(source.id)?.headers ?? [];
   const sharedHeaders = trace === null ? own : [...own, ...trace.headers];
-  const common = { topic, sharedHeaders, receivedAt, newMessageId: randomUUID };
+  const { correctClock: correctsClock } = source;
+  const common = { topic, sharedHeaders, receivedAt, correctsClock, newMessageId: randomUUID };
   const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
   const reader = readCalls(bytes, outline, frame);
   for (;;) {

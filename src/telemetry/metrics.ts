@@ -219,6 +219,12 @@ export const METRICS = {
     labels: ["source", "reason"],
     help: "Calls left out of requests that were answered: invalid-call, too-large.",
   },
+  ingestCallsRepaired: {
+    name: "switchyard_ingest_calls_repaired_total",
+    type: "counter",
+    labels: ["source"],
+    help: "Calls with values that are not JSON, read as null (not a number, infinities) or as escapes (control characters).",
+  },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",
     type: "histogram",

@@ -38,7 +38,7 @@ const list = (ids: readonly string[], rests: readonly string[]) =>
 const someConfig = fc
   .record({
     destinations: fc.uniqueArray(destination, { selector: ({ id }) => id, maxLength: 3 }),
-    sources: list(["web", "ios"], ["callsPerSecond: 5", "writeKeys: [KEY]"]),
+    sources: list(["web", "ios"], ["callsPerSecond: 5", "correctClock: false", "writeKeys: [KEY]"]),
     audiences: list(["x", "y"], ["heldShare: 0.5", "source: null", "heldMinimum: 7"]),
     tls: fc.constantFrom("", ", tls: true", ", tls: { ca: cert.pem }", `, tls: { ${PAIRS} }`),
     sasl: fc.constantFrom(

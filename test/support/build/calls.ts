@@ -13,6 +13,7 @@ export function aSource(id: string, destinations: readonly string[], more: Parti
     writeKeys: [],
     destinations: destinations as readonly DestinationId[],
     callsPerSecond: null,
+    correctClock: true,
     ...more,
   } satisfies Source;
 }

@@ -48,7 +48,15 @@ export class CallReplayWorld {
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(5), ...limit });
     this.cluster.createTopic(topics.calls, partitions);
     this.cluster.createTopic(this.topic, partitions);
-    this.sources = [{ id: WEB, writeKeys: [], destinations: [this.crm.id], callsPerSecond: null }];
+    this.sources = [
+      {
+        id: WEB,
+        writeKeys: [],
+        destinations: [this.crm.id],
+        callsPerSecond: null,
+        correctClock: true,
+      },
+    ];
   }
 
   /** Writes tracks one millisecond apart, their partitions in turn; `m-0`, `m-1`, ... */

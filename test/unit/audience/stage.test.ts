@@ -28,6 +28,25 @@ test("a first sync tells everybody, a repeated one nobody, a changed one those w
   expect(world.deadLetters()).toEqual([]);
 });
 
+test("users whose ids differ beyond 2^53 are users of their own, in every kind of record", async () => {
+  const world = new AudienceWorld();
+  const process = await world.start();
+  const ids = [157963456373623801n, 157963456373623802n, -9223372036854775808n];
+  const of = `"audienceId":9007199254740993,"syncId":9007199254740995`;
+  world.append(`{"type":"begin",${of},"audienceName":"VIP"}`);
+  world.append(`{"type":"members",${of},"userIds":[${ids}]}`);
+  world.append(`{"type":"end",${of},"count":3}`);
+  await world.settle();
+  expect(world.told().toSorted()).toEqual(ids.map((id) => `${id} vip=true`).toSorted());
+  const next = of.replace("995", "997");
+  world.append(`{"type":"snapshot",${next},"audienceName":"VIP","userIds":[${ids.slice(1)}]}`);
+  world.append(`{"type":"trait","traitName":"Score","userId":${ids[1]},"value":7}`);
+  await world.settle();
+  expect(world.told(3)).toEqual([`${ids[0]} vip=false`, `${ids[1]} score=7`]);
+  expect(world.deadLetters()).toEqual([]);
+  await process.close();
+});
+
 test("other settings of audiences count from the next record; a claimed key stays", async () => {
   const world = new AudienceWorld({ defaultSource: null });
   const process = await world.start();

@@ -61,6 +61,12 @@ describe("values", () => {
   }
   test.each<[string, unknown]>([
     ["userId", Number.NaN],
+    ["userId", 2 ** 60],
+    ["userId", -(2 ** 53)],
+    ["userId", 1e21],
+    ["userId", Number.POSITIVE_INFINITY],
+    ["anonymousId", 2 ** 53],
+    ["messageId", 2 ** 53],
     ["userId", {}],
     ["userId", true],
     ["anonymousId", []],
@@ -130,6 +136,28 @@ describe("values", () => {
     expect(validate("identify", call, () => "m")).toMatchObject({
       messageId: "mine",
       context: { library: { name: "wrapper" }, ip: "::1" },
+    });
+  });
+});
+
+describe("ids", () => {
+  test.each<[CallType, string]>([
+    ["identify", "userId"],
+    ["track", "anonymousId"],
+    ["group", "groupId"],
+    ["alias", "previousId"],
+  ])("%s refuses a rounded %s, and says to pass text", (type, field) => {
+    const needed = type === "track" ? { event: "e" } : {};
+    const call = { ...U, ...needed, [field]: 2 ** 60 };
+    expect(() => validate(type, call, () => "m")).toThrow(/must be text .* as text/);
+  });
+
+  test("the largest number and bigints are sent with all their digits", () => {
+    const call = { userId: Number.MAX_SAFE_INTEGER, anonymousId: -157963456373623802n };
+    expect(validate("identify", { ...call, messageId: 2n ** 64n }, () => "m")).toMatchObject({
+      userId: "9007199254740991",
+      anonymousId: "-157963456373623802",
+      messageId: "18446744073709551616",
     });
   });
 });

@@ -11,6 +11,9 @@ import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
 
+const LIMIT = { callsPerSecond: null, correctClock: true };
+const WEB = { id: "web", writeKeys: ["k1"], destinations: ["hook"], ...LIMIT };
+
 test("everything that is left out has its default", () => {
   const url = "https://a.example.com/";
   expect(config(SMALL)).toEqual({
@@ -31,7 +34,7 @@ test("everything that is left out has its default", () => {
     attempts: { enabled: false, retentionMs: 3 * 86_400_000, responses: null },
     operatorEvents: { enabled: false, webhook: null },
     tracing: null,
-    sources: [{ id: "web", writeKeys: ["k1"], destinations: ["hook"], callsPerSecond: null }],
+    sources: [WEB],
     defaultSource: null,
     audiences: [],
     audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },

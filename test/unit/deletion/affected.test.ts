@@ -10,7 +10,7 @@ import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const id = (text: string) => text as DestinationId;
 const source = (name: string, ...destinations: readonly string[]): Source => {
-  const none = { writeKeys: [], callsPerSecond: null };
+  const none = { writeKeys: [], callsPerSecond: null, correctClock: true };
   return { id: name as SourceId, destinations: destinations.map(id), ...none };
 };
 const files = {

@@ -42,6 +42,10 @@ const json = (text: string) => parseRequest(recordValue(text));
 test.each([
   ['{"userId":"u"}', { userId: "u", sourceIds: null, timestampMs: null }],
   ['{"userId":7}', { userId: "7", sourceIds: null, timestampMs: null }],
+  [
+    '{"userId":157963456373623802,"sourceIds":[157963456373623801]}',
+    { userId: "157963456373623802", sourceIds: ["157963456373623801"], timestampMs: null },
+  ],
   ['{"userId":0}', { userId: "0", sourceIds: null, timestampMs: null }],
   ['{"userId":" "}', { userId: " ", sourceIds: null, timestampMs: null }],
   ['\uFEFF{"userId":"é☕"}', { userId: "é☕", sourceIds: null, timestampMs: null }],

@@ -127,6 +127,8 @@ test.each([
   ['{"a":"9007199254740993"}', false],
   ['{"a":":9007199254740993"}', false],
   ['{"a":0.9007199254740993}', false],
+  ['{"userId":9007199254740993}', false],
+  ['{"userId":9007199254740993,"traits":{"userId":9007199254740993}}', true],
 ])("%s has an integer that is rounded: %s", (value, isRounded) => {
   expect(roundsIntegers(value)).toBe(isRounded);
 });

@@ -73,7 +73,8 @@ test.each([
     "userId is a number too large to be read",
   ],
   ["an anonymousId that is true", { ...track, anonymousId: true }, "anonymousId is true"],
-  ["properties that are a list", { ...track, properties: [] }, "properties is a list"],
+  ["properties that are a list", { ...track, properties: [1] }, "properties is a list"],
+  ["a context that is a list", { ...track, context: [[]] }, "context is a list"],
   ["traits that are text", { type: "identify", userId: "u", traits: "x" }, "traits is text"],
   ["context that is a number", { ...track, context: 0 }, "context is a number"],
   ["a page's name that is a number", { type: "page", userId: "u", name: 1 }, "name is a number"],
@@ -161,6 +162,21 @@ test.each([
   [undefined, null],
 ])("the messageId %j is read as %j", (messageId, expected) => {
   expect(callOf({ ...track, messageId }).messageId).toBe(expected);
+});
+
+test.each(["properties", "traits", "context", "integrations", "Integrations"])(
+  "an empty list counts as absent for %s",
+  (field) => {
+    for (const type of ["track", "identify", "page", "group", "screen"]) {
+      const call = { type, userId: "u", event: "e", groupId: "g" };
+      expect(parseCall({ ...call, [field]: [] })).toEqual(parseCall(call));
+    }
+  },
+);
+
+test("the traits of an identify's context count where its own are an empty list", () => {
+  const call = { type: "identify", userId: "u", traits: [], context: { traits: { plan: "pro" } } };
+  expect(parseCall(call)).toMatchObject({ call: { traits: { plan: "pro" } } });
 });
 
 test("null and empty text count as absent", () => {

@@ -91,7 +91,7 @@ const OTHER_SHELLS = [
 const CORE_TYPES = ["kafka/port.ts", "tracing/port.ts"];
 const CORE_FILES = ["stage/one-at-a-time.ts", "tracing/kafka-attributes.ts"];
 /** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
-const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:crypto", "node:url"];
+const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:buffer", "node:crypto", "node:url"];
 /** Published to npm by themselves, without the rest: only types of `domain` may be used. */
 const PUBLISHED = ["client", "webhooks"];
 /** Packages that one folder, or one room, hides from all others. Types count. */

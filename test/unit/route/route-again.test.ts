@@ -18,7 +18,13 @@ const topics = topicNames("sw.");
 const ALL: AskedCalls = { sinceMs: 0, untilMs: null, types: [], events: [] };
 
 function source(id: string, destinations = [crm.id]): Source {
-  return { id: id as SourceId, writeKeys: [], destinations, callsPerSecond: null } as Source;
+  return {
+    id: id as SourceId,
+    writeKeys: [],
+    destinations,
+    callsPerSecond: null,
+    correctClock: true,
+  } as Source;
 }
 
 const sources = [source("web", [crm.id, other.id]), source("app", [other.id])];

@@ -91,7 +91,13 @@ test("lines are handed over chunk by chunk, so that what is typed goes out at on
 });
 
 const SOURCES: readonly Source[] = [
-  { id: "web" as SourceId, writeKeys: ["k1"], destinations: [], callsPerSecond: null },
+  {
+    id: "web" as SourceId,
+    writeKeys: ["k1"],
+    destinations: [],
+    callsPerSecond: null,
+    correctClock: true,
+  },
 ];
 
 interface Published {

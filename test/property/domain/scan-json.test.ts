@@ -1,11 +1,11 @@
-// The scanner of ingest against JSON.parse: it takes the same texts, and sees the same in a call.
+// The scanner of JSON against JSON.parse: it takes the same texts, and sees the same in a call.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { parseCall } from "../../../src/domain/parse-call.ts";
+import { endOfValue, skipSpace } from "../../../src/domain/scan-json.ts";
 import { scanCall } from "../../../src/ingest/scan-call.ts";
-import { endOfValue, skipSpace } from "../../../src/ingest/scan-json.ts";
 import { anyJson, nearCall, validCall } from "../../support/build/generated-calls.ts";
 import { GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { anyText } from "../../support/build/generated-text.ts";

@@ -2,14 +2,15 @@
  * Goes through JSON in bytes without making anything of it: sizes are measured as they were sent,
  * and most of a call only has to be passed on.
  *
- * As strict as JSON.parse: a property test holds the two together. It is less than half of its
+ * As strict as JSON.parse, unless a caller counts what can be repaired: a property test holds the two
+ * together. It is less than half of its
  * work, as no text, number or object is made. The bytes must be UTF-8; the caller checks that.
  * Nesting is counted, not recursed into, so depth costs no stack.
  *
  * Ends are indexes behind the last byte; -1: it is no JSON, or it is cut short.
  */
 
-import { endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
+import { endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -21,6 +22,11 @@ const CLOSE_OBJECT = 0x7d;
 /** Levels of nesting that were met: 0 of scalars, 1 of an empty list. */
 export interface Nesting {
   deepest: number;
+  /**
+   * How many values were met that are not JSON, and that `repaired` can turn into JSON. Absent: there
+   * may be none.
+   */
+  repairable?: number;
 }
 
 /** Index of the first byte at or after `at` that is no white space. */
@@ -135,7 +141,8 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
       at = skipSpace(bytes, at + 1);
       if (bytes[at] !== close) continue;
     } else {
-      at = endOfScalar(bytes, at);
+      const end = endOfScalar(bytes, at);
+      at = end < 0 ? endOfBroken(bytes, at, nesting) : end;
       if (at < 0 || depth === 0) return at;
       at = skipSpace(bytes, at);
     }
@@ -148,6 +155,12 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
     at = skipSpace(bytes, at + 1);
     isInObject = brackets[depth - 1] === CLOSE_OBJECT;
   }
+}
+
+function endOfBroken(bytes: Buffer, start: number, nesting: Nesting): number {
+  if (nesting.repairable === undefined) return -1;
+  nesting.repairable += 1;
+  return endOfRepairable(bytes, start);
 }
 
 function doubled(brackets: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

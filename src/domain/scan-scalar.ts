@@ -27,6 +27,48 @@ function endOfWord(bytes: Buffer, start: number, word: Buffer): number {
   return start + word.length;
 }
 
+const NOT_NUMBERS = ["NaN", "Infinity", "-Infinity"].map((word) => Buffer.from(word));
+
+/** End of a value that is not JSON, and that `repaired` turns into JSON. */
+export function endOfRepairable(bytes: Buffer, start: number): number {
+  if (bytes[start] === QUOTE) return endOfRawText(bytes, start);
+  for (const word of NOT_NUMBERS) {
+    if (bytes[start] !== word[0]) continue;
+    const end = endOfWord(bytes, start, word);
+    if (end > 0) return end;
+  }
+  return -1;
+}
+
+/** Of a text in which control characters stand as they are. */
+function endOfRawText(bytes: Buffer, start: number): number {
+  for (let at = start + 1; at < bytes.length; at += 1) {
+    if (bytes[at] === QUOTE) return at + 1;
+    if (bytes[at] !== BACKSLASH) continue;
+    at = endOfEscape(bytes, at) - 1;
+    if (at < 0) return -1;
+  }
+  return -1;
+}
+
+/**
+ * JSON from a text that is JSON but for values that `endOfRepairable` takes: what is not a number
+ * becomes null, and control characters become escapes. Texts that contain such words stay as they are.
+ */
+export function repaired(text: string): string {
+  return text.replace(TEXT_OR_WORD, (found) =>
+    found.startsWith('"') ? found.replace(CONTROL, escaped) : "null",
+  );
+}
+
+const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g;
+/** Some of these need no escape, and mean the same with it. */
+const CONTROL = /\p{Cc}/gu;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 /** @param start of its opening quote. */
 export function endOfText(bytes: Buffer, start: number): number {
   const { length } = bytes;

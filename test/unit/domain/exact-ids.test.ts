@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+
+import { decodeValue } from "../../../src/domain/decode.ts";
+import { exactNumber } from "../../../src/domain/exact-ids.ts";
+import { recordValue } from "../../support/build/record-value.ts";
+
+const decoded = (text: string) => {
+  const value = decodeValue(recordValue(Buffer.from(text)));
+  return value.kind === "json" ? value.json : value;
+};
+
+const FIELDS = [
+  ...["userId", "anonymousId", "groupId", "previousId", "messageId"],
+  ...["sourceId", "audienceId", "syncId"],
+];
+
+test.each(FIELDS)("%s keeps digits that JavaScript would round", (field) => {
+  const digits = ["157963456373623802", "-9223372036854775808", "12345678901234567890123"];
+  for (const each of digits) {
+    expect(decoded(`{"a":1,"${field}" : ${each} }`)).toEqual({ a: 1, [field]: each });
+  }
+});
+
+test.each(["userIds", "sourceIds"])("each of %s keeps its digits", (field) => {
+  expect(decoded(`{"${field}":["a", 157963456373623801,157963456373623802,3, null]}`)).toEqual({
+    [field]: ["a", "157963456373623801", "157963456373623802", 3, null],
+  });
+});
+
+test.each<[string, number | string]>([
+  ["0", 0],
+  ["-0", -0],
+  ["1.0", 1],
+  ["1e3", 1_000],
+  ["1e21", 1e21],
+  ["0.1", 0.1],
+  ["1.5E-7", 1.5e-7],
+  ["9007199254740991", 9007199254740991],
+  ["9007199254740992", "9007199254740992"],
+  // These are doubles, but JavaScript writes other digits.
+  ["157963456373623808", "157963456373623808"],
+  ["1000000000000000000000", "1000000000000000000000"],
+  ["157963456373623808.0", "157963456373623808.0"],
+  ["12345678901234567.5", "12345678901234567.5"],
+  ["1.00000000000000000001", "1.00000000000000000001"],
+  ["9007199254740991.4", "9007199254740991.4"],
+  ["1e-400", "1e-400"],
+  ["1e400", Number.POSITIVE_INFINITY],
+])("the number %s is the id %s", (token, id) => {
+  expect(exactNumber(token)).toBe(id);
+  expect(decoded(`{"userId":${token}}`)).toEqual({ userId: id });
+});
+
+test("other fields, and the same names further inside, are read as before", () => {
+  const inner = { userId: 157963456373623800, at: [157963456373623800] };
+  expect(
+    decoded(`{"userId":157963456373623802,"name":157963456373623802,
+      "properties":{"userId":157963456373623802,"at":[157963456373623802]}}`),
+  ).toEqual({ userId: "157963456373623802", name: 157963456373623800, properties: inner });
+});
+
+test.each([
+  ["a byte-order mark", '\ufeff {"userId":157963456373623802}', "157963456373623802"],
+  ["escapes in the name", '{"user\\u0049d":157963456373623802}', "157963456373623802"],
+  ["a name that comes twice", '{"userId":157963456373623802,"userId":7}', 7],
+  ["the same in another order", '{"userId":7,"userId":157963456373623802}', "157963456373623802"],
+  ["a text in place of a number", '{"userId":157963456373623802,"userId":"7"}', "7"],
+  ["a text before", '{"é😀":"\\"userId\\":1","userId":157963456373623802}', "157963456373623802"],
+])("an id with %s is found", (_name, text, userId) => {
+  expect(decoded(text)).toMatchObject({ userId });
+});
