@@ -157,7 +157,9 @@ test("a batch as analytics-go sends it, and again after a lost answer", async ()
   );
   for (const value of values) {
     expect(value).toMatchObject({
-      timestamp: "2026-11-20T10:00:00+0000",
+      // The clock of this world is months later.
+      timestamp: expect.stringMatching(/^2027-01-15T07:59:5\d/),
+      originalTimestamp: "2026-11-20T10:00:00+0000",
       sentAt: "2026-11-20T10:00:05Z",
       context: { library: { name: "analytics-go" } },
     });
@@ -165,6 +167,33 @@ test("a batch as analytics-go sends it, and again after a lost answer", async ()
   const track = world.records().find(({ value }) => `${value}`.includes("go-2"));
   expect(`${track?.value}`).toMatch(/"big":\s*12345678901234567890/);
   expect(values[4]).toMatchObject({ type: "page", traits: { url: "https://a.example.com/" } });
+});
+
+test("a source can do without the correction of clocks", async () => {
+  const own = { writeKeys: [KEY], correctClock: false };
+  world = await ingestWorld({ sources: [aSource("web", [], own)] });
+  const timestamp = "2026-11-20T10:00:00+0000";
+  await world.post("/v1/batch", { batch: [call(1, { timestamp })], sentAt: timestamp });
+  expect(world.values()).toMatchObject([{ timestamp }]);
+  expect(world.values()[0]).not.toHaveProperty("originalTimestamp");
+});
+
+test("calls of Python and PHP are stored as far as they can be read, and counted", async () => {
+  world = await ingestWorld();
+  const sent = [call(1), call(2), call(3)].map((each) => JSON.stringify(each).slice(0, -1));
+  const batch = [`${sent[0]},"properties":{"ratio":NaN}}`, `${sent[1]},"properties":[]}`];
+  const invalid = `${sent[2]},"properties":[1]}`;
+  const response = await world.post("/v1/batch", `{"batch":[${[...batch, invalid]}],"context":[]}`);
+  expect(response.status).toBe(200);
+  expect(
+    world.values().toSorted((a, b) => (`${a.messageId}` < `${b.messageId}` ? -1 : 1)),
+  ).toMatchObject([
+    { messageId: "m1", properties: { ratio: null } },
+    { messageId: "m2", properties: [] },
+  ]);
+  expect(await world.metric('switchyard_ingest_calls_repaired_total{source="web"}')).toBe("1");
+  const leftOut = 'switchyard_ingest_calls_left_out_total{source="web",reason="invalid-call"}';
+  expect(await world.metric(leftOut)).toBe("1");
 });
 
 test("what a batch adds to its calls is bounded too", async () => {
