@@ -112,6 +112,6 @@ function decimal(token: string): string {
   while (start < end && digits[start] === "0") start += 1;
   while (end > start && digits[end - 1] === "0") end -= 1;
   if (start === end) return "0";
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - end);
+  const power = Number(exponent) - fraction.length + digits.length - end;
   return `${sign}${digits.slice(start, end)}e${power}`;
 }

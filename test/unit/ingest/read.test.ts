@@ -364,10 +364,12 @@ test("whatever the bytes: JSON.parse and we agree whether they are a batch, and 
       const result = read(Buffer.from(text.toWellFormed()));
       let json: unknown;
       try {
-        json = JSON.parse(text.toWellFormed());
+        // Line feeds are repaired in texts that are values; between values they mean nothing.
+        const asEscapes = text.replace(/"(?:[^"\\]|\\.)*"(\s*:)?/g, (each, colon?: string) =>
+          colon === undefined ? each.replaceAll("\n", "\\n") : each,
+        );
+        json = JSON.parse(asEscapes.toWellFormed());
       } catch {
-        // Repairs are tried on their own below.
-        if (typeof result !== "string" && /[\n]/.test(text)) return;
         expect(result).toMatch(/^invalid-json/);
         return;
       }

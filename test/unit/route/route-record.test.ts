@@ -45,6 +45,16 @@ test("the value is passed on as it came", () => {
 
 test.each([
   ["the userId", call, "u1"],
+  [
+    "all digits of a number",
+    Buffer.from('{"type":"page","userId":157963456373623802}'),
+    "157963456373623802",
+  ],
+  [
+    "all digits of an anonymousId",
+    Buffer.from('{"type":"page","anonymousId":-9223372036854775808}'),
+    "-9223372036854775808",
+  ],
   ["a number as userId", { ...call, userId: 7 }, "7"],
   ["the anonymousId without userId", { ...call, userId: undefined }, "a1"],
 ])("the key is %s, whatever key the producer used", (_name, value, key) => {

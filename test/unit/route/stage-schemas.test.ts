@@ -2,6 +2,7 @@
 
 import { afterEach, expect, test } from "vitest";
 
+import { parseWebhook } from "../../../src/deliver/webhook.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { encoded, framed, varint } from "../../support/build/avro.ts";
 import { headerTexts } from "../../support/build/calls.ts";
@@ -71,6 +72,29 @@ test("values with and without a schema become the same copies", async () => {
   expect(headerTexts(cut as IncomingRecord)).toMatchObject({
     "switchyard-reason": "undecodable",
     "switchyard-error": "the value has 1 byte more than its schema (schema 7)",
+  });
+});
+
+test("ids that are Avro longs keep their digits, in the key, the headers and the webhook", async () => {
+  world = new RouteWorld();
+  const schemas = new MemorySchemas();
+  const ids = ["user_id", "message_id", "group_id"].map((name) => ({ name, type: "long" }));
+  schemas.learnAvro(7, {
+    type: "record",
+    name: "G",
+    fields: [{ name: "type", type: "string" }, ...ids],
+  });
+  const route = await world.start(["d0"], schemas);
+  const digits = [157963456373623802n, -9223372036854775808n, 9223372036854775807n];
+  const type = Buffer.concat([varint(5n), Buffer.from("group")]);
+  world.append(framed(7, Buffer.concat([type, ...digits.map(varint)])));
+  await world.until(() => world.deliveries("d0").length === 1);
+  await route.close();
+  const [copy] = world.deliveries("d0");
+  expect(`${copy?.key}`).toBe("157963456373623802");
+  expect(idsOf(world.deliveries("d0"))).toEqual(["-9223372036854775808"]);
+  expect(parseWebhook(copy as IncomingRecord)).toMatchObject({
+    webhook: { userId: "157963456373623802", groupId: "9223372036854775807" },
   });
 });
 
