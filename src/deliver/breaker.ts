@@ -14,6 +14,10 @@
  *   ramping    so many succeeded as may be under way at a time    closed
  *   ramping    eight requests fail in a row                       open, 5 s
  *   any        an answer to a request from before it opened       the same state
+ *   open,      another process says that it accepts               ramping, 2 at a time
+ *   probing
+ *   ramping    requests fail, and another process said within     ramping, 2 at a time
+ *              2.5 s that it accepts
  *
  *   meets      the line                                a retry: an attempted delivery that is due
  *   closed     goes                                    goes
@@ -48,6 +52,9 @@ const PROBE_WITHIN_MS = 1_000;
 /** An endpoint that is back may still fail now and then: that alone does not shut it out again. */
 const RAMP_FAILURES_TO_OPEN = 8;
 
+/** Processes that go on accepting say so each second. */
+export const HEARD_FOR_MS = 2_500;
+
 /** Whether a delivery comes from its destination's line, or was attempted before and is due again. */
 export type Turn = "line" | "retry";
 
@@ -80,6 +87,7 @@ export class Breaker {
   #mark: number;
   #openedAt: number;
   #halvedAt = 0;
+  #heardAtMs = Number.NEGATIVE_INFINITY;
 
   /**
    * @param placesMax at least 1.
@@ -134,6 +142,12 @@ export class Breaker {
     return isSuccess ? this.#succeeded() : this.#failed(ticket, nowMs);
   }
 
+  /** Another process's request was accepted or rejected. Returns the state it changed to, or null. */
+  heardAccepted(nowMs: number): BreakerState | null {
+    this.#heardAtMs = nowMs;
+    return this.#state === "open" || this.#state === "probing" ? this.#ramp() : null;
+  }
+
   /** Until when the line is to leave the endpoint alone; 0 when it need not. */
   awayUntilMs(nowMs: number): number {
     return this.#state === "open" && this.#isAway(nowMs) ? this.#untilMs : 0;
@@ -180,7 +194,8 @@ export class Breaker {
     this.#failures += 1;
     if (this.#state === "ramping") {
       if (ticket >= this.#halvedAt) this.#halve();
-      return this.#failures >= RAMP_FAILURES_TO_OPEN ? this.#open(nowMs) : null;
+      const isAlive = nowMs - this.#heardAtMs < HEARD_FOR_MS && nowMs >= this.#heardAtMs;
+      return this.#failures >= RAMP_FAILURES_TO_OPEN && !isAlive ? this.#open(nowMs) : null;
     }
     const isLong = nowMs - this.#failingSinceMs >= FAILING_FOR_MS;
     return this.#failures >= FAILURES_TO_OPEN && isLong ? this.#open(nowMs) : null;

@@ -33,7 +33,7 @@ import {
 import type { Ticket, Turn } from "./breaker.ts";
 import { Cancels } from "./cancels.ts";
 import type { EndpointResult, Held } from "./decide.ts";
-import { EndpointGates, type GateState, type LineHold } from "./endpoint-gates.ts";
+import { EndpointGates, type GateState, type LineHold, type News } from "./endpoint-gates.ts";
 import { lookingAgain } from "./look-again.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import type { RetryPolicy } from "./park.ts";
@@ -77,7 +77,7 @@ export class DestinationWork {
     this.#ports = ports;
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, windowMs: policy.windowMs };
-    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker);
+    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker, ports.tell);
     this.#gates = gates;
     this.#turns = new Turns(concurrency);
     const isStill = () => stillness(this.#settings.destination) !== null;
@@ -136,6 +136,12 @@ export class DestinationWork {
         return owner.idle();
       },
     };
+  }
+
+  /** What another process has learned of an endpoint. */
+  heard(endpoint: EndpointKey, news: News): void {
+    this.#gates.heard(endpoint, news, this.#ports.nowMs());
+    this.#pump();
   }
 
   endpoints(): readonly GateState[] {

@@ -8,10 +8,23 @@
  *   all are away                                        is held until the first of them is not
  *
  * A delivery whose endpoints may not be asked is kept here until one may, or until its time.
+ *
+ *   an endpoint                                         the other processes
+ *   has its breaker opened, also by a probe             are told: who is accepted says so from then on
+ *   accepts or rejects, when it was open here           are told
+ *   the same, and others said within a minute that it   are told, once a second
+ *   fails
+ *   sends Retry-After                                   are told, once a second
+ *
+ *   another process says that it                        then
+ *   accepts                                             a breaker that is open lets two go at a time
+ *   asks to wait                                        it is left alone as if it had asked here
+ *   fails                                               nothing is held: the trouble may be that process's
  */
 
 import type { BreakerState, HeldBy } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { EndpointNews } from "../domain/operations.ts";
 import type { HttpResult } from "./attempt.ts";
 import { Breaker, type Ticket, type Turn } from "./breaker.ts";
 import { judge } from "./outcome.ts";
@@ -51,8 +64,18 @@ interface Waiting<Item> {
   readonly untilMs: number;
 }
 
+export type News = Pick<EndpointNews, "news" | "forMs">;
+
+/** Since others last said that the endpoint fails. */
+const TROUBLED_FOR_MS = 60_000;
+const TELL_EVERY_MS = 1_000;
+
 interface Gate<Item> {
   readonly key: EndpointKey;
+  /** When another process said that it fails. */
+  failsElsewhereAtMs: number;
+  /** When this one last told of it. */
+  toldAtMs: number;
   readonly breaker: Breaker;
   heldUntilMs: number;
   /** When the endpoint first asked to be left alone, if it has asked again since before that ended. */
@@ -64,18 +87,24 @@ export class EndpointGates<Item> {
   #gates: readonly Gate<Item>[] = [];
   readonly #windowMs: number;
   readonly #onState: (endpoint: EndpointKey, state: BreakerState) => void;
+  readonly #tell: (endpoint: EndpointKey, news: News) => void;
   #waiting = 0;
   readonly #due: Item[] = [];
   /** Above the marks of all breakers that are gone. */
   #mark = 0;
 
-  /** @param onState called when an endpoint's breaker changes its state. */
+  /**
+   * @param onState called when an endpoint's breaker changes its state.
+   * @param tell tells the other processes.
+   */
   constructor(
     endpoints: readonly EndpointKey[],
     options: { readonly concurrency: number; readonly windowMs: number },
     onState: (endpoint: EndpointKey, state: BreakerState) => void,
+    tell: (endpoint: EndpointKey, news: News) => void = () => undefined,
   ) {
     this.#windowMs = options.windowMs;
+    this.#tell = tell;
     this.#onState = onState;
     this.update(endpoints, options.concurrency);
   }
@@ -90,13 +119,17 @@ export class EndpointGates<Item> {
       if (!endpoints.includes(key)) this.#mark = Math.max(this.#mark, breaker.mark + 1);
     }
     this.#gates = endpoints.map((key) => {
-      const { breaker, heldUntilMs, heldSinceMs } = this.#find(key) ?? {
+      const { waiting: _, ...gate } = this.#find(key) ?? {
+        key,
         breaker: new Breaker(concurrency, this.#mark),
         heldUntilMs: 0,
         heldSinceMs: 0,
+        failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
+        toldAtMs: Number.NEGATIVE_INFINITY,
+        waiting: [],
       };
-      breaker.allow(concurrency);
-      return { key, breaker, heldUntilMs, heldSinceMs, waiting: [] };
+      gate.breaker.allow(concurrency);
+      return { ...gate, waiting: [] };
     });
   }
 
@@ -221,12 +254,44 @@ export class EndpointGates<Item> {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
     const outcome = judge(result, nowMs);
-    const state = gate.breaker.settle(ticket, outcome.kind !== "retry", nowMs);
+    const isSuccess = outcome.kind !== "retry";
+    const before = gate.breaker.state;
+    const state = gate.breaker.settle(ticket, isSuccess, nowMs);
     if (state !== null) this.#onState(endpoint, state);
-    const askedMs = outcome.kind === "retry" ? (outcome.retryAfterMs ?? 0) : 0;
-    if (askedMs === 0) return;
+    const forMs = isSuccess ? 0 : (outcome.retryAfterMs ?? 0);
+    if (state === "open") this.#tell(endpoint, { news: "fails", forMs: 0 });
+    if (forMs > 0) {
+      this.#hold(gate, forMs, nowMs);
+      this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
+    } else if (isSuccess) {
+      const isBack = before === "open" || before === "probing";
+      if (isBack) gate.toldAtMs = Number.NEGATIVE_INFINITY;
+      if (isBack || isWithin(gate.failsElsewhereAtMs, TROUBLED_FOR_MS, nowMs))
+        this.#tellNowAndThen(gate, { news: "accepts", forMs: 0 }, nowMs);
+    }
+  }
+
+  /** What another process says of an endpoint. */
+  heard(endpoint: EndpointKey, { news, forMs }: News, nowMs: number): void {
+    const gate = this.#find(endpoint);
+    if (gate === undefined) return;
+    if (news === "fails") gate.failsElsewhereAtMs = nowMs;
+    else if (news === "asks") this.#hold(gate, forMs, nowMs);
+    else {
+      const state = gate.breaker.heardAccepted(nowMs);
+      if (state !== null) this.#onState(endpoint, state);
+    }
+  }
+
+  #hold(gate: Gate<Item>, forMs: number, nowMs: number): void {
     if (this.#heldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
-    gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(askedMs, this.#windowMs));
+    gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(forMs, this.#windowMs));
+  }
+
+  #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
+    if (isWithin(gate.toldAtMs, TELL_EVERY_MS, nowMs)) return;
+    gate.toldAtMs = nowMs;
+    this.#tell(gate.key, news);
   }
 
   /** Whether all endpoints are left alone. Of several reasons the one that ends first. */
@@ -273,4 +338,9 @@ export class EndpointGates<Item> {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }
+}
+
+/** A clock that was set back begins anew. */
+function isWithin(sinceMs: number, forMs: number, nowMs: number): boolean {
+  return nowMs >= sinceMs && nowMs - sinceMs < forMs;
 }

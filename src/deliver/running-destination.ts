@@ -12,7 +12,7 @@
 
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
-import type { DestinationId } from "../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Steering } from "../domain/steering.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
@@ -42,7 +42,8 @@ import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
 import { Condition } from "./condition.ts";
 import { DestinationWork } from "./destination-work.ts";
-import type { LineHold } from "./endpoint-gates.ts";
+import type { LineHold, News } from "./endpoint-gates.ts";
+import type { NewsOfEndpoints } from "./endpoint-news.ts";
 import { gatherWrites } from "./gather-writes.ts";
 import { type Replacement, smaller } from "./replacement.ts";
 import { createReport, type Report } from "./report.ts";
@@ -72,6 +73,8 @@ export interface DeliverDeps {
   readonly attempts?: AttemptsTopic;
   /** Pauses by people, while it runs; absent: none. */
   readonly steering?: Steering;
+  /** To the other processes and from them, of endpoints; absent: there are none. */
+  readonly news?: NewsOfEndpoints;
 }
 
 export interface DestinationConfig {
@@ -100,6 +103,8 @@ export interface RunningDestination extends AsyncDisposable {
   readonly update: (destination: WebhookDestination) => void;
   /** Something that people ask for has changed. */
   readonly steer: () => void;
+  /** What another process has learned of an endpoint. */
+  readonly heard: (endpoint: EndpointKey, news: News) => void;
   /** The destination's topics have so many partitions, of all owners. */
   readonly partitionsAre: (partitions: number) => void;
 }
@@ -145,6 +150,7 @@ export function startDestination(
     },
     onRounded: report.rounded,
     onBreaker: report.breaker,
+    ...(deps.news === undefined ? {} : { tell: deps.news.teller(id) }),
     partitions,
   });
   const condition = new Condition(started, clock.nowMs());
@@ -179,6 +185,7 @@ export function startDestination(
       goBy(changed);
     },
     steer: () => goBy(condition.destination),
+    heard: (endpoint, news) => work.heard(endpoint, news),
     partitionsAre: (count) => work.partitionsAre(count),
     troubles: () => troublesOf(condition, consumer.trouble(), work),
     partitions: () => consumer.progress(),

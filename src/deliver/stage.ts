@@ -38,9 +38,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Destination, WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
+import type { EndpointNews } from "../domain/operations.ts";
 import { commonBytes } from "../kafka/port.ts";
 import { startInTurn } from "../runtime/start-in-turn.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
+import { NewsOfEndpoints } from "./endpoint-news.ts";
 import {
   type DeliverDeps,
   type DestinationConfig,
@@ -101,7 +103,10 @@ class Fleet {
   readonly #endSteering: (() => void) | undefined;
 
   constructor(deps: DeliverDeps, config: DeliverConfig) {
-    this.#deps = deps;
+    const { steering, producer } = deps;
+    const tell = { producer, topic: config.topics.operations };
+    const news = steering && new NewsOfEndpoints(tell, steering, (told) => this.#heard(told));
+    this.#deps = news === undefined ? deps : { ...deps, news };
     this.#endSteering = deps.steering?.onChange((id) => this.#running.get(id)?.steer());
     this.#config = config;
     this.#commonBudget = commonBytes(config.commonMaxBytes);
@@ -131,6 +136,10 @@ class Fleet {
     void this.#countAgain();
   }
 
+  #heard({ destination, endpoint, ...news }: EndpointNews): void {
+    this.#running.get(destination)?.heard(endpoint, news);
+  }
+
   async retire(): Promise<void> {
     for (const [id, running] of this.#running) {
       if (this.#wanted.has(id)) continue;
@@ -158,6 +167,7 @@ class Fleet {
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#endSteering?.();
+    this.#deps.news?.[Symbol.dispose]();
     const running = [...this.#running.values()].map((one) => one[Symbol.asyncDispose]());
     await Promise.all([...running, ...this.#leaving.values()]);
     await this.#deps.attempts?.[Symbol.asyncDispose]();

@@ -8,6 +8,7 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { EndpointConnections } from "./attempt.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
+import type { News } from "./endpoint-gates.ts";
 import type { Replacement } from "./replacement.ts";
 
 export interface Attempted {
@@ -39,5 +40,7 @@ export interface WorkPorts {
   readonly onStart: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
+  /** Tells the other processes; absent: there is no way to. */
+  readonly tell?: (endpoint: EndpointKey, news: News) => void;
   readonly onBreaker: (endpoint: EndpointKey, state: BreakerState) => void;
 }

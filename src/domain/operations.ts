@@ -1,5 +1,6 @@
 /**
- * The records of the topic `operations`, by which people steer destinations that run. Values are JSON
+ * The records of the topic `operations`, by which people steer destinations that run, and by which
+ * processes hear what others have learned of an endpoint. Values are JSON
  * (`schemas/operation.schema.json`). The topic is compacted, so the last record of a key counts.
  *
  *   key                              value                       means
@@ -10,13 +11,16 @@
  *                                    was parked before when      returned, or becomes a dead letter
  *   pulled/<id>/<tier>/<partition>   up to which offset, of a    that part of the pull is done
  *                                    topic with which id
+ *   endpoint/<destination>/<key>     which process, and that     news for those who read it as it is
+ *                                    it accepts, fails or asks   written; later it says nothing
+ *                                    to wait
  *   any of these                     none                        forgotten
  *   anything else                    any                         refused: a later version, or damaged
  *
  * Processes of a version that does not know this topic go on without it.
  */
 
-import { type DestinationId, isDestinationId } from "./ids.ts";
+import { type DestinationId, type EndpointKey, isDestinationId } from "./ids.ts";
 import { type JsonObject, jsonObjectIn } from "./json.ts";
 import type { OutgoingRecord, RecordContent } from "./record.ts";
 import { isoTimestamp, readTimestamp } from "./timestamp.ts";
@@ -57,7 +61,20 @@ export interface Pulled {
   readonly topicId: string;
 }
 
+/** What a process has learned of an endpoint. */
+export interface EndpointNews {
+  readonly destination: DestinationId;
+  readonly endpoint: EndpointKey;
+  /** Tells the process from all others. */
+  readonly process: string;
+  /** `accepts`: it accepted or rejected a call. `fails`: a circuit has opened. `asks`: `Retry-After`. */
+  readonly news: "accepts" | "fails" | "asks";
+  /** Of `asks`: for how long from now; else 0. */
+  readonly forMs: number;
+}
+
 export type Operation =
+  | { readonly kind: "endpoint"; readonly news: EndpointNews }
   | { readonly kind: "pause"; readonly pause: Pause }
   | { readonly kind: "resume"; readonly destination: DestinationId }
   | { readonly kind: "pull"; readonly pull: Pull }
@@ -71,6 +88,7 @@ export type ReadOperation = Operation | { readonly kind: "refused"; readonly err
 export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
+const ENDPOINT_KEY = /^[0-9a-f]{16}$/;
 const PULL_ID = /^[A-Za-z0-9-]{1,64}$/;
 
 export function pauseRecord(topic: string, { destination, sinceMs, by, untilMs }: Pause) {
@@ -91,6 +109,10 @@ export function pullRecord(topic: string, { destination, id, ...of }: Pull): Out
 
 export function pulledRecord(topic: string, { id, tier, partition, through, topicId }: Pulled) {
   return written(topic, `pulled/${id}/${tier}/${partition}`, { through, topicId });
+}
+
+export function endpointRecord(topic: string, { destination, endpoint, ...of }: EndpointNews) {
+  return written(topic, `endpoint/${destination}/${endpoint}`, of);
 }
 
 /** A tombstone for a key as it was read. */
@@ -118,6 +140,8 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
   switch (kind) {
     case "pause":
       return rest.length === 1 ? readPause(first, json) : refusedKey();
+    case "endpoint":
+      return rest.length === 2 ? readEndpoint(first, second, json) : refusedKey();
     case "pull":
       return rest.length === 2 ? readPull(first, second, json) : refusedKey();
     case "pulled":
@@ -160,6 +184,19 @@ function readPull(destination: string, id: string, json: JsonObject): ReadOperat
   const by = readBy(json);
   if (by === null) return refused('its "by" is no short text');
   return { kind: "pull", pull: { pull, destination, id, atMs, by, receivedBeforeMs } };
+}
+
+function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperation {
+  const { process, news, forMs } = json;
+  if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
+  if (typeof process !== "string" || !PULL_ID.test(process))
+    return refused('its "process" is no id');
+  if (news !== "accepts" && news !== "fails" && news !== "asks")
+    return refused('its "news" is none of accepts, fails, asks');
+  const isTime = typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 0;
+  if (!isTime) return refused('its "forMs" is no number of milliseconds');
+  const of = { process, news, forMs } as const;
+  return { kind: "endpoint", news: { destination, endpoint: endpoint as EndpointKey, ...of } };
 }
 
 function readPulled(id: string, tier: string, partition: string, json: JsonObject): ReadOperation {

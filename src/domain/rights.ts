@@ -47,7 +47,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
   deliver: {
     reads: ["operations", "operatorEvents"],
-    writes: ["delays", "deadLetters", "attempts", "operatorEvents"],
+    writes: ["delays", "deadLetters", "attempts", "operations", "operatorEvents"],
     groups: ["operatorEvents"],
   },
   delay: {

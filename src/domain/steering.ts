@@ -15,7 +15,7 @@
  */
 
 import type { DestinationId } from "./ids.ts";
-import type { Operation, Pause, Pull } from "./operations.ts";
+import type { EndpointNews, Operation, Pause, Pull } from "./operations.ts";
 import { isPulledBy, type Pullable } from "./pull.ts";
 
 /** Anybody who may write to the topic could fill it. */
@@ -39,6 +39,10 @@ export interface Steering {
   readonly pulledThrough: (id: string, tier: string, partition: number, topicId?: string) => number;
   /** Returns how to end that. @param listener is told of whom something has changed. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
+  /**
+   * What processes, this one too, have learned of endpoints, as they write it. Returns how to end that.
+   */
+  readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }
 
 /** Nobody asks for anything. */
@@ -48,6 +52,7 @@ export const NOT_STEERED: Steering = {
   pulls: () => NONE,
   pulledThrough: () => 0,
   onChange: () => () => undefined,
+  onNews: () => () => undefined,
 };
 
 interface Through {
@@ -88,6 +93,8 @@ export class KnownOperations {
       }
       case "forget-pull":
         this.#forgetPull(operation.destination, operation.id);
+        return true;
+      case "endpoint":
         return true;
       case "forget-pulled":
         this.#count -= this.#pulled.get(operation.id)?.size ?? 0;

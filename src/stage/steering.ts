@@ -10,13 +10,14 @@
  *   the same later                                what is known stays in force
  *   it can be read again, or was made anew        it is read whole, and what it says then counts
  *   a record is refused                           log, and nothing else changes
+ *   a process writes news of an endpoint          those who listen are told, if it is written now
  *   the time of a pause is over                   those who listen are told
  *
  * A process that does not know of a pause delivers: one topic must not stop all destinations.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
-import { OPERATIONS_PARTITION, readOperation } from "../domain/operations.ts";
+import { type EndpointNews, OPERATIONS_PARTITION, readOperation } from "../domain/operations.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { KnownOperations, type Steering } from "../domain/steering.ts";
 import type { Kafka } from "../kafka/port.ts";
@@ -61,6 +62,7 @@ export function followOperations(deps: SteeringDeps, topic: string): RunningStee
     pulls: () => following.operations.pulls(),
     pulledThrough: (...place) => following.operations.pulledThrough(...place),
     onChange: (listener) => following.listen(listener),
+    onNews: (listener) => following.hear(listener),
     [Symbol.dispose]: () => following.stop(),
   };
 }
@@ -72,6 +74,7 @@ class Following {
   readonly #stopped = new AbortController();
   readonly #known = Promise.withResolvers<void>();
   readonly #listeners = new Set<Listener>();
+  readonly #hearing = new Set<(news: EndpointNews) => void>();
   readonly #lines = lineLimit(LOG_LINES_PER_SECOND);
   #trouble: string | null = null;
   #isLogged = false;
@@ -90,6 +93,11 @@ class Following {
 
   get known(): Promise<void> {
     return this.#known.promise;
+  }
+
+  hear(listener: (news: EndpointNews) => void): () => void {
+    this.#hearing.add(listener);
+    return () => this.#hearing.delete(listener);
   }
 
   listen(listener: Listener): () => void {
@@ -151,7 +159,13 @@ class Following {
     return log.end;
   }
 
+  /** News are of the moment: those of before are not told. */
   #take(record: IncomingRecord): void {
+    const operation = readOperation(record);
+    if (operation.kind === "endpoint") {
+      for (const listener of this.#hearing) listener(operation.news);
+      return;
+    }
     const destination = this.#apply(record, this.operations);
     if (destination !== null) this.#tell([destination]);
   }
@@ -172,6 +186,7 @@ class Following {
       case "resume":
       case "forget-pull":
         return operation.destination;
+      case "endpoint":
       case "pulled":
       case "forget-pulled":
         return null;

@@ -28,7 +28,7 @@ const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]
     "the incident's kind and subject",
   ],
   attempts: ["deliver, if `attempts.enabled`", "the call's message id"],
-  operations: ["commands, delay", "the operation and its destination"],
+  operations: ["commands, delay, deliver", "the operation and its destination"],
 };
 /** Of topics without a consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { Breaker, type Ticket } from "../../../src/deliver/breaker.ts";
+import { Breaker, HEARD_FOR_MS, type Ticket } from "../../../src/deliver/breaker.ts";
 
 function send(breaker: Breaker, nowMs: number): Ticket {
   const admission = breaker.admit(nowMs, "line");
@@ -203,4 +203,35 @@ test("a clock that is set back keeps nobody away for longer, and hides no failur
 test("with one place at a time, a probe that succeeds closes it", () => {
   const breaker = opened(1);
   expect(breaker.settle(send(breaker, 6_000), true, 6_000)).toBe("closed");
+});
+
+test("another process's acceptance lets two go at a time, also while a probe is under way", () => {
+  const breaker = opened();
+  expect(breaker.heardAccepted(2_000)).toBe("ramping");
+  const [first] = [send(breaker, 2_000), send(breaker, 2_000)];
+  expect(breaker.admit(2_000, "line").kind).toBe("wait");
+  expect(breaker.settle(first, true, 2_010)).toBeNull();
+  const probed = opened();
+  const probe = send(probed, 6_000);
+  expect(probed.heardAccepted(6_001)).toBe("ramping");
+  expect(probed.settle(probe, false, 6_002)).toBeNull();
+  expect(probed.state).toBe("ramping");
+});
+
+test("one that is closed stays so when another process is accepted, and opens for its own failures", () => {
+  const breaker = new Breaker(4);
+  for (let count = 0; count < 19; count += 1) breaker.settle(send(breaker, 0), false, 0);
+  expect(breaker.heardAccepted(500)).toBeNull();
+  expect(breaker.settle(send(breaker, 1_000), false, 1_000)).toBe("open");
+});
+
+test.each([
+  [HEARD_FOR_MS - 1, null],
+  [HEARD_FOR_MS, "open"],
+])("failures in a row %i ms after another's acceptance: %s", (laterMs, state) => {
+  const breaker = opened();
+  breaker.heardAccepted(2_000);
+  const atMs = 2_000 + laterMs;
+  for (let count = 0; count < 7; count += 1) breaker.settle(send(breaker, atMs), false, atMs);
+  expect(breaker.settle(send(breaker, atMs), false, atMs)).toBe(state);
 });

@@ -2,8 +2,10 @@
 
 import { describe, expect, test } from "vitest";
 
+import { endpointKey } from "../../../src/domain/destination.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import {
+  endpointRecord,
   forgetRecord,
   type Pause,
   type Pull,
@@ -47,6 +49,15 @@ test("what is written is read again", () => {
   expect(readOperation(earlier)).toEqual({
     ...{ kind: "pulled", pulled: { ...pulled, topicId: "" } },
   });
+  const endpoint = endpointKey("http://a.test/");
+  for (const [kind, forMs] of [
+    ["accepts", 0],
+    ["fails", 0],
+    ["asks", 30_000],
+  ] as const) {
+    const news = { destination: crm, endpoint, process: "p-1", news: kind, forMs };
+    expect(readOperation(endpointRecord("operations", news))).toEqual({ kind: "endpoint", news });
+  }
   expect(readOperation(forgetRecord("operations", "pull/crm/a-1"))).toEqual({
     ...{ kind: "forget-pull", destination: crm, id: "a-1" },
   });

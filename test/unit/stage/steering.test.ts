@@ -2,8 +2,14 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
+import { endpointKey } from "../../../src/domain/destination.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { pauseRecord, resumeRecord } from "../../../src/domain/operations.ts";
+import {
+  type EndpointNews,
+  endpointRecord,
+  pauseRecord,
+  resumeRecord,
+} from "../../../src/domain/operations.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { followOperations, type SteeringDeps } from "../../../src/stage/steering.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
@@ -147,4 +153,24 @@ test("nobody waits for longer than half a minute", async () => {
   expect(isKnown).toBe(false);
   await clock.advance(2_000);
   expect(isKnown).toBe(true);
+});
+
+test("news of an endpoint are told as they are written, and those of before are not", async () => {
+  const { cluster, clock, driver, lines, start } = world();
+  const news = (process: string): EndpointNews => ({
+    ...{ destination: crm, endpoint: endpointKey("http://a.test/"), process },
+    ...{ news: "accepts", forMs: 0 },
+  });
+  cluster.append(endpointRecord(TOPIC, news("before")));
+  const steering = start();
+  await driver.during(steering.known);
+  const told: string[] = [];
+  const end = steering.onNews(({ process }) => told.push(process));
+  cluster.append(endpointRecord(TOPIC, news("now")));
+  await clock.advance(2_000);
+  end();
+  cluster.append(endpointRecord(TOPIC, news("later")));
+  await clock.advance(2_000);
+  expect(told).toEqual(["now"]);
+  expect(lines).toEqual([]);
 });
