@@ -13,8 +13,6 @@
  * (`endpoint-gates.ts`). No offset depends on any of it.
  */
 
-import { randomUUID } from "node:crypto";
-
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import { type EndpointNews, endpointRecord } from "../domain/operations.ts";
 import type { Steering } from "../domain/steering.ts";
@@ -28,11 +26,12 @@ export interface TellTo {
   readonly producer: Pick<Producer, "send">;
   /** `operations`. */
   readonly topic: string;
+  /** Tells this process from all others. */
+  readonly process: string;
 }
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  readonly #process = randomUUID();
   /** By endpoint and destination: the latest that is not written. */
   readonly #unwritten = new Map<string, EndpointNews>();
   readonly #end: () => void;
@@ -42,13 +41,13 @@ export class NewsOfEndpoints implements Disposable {
   constructor(to: TellTo, steering: Steering, onNews: (news: EndpointNews) => void) {
     this.#to = to;
     this.#end = steering.onNews((news) => {
-      if (news.process !== this.#process) onNews(news);
+      if (news.process !== to.process) onNews(news);
     });
   }
 
   teller(destination: DestinationId): (endpoint: EndpointKey, news: News) => void {
     return (endpoint, news) => {
-      const told = { destination, endpoint, process: this.#process, ...news };
+      const told = { destination, endpoint, process: this.#to.process, ...news };
       this.#unwritten.set(`${destination}/${endpoint}`, told);
       void this.#write();
     };

@@ -124,7 +124,6 @@ export function startDestination(
   const connections = notingPhases(deps.http.open(started), deps.attempts);
   const notes = attemptsOf(started, deps.attempts);
   const report = createReport(deps, started, config.attemptsShare);
-  const policy = { delaysMs: config.delaysMs, windowMs: config.windowMs };
   const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
     write(deps, topics, replacements, report).catch((error: unknown) => {
       fail(error);
@@ -136,7 +135,7 @@ export function startDestination(
     if (!(error instanceof ClosedError)) consumer.fail(asError(error));
   };
   const giveUpOmitted = givingUpOmitted(deps, "deliver", topics.deadLetters, (one) => one.headers);
-  const work = new DestinationWork(started, policy, topics, {
+  const work = new DestinationWork(started, config, topics, {
     nowMs: () => clock.nowMs(),
     after: (ms, then) => void sleep(ms).then(then, () => undefined),
     connections,

@@ -33,6 +33,7 @@
  * time; the other destinations do not notice.
  */
 
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 import type { Destination, WebhookDestination } from "../domain/destination.ts";
@@ -104,7 +105,7 @@ class Fleet {
 
   constructor(deps: DeliverDeps, config: DeliverConfig) {
     const { steering, producer } = deps;
-    const tell = { producer, topic: config.topics.operations };
+    const tell = { producer, topic: config.topics.operations, process: randomUUID() };
     const news = steering && new NewsOfEndpoints(tell, steering, (told) => this.#heard(told));
     this.#deps = news === undefined ? deps : { ...deps, news };
     this.#endSteering = deps.steering?.onChange((id) => this.#running.get(id)?.steer());
