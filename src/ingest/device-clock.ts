@@ -9,7 +9,7 @@
  *
  * A timestamp that is absent, or cannot be read, stays so. One that would leave the years 0 to 9999
  * stays as it was sent. As with Segment, `originalTimestamp` keeps the device's time of a call that
- * was moved; one that the call has already stays.
+ * was moved; one that the call has already, and that can be read, stays.
  */
 
 import type { JsonObject } from "../domain/json.ts";
@@ -32,7 +32,8 @@ export function correctedTimes(call: JsonObject, offsetMs: number): JsonObject {
   if (offsetMs === 0 || timestampMs === null) return UNCHANGED;
   const correctedMs = timestampMs + offsetMs;
   if (!isWritable(correctedMs)) return UNCHANGED;
-  const originalTimestamp = call.originalTimestamp ?? call.timestamp;
+  const isKept = readTimestamp(call.originalTimestamp) !== null;
+  const originalTimestamp = isKept ? call.originalTimestamp : call.timestamp;
   return { timestamp: isoTimestamp(correctedMs), originalTimestamp };
 }
 

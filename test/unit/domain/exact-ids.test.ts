@@ -1,7 +1,10 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { decodeValue } from "../../../src/domain/decode.ts";
 import { exactNumber } from "../../../src/domain/exact-ids.ts";
+import { parseCall } from "../../../src/domain/parse-call.ts";
+import { GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { recordValue } from "../../support/build/record-value.ts";
 
 const decoded = (text: string) => {
@@ -68,4 +71,30 @@ test.each([
   ["a text before", '{"é😀":"\\"userId\\":1","userId":157963456373623802}', "157963456373623802"],
 ])("an id with %s is found", (_name, text, userId) => {
   expect(decoded(text)).toMatchObject({ userId });
+});
+
+test("whatever the integer: the user of a call has its digits", () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 80n), max: 2n ** 80n }), (id) => {
+      const call = parseCall(decoded(`{"type":"page","userId":${id},"properties":{"a":[1.5]}}`));
+      expect(call).toMatchObject({ call: { userId: `${id}` } });
+    }),
+    { numRuns: GENERATED_INPUTS },
+  );
+});
+
+test("whatever the number: its text is that of JavaScript, or its own", () => {
+  const digits = fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(digits, digits, fc.integer({ min: -330, max: 330 }), (whole, fraction, power) => {
+      const token = `${BigInt(whole)}.${fraction}e${power}`;
+      const id = exactNumber(token);
+      const isOwn = id === token;
+      expect(isOwn || id === Number(token)).toBe(true);
+      // At most 15 digits always are as JavaScript writes them.
+      const isShort = BigInt(whole + fraction).toString().length <= 15;
+      if (isShort && Math.abs(power) < 280) expect(isOwn).toBe(false);
+    }),
+    { numRuns: GENERATED_INPUTS },
+  );
 });

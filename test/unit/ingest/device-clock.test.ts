@@ -173,6 +173,12 @@ test("a call's own originalTimestamp stays", () => {
   });
 });
 
+test.each(["", null, "noon"])("an originalTimestamp that is %j is none", (originalTimestamp) => {
+  const timestamp = "2026-11-20T10:59:58.000Z";
+  const call = { timestamp, originalTimestamp };
+  expect(stored({ call, envelope: AN_HOUR_AHEAD }).originalTimestamp).toBe(timestamp);
+});
+
 test("the law: an event is as long before its receipt as it was before it was sent", () => {
   const instants = fc.integer({ min: Date.parse("1980-01-01"), max: Date.parse("2090-01-01") });
   fc.assert(
