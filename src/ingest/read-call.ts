@@ -146,8 +146,7 @@ function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
   if (read.kind === "refused") return leftOut(read.reason, read.error);
   const needsId = read.call.messageId === null;
   const offsetMs = frame.clockOffsetMs ?? clockOffset(frame, read.call.sentAt);
-  const isMoved = offsetMs !== 0 && read.call.timestamp !== undefined;
-  const isChanged = needsId || isMoved || frame.isMerged;
+  const isChanged = needsId || offsetMs !== 0 || frame.isMerged;
   const isPassedOn = !(isChanged || replaces(sent.fields as JsonObject, frame));
   const record = {
     topic: frame.topic,

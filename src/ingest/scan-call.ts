@@ -48,7 +48,7 @@ const READ = ["type", "messageId", "userId", "anonymousId", "writeKey", "sentAt"
 const NOT_READ = [
   ...["groupId", "previousId", "event", "name", "category"],
   ...["properties", "traits", "context", "integrations", "Integrations"],
-  ...["timestamp", "originalTimestamp", "receivedAt"],
+  "receivedAt",
 ];
 
 const NO_FIELD: Field = { name: "", bytes: Buffer.alloc(0), isRead: false };
