@@ -17,7 +17,7 @@ if (nodeMajor() >= NODE_MAJOR) {
 } else {
   process.stderr.write(
     `switchyard: Node ${process.versions.node} cannot run this, it needs Node ${NODE_MAJOR}. ` +
-      "Install that, or run `npm test` in the checkout, which brings one.\n",
+      "Install that, or run `npm ci` in the checkout, which brings one.\n",
   );
   process.exitCode = 1;
 }

@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster|switchyard [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool.
@@ -22,7 +22,11 @@ const TOOLS = {
   attack: "test/attacks/main.ts",
   drill: "test/drill/main.ts",
   steer: "test/steer/main.ts",
+  switchyard: "bin/start.js",
 };
+/** Commands that serve the console's page. */
+const SERVING = ["run", "console"];
+const PAGE_BUILD = "tools/page/build.ts";
 const PROGRESS_MS = 2_000;
 const QUOTED_LINES = 25;
 
@@ -45,7 +49,9 @@ async function main([name = "", ...args]) {
   if (trouble !== null) await installPackages(trouble);
   if (nodeTrouble() !== null) await installNode();
   if (!existsSync(join(ROOT, tool))) throw new Problem(`${tool} is missing from this checkout.`);
-  await goOn(isOwnNode() ? process.execPath : OWN_NODE, join(ROOT, tool), args);
+  const node = isOwnNode() ? process.execPath : OWN_NODE;
+  if (name === "switchyard" && SERVING.includes(args[0])) buildPage(node);
+  await goOn(node, join(ROOT, tool), args);
 }
 
 /** In what node_modules is not what package-lock.json asks for, or null. */
@@ -72,6 +78,12 @@ function nodeTrouble() {
   return status === 0 && stdout.startsWith(`v${NODE_MAJOR}.`)
     ? null
     : `Node ${NODE_MAJOR} is not installed in node_modules`;
+}
+
+/** It does nothing if the page is built from these very sources. */
+function buildPage(node) {
+  const { status, stderr } = spawnSync(node, [join(ROOT, PAGE_BUILD)], { encoding: "utf8" });
+  if (status !== 0) throw new Problem(`the console's page cannot be built:\n${stderr}`);
 }
 
 function isOwnNode() {

@@ -92,6 +92,21 @@ test("a fresh clone installs without scripts, then Node, then runs; the next tim
   expect(npmCalls()).toHaveLength(2);
 });
 
+test("switchyard in a fresh clone installs as well, and builds the page of those that serve it", async () => {
+  write("bin/start.js", TOOL);
+  mkdirSync(join(clone, "tools/page"));
+  write("tools/page/build.ts", 'require("node:fs").appendFileSync("builds", "built ");');
+  write("tools/page/package.json", '{ "type": "commonjs" }');
+  const builds = () => readFileSync(join(clone, "builds"), "utf8");
+  expect(await run("switchyard", "status", "3")).toMatchObject({ out: "status 3", status: 3 });
+  expect(npmCalls()).toEqual(["ci --ignore-scripts", "rebuild node"]);
+  expect(builds).toThrow("ENOENT");
+  for (const command of ["console", "run"]) {
+    expect(await run("switchyard", command, "0")).toMatchObject({ out: `${command} 0`, status: 0 });
+  }
+  expect(builds()).toBe("built built ");
+});
+
 test("a package of another version is installed anew", async () => {
   await run("test", "pass", "0");
   write("package-lock.json", LOCK.replace("1.2.3", "1.2.4"));

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { ROOT } from "../project/tracked-texts.ts";
 
 /** Enough for `npm run switchyard`; `.switchyard`, where a kept Kafka is noted, is left out. */
-const COPIED = ["bin", "src", "tools", "package.json"];
+const COPIED = ["bin", "src", "tools", "package.json", "package-lock.json"];
 
 export interface Terminal {
   /** Everything that was printed so far. */
