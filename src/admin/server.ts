@@ -10,7 +10,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-
+import { hostAndPort, listenOn } from "../runtime/listening.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Health } from "./health.ts";
 
@@ -55,12 +55,12 @@ export async function startAdmin(
       // The peer is gone: there is nobody left to tell.
       .catch(() => response.destroy());
   });
-  server.listen(port, host);
+  server.listen({ port, ...listenOn(host) });
   try {
     await once(server, "listening");
   } catch (error) {
     throw new Error(
-      `admin.host, admin.port: cannot listen on ${host}:${port}; choose another port or stop what uses it`,
+      `admin.host, admin.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
       { cause: error },
     );
   }

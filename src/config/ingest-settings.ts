@@ -22,7 +22,11 @@ const origin = text("an origin such as https://app.example.com, or *", (given) =
 });
 
 export const ingestSettings = section("The port that takes calls over HTTP.", {
-  host: setting(textLike("an address or a host name", /^[^\s/]+$/), "0.0.0.0", "Where it listens."),
+  host: setting(
+    textLike("an address or a host name", /^[^\s/]+$/),
+    "::",
+    "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
+  ),
   port: setting(wholeNumber(0, 65_535), INGEST_PORT, "0: any free port."),
   tls: optionalSection(
     certificateAndKey("Takes HTTPS in place of HTTP. Left out: HTTP, such as behind a proxy."),

@@ -75,8 +75,8 @@ export const SETTINGS = section("", {
   admin: section("The port for metrics and health.", {
     host: setting(
       textLike("an address or a host name", /^[^\s/]+$/),
-      "0.0.0.0",
-      "Where it listens.",
+      "::",
+      "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
     ),
     port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0: any free port."),
     reload: setting(

@@ -120,8 +120,9 @@ function seal(token: string, ends: number): string {
 /** Sent by a page of this very origin, or by no browser at all. */
 function isOwn(headers: Asked["headers"], host: string): boolean {
   if (text(headers[ACTION_HEADER]) !== "1") return false;
+  // The browser compares the addresses that it sees, also where a proxy sends another `Host`.
   const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin") return false;
+  if (site !== undefined) return site === "same-origin";
   if (headers.origin === undefined) return true;
   const origin = text(headers.origin);
   return URL.canParse(origin) && new URL(origin).host === host;

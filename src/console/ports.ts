@@ -82,6 +82,8 @@ export interface PageFile {
 export interface PageFiles {
   /** The document of every address of the page. */
   readonly document: PageFile;
+  /** The same for addresses with one more part, such as `/destinations/crm`. */
+  readonly deeper: PageFile;
   /** By name; the name has a hash of the content. */
   readonly assets: ReadonlyMap<string, PageFile>;
 }

@@ -30,7 +30,8 @@ export type View =
   | { readonly of: "destination"; readonly id: string };
 
 export type Route =
-  | { readonly kind: "page" }
+  /** Whether its address has a part below another one. */
+  | { readonly kind: "page"; readonly isDeep: boolean }
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
@@ -71,7 +72,8 @@ export function routeOf(target: string): Route {
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
   const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);
   if (sent !== undefined) return { kind: "sent", name: sent };
-  return PAGES.test(pathname) ? { kind: "page" } : { kind: "unknown" };
+  if (!PAGES.test(pathname)) return { kind: "unknown" };
+  return { kind: "page", isDeep: pathname.includes("/", 1) };
 }
 
 function viewOf(query: URLSearchParams): View | null {

@@ -4,9 +4,10 @@
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, isIPv6 } from "node:net";
+import type { AddressInfo } from "node:net";
 
 import { asError } from "../runtime/as-error.ts";
+import { hostAndPort, listenOn } from "../runtime/listening.ts";
 import {
   type Access,
   type Asked,
@@ -55,19 +56,19 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
-  server.listen(port, host);
+  server.listen({ port, ...listenOn(host) });
   try {
     await once(server, "listening");
   } catch (error) {
     throw new Error(
-      `console.host, console.port: cannot listen on ${host}:${port}; choose another port or stop what uses it`,
+      `console.host, console.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
       { cause: error },
     );
   }
   const bound = (server.address() as AddressInfo).port;
   return {
     port: bound,
-    url: `http://${isIPv6(host) ? `[${host}]` : host}:${bound}/`,
+    url: `http://${hostAndPort(host, bound)}/`,
     [Symbol.asyncDispose]: async () => {
       ended.abort();
       const closed = once(server, "close");
@@ -128,7 +129,7 @@ async function answer(
   const encodings = request.headers["accept-encoding"];
   switch (route.kind) {
     case "page":
-      return file(world.files.document, NOT_KEPT, encodings);
+      return file(route.isDeep ? world.files.deeper : world.files.document, NOT_KEPT, encodings);
     case "asset": {
       const found = world.files.assets.get(route.name);
       return found === undefined

@@ -22,7 +22,7 @@ import {
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
-
+import { hostAndPort, listenOn } from "../runtime/listening.ts";
 import { type Answer, failure, SUCCESS } from "./answer.ts";
 import {
   addressGroup,
@@ -221,7 +221,7 @@ function secure({ cert, key }: { readonly cert: string; readonly key: string }) 
 
 async function listen(server: Server, { host, port }: ServerSettings): Promise<void> {
   const attempt = async (reusePort: boolean) => {
-    server.listen({ host, port, reusePort });
+    server.listen({ ...listenOn(host), port, reusePort });
     await once(server, "listening");
   };
   try {
@@ -231,7 +231,7 @@ async function listen(server: Server, { host, port }: ServerSettings): Promise<v
     });
   } catch (cause) {
     throw new Error(
-      `ingest.host, ingest.port: cannot listen on ${host}:${port}; choose another port or stop what uses it`,
+      `ingest.host, ingest.port: cannot listen on ${hostAndPort(host, port)}; choose another port or stop what uses it`,
       { cause },
     );
   }

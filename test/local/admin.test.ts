@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { createHealth, type Health } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
+import { ALL_ADDRESSES, hostAndPort } from "../../src/runtime/listening.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
 
 const SOURCES = () => ({ health: createHealth(), metrics: createMetrics(), status: () => STATUS });
@@ -125,4 +126,17 @@ test("where it is not allowed there is no such path", async () => {
   const { url } = await started();
   expect((await asked(url, "POST"))[0]).toBe(405);
   expect((await asked(url, "GET"))[0]).toBe(404);
+});
+
+test.each(["127.0.0.1", "::1"])("by default it listens on %s as well", async (address) => {
+  const server = await startAdmin({ host: ALL_ADDRESSES, port: 0 }, SOURCES());
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const response = await fetch(`http://${hostAndPort(address, server.port)}/livez`);
+  expect(response.status).toBe(200);
+});
+
+test("an IPv6 address is written in brackets when it cannot be listened on", async () => {
+  await expect(startAdmin({ host: "2001:db8::1", port: 1 }, SOURCES())).rejects.toThrow(
+    "cannot listen on [2001:db8::1]:1;",
+  );
 });

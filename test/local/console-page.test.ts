@@ -1,6 +1,9 @@
 // The page in a real Chromium: each view, the rules of WCAG, a thousand destinations, and data that
 // wants to be a script.
 
+import { once } from "node:events";
+import { createServer, request as httpRequest } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LetterView } from "../../src/console/asked-view.ts";
@@ -469,4 +472,65 @@ test("a server that is gone is said, and found again by itself", async ({ skip }
   await using _second = await startTestConsole({ port: first.port });
   await page.getByText(LIVE).waitFor();
   await context.close();
+});
+
+/** Serves the site below `/tools/switchyard/`, as a reverse proxy does: with a `Host` of its own. */
+async function proxyBelowPath(target: string): Promise<Disposable & { readonly url: string }> {
+  const prefix = "/tools/switchyard";
+  const proxy = createServer((request, response) => {
+    const { url = "/", method, headers } = request;
+    if (!url.startsWith(`${prefix}/`)) return void response.writeHead(404).end();
+    const own = { ...headers, host: new URL(target).host };
+    const onward = httpRequest(
+      new URL(url.slice(prefix.length), target),
+      { method, headers: own },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    onward.on("error", () => response.destroy());
+    response.on("close", () => onward.destroy());
+    request.pipe(onward);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}${prefix}/`,
+    [Symbol.dispose]: () => {
+      proxy.closeAllConnections();
+      proxy.close();
+    },
+  };
+}
+
+test("below a path of a reverse proxy all that its documents name is there", async () => {
+  using proxy = await proxyBelowPath(site.url);
+  for (const path of ["", "destinations", "destinations/crm", "calls/m-1"]) {
+    const address = new URL(path, proxy.url);
+    const text = await (await fetch(address)).text();
+    const named = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, to = ""]) => to);
+    expect(named).toHaveLength(3);
+    for (const to of named) expect((await fetch(new URL(to, address))).status).toBe(200);
+  }
+});
+
+test("below a path of a reverse proxy one can look, follow links, load again and act", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using acting = await startTestConsole({ readOnly: false });
+  acting.told.seen = seen([destinationSeen("crm-hook")]);
+  using proxy = await proxyBelowPath(acting.url);
+  await using view = await openView(browser, proxy.url, "destinations");
+  const { page, errors } = view;
+  await page.getByRole("link", { name: "crm-hook" }).click();
+  await page.waitForURL(`${proxy.url}destinations/crm-hook`);
+  await page.reload();
+  await page.getByText(LIVE).waitFor();
+  await page.getByRole("button", { name: "Pause" }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+  await expect.poll(() => acting.told.acted.length).toBe(1);
+  expect(errors).toEqual([]);
 });

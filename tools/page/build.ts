@@ -99,9 +99,9 @@ function documentOf(script: string, styles: string, icon: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${TITLE}</title>
-<link rel="icon" href="/assets/${icon}">
-<link rel="stylesheet" href="/assets/${styles}">
-<script type="module" src="/assets/${script}"></script>
+<link rel="icon" href="assets/${icon}">
+<link rel="stylesheet" href="assets/${styles}">
+<script type="module" src="assets/${script}"></script>
 </head>
 <body>
 <div id="app"></div>

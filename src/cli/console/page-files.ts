@@ -28,10 +28,7 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
   const files = names.flatMap((name) => {
     const type = TYPES[/\.\w+$/.exec(name)?.[0] ?? ""];
     if (type === undefined) return [];
-    const bytes = readFileSync(join(folder, name));
-    // Once, with the effort that a file deserves that is sent often.
-    const file: PageFile = { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
-    return [[name, file] as const];
+    return [[name, pageFile(type, readFileSync(join(folder, name)))] as const];
   });
   const all = new Map(files);
   const document = all.get(DOCUMENT);
@@ -39,5 +36,12 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
     throw new Error(`The page has no ${DOCUMENT} in ${folder}. Run: npm run build:page`);
   }
   all.delete(DOCUMENT);
-  return { document, assets: all };
+  // What it loads has relative addresses, since a proxy may serve all of it below a path.
+  const deeper = document.bytes.toString().replaceAll(/(href|src)="assets\//g, '$1="../assets/');
+  return { document, deeper: pageFile(document.type, Buffer.from(deeper)), assets: all };
+}
+
+/** Compressed once, with the effort that a file deserves that is sent often. */
+function pageFile(type: string, bytes: Buffer): PageFile {
+  return { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
 }

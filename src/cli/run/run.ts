@@ -15,7 +15,6 @@
  *                                       nothing                          0
  */
 
-import { isIPv6 } from "node:net";
 import { setTimeout as timer } from "node:timers/promises";
 
 import { createHealth, type Health } from "../../admin/health.ts";
@@ -28,6 +27,7 @@ import { createKafka, driverInUse } from "../../kafka/kafka.ts";
 import type { Admin, ClusterView } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { ALL_ADDRESSES, hostAndPort } from "../../runtime/listening.ts";
 import { type GoingAround, goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { RunningSteering } from "../../stage/steering.ts";
@@ -174,8 +174,7 @@ interface OwnParts {
 
 /** Where this process asks itself: an address that stands for all is none to ask. */
 function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
-  const own = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `${isIPv6(own) ? `[${own}]` : own}:${port}`;
+  return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
 }
 
 function watchProcess(metrics: Metrics): Disposable {

@@ -2,10 +2,10 @@
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-
 import type { Overview, Session } from "../view.ts";
 import type { ListView } from "./address.ts";
 import { Audiences } from "./audiences.tsx";
+import { fixAddresses } from "./below.ts";
 import { Call } from "./call.tsx";
 import { Configuration } from "./configuration.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
@@ -167,5 +167,6 @@ function Live({
   );
 }
 
+fixAddresses();
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);

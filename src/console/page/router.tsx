@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { type Place, placeOf } from "./address.ts";
+import { below, pathOf } from "./below.ts";
 
 const listeners = new Set<() => void>();
 
@@ -15,7 +16,8 @@ export interface Here {
 
 function here(): Here {
   const { pathname, search } = window.location;
-  return { place: placeOf(pathname), path: pathname, query: new URLSearchParams(search) };
+  const path = pathOf(pathname);
+  return { place: placeOf(path), path, query: new URLSearchParams(search) };
 }
 
 export function useHere(): Here {
@@ -33,7 +35,7 @@ export function useHere(): Here {
 }
 
 export function go(to: string): void {
-  window.history.pushState(null, "", to);
+  window.history.pushState(null, "", below(to));
   window.scrollTo(0, 0);
   for (const tell of listeners) tell();
 }
@@ -65,7 +67,7 @@ export function Link({ to, isHere = false, children, ...rest }: LinkProps) {
     go(to);
   };
   return (
-    <a href={to} onClick={follow} {...rest} {...(isHere ? { "aria-current": "page" } : {})}>
+    <a href={below(to)} onClick={follow} {...rest} {...(isHere ? { "aria-current": "page" } : {})}>
       {children}
     </a>
   );

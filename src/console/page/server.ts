@@ -4,9 +4,9 @@
  */
 
 import { useEffect, useState } from "preact/hooks";
-
 import type { Action, JobView } from "../job-view.ts";
 import type { Session } from "../view.ts";
+import { below } from "./below.ts";
 
 /** Called where an answer says that nobody is logged in any more. */
 export const loggedOut = { tell: nobody };
@@ -21,13 +21,13 @@ export async function askSession(): Promise<Session> {
 
 /** Null: it is taken. Else why not. */
 export async function logIn(token: string): Promise<string | null> {
-  const answer = await fetch("/api/session", { method: "POST", headers: OWN, body: token });
+  const answer = await fetch(below("/api/session"), { method: "POST", headers: OWN, body: token });
   if (answer.ok) return null;
   return await problemOf(answer);
 }
 
 export async function logOut(): Promise<void> {
-  await fetch("/api/session", { method: "DELETE", headers: OWN });
+  await fetch(below("/api/session"), { method: "DELETE", headers: OWN });
   loggedOut.tell();
 }
 
@@ -57,7 +57,9 @@ export async function sendAction(action: Action<string | number>): Promise<JobVi
 
 /** Asks it to stop. One that has ended meanwhile is told by events. */
 export async function stopAction(id: string): Promise<void> {
-  await fetch(`/api/actions/${id}`, { method: "DELETE", headers: OWN }).catch(() => undefined);
+  await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
+    () => undefined,
+  );
 }
 
 /** Called with the actions of all people, when something of them changes. */
@@ -66,7 +68,7 @@ export const jobsTold: { take: (jobs: readonly JobView[]) => void } = { take: no
 async function answered(path: string, request: RequestInit): Promise<unknown> {
   let answer: Response;
   try {
-    answer = await fetch(path, request);
+    answer = await fetch(below(path), request);
   } catch {
     throw new Error("The server of this page does not answer.");
   }
@@ -98,7 +100,7 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
   useEffect(() => {
     let source: EventSource | null = null;
     const open = () => {
-      source = new EventSource(path);
+      source = new EventSource(below(path));
       source.onmessage = ({ data }: MessageEvent<string>) => {
         setConnection("live");
         take(JSON.parse(data) as Event);

@@ -9,7 +9,7 @@ const given = (ingest: string) => `${SMALL}\ningest: ${ingest}\n`;
 
 test("left out, it listens on port 8080 with the defaults", () => {
   expect(config(SMALL).ingest).toEqual({
-    host: "0.0.0.0",
+    host: "::",
     port: 8_080,
     tls: null,
     handoverMs: 5_000,

@@ -40,7 +40,7 @@ test("everything that is left out has its default", () => {
     audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
     audience: { stateDir: "./state" },
     ingest: {
-      host: "0.0.0.0",
+      host: "::",
       port: 8080,
       tls: null,
       handoverMs: 5_000,
@@ -81,7 +81,7 @@ test("everything that is left out has its default", () => {
       allowNetworks: [],
       ca: null,
     },
-    admin: { host: "0.0.0.0", port: 9_464, reload: false },
+    admin: { host: "::", port: 9_464, reload: false },
     console: {
       ...{ host: "127.0.0.1", port: 9_465, token: null },
       readOnly: true,
@@ -207,7 +207,7 @@ test("the environment wins over the file", () => {
   expect(delivery.delaysMs).toEqual([1_000, 2_000]);
   expect(delivery.allowNetworks.map(({ text }) => text)).toEqual(["127.0.0.0/8", "::1/128"]);
   expect(log.level).toBe("debug");
-  expect(admin).toEqual({ host: "0.0.0.0", port: 0, reload: false });
+  expect(admin).toEqual({ host: "::", port: 0, reload: false });
   expect(defaultSource).toBe("web");
 });
 
