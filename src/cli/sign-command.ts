@@ -8,11 +8,12 @@
  *   --secret-file -, standard input       FILE alone
  *   --secret-env NAME, the environment    FILE, else standard input
  *
- * One line end after a secret in a file or on standard input is not part of it.
+ * One line end after a secret in a file, in a variable or on standard input is not part of it.
  */
 
 import { Command } from "commander";
 
+import { withoutNewline } from "../config/secret-file.ts";
 import { signature } from "../deliver/sign.ts";
 import { openInput } from "./input.ts";
 import type { Shell } from "./shell.ts";
@@ -75,11 +76,11 @@ async function secretOf(
   if (secretEnv !== undefined) {
     const value = shell.env[secretEnv];
     if (value === undefined) throw new WrongUsage(`the environment has no ${secretEnv}.`);
-    return value;
+    return withoutNewline(value);
   }
   if (secretFile === undefined) return secret ?? "";
   const bytes = await whole(secretFile === "-" ? undefined : secretFile, shell);
-  return bytes.toString().replace(/\r?\n$/, "");
+  return withoutNewline(bytes.toString());
 }
 
 async function whole(file: string | undefined, shell: Shell): Promise<Buffer> {

@@ -1,6 +1,7 @@
 /**
  * Settings from the environment. Each setting outside the lists has a variable: its path in upper
- * snake case after `SWITCHYARD_`. It wins over the file; an empty variable counts as not set.
+ * snake case after `SWITCHYARD_`. It wins over the file; one newline at its end is left out; an empty
+ * variable counts as not set.
  */
 
 import { isMap } from "./collections.ts";
@@ -9,6 +10,7 @@ import type { Environment } from "./fill.ts";
 import type { Origin } from "./place.ts";
 import { pathText } from "./problem.ts";
 import { flagFromText } from "./scalars.ts";
+import { withoutNewline } from "./secret-file.ts";
 import type { Node, Setting } from "./setting.ts";
 
 const PREFIX = "SWITCHYARD_";
@@ -67,7 +69,7 @@ export function override(tree: unknown, known: readonly Variable[], env: Environ
   );
   let result = tree;
   for (const { name, path, setting } of known) {
-    const given = env[name];
+    const given = withoutNewline(env[name]);
     if (given === undefined || given === "") continue;
     // A setting's own decoder reads its text; a section's flag has none.
     const raw = setting === null ? flagFromText(given) : given;

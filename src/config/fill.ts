@@ -9,6 +9,8 @@
  *   ${NAME:-a${b}        a problem: the default would end at the first brace
  *   ${a-b}, ${           a problem
  *
+ * One newline at the end of a variable is left out, as of a file: `echo secret |` writes one.
+ *
  *   ${file:/path}            the file's content, by the table of `secret-file.ts`
  *   ${file:/path:-default}   a problem: a secret that is missing must not become another one
  *   ${file:}, ${file:${A}}   a problem
@@ -17,7 +19,7 @@
 import { isMap } from "./collections.ts";
 import type { Origin, ReadFile } from "./place.ts";
 import { type Path, type Problem, pathText } from "./problem.ts";
-import { secretText } from "./secret-file.ts";
+import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -68,7 +70,7 @@ function references(written: string): readonly (string | undefined)[] {
 /** Null: a problem was reported. */
 function ofVariable(inside: string, env: Environment, report: Report): string | null {
   const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
-  const found = env[name];
+  const found = withoutNewline(env[name]);
   if (name === "") {
     // The inside is not told: it may be part of a password.
     const expected = `\${NAME}, \${NAME:-default} or \${file:/path}`;

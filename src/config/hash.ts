@@ -1,10 +1,18 @@
 /**
  * A configuration in 12 hex digits. Processes with the same digits run the same configuration.
  *
- * Everything counts: decoded values, the content of secret files and of TLS files. The order counts
+ * Decoded values count, and the content of secret files. The order counts
  * neither in maps nor in the lists of sources, destinations and audiences, which go by their ids.
- * Where a process listens and keeps its state does not count either, so that processes on one machine
- * can be compared.
+ * What may differ between processes on purpose does not count either:
+ *
+ *   kafka.sasl, kafka.tls       each stage may have a user and a certificate of its own
+ *   registry's log-in and tls   the same
+ *   ingest, admin               addresses, certificates and limits of one process's ports
+ *   console                     one process alone serves it
+ *   audience.stateDir           where a process keeps its state
+ *   log, metrics, tracing       what a process tells of itself, and to which agent
+ *
+ * `ingest.corsOrigins` counts: which pages may send calls is the same whatever process answers.
  *
  * The digits are public, on the port of metrics. A plain digest would let anybody who knows the
  * rest of the configuration try a billion passwords a second. `scrypt` makes each try cost
@@ -27,14 +35,24 @@ const HASH_BYTES = 6;
 const COST = { N: 2_048, r: 8, p: 1 };
 const SALT = "switchyard configuration";
 
+const OF_ONE_PROCESS = {
+  ingest: null,
+  admin: null,
+  console: null,
+  log: null,
+  metrics: null,
+  tracing: null,
+};
+
 export function configHash(config: Config): string {
-  const { audience, ingest, admin } = config;
-  const counted = plainRest({
+  const { kafka, registry, audience, ingest } = config;
+  const rest = plainRest({
     ...config,
+    kafka: { ...kafka, sasl: null, tls: null },
+    registry: registry && { ...registry, login: null, tls: null },
     audience: { ...audience, stateDir: "" },
-    ingest: { ...ingest, host: "", port: 0 },
-    admin: { ...admin, host: "", port: 0 },
   });
+  const counted = { ...rest, ...OF_ONE_PROCESS, corsOrigins: ingest.corsOrigins };
   const lists = [plainSources(config), plainDestinations(config), plainAudiences(config)];
   const text = canonicalText([counted, ...lists.map((list) => Object.fromEntries(list))]);
   const digest = createHash("sha256").update(text).digest();

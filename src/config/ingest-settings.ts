@@ -1,6 +1,6 @@
 /** The section `ingest`: where calls are taken over HTTP, and how much at a time. */
 
-import { value, wrong } from "./decoder.ts";
+import { testOrigin } from "./origin.ts";
 import { certificateAndKey } from "./pem.ts";
 import { INGEST_PORT } from "./ports.ts";
 import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
@@ -12,14 +12,7 @@ const MIB = 1_048_576;
 /** With the time for requests under way, the whole stop stays within its 30 s. */
 const HANDOVER_MAX_MS = 15_000;
 
-const origin = text("an origin such as https://app.example.com, or *", (given) => {
-  if (given === "*") return value(given);
-  if (!URL.canParse(given)) return wrong("begin with https:// or http://");
-  const url = new URL(given);
-  const isWeb = url.protocol === "https:" || url.protocol === "http:";
-  if (isWeb && url.origin === given) return value(given);
-  return wrong(isWeb ? `write ${url.origin}` : "begin with https:// or http://");
-});
+const origin = text("an origin such as https://app.example.com, or *", testOrigin);
 
 export const ingestSettings = section("The port that takes calls over HTTP.", {
   host: setting(
@@ -40,7 +33,7 @@ export const ingestSettings = section("The port that takes calls over HTTP.", {
   corsOrigins: setting(
     listOf(origin, "origins such as https://app.example.com", { min: 0, max: 1_000 }),
     [],
-    "Origins whose pages may send calls from a browser; `*`: all of them.",
+    "Origins whose pages may send calls from a browser, such as `https://*.example.com` for all subdomains, `capacitor://localhost` or `null`; `*`: all of them.",
   ),
   bytesInHand: setting(
     size(MIB, 1_024 * MIB),

@@ -56,7 +56,8 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
-  const context: PlaceContext = { problems: found, origins, readFile };
+  const doubtful: string[] = [];
+  const context: PlaceContext = { problems: found, warnings: doubtful, origins, readFile };
   const config = SETTINGS.decode(tree, placeAt(context, []));
   const problems = [
     ...found,
@@ -65,7 +66,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   const { taken } = filled;
   if (config === INVALID || all.length > 0) return { kind: "invalid", problems: all, taken };
-  const warnings = [...unknownVariables(known, env), ...questionable(config)];
+  const warnings = [...unknownVariables(known, env), ...doubtful, ...questionable(config)];
   return {
     kind: "config",
     config,

@@ -18,6 +18,8 @@ export type Origin =
 
 export interface PlaceContext {
   readonly problems: Problem[];
+  /** Values that are taken and are most likely a mistake: one sentence each. */
+  readonly warnings: string[];
   /** By path text. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The bytes of a file named in the configuration, or why it cannot be read. */
@@ -38,6 +40,8 @@ export interface Place {
   readFile(path: string): FileBytes;
   /** Reports a problem here. */
   fail(problem: Omit<Problem, "path">): Invalid;
+  /** Warns of the value here, which is taken all the same. */
+  warn(text: string): void;
 }
 
 export function placeAt(context: PlaceContext, path: Path, around: Origin | null = null): Place {
@@ -51,6 +55,9 @@ export function placeAt(context: PlaceContext, path: Path, around: Origin | null
     fail: (problem) => {
       context.problems.push({ path, ...problem });
       return INVALID;
+    },
+    warn: (text) => {
+      context.warnings.push(`${pathText(path)}: ${text}`);
     },
   };
 }

@@ -28,10 +28,18 @@ export function textLike(expected: string, pattern: RegExp): Decoder<string> {
   return text(expected, (given) => (pattern.test(given) ? value(given) : wrong()));
 }
 
-/** Any text that is not empty, and that is never shown. */
+/** Any text that is not empty, and that is never shown. Whitespace around it is kept and warned of. */
 export function secret(expected: string): Decoder<string> {
   const hint = "leave the setting out where there is none";
-  return text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
+  const any = text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
+  const decode = (raw: unknown, place: Place): string | Invalid => {
+    const decoded = any.decode(raw, place);
+    if (typeof decoded === "string" && decoded !== decoded.trim()) {
+      place.warn("the secret begins or ends with whitespace, which counts as part of it");
+    }
+    return decoded;
+  };
+  return { ...any, decode };
 }
 
 export function wholeNumber(min: number, max: number): Decoder<number> {

@@ -47,10 +47,15 @@ export function secretText(written: string, file: FileBytes): SecretText {
       hint,
     });
   }
-  const text = bytes.toString().replace(/\r?\n$/, "");
+  const text = withoutNewline(bytes.toString());
   if (text !== "") return { kind: "text", text };
   const hint = "write the value into it; where there is none, leave the setting out";
   return problem({ found: `${written}, an empty file`, expected: "a file with a value", hint });
+}
+
+/** Leaves out one newline at the end, which editors and `echo` write. */
+export function withoutNewline<Text extends string | undefined>(given: Text): string | Text {
+  return given?.replace(/\r?\n$/, "") ?? given;
 }
 
 function problem(said: Omit<Problem, "path">): SecretText {

@@ -6,6 +6,8 @@
  *   some              that origin                     no header
  *   contains `*`      `*`                             -
  *
+ * `https://*.example.com` covers subdomains at any depth; `null` is the origin of pages from files.
+ *
  * Credentials are never allowed: browsers send the write key themselves, and no cookie is read.
  */
 
@@ -21,7 +23,7 @@ export function corsHeaders(
   const isAny = origins.has("*");
   // Caches must not give one origin's answer to another.
   const vary: Headers = isAny ? [] : [["vary", "origin"]];
-  if (origin === undefined || !(isAny || origins.has(origin))) return vary;
+  if (origin === undefined || !(isAny || isAmong(origins, origin))) return vary;
   return [
     ...vary,
     ["access-control-allow-origin", isAny ? "*" : origin],
@@ -30,6 +32,20 @@ export function corsHeaders(
     ["access-control-expose-headers", "retry-after"],
     ["access-control-max-age", "86400"],
   ];
+}
+
+const WEB_ORIGIN = /^(https?:\/\/)([a-z\d_-]+(?:\.[a-z\d_-]+)+(?::\d{1,5})?)$/;
+/** A host has at most 253 characters, and names at most 127 dots. */
+const ORIGIN_CHARACTERS_MAX = 270;
+
+function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
+  if (origins.has(origin)) return true;
+  if (origin.length > ORIGIN_CHARACTERS_MAX) return false;
+  const [, scheme, rest = ""] = WEB_ORIGIN.exec(origin) ?? [];
+  for (let dot = rest.indexOf("."); dot !== -1; dot = rest.indexOf(".", dot + 1)) {
+    if (origins.has(`${scheme}*${rest.slice(dot)}`)) return true;
+  }
+  return false;
 }
 
 const ALWAYS = "authorization, content-type, content-encoding";

@@ -39,7 +39,7 @@ test.each([
 });
 
 test("the environment counts", () => {
-  expect(hash("", "", { SWITCHYARD_LOG_LEVEL: "debug" })).not.toBe(hash());
+  expect(hash("", "", { SWITCHYARD_KAFKA_PARTITIONS: "9" })).not.toBe(hash());
 });
 
 test.each([
@@ -57,3 +57,36 @@ test.each(["ADMIN_HOST", "ADMIN_PORT", "INGEST_HOST", "INGEST_PORT", "AUDIENCE_S
     expect(hash("", "", { [`SWITCHYARD_${name}`]: "1234" })).toBe(hash());
   },
 );
+
+const OF_ONE_PROCESS: readonly (readonly [string, string])[] = [
+  ["kafka.sasl", "kafka: { sasl: { mechanism: plain, username: deliver, password: p },"],
+  ["kafka.tls", "kafka: { tls: true,"],
+  ["registry's log-in", 'registry: { url: "https://r:8081", username: u, password: p }'],
+  ["registry's token", 'registry: { url: "https://r:8081", token: t }'],
+  [
+    "ingest",
+    "ingest: { host: localhost, port: 81, connections: 9, bytesInHand: 1MiB, handover: 1s }",
+  ],
+  ["admin", "admin: { reload: true }"],
+  ["console", "console: { port: 9000, token: 0123456789abcdef }"],
+  ["log", "log: { level: debug, attempts: failures }"],
+  ["metrics", "metrics: { destinations: counts }"],
+  ["tracing", 'tracing: { url: "http://10.0.0.7:4318/v1/traces", headers: { X-Key: k } }'],
+];
+
+test.each(OF_ONE_PROCESS)("%s is of one process and does not count", (name, line) => {
+  const isOfKafka = name.startsWith("kafka");
+  const others = name.startsWith("registry") ? TWO + 'registry: { url: "https://r:8081" }' : TWO;
+  const changed = isOfKafka
+    ? TWO.replace("kafka: {", line)
+    : others.replace('registry: { url: "https://r:8081" }', "") + line;
+  expect(configHash(config(changed))).toBe(configHash(config(others)));
+});
+
+test("which pages may send calls counts, and so does the registry", () => {
+  const [one, two] = ["https://a.example.com", "https://b.example.com"].map((origin) =>
+    configHash(config(`${TWO}ingest: { corsOrigins: ["${origin}"] }`)),
+  );
+  expect(one).not.toBe(two);
+  expect(configHash(config(`${TWO}registry: { url: "https://r:8081" }`))).not.toBe(hash());
+});

@@ -330,7 +330,7 @@ test("each setting has a variable of its own", () => {
 
 test("every default is valid", () => {
   const found: unknown[] = [];
-  const context = { problems: [], origins: new Map(), readFile: () => NO_FILE };
+  const context = { problems: [], warnings: [], origins: new Map(), readFile: () => NO_FILE };
   for (const { path, setting } of variables(SETTINGS)) {
     if (setting === null || setting.fallback === undefined) continue;
     const place = placeAt(context, path);
