@@ -3,7 +3,7 @@
  *
  * Decoded values count, and the content of secret files. The order counts
  * neither in maps nor in the lists of sources, destinations and audiences, which go by their ids.
- * What may differ between processes on purpose does not count either:
+ * Settings that may differ between processes on purpose do not count either:
  *
  *   kafka.sasl, kafka.tls       each stage may have a user and a certificate of its own
  *   registry's log-in and tls   the same

@@ -138,7 +138,7 @@ export class DestinationWork {
     };
   }
 
-  /** What another process has learned of an endpoint. */
+  /** News of an endpoint from another process. */
   heard(endpoint: EndpointKey, news: News): void {
     this.#gates.heard(endpoint, news, this.#ports.nowMs());
     this.#pump();

@@ -271,7 +271,7 @@ export class EndpointGates<Item> {
     }
   }
 
-  /** What another process says of an endpoint. */
+  /** News of an endpoint from another process. */
   heard(endpoint: EndpointKey, { news, forMs }: News, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;

@@ -1,5 +1,5 @@
 /**
- * What the processes of a cluster tell each other of endpoints, by the topic `operations`. The retries
+ * The processes of a cluster tell each other of endpoints, by the topic `operations`. The retries
  * of a destination are made by one process, so that the others would learn from first attempts alone.
  *
  *   a process                                       then

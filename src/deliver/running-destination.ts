@@ -103,7 +103,7 @@ export interface RunningDestination extends AsyncDisposable {
   readonly update: (destination: WebhookDestination) => void;
   /** Something that people ask for has changed. */
   readonly steer: () => void;
-  /** What another process has learned of an endpoint. */
+  /** News of an endpoint from another process. */
   readonly heard: (endpoint: EndpointKey, news: News) => void;
   /** The destination's topics have so many partitions, of all owners. */
   readonly partitionsAre: (partitions: number) => void;

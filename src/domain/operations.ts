@@ -61,7 +61,7 @@ export interface Pulled {
   readonly topicId: string;
 }
 
-/** What a process has learned of an endpoint. */
+/** Something that a process has learned of an endpoint. */
 export interface EndpointNews {
   readonly destination: DestinationId;
   readonly endpoint: EndpointKey;

@@ -40,7 +40,7 @@ export interface Steering {
   /** Returns how to end that. @param listener is told of whom something has changed. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
-   * What processes, this one too, have learned of endpoints, as they write it. Returns how to end that.
+   * The listener is told what processes, this one too, learn of endpoints. Returns how to end that.
    */
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }

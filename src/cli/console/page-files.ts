@@ -36,7 +36,7 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
     throw new Error(`The page has no ${DOCUMENT} in ${folder}. Run: npm run build:page`);
   }
   all.delete(DOCUMENT);
-  // What it loads has relative addresses, since a proxy may serve all of it below a path.
+  // It loads from relative addresses, since a proxy may serve all of it below a path.
   const deeper = document.bytes.toString().replaceAll(/(href|src)="assets\//g, '$1="../assets/');
   return { document, deeper: pageFile(document.type, Buffer.from(deeper)), assets: all };
 }
