@@ -18,6 +18,24 @@ beforeEach((context) => {
   if (NO_HELM !== null) context.skip(NO_HELM);
 });
 
+test("pods take containers and names of their own, and each stage reaches the operator's services and the admin ports", async () => {
+  const all = await resources("pod-settings");
+  for (const stage of ["ingest", "route", "audience", "deletion", "deliver", "delay"]) {
+    const name = `rel-switchyard-${stage}`;
+    const kind = stage === "audience" ? "StatefulSet" : "Deployment";
+    const pod = only(all, kind, name).spec.template.spec;
+    expect(pod.initContainers).toMatchObject([{ name: "first", args: ["rel"] }]);
+    expect(pod.containers).toMatchObject([{ name: "switchyard" }, { name: "proxy" }]);
+    expect(pod.hostAliases).toEqual([{ ip: "10.1.2.3", hostnames: ["kafka.internal"] }]);
+    expect(pod).toMatchObject({ dnsPolicy: "None", dnsConfig: { nameservers: ["10.0.0.10"] } });
+    const { egress } = only(all, "NetworkPolicy", name).spec;
+    const services = [8443, 443, 4318].map((port) => ({ port, protocol: "TCP" }));
+    expect(egress).toContainEqual({ ports: services });
+    const own = { podSelector: { matchLabels: { "app.kubernetes.io/instance": "rel" } } };
+    expect(egress).toContainEqual({ ports: [{ port: "admin", protocol: "TCP" }], to: [own] });
+  }
+});
+
 describe("the network policy", () => {
   const blocks = (policy: Resource) => {
     const rule = policy.spec.egress.find((r: Resource) =>
@@ -64,7 +82,7 @@ describe("the network policy", () => {
     const ports = policy.spec.egress.map((r: Resource) =>
       r.ports.map((p: { port: number }) => p.port),
     );
-    expect(ports).toEqual([[53, 53], [9092, 9094], [8081, 443], [4318]]);
+    expect(ports).toEqual([[53, 53], [9092, 9094], [8081, 443], ["admin"], [4318]]);
   });
 
   test("only those named reach ingest and metrics, and the release itself", async () => {

@@ -15,6 +15,23 @@
 {{- dict "kafka" $kafka "registry" $registry | toYaml -}}
 {{- end -}}
 
+{{/* Ports of the operator's own services, as YAML: the operator's webhook, token endpoints, the collector of traces. */}}
+{{- define "switchyard.servicePorts" -}}
+{{- if .Values.networkPolicy.services.ports -}}
+{{- .Values.networkPolicy.services.ports | toYaml -}}
+{{- else -}}
+{{- $urls := list -}}
+{{- range $path := list "kafka.sasl.tokenUrl" "registry.oauth.tokenUrl" "operatorEvents.webhook.url" "tracing.url" -}}
+{{- $node := $.Values.config -}}
+{{- range $key := splitList "." $path -}}
+{{- $node = ternary (get (ternary $node (dict) (kindIs "map" $node)) $key) "" (kindIs "map" $node) -}}
+{{- end -}}
+{{- if kindIs "string" $node }}{{ $urls = append $urls $node }}{{ end -}}
+{{- end -}}
+{{- include "switchyard.portsOf" (dict "texts" $urls) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The ports of addresses and URLs, each once: (dict "texts" list). */}}
 {{- define "switchyard.portsOf" -}}
 {{- $ports := list -}}

@@ -43,6 +43,10 @@ spec:
   topologySpreadConstraints:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- with $root.Values.initContainers }}
+  initContainers:
+    {{- tpl (toYaml .) $root | nindent 4 }}
+  {{- end }}
   containers:
     - name: switchyard
       args: ["run", "--stages", {{ join "," $component.stages | quote }}]
@@ -82,6 +86,9 @@ spec:
         {{- if has "audience" $component.stages }}
         - { name: state, mountPath: /app/state }
         {{- end }}
+    {{- with $root.Values.extraContainers }}
+    {{- tpl (toYaml .) $root | nindent 4 }}
+    {{- end }}
   volumes:
     {{- include "switchyard.volumes" (dict "root" $root "configMap" (include "switchyard.configMapName" $root)) | nindent 4 }}
     {{- if and (has "audience" $component.stages) (not (include "switchyard.hasStoreVolume" .)) }}
@@ -100,6 +107,17 @@ automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .Values.dnsConfig }}
+dnsConfig:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.podSecurityContext }}
