@@ -59,6 +59,14 @@ function groupOf(kind: ConsumedKind): string {
   return `\`${groups[input.group](DESTINATION)}\``;
 }
 
+/** Their names without the prefix, as a list in a sentence. */
+function onePartition(plan: readonly PlannedTopic[]): string {
+  const names = plan
+    .filter(({ partitions }) => partitions === 1)
+    .map(({ name }) => `\`${name.slice(PREFIX.length)}\``);
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
 export function renderTopics(): string {
   const topics = topicNames(PREFIX);
   const plan = topicPlan({
@@ -89,7 +97,7 @@ other names to the topics that applications and data platforms write. This page 
 |---|---|---|---|---|---|
 ${plan.map(row).join("\n")}
 
-- **Partitions:** \`returns.<destination>\`, \`audiences\`, \`operations\` and \`operator-events\` have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
+- **Partitions:** ${onePartition(plan)} have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
   have equally many.
 - **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
 - **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and
@@ -100,6 +108,8 @@ ${plan.map(row).join("\n")}
 - **Keys** are placed as Java's client does (murmur2). With librdkafka, set \`partitioner=murmur2_random\`. Otherwise calls of one user
   are in two partitions.
 - **Times:** records that Switchyard writes carry the time of writing. So a historic call does not fall to retention.
+- **\`LogAppendTime\`:** a topic may have \`message.timestamp.type=LogAppendTime\`. The time of a record is then the time at which the broker wrote it, whatever its producer
+  sent. A call without \`timestamp\` and without \`receivedAt\` gets that time as both, and commands look for records by it when they are given \`--since\`.
 - **Compression:** records that producers compressed with gzip, snappy, lz4 or zstd are all read.
 
 ## Attempts
