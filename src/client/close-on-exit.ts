@@ -5,14 +5,20 @@
  *   has nothing left to do (`beforeExit`)     close, then it ends by itself
  *   gets one of the signals, and nobody       close, then the signal again, so that the process
  *     else listens for it                       ends as it would have
+ *   the same, as the first process of a       close, then it exits with 128 and the signal's number:
+ *     container                                 the kernel withholds signals that it does not handle
  *   gets one of the signals, and the          close; ending is left to the application
  *     application listens for it too
  *   calls `process.exit`, crashes             nothing: there is no waiting any more
  */
 
+import { constants } from "node:os";
 import process from "node:process";
+import { setTimeout } from "node:timers";
 
 import type { Analytics } from "./analytics.ts";
+
+const STILL_THERE_MS = 100;
 
 export interface CloseOnExitOptions {
   /** Milliseconds after which the rest is given up. Default 10,000. */
@@ -29,12 +35,12 @@ export function closeOnExit(
   const onEnd = () => {
     void analytics.close({ timeoutMs });
   };
-  const onSignal = (signal: string) => {
+  const onSignal = (signal: NodeJS.Signals) => {
     const isAlone = process.listenerCount(signal) === 1;
     // Until it is closed we keep listening: a second signal must not cut the closing short.
     void analytics.close({ timeoutMs }).finally(() => {
       remove();
-      if (isAlone) process.kill(process.pid, signal);
+      if (isAlone) end(signal);
     });
   };
   const remove = () => {
@@ -44,4 +50,11 @@ export function closeOnExit(
   process.on("beforeExit", onEnd);
   for (const signal of signals) process.on(signal, onSignal);
   return remove;
+}
+
+/** Ends as the signal would have ended the process. */
+function end(signal: NodeJS.Signals): void {
+  process.kill(process.pid, signal);
+  // It has come by then. Only the first process of a container is still there.
+  setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), STILL_THERE_MS);
 }

@@ -22,10 +22,9 @@ export type Fetch = (
 export interface FetchAnswer {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
-  readonly body: {
-    getReader(): {
-      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-      cancel(): Promise<void>;
-    };
-  } | null;
+  /**
+   * A stream of the web or of Node, or nothing. It is read for the endpoint's words about a refusal,
+   * and so that the connection can be used again.
+   */
+  readonly body?: unknown;
 }

@@ -39,9 +39,13 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
       const send: Fetch = given ?? fetch;
       const answer = await send(url, { method: "POST", headers, body, redirect: "manual", signal });
       const { status } = answer;
-      const text = await readStart(answer);
-      const retryAfter = answer.headers.get("retry-after");
-      return { kind: "answer", status, retryAfter, explanation: explanationIn(text) };
+      const text = await readStart(answer, signal);
+      return {
+        kind: "answer",
+        status,
+        retryAfter: waitIn(answer),
+        explanation: explanationIn(text),
+      };
     } catch (cause) {
       return { kind: "no-answer", cause: signal.aborted ? signal.reason : cause };
     } finally {
@@ -51,27 +55,55 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
   };
 }
 
-/**
- * Reading to the end lets the connection be used again. The status counts however the body ends.
- */
-async function readStart({ body }: FetchAnswer): Promise<string> {
-  if (body === null) return "";
-  const reader = body.getReader();
+/** Reading to the end lets the connection be used again. The status counts however the body ends. */
+async function readStart({ body }: FetchAnswer, signal: AbortSignal): Promise<string> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  // It may come when nothing is read any more.
+  aborted.catch(() => undefined);
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || value === undefined) return text;
+    const chunks = chunksOf(body);
+    while (bytes <= ANSWER_MAX_BYTES) {
+      // A `fetch` of the application may not heed the signal.
+      const { done, value } = await Promise.race([chunks.next(), aborted]);
+      if (done || !(value instanceof Uint8Array)) return text;
       bytes += value.length;
       text += decoder.decode(value, { stream: true });
-      if (bytes <= ANSWER_MAX_BYTES) continue;
-      await reader.cancel();
-      return text;
     }
+    await Promise.race([chunks.return?.(), aborted]);
+    return text;
   } catch {
     return "";
+  }
+}
+
+/** `node-fetch` has a stream of Node, others one of the web, which older platforms cannot iterate. */
+function chunksOf(body: unknown): AsyncIterator<unknown> {
+  const stream = (body ?? {}) as Partial<AsyncIterable<unknown> & ReadableStream<unknown>>;
+  if (typeof stream.getReader === "function") {
+    const reader = stream.getReader();
+    return {
+      next: () => reader.read() as Promise<IteratorResult<unknown>>,
+      return: async () => {
+        await reader.cancel();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+  const iterate = stream[Symbol.asyncIterator];
+  if (iterate !== undefined) return iterate.call(stream);
+  return { next: async () => ({ done: true, value: undefined }) };
+}
+
+function waitIn({ headers }: FetchAnswer): string | null {
+  try {
+    return headers.get("retry-after");
+  } catch {
+    return null;
   }
 }
 

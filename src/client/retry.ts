@@ -33,6 +33,7 @@ export type Decision =
 const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 30_000;
 const RETRY_AFTER_MAX_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 /**
  * @param attempt the number of the request that ended so, from 1.
@@ -70,10 +71,22 @@ export function decide(
   return { kind: "retry", delayMs, why };
 }
 
-/** Milliseconds from now; null for a header that is absent or says neither seconds nor a date. */
+/**
+ * Milliseconds from now; null for a header that is absent or says neither seconds nor a date. A
+ * fraction is rounded up, of a list the longest counts, and more than a day counts as not sent.
+ */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
-  const text = header?.trim() ?? "";
-  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  let longestMs: number | null = null;
+  // The comma of a date is followed by its day, that of a list by another element.
+  for (const element of header?.split(/,(?! *\d\d [A-Z])/) ?? []) {
+    const ms = elementMs(element.trim(), nowMs);
+    if (ms !== null && ms <= DAY_MS) longestMs = Math.max(longestMs ?? 0, ms);
+  }
+  return longestMs;
+}
+
+function elementMs(text: string, nowMs: number): number | null {
+  if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   // Only HTTP's own date form: Date.parse would also take "soon 5" for a date.
   if (!/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return null;
   const atMs = Date.parse(text);

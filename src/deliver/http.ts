@@ -220,7 +220,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#status = status;
     if (this.#phases !== undefined) this.#phases.headMs = this.#durationMs();
     const retryAfter = headers["retry-after"];
-    if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat()[0] ?? null;
+    if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat().join();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

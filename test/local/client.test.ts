@@ -1,11 +1,19 @@
 /** The client library against a real HTTP server: real sockets, real timers, real processes. */
 
-import { execFile, spawn } from "node:child_process";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-
+import type { Fetch, FetchAnswer } from "../../src/client/fetch.ts";
 import {
   Analytics,
   type AnalyticsOptions,
@@ -322,4 +330,89 @@ test("closeOnExit sends what is queued on SIGTERM, and the process ends by the s
   const signal = await new Promise((resolve) => child.once("exit", (_, by) => resolve(by)));
   expect(signal).toBe("SIGTERM");
   expect(events(batches)).toEqual([["a"]]);
+});
+
+const NAMESPACE = ["--pid", "--fork", "--kill-child"];
+const NO_NAMESPACE = spawnSync("unshare", [...NAMESPACE, "true"]).status !== 0;
+
+test("closeOnExit as the first process of a container sends what is queued, and the process ends", async ({
+  skip,
+}) => {
+  if (NO_NAMESPACE) return skip("unshare may make no process namespace here");
+  const { endpoint, batches } = await listen();
+  const { argv, env } = program(
+    endpoint,
+    `closeOnExit(analytics); setInterval(() => {}, 1_000);
+     analytics.track({ userId: "u", event: "a" }); console.log(process.pid);`,
+  );
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const child = spawn("unshare", [...NAMESPACE, process.execPath, ...argv], {
+    env,
+    stdio: [...stdio],
+  });
+  child.stdout?.once("data", (pid: Buffer) => {
+    expect(pid.toString()).toBe("1\n");
+    const [first = ""] = readFileSync(
+      `/proc/${child.pid}/task/${child.pid}/children`,
+      "utf8",
+    ).split(" ");
+    process.kill(Number(first), "SIGTERM");
+  });
+  const status = await new Promise((resolve) => child.once("exit", resolve));
+  expect(status).toBe(128 + 15);
+  expect(events(batches)).toEqual([["a"]]);
+});
+
+/** As `node-fetch` answers: the body is a stream of Node, which has no `getReader`. */
+const nodeFetch: Fetch = (url, { method, headers, body }) =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers }, (answer) => {
+      const get = (name: string) => [answer.headers[name]].flat()[0] ?? null;
+      resolve({ status: answer.statusCode ?? 0, headers: { get }, body: answer });
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+const answering =
+  (body: unknown, headers: FetchAnswer["headers"] = new Headers()): Fetch =>
+  async (...given) => ({ ...(await nodeFetch(...given)), headers, body });
+
+async function* failing(): AsyncGenerator<Buffer> {
+  yield Buffer.from("{");
+  throw new Error("cut off");
+}
+
+test.each<[string, Fetch]>([
+  ["a stream of Node", nodeFetch],
+  ["no body", answering(undefined)],
+  ["null", answering(null)],
+  ["a text", answering("{}")],
+  ["a stream that fails", answering(Readable.from(failing()))],
+  ["a stream that never ends", answering(new Readable({ read: () => undefined }))],
+  ["a web stream that is read already", answering({ getReader: () => "locked" })],
+  [
+    "headers that cannot be read",
+    answering(null, {
+      get: () => {
+        throw new Error("none");
+      },
+    }),
+  ],
+])(
+  "a fetch that answers with %s: the status decides, and each batch is posted once",
+  async (_what, fetch) => {
+    const { endpoint, requests } = await listen();
+    const { analytics, lost } = client(endpoint, { fetch, requestTimeoutMs: 300 });
+    analytics.track({ userId: "u", event: "a" });
+    await analytics.close();
+    expect({ requests: requests.length, lost }).toEqual({ requests: 1, lost: [] });
+  },
+);
+
+test("what an endpoint says about a refusal is read from a stream of Node too", async () => {
+  const { endpoint } = await listen(status(401, {}, '{"message":"wrong write key"}'));
+  const { analytics, lost } = client(endpoint, { fetch: nodeFetch });
+  analytics.track({ userId: "u", event: "a" });
+  await analytics.close();
+  expect(JSON.stringify(lost)).toContain("wrong write key");
 });

@@ -48,6 +48,11 @@ test.each([
   ["Sat, 21 Nov 2026 07:00:00 GMT", 0, 0],
   ["soon", 0, 0],
   ["86400", 0, 3_600_000],
+  ["5.7", 0, 6_000],
+  ["2, 5, 3", 0, 5_000],
+  ["2, Sat, 21 Nov 2026 08:00:07 GMT", 0, 7_000],
+  ["86401, 4", 0, 4_000],
+  ["12345678901", 0, 0],
 ])("Retry-After %s with a draw of %d waits %d ms", (retryAfter, random, delayMs) => {
   expect(decide(answer(503, retryAfter), 1, 3, NOW_MS, random)).toMatchObject({ delayMs });
 });
@@ -56,9 +61,12 @@ test("a short Retry-After does not shorten the delay", () => {
   expect(decide(answer(503, "1"), 4, 9, NOW_MS, 0.5)).toMatchObject({ delayMs: 2_000 });
 });
 
-test.each([null, "", "-1", "1.5", "soon 5", "2026-11-21"])("%j asks for nothing", (header) => {
-  expect(retryAfterMs(header, NOW_MS)).toBeNull();
-});
+test.each([null, "", "-1", "86401", "99999999999", "soon 5", "2026-11-21"])(
+  "%j asks for nothing",
+  (header) => {
+    expect(retryAfterMs(header, NOW_MS)).toBeNull();
+  },
+);
 
 test("the sentence says what happened, from the innermost cause", () => {
   const refused = new Error("connect ECONNREFUSED 127.0.0.1:8080");
