@@ -10,6 +10,7 @@
  *               a number                         the text of it, as in calls
  *               anything else, or absent         invalid-deletion
  *   sourceIds   a list of texts and numbers      these sources, each once
+ *               null, of an Avro schema          every source: the field is not set
  *               anything else, null and []       invalid-deletion
  *               absent, but there is a field     invalid-deletion
  *                 that was meant for it
@@ -57,7 +58,9 @@ export function parseRequest(record: RecordValue): ParsedRequest {
   if (userId === null) {
     return invalid(`userId is ${kindOf(json.userId)}, expected text or a number`);
   }
-  const listed = parseSourceIds(json);
+  const known = record.schema?.known;
+  const isUnset = known?.kind === "schema" && known.hasNulls === true && json.sourceIds === null;
+  const listed = isUnset ? EVERY_SOURCE : parseSourceIds(json);
   if (listed.kind === "refused") return listed;
   const { sourceIds } = listed;
   const timestampMs = readTimestamp(json.timestamp);
@@ -68,6 +71,7 @@ type ParsedSourceIds =
   | { readonly kind: "sources"; readonly sourceIds: DeletionRequest["sourceIds"] }
   | Refusal;
 
+const EVERY_SOURCE: ParsedSourceIds = { kind: "sources", sourceIds: null };
 const MEANT_FOR_SOURCE_IDS = /^sources?(?:ids?)?$/;
 
 function parseSourceIds(json: JsonObject): ParsedSourceIds {
@@ -75,7 +79,7 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     const meant = Object.keys(json).find((field) =>
       MEANT_FOR_SOURCE_IDS.test(field.replace(/[\s_.-]/g, "").toLowerCase()),
     );
-    if (meant === undefined) return { kind: "sources", sourceIds: null };
+    if (meant === undefined) return EVERY_SOURCE;
     return invalid(
       `there is a field ${describe(meant)}, expected sourceIds, or none for every source`,
     );

@@ -54,7 +54,7 @@ const RETRY_AFTER_MAX_MS = 86_400_000;
 /**
  * Reads `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in its three forms
  * (RFC 9110, 5.6.7); 0 for a date that has passed. Of a list, as of a header that was sent several
- * times, the longest counts. What is longer than a day, or anything else, counts as not sent.
+ * times, the longest counts. More than a day, and anything else, counts as not sent.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;

@@ -14,7 +14,12 @@ export type ReadValue =
 export type ReadBySchema = (bytes: Buffer) => ReadValue;
 
 export type KnownSchema =
-  | { readonly kind: "schema"; readonly read: ReadBySchema }
+  | {
+      readonly kind: "schema";
+      readonly read: ReadBySchema;
+      /** Its values have a null for each optional field that is not set. */
+      readonly hasNulls?: boolean;
+    }
   /**
    * `unknown-schema`: the registry does not know it. `undecodable`: it knows it, and no value can be
    * read by it: another format, too large, damaged. One sentence.

@@ -19,7 +19,7 @@ export function compileSchema({ type, text, references }: FoundSchema): KnownSch
     case "AVRO": {
       const compiled = compileAvro([...references.map((reference) => reference.text), text]);
       if (compiled.kind === "refused") return refused(compiled.error);
-      return { kind: "schema", read: compiled.read };
+      return { kind: "schema", read: compiled.read, hasNulls: true };
     }
     case "JSON":
       return { kind: "schema", read: (bytes) => ({ kind: "json", bytes }) };

@@ -110,7 +110,7 @@ function primitive(typeName: string): Copy {
     case "long":
       return (transcript) => transcript.number(transcript.long());
     case "float":
-      return (transcript) => transcript.ascii(floating(transcript.float()));
+      return (transcript) => transcript.ascii(floating(shortestOfFloat(transcript.float())));
     case "double":
       return (transcript) => transcript.ascii(floating(transcript.double()));
     case "string":
@@ -120,6 +120,23 @@ function primitive(typeName: string): Copy {
     default:
       throw new Error(`no copy for the type ${typeName}`);
   }
+}
+
+/** Six digits are always kept by a float, and nine always tell it from all others. */
+const FLOAT_DIGITS = [6, 7, 8, 9] as const;
+/** Smaller ones have fewer digits. */
+const FLOAT_NORMAL_MIN = 2 ** -126;
+const FEW_DIGITS = [1, 2, 3, 4, 5, ...FLOAT_DIGITS] as const;
+
+/** The number with the fewest digits that reads back as the same float: 12.34, not 12.34000015258789. */
+function shortestOfFloat(float: number): number {
+  const isExact = Number.isInteger(float) && Math.abs(float) <= 2 ** 24;
+  if (isExact || !Number.isFinite(float)) return float;
+  for (const digits of Math.abs(float) < FLOAT_NORMAL_MIN ? FEW_DIGITS : FLOAT_DIGITS) {
+    const shortest = Number(float.toPrecision(digits));
+    if (Math.fround(shortest) === float) return shortest;
+  }
+  return float;
 }
 
 function floating(number: number): string {

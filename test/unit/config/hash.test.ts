@@ -76,7 +76,7 @@ const OF_ONE_PROCESS: readonly (readonly [string, string])[] = [
 
 test.each(OF_ONE_PROCESS)("%s is of one process and does not count", (name, line) => {
   const isOfKafka = name.startsWith("kafka");
-  const others = name.startsWith("registry") ? TWO + 'registry: { url: "https://r:8081" }' : TWO;
+  const others = name.startsWith("registry") ? `${TWO}registry: { url: "https://r:8081" }` : TWO;
   const changed = isOfKafka
     ? TWO.replace("kafka: {", line)
     : others.replace('registry: { url: "https://r:8081" }', "") + line;

@@ -30,6 +30,33 @@ test("requests in Avro, for all sources and for some, are carried out", async ()
   expect(deletion.failures).toEqual([]);
 });
 
+/** The usual form of an optional field. */
+const OPTIONAL = {
+  type: "record",
+  name: "DeletionRequest",
+  fields: [
+    { name: "userId", type: "string" },
+    {
+      name: "sourceIds",
+      type: ["null", { type: "array", items: "string" }],
+      default: null,
+    },
+  ],
+};
+
+test("a null that an Avro schema gives is no sourceIds, and one that was written in JSON is invalid", async () => {
+  world = new DeletionWorld();
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(1, OPTIONAL);
+  const deletion = await world.start(schemas);
+  world.append(framed(1, encoded(OPTIONAL, { userId: "jane", sourceIds: null })));
+  world.append(framed(1, encoded(OPTIONAL, { userId: "joe", sourceIds: { array: ["ios"] } })));
+  world.append({ userId: "jim", sourceIds: null });
+  await world.until(() => world.told("hook").length === 3 && world.deadLetters().length === 1);
+  await deletion.close();
+  expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
+});
+
 test("while the registry is away a partition's requests wait, and another's go on", async () => {
   world = new DeletionWorld(2);
   const schemas = new MemorySchemas();

@@ -19,6 +19,14 @@ let names = 0;
 /** Types have names of their own, as in a schema of people. */
 const freshName = () => `T${names++}`;
 
+/** Of all decimals that read back as the same float, one with the fewest digits. */
+function shortest(float: number): number {
+  for (let digits = 1; ; digits += 1) {
+    const decimal = Number(float.toPrecision(digits));
+    if (Math.fround(decimal) === float) return decimal;
+  }
+}
+
 const primitive: fc.Arbitrary<Sample> = fc.oneof(
   fc.constant({ schema: "null", given: null, json: null }),
   same("boolean", fc.boolean()),
@@ -32,7 +40,7 @@ const primitive: fc.Arbitrary<Sample> = fc.oneof(
   fc.float().map((given) => ({
     schema: "float",
     given,
-    json: Number.isFinite(given) ? given + 0 : null,
+    json: Number.isFinite(given) ? shortest(given) + 0 : null,
   })),
   same("string", fc.string({ unit: "grapheme" })),
   same(
