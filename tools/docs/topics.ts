@@ -2,6 +2,7 @@
 
 import { durationText } from "../../src/config/duration.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { COMMAND_ROLES, type CommandRole, roleOf, STAGE_ROLES } from "../../src/domain/rights.ts";
 import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
 import { type PlannedTopic, topicPlan } from "../../src/domain/topic-plan.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
@@ -12,23 +13,37 @@ const WINDOW_MS = 14_400_000;
 const DESTINATION = "<destination>" as DestinationId;
 
 /** Complete by its type: a topic without a row here does not compile. */
-const WRITERS: Readonly<Record<TopicKind, readonly [writer: string, key: string]>> = {
-  calls: ["applications, audience", "userId, else anonymousId"],
-  audienceSyncs: ["data platforms, deletion", "audience id, or userId"],
-  audienceMembers: ["audience", "audience and user"],
-  audiences: ["audience", "audience id"],
-  deletionRequests: ["data platforms", "userId"],
-  deliveries: ["route, deletion, delay", "the call's userId, else anonymousId"],
-  returns: ["delay", "the delivery's key"],
-  delays: ["deliver", "the delivery's key"],
-  deadLetters: ["every stage", "the record's key"],
-  replayedLetters: ["people: `dead-letters replay`", "place of the letters, and the replay"],
-  operatorEvents: [
-    "deliver, delay, audience, if `operatorEvents.enabled`",
-    "the incident's kind and subject",
-  ],
-  attempts: ["deliver, if `attempts.enabled`", "the call's message id"],
-  operations: ["commands, delay, deliver", "the operation and its destination"],
+const KEYS: Readonly<Record<TopicKind, string>> = {
+  calls: "userId, else anonymousId",
+  audienceSyncs: "audience id, or userId",
+  audienceMembers: "audience and user",
+  audiences: "audience id",
+  deletionRequests: "userId",
+  deliveries: "the call's userId, else anonymousId",
+  returns: "the delivery's key",
+  delays: "the delivery's key",
+  deadLetters: "the record's key",
+  replayedLetters: "place of the letters, and the replay",
+  operatorEvents: "the incident's kind and subject",
+  attempts: "the call's message id",
+  operations: "the operation and its destination",
+};
+/** Where a role has more than one command, or another name. */
+const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
+  "audience-command": "audience",
+  replay: "replay`, `dead-letters replay",
+  steer: "pause`, `resume`, `retry`, `cancel",
+};
+/** Writers outside Switchyard. */
+const OUTSIDE: Partial<Record<TopicKind, string>> = {
+  calls: "applications",
+  audienceSyncs: "data platforms",
+  deletionRequests: "data platforms",
+};
+/** Settings without which nobody writes it. */
+const IF: Partial<Record<TopicKind, string>> = {
+  operatorEvents: "operatorEvents.enabled",
+  attempts: "attempts.enabled",
 };
 /** Of topics without a consumer group. */
 const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
@@ -42,8 +57,20 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
 };
 
 function notesOf(kind: TopicKind) {
-  const [writer, key] = WRITERS[kind];
-  return { writer, key, reader: isReadAlone(kind) ? READERS[kind] : groupOf(kind) };
+  return { writer: writersOf(kind), key: KEYS[kind], reader: isReadAlone(kind) ? READERS[kind] : groupOf(kind) };
+}
+
+/** From the rights of stages and commands, so that none is forgotten. */
+function writersOf(kind: TopicKind): string {
+  const stages = STAGE_ROLES.filter((name) => roleOf(name).writes.includes(kind));
+  const commands = COMMAND_ROLES.filter((name) => roleOf(name).writes.includes(kind));
+  const outside = OUTSIDE[kind];
+  const writers = [
+    ...(outside === undefined ? [] : [outside]),
+    ...stages,
+    ...commands.map((name) => `\`${COMMAND_NAMES[name] ?? name}\``),
+  ].join(", ");
+  return IF[kind] === undefined ? writers : `${writers}, if \`${IF[kind]}\``;
 }
 
 function isReadAlone(kind: TopicKind): kind is keyof typeof READERS {

@@ -32,10 +32,30 @@ const count = (value: number) => value.toLocaleString("en-US");
 const wait = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`);
 const waits = delivery.delaysMs.map(wait);
 
+/** With the delays of the default settings, and endpoints that fail at once. */
+const lastAttempt = (() => {
+  let [number, afterMs] = [1, 0];
+  for (;;) {
+    const delayMs = delivery.delaysMs[Math.min(number, delivery.delaysMs.length) - 1] ?? 0;
+    if (afterMs + delayMs > delivery.windowMs) break;
+    afterMs += delayMs;
+    number += 1;
+  }
+  const minutes = Math.round(afterMs / 60_000);
+  return { number, after: `${Math.floor(minutes / 60)} h ${minutes % 60} min` };
+})();
+
 test.each([
   ["webhooks.md", `Answer within ${delivery.timeoutMs / 1_000} seconds.`],
   ["webhooks.md", `are ${waits.slice(0, -1).join(", ")}, then ${waits.at(-1)} each.`],
-  ["webhooks.md", "Four hours after the first attempt"],
+  [
+    "webhooks.md",
+    `within ${["zero", "one", "two", "three", "four"][delivery.windowMs / 3_600_000]} hours`,
+  ],
+  [
+    "webhooks.md",
+    `there are ${lastAttempt.number === 10 ? "ten" : lastAttempt.number}, the last one after ${lastAttempt.after}`,
+  ],
   ["webhooks.md", `At most ${RESPONSE_BODY_MAX_BYTES / KIB} KiB of your answer's body are read`],
   ["webhooks.md", `and ${OTHER_MAX_BYTES / KIB} KiB of its headers`],
   ["delivery.md", `| wait | ${waits.join(" | ")} |`],
