@@ -323,7 +323,7 @@ test("a paused destination's line waits in its topic, and goes out when it is st
   await expect.poll(() => flow.lag(), POLL).toBe(600);
   await flow.deliver[Symbol.asyncDispose]();
   expect(hook.received).toEqual([]);
-  expect(Math.max(...(await flow.committed()))).toBe(0);
+  expect((await flow.committed()).filter((offset) => offset > 0)).toEqual([]);
   await using _again = await flow.start({ paused: false });
   await expect.poll(() => hook.received.length, POLL).toBe(600);
 });

@@ -28,6 +28,7 @@ import {
 import { isTimeOfCall, namesAtTop } from "./field-names.ts";
 import { pieceOf, UnreadableError } from "./json-output.ts";
 import { LogicalType } from "./resolve-schema.ts";
+import { nameOf } from "./schema-text.ts";
 import type { Transcript } from "./transcript.ts";
 
 const { types } = avro;
@@ -79,12 +80,12 @@ class Copies {
   }
 
   #record(type: InstanceType<typeof types.RecordType>, place: "top" | "inside"): Copy {
-    const given = type.fields.map(({ name }) => name);
+    const given = type.fields.map(({ name }) => nameOf(name));
     const names = place === "top" ? namesAtTop(given) : given;
     const fields = type.fields.map((field, index) => {
-      const name = names[index] ?? field.name;
+      const name = names[index] ?? "";
       const isTime = place === "top" && isTimeOfCall(name);
-      const before = pieceOf(`${index === 0 ? "{" : ","}"${name}":`);
+      const before = pieceOf(`${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
       return { before, copy: this.at(field.type, isTime ? "time" : "inside") };
     });
     if (fields.length === 0) return (transcript) => transcript.ascii("{}");
@@ -180,7 +181,7 @@ function union(branches: readonly Copy[]): Copy {
 }
 
 function enumeration(symbols: readonly string[]): Copy {
-  const pieces = symbols.map((symbol) => pieceOf(`"${symbol}"`));
+  const pieces = symbols.map((symbol) => pieceOf(JSON.stringify(nameOf(symbol))));
   return (transcript) => {
     const piece = pieces[Number(transcript.long())];
     if (piece === undefined) throw new UnreadableError("an enum has no such symbol");

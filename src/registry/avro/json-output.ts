@@ -32,12 +32,13 @@ export interface Piece {
 }
 
 export function pieceOf(text: string): Piece {
-  const bytes = Buffer.alloc(Math.ceil(text.length / WORD_BYTES) * WORD_BYTES);
-  bytes.write(text, "latin1");
+  const length = Buffer.byteLength(text);
+  const bytes = Buffer.alloc(Math.ceil(length / WORD_BYTES) * WORD_BYTES);
+  bytes.write(text);
   const words = Int32Array.from({ length: bytes.length / WORD_BYTES }, (_, index) =>
     bytes.readInt32LE(index * WORD_BYTES),
   );
-  return { words, length: text.length };
+  return { words, length };
 }
 
 export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {

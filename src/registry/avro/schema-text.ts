@@ -3,9 +3,12 @@
  * which makes code of the names of types and fields.
  *
  *   of a schema                              here
- *   names of types, fields, symbols          letters, digits and _, else it is refused; namespaces too
- *   names that every object has              refused for types: avsc looks names up in objects
- *     (`constructor`)
+ *   names of types                           numbered: bytes do not depend on them, and producers use
+ *                                            such as `a-b` or `Outer$`
+ *   names of fields and symbols              numbered when they are no identifiers; `nameOf` has them
+ *   a type that comes twice, the same        counts once: two references may define it
+ *   the same name for another type           stands for the latest, in the texts that follow; within
+ *                                            one text it is refused
  *   default, doc, aliases, order, others     left out: a value has every field of the schema that it
  *                                            was written with
  *   a logical type that is known and fits    kept
@@ -27,7 +30,6 @@ export type AvroSchema = string | AvroObject | readonly AvroSchema[];
 export interface AvroObject {
   readonly type: string;
   readonly name?: string;
-  readonly namespace?: string;
   readonly fields?: readonly { readonly name: string; readonly type: AvroSchema }[];
   readonly symbols?: readonly string[];
   readonly items?: AvroSchema;
@@ -54,8 +56,9 @@ const FIXED_MAX_BYTES = 1024 * 1024;
 /** More digits than any double has. */
 const SCALE_MAX = 1_000;
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const FULL_NAME = /^\.?[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$/;
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Of fields and symbols that avsc would not take, and of none else. */
+const HEX_NAME = "__hex_";
 const PRIMITIVES: ReadonlySet<string> = new Set([
   ...["null", "boolean", "int", "long", "float", "double", "bytes", "string"],
 ]);
@@ -78,7 +81,14 @@ export function readSchemas(texts: readonly string[]): readonly AvroSchema[] {
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
   if (characters > TEXT_MAX_CHARACTERS) refuse(`has over ${TEXT_MAX_CHARACTERS} characters`);
   const reader = new SchemaReader();
-  return texts.map((text) => reader.read(parsed(text), 1));
+  return texts.map((text) => reader.text(parsed(text)));
+}
+
+/** The name of a field or a symbol as its schema has it. */
+export function nameOf(name: string): string {
+  return name.startsWith(HEX_NAME)
+    ? Buffer.from(name.slice(HEX_NAME.length), "hex").toString()
+    : name;
 }
 
 function parsed(text: string): unknown {
@@ -86,7 +96,7 @@ function parsed(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch {
     // The short form of a primitive type.
-    return FULL_NAME.test(text) ? text : refuse("is not JSON");
+    return /^[\w.]+$/.test(text) ? text : refuse("is not JSON");
   }
 }
 
@@ -94,12 +104,25 @@ class SchemaReader {
   #records = 0;
   #names = 0;
   #types = 0;
+  /** By full name: what avsc knows it as, and its definition. */
+  readonly #known = new Map<string, { readonly as: string; definition: string | null }>();
+  /** Full names that the text has defined. */
+  #defined = new Set<string>();
+  #numbers = 0;
+  /** Of the type around. */
+  #namespace = "";
+
+  text(schema: unknown): AvroSchema {
+    this.#defined = new Set();
+    this.#namespace = "";
+    return this.read(schema, 1);
+  }
 
   read(schema: unknown, level: number): AvroSchema {
     if (level > LEVELS_MAX) return refuse(`nests more than ${LEVELS_MAX} levels deep`);
     this.#types += 1;
     if (this.#types > TYPES_MAX) refuse(`has over ${TYPES_MAX} types`);
-    if (typeof schema === "string") return reference(schema);
+    if (typeof schema === "string") return this.#reference(schema);
     if (Array.isArray(schema)) return schema.map((branch) => this.read(branch, level + 1));
     if (typeof schema !== "object" || schema === null) return refuse("has a type that is none");
     const given = schema as Readonly<Record<string, unknown>>;
@@ -110,30 +133,80 @@ class SchemaReader {
       case "error":
         return this.#record(given, level);
       case "enum":
-        return { type, ...named(given), symbols: this.#symbols(given.symbols) };
+        return this.#define(given, () => ({ type, symbols: this.#symbols(given.symbols) }));
       case "fixed":
-        return fixed(given);
+        return this.#define(given, () => fixed(given));
       case "array":
         return { type, items: this.read(given.items, level + 1) };
       case "map":
         return { type, values: this.read(given.values, level + 1) };
       default:
-        return PRIMITIVES.has(type) ? { type, ...logical(type, given) } : reference(type);
+        return PRIMITIVES.has(type) ? { type, ...logical(type, given) } : this.#reference(type);
     }
   }
 
-  #record(given: Readonly<Record<string, unknown>>, level: number): AvroObject {
+  /** Gives a type its number. One that is known, and the same, is referred to instead. */
+  #define(given: Readonly<Record<string, unknown>>, content: () => AvroObject): AvroSchema {
+    const fullName = this.#fullName(given);
+    const outer = this.#namespace;
+    const before = this.#known.get(fullName);
+    if (this.#defined.has(fullName)) return refuse("has a duplicate type name");
+    this.#defined.add(fullName);
+    this.#numbers += 1;
+    const known = { as: `T${this.#numbers}`, definition: null as string | null };
+    this.#known.set(fullName, known);
+    this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
+    const read = content();
+    this.#namespace = outer;
+    // Its own number stands for the type within itself.
+    known.definition = JSON.stringify(read).replaceAll(`"${known.as}"`, '""');
+    if (before === undefined || before.definition !== known.definition) {
+      return { ...read, name: known.as };
+    }
+    this.#known.set(fullName, before);
+    return before.as;
+  }
+
+  /** Names without a full stop are those of the namespace around, or of none. */
+  #reference(name: string): string {
+    if (PRIMITIVES.has(name)) return name;
+    const inside = this.#namespace === "" ? name : `${this.#namespace}.${name}`;
+    const bare = name.startsWith(".") ? name.slice(1) : name;
+    const known = name.includes(".")
+      ? this.#known.get(bare)
+      : (this.#known.get(inside) ?? this.#known.get(name));
+    return (
+      known?.as ?? refuse("has a type that it does not define, such as an undefined type name")
+    );
+  }
+
+  #fullName({ name, namespace }: Readonly<Record<string, unknown>>): string {
+    if (typeof name !== "string" || name === "") return refuse("has a type without a name");
+    if (name.length > NAME_MAX_CHARACTERS) return refuse("has a type with a very long name");
+    if (PRIMITIVES.has(name)) return refuse("names a type like one of Avro's own");
+    if (name.includes(".")) return name.startsWith(".") ? name.slice(1) : name;
+    const around = namespace ?? this.#namespace;
+    if (typeof around !== "string" || around.length > NAME_MAX_CHARACTERS) {
+      return refuse("has a namespace that is none");
+    }
+    return around === "" ? name : `${around}.${name}`;
+  }
+
+  #record(given: Readonly<Record<string, unknown>>, level: number): AvroSchema {
     this.#records += 1;
     if (this.#records > RECORDS_MAX) refuse(`has over ${RECORDS_MAX} records`);
     const { fields } = given;
     if (!Array.isArray(fields)) return refuse("has a record without fields");
-    const read = fields.map((field: unknown) => {
+    return this.#define(given, () => ({ type: "record", fields: this.#fields(fields, level) }));
+  }
+
+  #fields(fields: readonly unknown[], level: number): NonNullable<AvroObject["fields"]> {
+    return fields.map((field: unknown) => {
       this.#countName();
       if (typeof field !== "object" || field === null) return refuse("has a field that is none");
       const { name, type } = field as Readonly<Record<string, unknown>>;
       return { name: checkedName(name, "a field"), type: this.read(type, level + 1) };
     });
-    return { type: "record", ...named(given), fields: read };
   }
 
   #symbols(symbols: unknown): readonly string[] {
@@ -155,11 +228,11 @@ function fixed(given: Readonly<Record<string, unknown>>): AvroObject {
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > FIXED_MAX_BYTES) {
     return refuse(`has a fixed whose size is not a whole number up to ${FIXED_MAX_BYTES}`);
   }
-  const named_ = { type: "fixed", ...named(given), size };
+  const plain = { type: "fixed", size };
   const { logicalType } = given;
   const isKnown =
     (logicalType === "duration" && size === 12) || (logicalType === "uuid" && size === 16);
-  return isKnown ? { ...named_, logicalType } : { ...named_, ...decimal(given) };
+  return isKnown ? { ...plain, logicalType } : { ...plain, ...decimal(given) };
 }
 
 function logical(type: string, given: Readonly<Record<string, unknown>>): Partial<AvroObject> {
@@ -183,32 +256,12 @@ function isWhole(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }
 
-function named(given: Readonly<Record<string, unknown>>): Pick<AvroObject, "name" | "namespace"> {
-  const { name, namespace } = given;
-  if (typeof name !== "string") return refuse("has a type without a name");
-  const checked = reference(name);
-  if (PRIMITIVES.has(checked)) return refuse("names a type like one of Avro's own");
-  if (namespace === undefined || namespace === null) return { name: checked };
-  if (namespace === "") return { name: checked, namespace };
-  if (typeof namespace !== "string") return refuse("has a namespace that is none");
-  return { name: checked, namespace: reference(namespace) };
-}
-
-/** A name, perhaps with its namespace. */
-function reference(name: string): string {
-  if (name.length > NAME_MAX_CHARACTERS || !FULL_NAME.test(name)) {
-    return refuse("has a name with other characters than letters, digits and _");
-  }
-  const last = name.slice(name.lastIndexOf(".") + 1);
-  if (last in Object.prototype) return refuse("has a type with a name that every object has");
-  return name;
-}
-
 function checkedName(name: unknown, of: string): string {
-  if (typeof name === "string" && name.length <= NAME_MAX_CHARACTERS && NAME.test(name)) {
-    return name;
+  if (typeof name !== "string" || name === "" || name.length > NAME_MAX_CHARACTERS) {
+    return refuse(`has ${of} whose name is not a text of 1 to ${NAME_MAX_CHARACTERS} characters`);
   }
-  return refuse(`has ${of} with a name of other characters than letters, digits and _`);
+  if (IDENTIFIER.test(name) && !name.startsWith(HEX_NAME)) return name;
+  return `${HEX_NAME}${Buffer.from(name).toString("hex")}`;
 }
 
 function refuse(what: string): never {

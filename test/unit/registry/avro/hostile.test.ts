@@ -95,17 +95,13 @@ test.each<[string, unknown, string]>([
   ["a fixed without a size", { type: "fixed", name: "F" }, "fixed whose size"],
   ["a fixed of a gigabyte", { type: "fixed", name: "F", size: 2 ** 30 }, "fixed whose size"],
   ["a name like Avro's own", { type: "fixed", name: "int", size: 1 }, "like one of Avro's own"],
-  ["code in a field's name", record([INJECTED, "int"]), "a field with a name"],
-  ["code in a record's name", { ...record(), name: INJECTED }, "other characters"],
-  ["code in a namespace", { ...record(), namespace: INJECTED }, "other characters"],
-  ["code in a symbol", { type: "enum", name: "E", symbols: [INJECTED] }, "a symbol with a name"],
-  ["code in a type", INJECTED, "other characters"],
-  ["a line end in a name", record(["a\n", "int"]), "a field with a name"],
-  ["the name of a prototype", { ...record(), name: "__proto__" }, "every object has"],
-  ["the name of a method", { ...record(), name: "a.constructor" }, "every object has"],
-  ["a type that every object has", "toString", "every object has"],
+  ["code in a type", INJECTED, "undefined type name"],
+  ["a type that every object has", "toString", "undefined type name"],
+  ["a name that is empty", record(["", "int"]), "a field whose name"],
+  ["a type's name of a kilobyte", { ...record(), name: "a".repeat(1_000) }, "very long name"],
+  ["a namespace that is a number", { ...record(), namespace: 7 }, "namespace that is none"],
   ["70 levels", deep(70), "64 levels deep"],
-  ["a name of a kilobyte", record(["a".repeat(1_000), "int"]), "a field with a name"],
+  ["a name of a kilobyte", record(["a".repeat(1_000), "int"]), "a field whose name"],
   [
     "4,000 fields",
     record(...Array.from({ length: 4_000 }, (_, at) => [`f${at}`, "int"] as const)),
@@ -133,6 +129,62 @@ test.each<[string, unknown, string]>([
   const compiled = compileAvro([JSON.stringify(schema)]);
   expect(compiled).toEqual({ kind: "refused", error: expect.stringContaining(error) });
   expect(globalThis).not.toHaveProperty("polluted");
+});
+
+const ONE = Buffer.from([2]);
+const FIRST = Buffer.from([0]);
+test.each<[string, unknown, Buffer, string]>([
+  ["code in a field's name", record([INJECTED, "int"]), ONE, `{${JSON.stringify(INJECTED)}:1}`],
+  ["code in a record's name", { ...record(["a", "int"]), name: INJECTED }, ONE, '{"a":1}'],
+  ["code in a namespace", { ...record(["a", "int"]), namespace: INJECTED }, ONE, '{"a":1}'],
+  ["code in a symbol", { type: "enum", name: "E", symbols: [INJECTED] }, FIRST, `"${INJECTED}"`],
+  ["a line end in a name", record(["a\n", "int"]), ONE, '{"a\\n":1}'],
+  ["a quote in a name", record(['a"b', "int"]), ONE, '{"a\\"b":1}'],
+  ["a name beyond ASCII", record(["größe", "int"]), ONE, '{"größe":1}'],
+  ["a symbol beyond ASCII", { type: "enum", name: "E", symbols: ["Ö"] }, FIRST, '"Ö"'],
+  ["a name like an inner one", record(["__hex_61", "int"]), ONE, '{"__hex_61":1}'],
+  ["a dash in a namespace", { ...record(["a", "int"]), namespace: "a-b.c" }, ONE, '{"a":1}'],
+  ["a dollar in a name", { ...record(["a", "int"]), name: "Outer$Inner" }, ONE, '{"a":1}'],
+  ["a number in a namespace", { ...record(["a", "int"]), namespace: "a.2026" }, ONE, '{"a":1}'],
+  ["the name of a prototype", { ...record(["a", "int"]), name: "__proto__" }, ONE, '{"a":1}'],
+  ["the name of a method", { ...record(["a", "int"]), name: "a.constructor" }, ONE, '{"a":1}'],
+  [
+    "a reference to such a name",
+    {
+      ...record(["a", { type: "fixed", name: "x-y", namespace: "n-1", size: 1 }], ["b", "n-1.x-y"]),
+      namespace: "o-p",
+    },
+    Buffer.from([0, 0]),
+    '{"a":"AA==","b":"AA=="}',
+  ],
+])("a schema with %s is read, since bytes do not depend on names", (_name, schema, bytes, json) => {
+  const compiled = compileAvro([JSON.stringify(schema)]);
+  const read = compiled.kind === "reader" ? compiled.read(bytes) : null;
+  expect(read?.kind === "json" ? `${read.bytes}` : (read ?? compiled)).toBe(json);
+  expect(globalThis).not.toHaveProperty("polluted");
+});
+
+const COLOR = (...symbols: readonly string[]) =>
+  JSON.stringify({ type: "enum", name: "Color", namespace: "a.b", symbols });
+const CAR = (name: string) =>
+  JSON.stringify({ ...record(["color", "Color"]), name, namespace: "a.b" });
+const BOTH = JSON.stringify({ ...record(["one", "a.b.Car"], ["two", "a.b.Bike"]) });
+
+test.each<[string, readonly string[], string]>([
+  [
+    "the same twice: it counts once",
+    [COLOR("RED", "BLUE"), CAR("Car"), COLOR("RED", "BLUE"), CAR("Bike"), BOTH],
+    '{"one":{"color":"BLUE"},"two":{"color":"BLUE"}}',
+  ],
+  [
+    "others in two versions: each text has the one before it",
+    [COLOR("RED", "BLUE"), CAR("Car"), COLOR("RED", "GREEN", "BLUE"), CAR("Bike"), BOTH],
+    '{"one":{"color":"BLUE"},"two":{"color":"GREEN"}}',
+  ],
+])("references that define %s", (_what, texts, json) => {
+  const compiled = compileAvro(texts);
+  const read = compiled.kind === "reader" ? compiled.read(Buffer.from([2, 2])) : null;
+  expect(read?.kind === "json" ? `${read.bytes}` : (read ?? compiled)).toBe(json);
 });
 
 test("a schema that is no JSON, and one with 101 references, is refused", () => {
