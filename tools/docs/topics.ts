@@ -57,7 +57,11 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
 };
 
 function notesOf(kind: TopicKind) {
-  return { writer: writersOf(kind), key: KEYS[kind], reader: isReadAlone(kind) ? READERS[kind] : groupOf(kind) };
+  return {
+    writer: writersOf(kind),
+    key: KEYS[kind],
+    reader: isReadAlone(kind) ? READERS[kind] : groupOf(kind),
+  };
 }
 
 /** From the rights of stages and commands, so that none is forgotten. */
