@@ -1,7 +1,10 @@
 // Ports for processes that are started next, asked of real sockets.
 
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -15,6 +18,19 @@ async function listening(port: number): Promise<Server> {
 test("none that a socket which asks for any could be given meanwhile, and none twice", async () => {
   const ports = await Promise.all(Array.from({ length: 200 }, () => freePort()));
   expect(Math.max(...ports)).toBeLessThan(32_768);
+  expect(new Set(ports).size).toBe(ports.length);
+});
+
+test("processes that ask at the same time are given different ones", async () => {
+  const module = join(import.meta.dirname, "../../tools/kafka/free-port.ts");
+  const script = `const { freePort } = await import(${JSON.stringify(module)});
+    for (let each = 0; each < 300; each += 1) console.log(await freePort());`;
+  const ask = async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ["-e", script]);
+    return stdout.trim().split("\n");
+  };
+  const ports = (await Promise.all([ask(), ask(), ask()])).flat();
+  expect(ports).toHaveLength(900);
   expect(new Set(ports).size).toBe(ports.length);
 });
 

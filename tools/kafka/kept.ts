@@ -157,9 +157,17 @@ async function endAll(place: Place, pids: readonly number[]): Promise<void> {
 
 async function end(pid: number): Promise<void> {
   process.kill(pid, "SIGTERM");
+  if (await isGone(pid)) return;
+  process.kill(pid, "SIGKILL");
+  // Its ports are free only then.
+  await isGone(pid);
+}
+
+/** Whether it ends within the limit. */
+async function isGone(pid: number): Promise<boolean> {
   const limitMs = performance.now() + END_LIMIT_MS;
   while (isAlive(pid) && performance.now() < limitMs) await sleep(INTERVAL_MS);
-  if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  return !isAlive(pid);
 }
 
 function hold(place: Place, signal: AbortSignal, log: Progress): Promise<Disposable> {
