@@ -145,12 +145,14 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
     lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? Number.NaN),
     /** Requests that were not accepted. */
     unanswered: async () => unanswered(await metrics.text()),
-    /** By partition. */
+    /** By partition. One without a commit counts as 0: it may be the one that stalls. */
     committed: async () => {
-      const { deliveries } = topics;
       const group = groups.deliver(destination.id);
-      const offsets = await kafka.admin.committed(group, deliveries(destination.id));
-      return offsets.map(({ offset }) => Math.max(0, offset));
+      const topic = topics.deliveries(destination.id);
+      const committed = await kafka.admin.committed(group, topic);
+      return (await kafka.admin.offsets(topic)).map(({ partition }) =>
+        Math.max(0, committed.find((of) => of.partition === partition)?.offset ?? 0),
+      );
     },
     deadLetters: () => readAll(kafka, `${prefix}test`, topics.deadLetters),
     [Symbol.asyncDispose]: async () => {
