@@ -36,6 +36,11 @@ export function healthyAnswer(random: Prng): Answer {
 }
 
 /** @param attempt counted from 1. */
+export function secondTryAnswer(random: Prng, attempt: number): Answer {
+  return attempt === 1 ? status(503, random.integer(0, 50)) : healthyAnswer(random);
+}
+
+/** @param attempt counted from 1. */
 export function scriptedAnswer(
   seed: number,
   endpoint: string,

@@ -7,6 +7,8 @@
  *   narrow        one, concurrency 2     accepts everything
  *   flaky         one                    scripted: failures of every kind, rejections
  *   sick          one                    like flaky, and now and then it fails everything
+ *   second-try    one                    503 to each first attempt, accepts each later one: what one
+ *                                        process learns of it the others need to know
  *   any           two, one will do       like flaky, each for itself
  *   every         two, both must         like flaky, each for itself
  *   lonely        one                    accepts everything; its topic has one copy
@@ -38,7 +40,7 @@ export interface ChaosEndpoint {
   readonly key: EndpointKey;
   /** Of the URL, without the host. */
   readonly path: string;
-  readonly temper: "healthy" | "scripted" | "sick" | "doomed";
+  readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed";
 }
 
 export interface ChaosDestination {
@@ -66,6 +68,7 @@ export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestin
     destination("narrow", [endpoint("/narrow", "healthy")]),
     destination("flaky", [endpoint("/flaky", "scripted")]),
     destination("sick", [endpoint("/sick", "sick")]),
+    destination("second-try", [endpoint("/second-try", "second-try")]),
     destination("any", [endpoint("/any-a", "scripted"), endpoint("/any-b", "scripted")]),
     destination("every", [endpoint("/every-a", "scripted"), endpoint("/every-b", "scripted")]),
     ...(brokers === 1

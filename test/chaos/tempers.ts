@@ -1,7 +1,13 @@
 /** What the endpoints of a run answer, by their tempers. */
 
 import type { Prng } from "../support/clock/prng.ts";
-import { type Answer, healthyAnswer, scriptedAnswer, sickAnswer } from "./scripts.ts";
+import {
+  type Answer,
+  healthyAnswer,
+  scriptedAnswer,
+  secondTryAnswer,
+  sickAnswer,
+} from "./scripts.ts";
 import type { ChaosDestination } from "./setup.ts";
 
 /** The receiver is told by path, and the paths need its address: so they are learnt later. */
@@ -25,6 +31,7 @@ export function createTempers(seed: number, random: Prng) {
       const temper = tempers.get(path);
       if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyAnswer(random);
       if (temper === "doomed" || (temper === "sick" && isSick)) return sickAnswer(random);
+      if (temper === "second-try") return secondTryAnswer(random, attempt);
       return scriptedAnswer(seed, path, messageId, attempt);
     },
   };
