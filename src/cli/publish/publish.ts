@@ -30,7 +30,7 @@ export interface PublishOptions {
   readonly topic: string;
   readonly sources: readonly Source[];
   readonly defaultSource: SourceId | null;
-  /** Of each record: `source-id`, or none if the calls name their source or the default counts. */
+  /** Headers of each record: `source-id`, or none if the calls name their source or the default source is meant. */
   readonly headers: RecordHeaders;
   /** Stops reading; lines read so far are written, unless the producer gives up. */
   readonly signal: AbortSignal;
