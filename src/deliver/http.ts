@@ -4,11 +4,17 @@
  *
  *   the exchange comes to this                     result
  *   headers and body are there                     response
- *   64 KiB of body are there, and more comes       response; the connection is dropped
- *   24 KiB of all else are there, the head too     response; the connection is dropped
- *   24 KiB are there before the head has ended     no response, protocol; the connection is dropped
- *   the deadline passes, wherever it stands        no response, timeout; the connection is dropped
- *   the connection fails or ends too early         no response, with its cause
+ *   the status line is there, and then             response; the connection is dropped
+ *     64 KiB of body come, and more
+ *     24 KiB of all else come
+ *     the rest breaks the protocol
+ *     the connection fails or ends too early
+ *     the deadline passes
+ *   any of these before the status line is there   no response, with its cause
+ *   two different lengths are in the head          no response, protocol
+ *
+ * So once an endpoint has given a status, no fault in the rest makes the request be sent again
+ * (`http/response-head.ts` has what counts as a status line, and what other clients do).
  *
  * A request that surely has not reached the endpoint is sent again at once, on a new connection and
  * within the same deadline. One that may have been acted upon never is:
@@ -27,7 +33,6 @@ import type { SecureContext } from "node:tls";
 import { type Dispatcher, errors } from "undici";
 
 import { isAllowedAddress, type Network } from "../domain/addresses.ts";
-import { AnswerTooLongError } from "../http/bound-answer.ts";
 import type { SocketOptions } from "../http/connect.ts";
 import {
   createDeadlines,
@@ -218,6 +223,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     // An interim one that could not be told before, such as of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
+    this.#kept.answer.head.forget();
     if (this.#phases !== undefined) this.#phases.headMs = this.#durationMs();
     const retryAfter = headers["retry-after"];
     if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat().join();
@@ -235,10 +241,9 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#isUnwritten && !this.#isSecond && !this.#isSettled) this.#startAgain();
-    else if (error instanceof AnswerTooLongError && this.#status !== 0)
-      this.#settle(this.#response(), "drop");
-    else this.#settle(this.#noResponse(causeOf(codeOf(error))), "drop");
+    if (this.#isSettled) return;
+    if (this.#isUnwritten && !this.#isSecond) this.#startAgain();
+    else this.#breakOff(causeOf(codeOf(error)));
   }
 
   #startAgain(): void {
@@ -249,7 +254,17 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   expire(): void {
-    this.#settle(this.#noResponse("timeout"), "drop");
+    this.#breakOff("timeout");
+  }
+
+  /** The status decides, if its line has come. */
+  #breakOff(cause: Cause): void {
+    const head = this.#status === 0 ? this.#kept.answer.head.read() : null;
+    if (head !== null) {
+      this.#status = head.status;
+      this.#retryAfter = head.retryAfter;
+    }
+    this.#settle(this.#status === 0 ? this.#noResponse(cause) : this.#response(), "drop");
   }
 
   #response(): HttpResult {

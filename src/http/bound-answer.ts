@@ -17,6 +17,7 @@
 
 import type { Socket } from "node:net";
 
+import { ResponseHead } from "./response-head.ts";
 import { InterimFilter } from "./skip-interim.ts";
 import { renewHeaders } from "./young-headers.ts";
 
@@ -41,6 +42,7 @@ export class AnswerTooLongError extends Error {
 /** The bytes that may still come on a connection. */
 export class Answer {
   readonly interim = new InterimFilter();
+  readonly head = new ResponseHead();
   isAwaited = false;
   bytesLeft = OTHER_MAX_BYTES;
   /** The bytes that had come below TLS about when the request began; null: to be looked at. */
@@ -54,6 +56,7 @@ export class Answer {
     this.isAwaited = true;
     if (this.socket !== null) renewHeaders(this.socket);
     this.interim.reset();
+    this.head.forget();
     this.bytesLeft = OTHER_MAX_BYTES;
     this.wireFrom = null;
   }
@@ -102,9 +105,10 @@ export function boundAnswer(socket: Socket, answer: Answer): void {
       answer.bytesLeft -= piece.length;
       if (!answer.isAwaited) return piece;
       const final = answer.interim.take(piece);
-      if (final === null) continue;
+      const whole = final === null ? null : answer.head.take(final);
+      if (whole === null) continue;
       answer.isAwaited = false;
-      return final;
+      return whole;
     }
   };
 }

@@ -8,23 +8,28 @@
  *   a whole interim response                  the rest, which may be another one
  *   the beginning of an interim response      nothing; it is forgotten at once
  *   less than that can be told from           nothing, until more has come
+ *
+ * Lines may end in a line feed alone, as they may where the response is read.
  */
 
 const STATUS_END = "HTTP/1.1 100".length;
 const STATUS_AT = "HTTP/1.1 ".length;
 const DIGIT_1 = 0x31;
+const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
 /** The bytes that the head of one may begin with. */
 const BEGUN = /^H(T(T(P(\/(1(\.([01]( (1\d?)?)?)?)?)?)?)?)?)?$/;
-const END = Buffer.from("\r\n\r\n");
 const NOTHING = Buffer.alloc(0);
+
+/** Of the blank line that ends it: the end of the line before, and a carriage return after that. */
+type EndSeen = "nothing" | "line feed" | "carriage return";
 
 export class InterimFilter {
   /** A part of a status line: too short to tell anything. */
   #kept: Buffer | null = null;
-  /** The bytes seen of the end of the interim response that is being skipped; null: none is. */
-  #endSeen: number | null = null;
+  /** What was read last of the interim response that is being skipped; null: none is. */
+  #endSeen: EndSeen | null = null;
 
   /** Before each answer. */
   reset(): void {
@@ -43,7 +48,7 @@ export class InterimFilter {
       if (bytes.length >= STATUS_END && bytes[STATUS_AT] !== DIGIT_1) return bytes;
       const head = bytes.toString("latin1", 0, STATUS_END);
       if (INTERIM.test(head)) {
-        this.#endSeen = 0;
+        this.#endSeen = "nothing";
       } else if (head.length < STATUS_END && BEGUN.test(head)) {
         this.#kept = bytes;
         return null;
@@ -54,18 +59,22 @@ export class InterimFilter {
   }
 
   /** @returns the bytes after the interim response: none when it goes on. */
-  #afterEnd(bytes: Buffer, seen: number): Buffer {
+  #afterEnd(bytes: Buffer, seen: EndSeen): Buffer {
     let matched = seen;
     for (let at = 0; at < bytes.length; at += 1) {
       // Between two ends of lines there is nothing to look at.
-      if (matched === 0) at = bytes.indexOf(CARRIAGE_RETURN, at);
+      if (matched === "nothing") at = bytes.indexOf(LINE_FEED, at);
       if (at < 0) break;
       const byte = bytes[at];
-      if (byte === END[matched]) matched += 1;
-      else matched = byte === CARRIAGE_RETURN ? 1 : 0;
-      if (matched === END.length) {
-        this.#endSeen = null;
-        return bytes.subarray(at + 1);
+      if (byte === LINE_FEED) {
+        if (matched !== "nothing") {
+          this.#endSeen = null;
+          return bytes.subarray(at + 1);
+        }
+        matched = "line feed";
+      } else {
+        const isBlank = matched === "line feed" && byte === CARRIAGE_RETURN;
+        matched = isBlank ? "carriage return" : "nothing";
       }
     }
     this.#endSeen = matched;

@@ -2,8 +2,9 @@
  * Answers of endpoints that are meant to harm: each has a start, and bytes that follow without end.
  *
  *   outcome      deliver takes the answer for
- *   a status     a response: its head was read to the end
+ *   a status     a response: its status line was read to the end
  *   protocol     no response: the bytes are no answer, or more than may be read for one
+ *                came before its status
  *   reset        no response: the connection has ended before the response
  *   timeout      no response: the deadline has passed
  */
@@ -20,6 +21,8 @@ export interface HostileAnswer {
   readonly end: "wait" | "close" | "reset";
   /** One of them. */
   readonly outcomes: readonly Outcome[];
+  /** Nothing but the deadline ends it, whatever is known by then. */
+  readonly lasts?: true;
 }
 
 type Outcome = number | "protocol" | "reset" | "timeout";
@@ -61,32 +64,37 @@ function says(
   return { name, start, more: null, write: "much", end, outcomes: [outcome] };
 }
 
+/** On a busy machine the deadline may come before the status. */
+function lasts(name: string, start: string, ...outcomes: readonly Outcome[]): HostileAnswer {
+  return { name, start, more: null, write: "much", end: "wait", outcomes, lasts: true };
+}
+
 /** So many headers, each of another name. */
 function numbered(count: number): string {
   return Array.from({ length: count }, (_, number) => `${number.toString(36)}:\r\n`).join("");
 }
 
 const IN_HEAD: readonly HostileAnswer[] = [
-  floods("tiny-headers", HEAD, "a:\r\n", "protocol"),
-  counts("new-headers", HEAD, (number) => `${number.toString(36)}:\r\n`, "protocol"),
-  counts("retry-afters", HEAD, (number) => `Retry-After: ${number}\r\n`, "protocol"),
-  floods("connections", HEAD, "connection:a\r\n", "protocol"),
-  floods("keep-alives", HEAD, "keep-alive:a\r\n", "protocol"),
-  floods("set-cookies", HEAD, `Set-Cookie: ${"c".repeat(4_000)}\r\n`, "protocol"),
-  floods("lengths", HEAD, "content-length:1\r\n", "protocol"),
-  floods("header-value", `${HEAD}a:`, "b", "protocol"),
-  floods("header-name", HEAD, "a", "protocol"),
-  floods("folded-header", `${HEAD}a: b\r\n`, " c\r\n", "protocol"),
-  floods("no-colon", HEAD, "nothing\r\n", "protocol"),
+  floods("tiny-headers", HEAD, "a:\r\n", 200),
+  counts("new-headers", HEAD, (number) => `${number.toString(36)}:\r\n`, 200),
+  counts("retry-afters", HEAD, (number) => `Retry-After: ${number}\r\n`, 200),
+  floods("connections", HEAD, "connection:a\r\n", 200),
+  floods("keep-alives", HEAD, "keep-alive:a\r\n", 200),
+  floods("set-cookies", HEAD, `Set-Cookie: ${"c".repeat(4_000)}\r\n`, 200),
+  floods("lengths", HEAD, "content-length:1\r\n", 200),
+  floods("header-value", `${HEAD}a:`, "b", 200),
+  floods("header-name", HEAD, "a", 200),
+  floods("folded-header", `${HEAD}a: b\r\n`, " c\r\n", 200),
+  floods("no-colon", HEAD, "nothing\r\n", 200),
   floods("reason", "HTTP/1.1 200 ", "y", "protocol"),
   floods("version", "HTTP/1.", "1", "protocol"),
   floods("blank-lines", "", "\r\n", "protocol"),
   floods("line-feeds", "", "\n", "protocol"),
   floods("zero-bytes", "", "\0", "protocol"),
-  says("many-headers", `${HEAD}${"a:\r\n".repeat(5_500)}Content-Length: 0\r\n\r\n`, "protocol"),
-  says("many-new-headers", `${HEAD}${numbered(4_000)}Content-Length: 0\r\n\r\n`, "protocol"),
+  says("many-headers", `${HEAD}${"a:\r\n".repeat(5_500)}Content-Length: 0\r\n\r\n`, 200),
+  says("many-new-headers", `${HEAD}${numbered(4_000)}Content-Length: 0\r\n\r\n`, 200),
   says("some-headers", `${HEAD}${numbered(600)}Content-Length: 0\r\n\r\n`, 200),
-  floods("high-bytes", `${HEAD}a: `, "\xff", "protocol"),
+  floods("high-bytes", `${HEAD}a: `, "\xff", 200),
 ];
 
 const INTERIM: readonly HostileAnswer[] = [
@@ -110,7 +118,7 @@ const IN_FRAMING: readonly HostileAnswer[] = [
   floods("tiny-trailers", `${CHUNKED}0\r\n`, "a:\r\n", 200),
   counts("new-trailers", `${CHUNKED}0\r\n`, (number) => `${number.toString(36)}:\r\n`, 200),
   floods("trailer-value", `${CHUNKED}0\r\na: `, "b", 200),
-  says("no-chunk-size", `${CHUNKED}xyz\r\n`, "protocol"),
+  says("no-chunk-size", `${CHUNKED}xyz\r\n`, 200),
 ];
 
 const IN_BODY: readonly HostileAnswer[] = [
@@ -127,14 +135,26 @@ const AFTER: readonly HostileAnswer[] = [
   floods("hints-after", OK, `${HINTS}\r\n`, 200, "protocol"),
 ];
 
+/** Faults that honest servers have, too. */
+const FAULTS: readonly HostileAnswer[] = [
+  says("equal-lengths", `${HEAD}Content-Length: 2\r\nContent-Length: 2\r\n\r\nok`, 200),
+  says(
+    "length-and-chunks",
+    `${HEAD}Content-Length: 2\r\n${CHUNKED.slice(HEAD.length)}0\r\n\r\n`,
+    200,
+  ),
+  says("bare-line-feeds", "HTTP/1.1 200 OK\nContent-Length: 2\n\nok", 200),
+  says("different-lengths", `${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`, "protocol"),
+];
+
 const OTHERS: readonly HostileAnswer[] = [
   says("closes", "", "reset", "close"),
   says("resets", "", "reset", "reset"),
-  says("cut-short", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "reset", "close"),
-  says("reset-in-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "reset", "reset"),
-  says("silent", "", "timeout"),
-  says("half-a-head", `${HEAD}Content-`, "timeout"),
-  says("half-a-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, "timeout"),
+  says("cut-short", `${HEAD}Content-Length: 9\r\n\r\nhalf`, 200, "close"),
+  says("reset-in-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, 200, "reset"),
+  lasts("silent", "", "timeout"),
+  lasts("half-a-head", `${HEAD}Content-`, 200, "timeout"),
+  lasts("half-a-body", `${HEAD}Content-Length: 9\r\n\r\nhalf`, 200, "timeout"),
   says("switches", "HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "protocol"),
   says("http-2", "\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64", "protocol"),
   says("ssh", "SSH-2.0-OpenSSH_9.6\r\n", "protocol"),
@@ -146,6 +166,7 @@ const WHOLE: readonly HostileAnswer[] = [
   ...IN_FRAMING,
   ...IN_BODY,
   ...AFTER,
+  ...FAULTS,
   ...OTHERS,
 ];
 

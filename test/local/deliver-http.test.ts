@@ -141,24 +141,13 @@ test.each([
 
 test.each([
   ["nothing", () => undefined],
-  ["half of the headers", says("HTTP/1.1 200 OK\r\nContent-")],
-  ["half of the body", says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")],
+  ["half of the status line", says("HTTP/1.1 200 O")],
   [
     "1xx without end",
     (socket: Socket) => {
       const more = () => {
         if (!socket.destroyed)
           socket.write("HTTP/1.1 102 Processing\r\n\r\n", () => setTimeout(more, 5));
-      };
-      more();
-    },
-  ],
-  [
-    "a body that drips",
-    (socket: Socket) => {
-      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n");
-      const more = () => {
-        if (!socket.destroyed) socket.write("x", () => setTimeout(more, 5));
       };
       more();
     },
@@ -170,18 +159,27 @@ test.each([
 });
 
 test.each([
+  ["half of the headers", says("HTTP/1.1 503 S\r\nRetry-After: 7\r\nContent-"), 503, "7"],
+  ["half of the body", says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), 200, null],
+  [
+    "a body that drips",
+    (socket: Socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n");
+      const more = () => {
+        if (!socket.destroyed) socket.write("x", () => setTimeout(more, 5));
+      };
+      more();
+    },
+    200,
+    null,
+  ],
+])("%s until the deadline: the status counts", async (_name, answer, status, retryAfter) => {
+  expect(await answered(answer, 1_000)).toMatchObject({ kind: "response", status, retryAfter });
+});
+
+test.each([
   ["a close before the response", (socket: Socket) => socket.end(), "reset"],
-  [
-    "a body cut short",
-    (socket: Socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
-    "reset",
-  ],
-  [
-    "a chunked body cut short",
-    (socket: Socket) =>
-      socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"),
-    "reset",
-  ],
+  ["a close within the status line", (socket: Socket) => socket.end("HTTP/1.1 200 O"), "reset"],
   ["no HTTP at all", says("SSH-2.0-OpenSSH_9.6\r\n"), "protocol"],
   [
     "two content lengths",
@@ -190,6 +188,15 @@ test.each([
   ],
 ])("%s is a failure without a response", async (_name, answer, cause) => {
   expect(await answered(answer)).toMatchObject({ kind: "no-response", cause });
+});
+
+test.each([
+  ["a head", "HTTP/1.1 404 No\r\nContent-Le", 404],
+  ["a body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 200],
+  ["a chunked body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", 200],
+])("%s cut short: the status counts", async (_name, text, status) => {
+  const result = await answered((socket) => socket.end(text));
+  expect(result).toMatchObject({ kind: "response", status });
 });
 
 test("nobody listening is refused, an unknown name is dns", async () => {

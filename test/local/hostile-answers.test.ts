@@ -32,7 +32,7 @@ test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {
   const attacks = HOSTILE_ANSWERS.flatMap((answer) =>
     [server.plainUrl, server.tlsUrl].map((url): Attack => {
       // No two share a connection: the rest of an answer is taken for the next one's.
-      const timeoutMs = answer.outcomes[0] === "timeout" ? SHORT_MS : LONG_MS;
+      const timeoutMs = answer.lasts === true ? SHORT_MS : LONG_MS;
       const http = clients.use(httpClient({ timeoutMs, ca: server.ca }));
       const endpoint = endpointOf(`${url}/${answer.name}`);
       return { answer, post: () => http.post(endpoint) };

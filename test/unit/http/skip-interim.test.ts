@@ -24,7 +24,8 @@ test.each([
   ["a final response", OK, OK],
   ["one interim response", HINTS + OK, OK],
   ["several", `HTTP/1.0 100 C\r\n\r\n${HINTS}HTTP/1.1 199 X\r\n\r\n${OK}`, OK],
-  ["an interim response that ends late", `HTTP/1.1 102 P\r\na: \r\r\n\nb\r\n\r\n${OK}`, OK],
+  ["an interim response that ends late", `HTTP/1.1 102 P\r\na: \r\r\n\r\rb\r\n\r\n${OK}`, OK],
+  ["line feeds alone", `HTTP/1.1 103 E\nLink: x\n\nHTTP/1.1 100 C\r\n\n${OK}`, OK],
   ["an interim response alone", HINTS, ""],
   ["an interim response without its end", "HTTP/1.1 103 E\r\nLink: x\r\n", ""],
   ["the beginning of a status line", "HTTP/1.1 1", ""],
@@ -36,7 +37,15 @@ test.each([
 });
 
 test("an answer in any pieces comes to the same", () => {
-  const part = fc.constantFrom(HINTS, "HTTP/1.1 100 C\r\n\r\n", OK, "\r\n", "HTTP", "x");
+  const part = fc.constantFrom(
+    HINTS,
+    "HTTP/1.1 100 C\r\n\r\n",
+    "HTTP/1.1 102 P\n\n",
+    OK,
+    "\r\n",
+    "HTTP",
+    "x",
+  );
   const answer = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(""));
   fc.assert(
     fc.property(answer, fc.array(fc.nat(120)), (bytes, cuts) => {
