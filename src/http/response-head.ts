@@ -36,7 +36,7 @@ export interface ReadHead {
 }
 
 export class ResponseHead {
-  /** What has come of it, with what follows it in the same piece. */
+  /** The bytes of it so far; the last piece may go on behind its end. */
   #bytes: Buffer | null = null;
 
   /** Before each response, and when the parser has read the head. */
@@ -59,7 +59,7 @@ export class ResponseHead {
     return bytes.includes(END, from) || endOf(bytes, from) >= 0 ? bytes : null;
   }
 
-  /** What the parser did not read; null: nothing can be told of a final status. */
+  /** For a head that the parser did not read; null: nothing can be told of a final status. */
   read(): ReadHead | null {
     return this.#bytes === null ? null : readHead(this.#bytes);
   }
@@ -84,7 +84,7 @@ export function endOf(bytes: Buffer, at: number): number {
 function readHead(bytes: Buffer): ReadHead | null {
   const end = endOf(bytes, 0);
   const lines = bytes.toString("latin1", 0, end < 0 ? bytes.length : end).split(/\r?\n/);
-  // What no line feed has ended may go on.
+  // The last one has no end yet, and may go on.
   lines.pop();
   const [statusLine = "", ...headers] = lines;
   const status = Number(STATUS_LINE.exec(statusLine)?.[1] ?? 0);

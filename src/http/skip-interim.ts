@@ -28,7 +28,7 @@ type EndSeen = "nothing" | "line feed" | "carriage return";
 export class InterimFilter {
   /** A part of a status line: too short to tell anything. */
   #kept: Buffer | null = null;
-  /** What was read last of the interim response that is being skipped; null: none is. */
+  /** The end of the bytes so far of an interim response; null: none is being skipped. */
   #endSeen: EndSeen | null = null;
 
   /** Before each answer. */
