@@ -47,6 +47,8 @@ export interface Line {
   readonly number: number;
   /** Without its line feed; null when it is longer than allowed. */
   readonly bytes: Buffer | null;
+  /** Whether a line feed ends it. The last line of what was cut has none. */
+  readonly isEnded: boolean;
 }
 
 const LINE_FEED = 0x0a;
@@ -73,26 +75,26 @@ export async function* linesOf(
     partBytes += part.length;
     if (partBytes <= maxBytes) parts.push(part);
   };
-  const end = (): Line[] => {
+  const end = (isEnded: boolean): Line[] => {
     number += 1;
     const bytes = partBytes <= maxBytes ? Buffer.concat(parts) : null;
     parts = [];
     partBytes = 0;
     const isBlank = bytes !== null && bytes.length < 100 && BLANK.test(bytes.toString("latin1"));
-    return isBlank ? [] : [{ number, bytes }];
+    return isBlank ? [] : [{ number, bytes, isEnded }];
   };
   for await (const chunk of until(chunks, signal)) {
     const lines: Line[] = [];
     let start = 0;
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
       add(chunk.subarray(start, at));
-      lines.push(...end());
+      lines.push(...end(true));
       start = at + 1;
     }
     add(chunk.subarray(start));
     if (lines.length > 0) yield lines;
   }
-  if (partBytes > 0 && !signal.aborted) yield end();
+  if (partBytes > 0 && !signal.aborted) yield end(false);
 }
 
 /** The chunks until the signal aborts. A read that waits for input then ends without a chunk. */

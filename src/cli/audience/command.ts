@@ -5,8 +5,10 @@ import { Command } from "commander";
 
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { Config } from "../../config/config.ts";
+import type { TopicNames } from "../../domain/topics.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import type { OrderedStore } from "../../store/ordered-store.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { commandProducer } from "../command-producer.ts";
@@ -23,6 +25,7 @@ interface PublishOptions extends ConfigOption, WaitOption {
   readonly name: string;
   readonly audience?: string;
   readonly file?: string;
+  readonly force?: boolean;
 }
 
 interface ListOptions extends ConfigOption, WaitOption {
@@ -47,41 +50,61 @@ function publishSync(shell: Shell, exit: Exit): Command {
     .description(
       "Reads user ids, one a line, and writes them as a complete sync: those who are new are told " +
         "that they are members, those who are not listed any more that they are none. Without " +
-        "--file it reads standard input. Repeated ids count once.",
+        "--file it reads standard input. Repeated ids count once. All of the list is read, into a " +
+        "temporary directory, before anything is written. A list that is empty, that lacks more " +
+        "than half of the members or whose last line was cut is refused.",
     )
     .requiredOption("--name <name>", "the audience's name, which gives the trait")
     .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
     .option("--file <file>", "the user ids")
+    .option("--force", "publish a list that is empty or lacks more than half of the members")
     .addOption(configOption())
     .addOption(waitOption())
     .addHelpText(
       "after",
-      "\nExit status: 0 written, 1 a line is no id or it was interrupted: nobody is removed then; " +
-        "2 wrong usage or configuration.\n\nExample:\n" +
+      "\nExit status: 0 written; 1 the list is refused, cannot be read or has a line that is no id, " +
+        "and nothing was written, or it was interrupted; 2 wrong usage or configuration.\n\nExample:\n" +
         '  switchyard audience publish --name "VIP Customers" --file users.txt',
     )
     .action(async (options: PublishOptions) => {
       const { name, audience, file } = options;
       await checkInput(file);
       await withConfig(options, shell, exit, async (kafka, config, signal) => {
-        const topic = configuredTopics(config).audienceSyncs;
-        await assertTopics(kafka.admin, [topic]);
+        const topics = configuredTopics(config);
+        const audienceId = audience ?? snakeCase(name);
+        await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const { withScratchStore } = await import("../scratch-store.ts");
         return withScratchStore((seen) =>
-          publishAudience({
-            input: openInput(file, shell),
-            producer: commandProducer(kafka, shell, signal),
-            topic,
-            audienceId: audience ?? snakeCase(name),
-            audienceName: name,
-            syncId: randomUUID(),
-            seen,
-            signal,
-            shell,
-          }),
+          withScratchStore((scratch) =>
+            publishAudience({
+              input: openInput(file, shell),
+              producer: commandProducer(kafka, shell, signal),
+              topic: topics.audienceSyncs,
+              audienceId,
+              audienceName: name,
+              syncId: randomUUID(),
+              seen,
+              members: () => membersNow(kafka, topics, audienceId, scratch, signal),
+              force: options.force ?? false,
+              signal,
+              shell,
+            }),
+          ),
         );
       });
     });
+}
+
+/** Nobody, of an audience that is not there yet. */
+async function* membersNow(
+  kafka: Kafka,
+  topics: TopicNames,
+  audienceId: string,
+  scratch: OrderedStore,
+  signal: AbortSignal,
+): AsyncGenerator<readonly string[]> {
+  const audience = (await readClaims(kafka, topics, signal)).of(audienceId);
+  if (audience !== null) yield* readMembers(kafka, topics, audience, scratch, signal);
 }
 
 function list(shell: Shell, exit: Exit): Command {

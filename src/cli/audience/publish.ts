@@ -1,12 +1,15 @@
 /**
  * Publishes a complete sync of an audience: ids in, one a line, `begin`, `members` and `end` out.
  *
- *   the input                      then
- *   ends                           the `end` with the number of different ids: the sync is complete
- *   has a line that is no id       no `end`: ids before it are members now, nobody is removed
- *   is interrupted                 the same
+ *   the input                          then
+ *   cannot be read to its end          nothing is written
+ *   has a line that is no id           the same
+ *   is refused (`whole-list.ts`)       the same, unless it is forced
+ *   any other                          all of it is written; the `end` has the number of different ids
  *
- * Ids that were seen before are found in a store on disk, so that a file may have any size.
+ *   an interruption                    then
+ *   before the `begin` is written      nothing is written
+ *   after it                           no `end`: ids that were written are members, nobody is removed
  */
 
 import { parseSync } from "../../audience/parse-sync.ts";
@@ -15,88 +18,102 @@ import { visibleCell } from "../../domain/visible.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { counted } from "../count.ts";
-import { linesOf } from "../input.ts";
 import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
+import { compare, ID_MAX_BYTES, listedIds, readList, refusalOf } from "./whole-list.ts";
 
 export interface PublishAudienceOptions {
   readonly input: AsyncIterable<Buffer>;
-  readonly producer: Producer;
+  readonly producer: Pick<Producer, "send">;
   /** The topic of syncs. */
   readonly topic: string;
   readonly audienceId: string;
   readonly audienceName: string;
   readonly syncId: string;
-  /** Empty; for the ids seen so far. */
+  /** Empty; for the ids of the list. */
   readonly seen: OrderedStore;
+  /** The members of the audience now, asked for once the list is read. */
+  readonly members: () => AsyncIterable<readonly string[]>;
+  /** Publishes a list also when it is refused. */
+  readonly force: boolean;
   readonly signal: AbortSignal;
   readonly shell: Shell;
 }
 
-const ID_MAX_BYTES = 1_024;
-const PIECE_USERS = 5_000;
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
+const NO_MEMBERS = { members: 0, missing: 0, isCut: false };
+const UNENDED =
+  "The last line is not ended by a line feed. If the list was cut there, publish it again.";
 
 /** Returns the exit status. @throws WrongUsage when no sync can have this name or id. */
 export async function publishAudience(options: PublishAudienceOptions): Promise<0 | 1> {
-  const { input, topic, audienceId, audienceName, syncId, signal, shell } = options;
+  const { topic, audienceId, audienceName, syncId, shell } = options;
   const begin = { type: "begin", audienceId, audienceName, syncId };
   const parsed = parseSync(begin);
   if (parsed.kind === "refused") throw new WrongUsage(parsed.error);
-  let count = 0;
-  using progress = startProgress(shell, () => `${counted(count, "user")} written`);
-  await send(options, begin);
-  for await (const lines of linesOf(input, ID_MAX_BYTES + 2, signal)) {
-    for (let from = 0; from < lines.length; from += PIECE_USERS) {
-      const ids: string[] = [];
-      for (const { number, bytes } of lines.slice(from, from + PIECE_USERS)) {
-        const id = bytes === null ? null : readId(bytes);
-        if (id === null) {
-          progress.end();
-          shell.err(
-            `line ${number} is no id: text of at most ${ID_MAX_BYTES} bytes in UTF-8 is expected.\n` +
-              "The sync was not ended, so nobody is removed. Put the line right and publish the file again.\n",
-          );
-          return 1;
-        }
-        ids.push(id);
-      }
-      const userIds = await unseen(options.seen, ids);
-      if (userIds.length > 0) {
-        await send(options, { type: "members", audienceId, syncId, userIds });
-      }
-      count += userIds.length;
-    }
-  }
-  progress.end();
-  if (signal.aborted) {
-    shell.err("Interrupted: the sync was not ended, so nobody is removed.\n");
+  const count = { read: 0, written: 0 };
+  using progress = startProgress(
+    shell,
+    () => `${counted(count.read, "user")} read, ${count.written.toLocaleString("en")} written`,
+  );
+  const against = await readAndJudge(options, count);
+  if (typeof against === "string") {
+    progress.say(against);
     return 1;
   }
-  await send(options, { type: "end", audienceId, syncId, count });
+  if (against.unendedId !== null) progress.say(UNENDED);
+  if (!(await write(options, begin, count))) {
+    progress.say("Interrupted: the sync was not ended, so nobody is removed.");
+    return 1;
+  }
+  progress.end();
   shell.out(
-    `${counted(count, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`,
+    `${counted(count.read, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`,
   );
   return 0;
 }
 
-/** Null: the line is no id. */
-function readId(bytes: Buffer): string | null {
-  try {
-    const id = UTF8.decode(bytes).replace(/\r$/, "");
-    return id === "" || Buffer.byteLength(id) > ID_MAX_BYTES ? null : id;
-  } catch {
-    return null;
+/** A text for the person in front of it when nothing is to be written. */
+async function readAndJudge(
+  { input, seen, members, audienceId, force, signal }: PublishAudienceOptions,
+  count: { read: number },
+): Promise<string | { readonly unendedId: string | null }> {
+  const { wrongLine, unendedId } = await readList(input, seen, signal, (fresh) => {
+    count.read += fresh;
+  });
+  if (wrongLine !== null) {
+    return (
+      `line ${wrongLine} is no id: text of at most ${ID_MAX_BYTES} bytes in UTF-8 is expected.\n` +
+      "Nothing was written. Put the line right and publish the list again."
+    );
   }
+  const isCompared = !force && count.read > 0 && !signal.aborted;
+  const compared = isCompared ? await compare(seen, members(), unendedId) : NO_MEMBERS;
+  if (signal.aborted) return "Interrupted: nothing was written.";
+  const refusal = force ? null : refusalOf(count.read, compared);
+  if (refusal === null) return { unendedId };
+  return (
+    `error: audience ${visibleCell(audienceId)} is not published: ${refusal}.\n` +
+    "Nothing was written. If the list is right, publish it with --force."
+  );
 }
 
-async function unseen(seen: OrderedStore, ids: readonly string[]): Promise<readonly string[]> {
-  const distinct = [...new Set(ids)];
-  const found = await seen.getMany(distinct);
-  const fresh = distinct.filter((_, index) => found[index] === undefined);
-  await seen.write(fresh.map((id) => [id, ""]));
-  return fresh;
+/** Whether it was written whole. */
+async function write(
+  options: PublishAudienceOptions,
+  begin: object,
+  count: { readonly read: number; written: number },
+): Promise<boolean> {
+  const { audienceId, syncId, seen, signal } = options;
+  await send(options, begin);
+  for await (const userIds of listedIds(seen)) {
+    if (signal.aborted) return false;
+    await send(options, { type: "members", audienceId, syncId, userIds });
+    count.written += userIds.length;
+  }
+  if (signal.aborted) return false;
+  await send(options, { type: "end", audienceId, syncId, count: count.read });
+  return true;
 }
 
 async function send(options: PublishAudienceOptions, value: object): Promise<void> {

@@ -10,78 +10,149 @@ import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import { MemoryStore } from "../../../../src/store/memory-store.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 
+interface Given {
+  readonly name?: string;
+  /** Of the audience now. */
+  readonly members?: readonly string[];
+  readonly force?: boolean;
+  readonly signal?: AbortSignal;
+}
+
 async function publish(
-  lines: readonly string[],
-  audienceName = "VIP Customers",
-  signal?: AbortSignal,
+  chunks: readonly (string | Buffer | Error)[],
+  { name = "VIP Customers", members = [], force = false, signal }: Given = {},
 ) {
   const shell = fakeShell();
   const records: OutgoingRecord[] = [];
-  const chunks = lines.map((line) => Buffer.from(line));
+  const failed: unknown[] = [];
   const status = await publishAudience({
     input: (async function* () {
-      yield* chunks;
+      for (const chunk of chunks) {
+        // Nothing may be written before the list is read whole.
+        expect(records).toEqual([]);
+        if (chunk instanceof Error) throw chunk;
+        yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+      }
     })(),
     producer: {
       send: async (sent) => {
         records.push(...sent);
         return [];
       },
-      close: async () => undefined,
     },
     topic: "syncs",
     audienceId: "vip",
-    audienceName,
+    audienceName: name,
     syncId: "s1",
     seen: new MemoryStore(),
+    members: async function* () {
+      for (let from = 0; from < members.length; from += 3) yield members.slice(from, from + 3);
+    },
+    force,
     signal: signal ?? new AbortController().signal,
     shell,
+  }).catch((error: unknown) => {
+    failed.push(error);
+    return null;
   });
   const values = records.map(({ value }) => JSON.parse(`${value}`) as Record<string, unknown>);
-  return { status, shell, records, values };
+  return { status, shell, records, values, failed };
 }
 
+const common = { audienceId: "vip", syncId: "s1" };
+const whole = (...userIds: readonly string[]) => [
+  { type: "begin", audienceName: "VIP Customers", ...common },
+  ...(userIds.length === 0 ? [] : [{ type: "members", userIds, ...common }]),
+  { type: "end", count: userIds.length, ...common },
+];
+
 test("ids become a whole sync; repeated ones, blank lines and line ends do not count", async () => {
-  const { status, shell, records, values } = await publish(["u1\nu2\r\n\nu", "1\nu3\n", "u4"]);
-  expect(status).toBe(0);
-  const common = { audienceId: "vip", syncId: "s1" };
-  expect(values).toEqual([
-    { type: "begin", audienceName: "VIP Customers", ...common },
-    { type: "members", userIds: ["u1", "u2"], ...common },
-    { type: "members", userIds: ["u3"], ...common },
-    { type: "members", userIds: ["u4"], ...common },
-    { type: "end", count: 4, ...common },
+  const { status, shell, records, values } = await publish([
+    ...["u1\nu2\r\n\nu", "1\nu3\n", "u4\n"],
   ]);
+  expect(status).toBe(0);
+  expect(values).toEqual(whole("u1", "u2", "u3", "u4"));
   expect(records.every(({ key }) => `${key}` === "vip")).toBe(true);
   expect(shell.output()).toBe("4 users of audience vip written as sync s1 (syncs).\n");
+  expect(shell.errors()).toBe("");
 });
 
-test("an empty file is a sync of nobody", async () => {
-  const { status, values } = await publish([]);
-  expect([status, values.at(-1)]).toEqual([
-    0,
-    { type: "end", audienceId: "vip", syncId: "s1", count: 0 },
-  ]);
+test("records stay below 1 MiB, whatever the ids are", async () => {
+  const ids = Array.from({ length: 3_000 }, (_, index) => `${index}`.padEnd(1_024, "\u0001"));
+  const { records, values } = await publish([`${ids.join("\n")}\n`]);
+  const lists = values.flatMap(({ userIds }) => (userIds as string[] | undefined) ?? []);
+  expect(lists.toSorted()).toEqual(ids.toSorted());
+  const longest = Math.max(...records.map(({ value }) => value?.length ?? 0));
+  expect(longest).toBeLessThan(1_048_576);
 });
 
-test("a line that is no id ends it without an end, so that nobody is removed", async () => {
-  const { status, shell, values } = await publish([`u1\n${"x".repeat(2_000)}\nu2\n`]);
-  expect(status).toBe(1);
-  expect(shell.errors()).toContain("line 2 is no id");
-  expect(values.map(({ type }) => type)).toEqual(["begin"]);
+const SIX = ["u1", "u2", "u3", "u4", "u5", "user-6"];
+
+test.each<[string, readonly string[], readonly string[], string | null]>([
+  ["empty, nobody is there", [], [], "the list is empty"],
+  ["empty", [], SIX, "the list is empty"],
+  ["blank lines alone", ["\n \n", "\r\n"], SIX, "the list is empty"],
+  ["half of the members", ["u1\nu2\nu3\n"], SIX, null],
+  ["less than half of them", ["u1\nu2\n"], SIX, "4 of its 6 members are not in the list"],
+  ["less, with as many others", ["u1\nu2\na\nb\nc\nd\n"], SIX, "4 of its 6 members"],
+  ["others alone", ["a\n"], ["u1"], "1 of its 1 member are not in the list"],
+  ["any, nobody is there", ["a\n"], [], null],
+  ["cut in its last line", ["u1\nu2\nu3\nu4\nu5\nuse"], SIX, "the line was cut"],
+  ["whole, without a last line feed", ["u1\nu2\nu3\nu4\nu5\nuser-6"], SIX, null],
+  ["without one, and its last id is new", ["u1\nu2\nu3\nu4\nz"], SIX, null],
+  ["without one, and its last id is a member", ["u1\nu2\nx"], ["u1", "x", "xy"], null],
+])("a list that is %s", async (_, chunks, members, why) => {
+  const { status, shell, values } = await publish(chunks, { members });
+  if (why === null) {
+    expect([status, values.at(-1)?.type]).toEqual([0, "end"]);
+    return;
+  }
+  expect([status, values]).toEqual([1, []]);
+  expect(shell.errors()).toContain(why);
+  expect(shell.errors()).toContain("Nothing was written.");
+  expect(shell.errors()).toContain("--force");
+  const forced = await publish(chunks, { members, force: true });
+  expect([forced.status, forced.values.at(-1)?.type]).toEqual([0, "end"]);
+});
+
+test("a last line without a line feed is told of", async () => {
+  const { shell, values } = await publish(["u1\nu2"]);
+  expect(values).toEqual(whole("u1", "u2"));
+  expect(shell.errors()).toContain("The last line is not ended by a line feed.");
+});
+
+test("an empty list that is forced is a sync of nobody", async () => {
+  const { status, values } = await publish([], { members: SIX, force: true });
+  expect([status, values]).toEqual([0, whole()]);
+});
+
+test.each<[string, readonly (string | Buffer)[]]>([
+  ["longer than an id", [`u1\n${"x".repeat(2_000)}\nu2\n`]],
+  ["cut within a letter", ["u1\n", Buffer.from("ü").subarray(0, 1)]],
+])("a line that is %s: nothing is written, forced or not", async (_, chunks) => {
+  for (const force of [false, true]) {
+    const { status, shell, values } = await publish(chunks, { force });
+    expect([status, values]).toEqual([1, []]);
+    expect(shell.errors()).toContain("line 2 is no id");
+  }
+});
+
+test("an input that fails before its end: nothing is written", async () => {
+  const broken = new Error("EIO");
+  const { status, values, failed } = await publish(["u1\nu2\n", broken], { force: true });
+  expect([status, values, failed]).toEqual([null, [], [broken]]);
 });
 
 test("a name that gives no trait is wrong usage, and nothing is written", async () => {
-  const published = publish(["u1\n"], "!?");
-  await expect(published).rejects.toThrow(WrongUsage);
-  await expect(published).rejects.toThrow("audienceName has no letter and no digit");
+  const { failed, values } = await publish(["u1\n"], { name: "!?" });
+  expect([failed[0] instanceof WrongUsage, values]).toEqual([true, []]);
+  expect(String(failed[0])).toContain("audienceName has no letter and no digit");
 });
 
-test("an interruption writes no end", async () => {
-  const { status, shell, values } = await publish(["u1\n"], "VIP", AbortSignal.abort());
-  expect(status).toBe(1);
-  expect(values.map(({ type }) => type)).toEqual(["begin"]);
-  expect(shell.errors()).toContain("nobody is removed");
+test("an interruption while the list is read writes nothing", async () => {
+  const { status, shell, values } = await publish(["u1\n"], { signal: AbortSignal.abort() });
+  expect([status, values]).toEqual([1, []]);
+  expect(shell.errors()).toBe("Interrupted: nothing was written.\n");
 });
 
 test("audiences are shown with their last sync and what is held", () => {
