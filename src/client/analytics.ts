@@ -6,6 +6,7 @@
 import process from "node:process";
 import { clearTimeout, setTimeout } from "node:timers";
 
+import { Acknowledgement } from "./acknowledgement.ts";
 import type {
   AliasCall,
   CallType,
@@ -29,11 +30,15 @@ import { validate } from "./validate.ts";
  * The six methods throw a `ValidationError` for a call that cannot be taken and a `ClosedError`
  * after `close`. They never throw for what the network does. The application calls `close` before
  * the process ends, or hands the `Analytics` to `closeOnExit`: it does not keep the process alive.
+ *
+ * Each of the six returns at once. Its result may be awaited, and need not be: it resolves when the
+ * endpoint has acknowledged the call, and rejects with a `LostCallError` when it is given up.
  */
 export class Analytics {
   readonly #sender: Sender;
   readonly #journal: Journal;
   readonly #isDisabled: boolean;
+  readonly #settledUpTo = (number: number) => this.#sender.settled(number);
   #isClosed = false;
 
   /** @throws ValidationError naming the option. */
@@ -57,33 +62,33 @@ export class Analytics {
   }
 
   /** Says who a user is: once when the account is made, and again only when traits change. */
-  identify(call: IdentifyCall): void {
-    this.#take("identify", call);
+  identify(call: IdentifyCall): Acknowledgement {
+    return this.#take("identify", call);
   }
 
   /** Says what a user did. */
-  track(call: TrackCall): void {
-    this.#take("track", call);
+  track(call: TrackCall): Acknowledgement {
+    return this.#take("track", call);
   }
 
   /** Says which page a user saw. */
-  page(call: PageCall): void {
-    this.#take("page", call);
+  page(call: PageCall): Acknowledgement {
+    return this.#take("page", call);
   }
 
   /** Says which screen of an app a user saw. */
-  screen(call: ScreenCall): void {
-    this.#take("screen", call);
+  screen(call: ScreenCall): Acknowledgement {
+    return this.#take("screen", call);
   }
 
   /** Says which group an identified user belongs to. */
-  group(call: GroupCall): void {
-    this.#take("group", call);
+  group(call: GroupCall): Acknowledgement {
+    return this.#take("group", call);
   }
 
   /** Says that `previousId` and `userId` are the same user. */
-  alias(call: AliasCall): void {
-    this.#take("alias", call);
+  alias(call: AliasCall): Acknowledgement {
+    return this.#take("alias", call);
   }
 
   /**
@@ -108,15 +113,20 @@ export class Analytics {
     await this.#sender.close(timeoutMs ?? null);
   }
 
-  #take(type: CallType, call: unknown): void {
+  #take(type: CallType, call: unknown): Acknowledgement {
     if (this.#isClosed) throw new ClosedError(`${type}: the client is closed`);
     const encoded = encode(validate(type, call, newMessageId));
-    if (this.#isDisabled) return;
-    if (!this.#sender.add(encoded)) {
+    const sender = this.#sender;
+    if (this.#isDisabled) return new Acknowledgement(encoded, 0, this.#settledUpTo);
+    if (!sender.add(encoded)) {
+      encoded.loss = QUEUE_FULL;
       this.#journal.lost([encoded], QUEUE_FULL);
-      return;
+      return new Acknowledgement(encoded, 0, this.#settledUpTo);
     }
-    this.#journal.queued(type, encoded, this.#sender.count);
+    // `queued` may run a `log` of the application, which may make a call.
+    const acknowledgement = new Acknowledgement(encoded, sender.added, this.#settledUpTo);
+    this.#journal.queued(type, encoded, sender.count);
+    return acknowledgement;
   }
 }
 

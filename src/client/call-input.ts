@@ -12,6 +12,9 @@
  *   all        -                                           context, integrations, timestamp,
  *                                                          messageId
  *
+ * TypeScript compares with the last type of `Caller`, and checks the parts of a call's type from the
+ * left. So what only this method needs comes first: `track({ userId })` is answered with `event`.
+ *
  * Undefined, null and empty text count as absent. Objects are sent as `JSON.stringify` writes them
  * at the moment of the call; changing them later changes nothing.
  */
@@ -32,16 +35,16 @@ export type Fields = object;
 /** The caller: a user, or somebody who has no user id yet. */
 export type Caller =
   | {
+      /** An id of your making for somebody who has no user id yet, such as one in a cookie. */
+      readonly anonymousId: Id;
+      /** The user's id in your database. Not an email address, which changes. */
+      readonly userId?: Id | null | undefined;
+    }
+  | {
       /** The user's id in your database. Not an email address, which changes. */
       readonly userId: Id;
       /** The id that the user had before you knew who it was. */
       readonly anonymousId?: Id | null | undefined;
-    }
-  | {
-      /** The user's id in your database. Not an email address, which changes. */
-      readonly userId?: Id | null | undefined;
-      /** An id of your making for somebody who has no user id yet, such as one in a cookie. */
-      readonly anonymousId: Id;
     };
 
 export interface Common {
@@ -59,20 +62,20 @@ export interface Common {
 }
 
 /** Says who a user is. Once when the account is made, and again only when traits change. */
-export type IdentifyCall = Caller &
-  Common & {
-    /** Facts about the user: those that are new or have changed. */
-    readonly traits?: UserTraits | null | undefined;
-  };
+export type IdentifyCall = {
+  /** Facts about the user: those that are new or have changed. */
+  readonly traits?: UserTraits | null | undefined;
+} & Common &
+  Caller;
 
 /** Says what a user did. */
-export type TrackCall = Caller &
-  Common & {
-    /** The name of the action, such as "Order Completed"; the same for all users. */
-    readonly event: string;
-    /** Facts about this action, such as `total`. */
-    readonly properties?: Fields | null | undefined;
-  };
+export type TrackCall = {
+  /** The name of the action, such as "Order Completed"; the same for all users. */
+  readonly event: string;
+  /** Facts about this action, such as `total`. */
+  readonly properties?: Fields | null | undefined;
+} & Common &
+  Caller;
 
 export interface PageProperties {
   /** The whole URL. */
@@ -86,42 +89,42 @@ export interface PageProperties {
 }
 
 /** Which page a user saw. With both, `properties` wins over `traits`, key by key. */
-export type PageCall = Caller &
-  Common & {
-    /** The name of the page, such as "Pricing". */
-    readonly name?: string | null | undefined;
-    /** The kind of page, such as "Docs". */
-    readonly category?: string | null | undefined;
-    /** Facts about the page. */
-    readonly properties?: PageProperties | Fields | null | undefined;
-    /** The name that the older Go library has for a page's properties. */
-    readonly traits?: PageProperties | Fields | null | undefined;
-  };
+export type PageCall = {
+  /** The name of the page, such as "Pricing". */
+  readonly name?: string | null | undefined;
+  /** The kind of page, such as "Docs". */
+  readonly category?: string | null | undefined;
+  /** Facts about the page. */
+  readonly properties?: PageProperties | Fields | null | undefined;
+  /** The name that the older Go library has for a page's properties. */
+  readonly traits?: PageProperties | Fields | null | undefined;
+} & Common &
+  Caller;
 
 /** Which screen of an app a user saw. */
-export type ScreenCall = Caller &
-  Common & {
-    /** The name of the screen, such as "Cart". */
-    readonly name?: string | null | undefined;
-    /** The kind of screen, such as "Checkout". */
-    readonly category?: string | null | undefined;
-    /** Facts about the screen. */
-    readonly properties?: Fields | null | undefined;
-  };
+export type ScreenCall = {
+  /** The name of the screen, such as "Cart". */
+  readonly name?: string | null | undefined;
+  /** The kind of screen, such as "Checkout". */
+  readonly category?: string | null | undefined;
+  /** Facts about the screen. */
+  readonly properties?: Fields | null | undefined;
+} & Common &
+  Caller;
 
 /** Which group (company, team, account) an identified user belongs to. */
-export type GroupCall = Caller &
-  Common & {
-    /** The group's id in your database. */
-    readonly groupId: Id;
-    /** Facts about the group: those that are new or have changed. */
-    readonly traits?: GroupTraits | null | undefined;
-  };
+export type GroupCall = {
+  /** The group's id in your database. */
+  readonly groupId: Id;
+  /** Facts about the group: those that are new or have changed. */
+  readonly traits?: GroupTraits | null | undefined;
+} & Common &
+  Caller;
 
 /** That two ids are the same user. */
-export type AliasCall = Common & {
+export type AliasCall = {
   /** The id that counts from now on. */
   readonly userId: Id;
   /** The id of before: an anonymous one, or an old user id. */
   readonly previousId: Id;
-};
+} & Common;

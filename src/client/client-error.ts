@@ -47,6 +47,25 @@ export interface LostCall extends Loss {
   readonly call: Readonly<Record<string, unknown>>;
 }
 
+/** What an awaited call rejects with. */
+export class LostCallError extends Error implements LostCall {
+  override readonly name = "LostCallError";
+  readonly reason: LossReason;
+  readonly attempts: number;
+  readonly status: number | null;
+  readonly call: LostCall["call"];
+  override readonly cause: unknown;
+
+  constructor({ reason, message, attempts, status, cause, call }: LostCall) {
+    super(message);
+    this.reason = reason;
+    this.attempts = attempts;
+    this.status = status;
+    this.cause = cause;
+    this.call = call;
+  }
+}
+
 /** Calls that the endpoint has acknowledged in one request. */
 export interface SentBatch {
   /** As they were sent, in order, `type` and `messageId` included. */

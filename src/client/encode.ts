@@ -13,7 +13,7 @@
  * are those of the bytes that are sent.
  */
 
-import { ValidationError } from "./client-error.ts";
+import { type Loss, ValidationError } from "./client-error.ts";
 import type { CheckedCall } from "./validate.ts";
 
 /** 32 KB, of the call's JSON as sent. */
@@ -24,6 +24,8 @@ export interface EncodedCall {
   readonly json: string;
   /** Of the JSON in UTF-8. */
   readonly bytes: number;
+  /** How it ended: null when it was acknowledged, undefined while it waits. */
+  loss?: Loss | null | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -37,7 +39,7 @@ export function encode(call: CheckedCall): EncodedCall {
   if (read < json.length) throw tooLarge(call, json);
   // Every level takes two characters, so a short call need not be looked at.
   if (json.length > 2 * DEPTH_MAX) refuseDeep(call);
-  return { json, bytes: written };
+  return { json, bytes: written, loss: undefined };
 }
 
 function stringify(call: CheckedCall): string {

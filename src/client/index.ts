@@ -1,5 +1,6 @@
 /** `switchyard/client`: imported by applications. */
 
+export type { Acknowledgement } from "./acknowledgement.ts";
 export { Analytics } from "./analytics.ts";
 export type {
   AliasCall,
@@ -20,6 +21,7 @@ export {
   type Loss,
   type LossReason,
   type LostCall,
+  LostCallError,
   type SentBatch,
   ValidationError,
 } from "./client-error.ts";

@@ -11,7 +11,7 @@
  * with the same message ids. It leaves the queue when it is acknowledged or reported as lost.
  * `stop` (close ran out of time) ends the wait or request under way and reports all that is left.
  *
- * Timers keep the process alive only while somebody waits in `flush` or `close`.
+ * Timers keep the process alive only while somebody waits in `flush` or `close`, or for a call.
  */
 
 import { BATCH_MAX_BYTES, batchBody, batchBytes, nextBatch } from "./batch.ts";
@@ -87,6 +87,11 @@ export class Sender {
     return isAdded;
   }
 
+  /** The number of the newest call, counted from 1. */
+  get added(): number {
+    return this.#queue.added;
+  }
+
   /** Calls that wait or are under way. */
   get count(): number {
     return this.#queue.count;
@@ -95,13 +100,23 @@ export class Sender {
   /** Resolves when the calls queued now are acknowledged or reported as lost. */
   flush(): Promise<void> {
     const upTo = this.#queue.added;
+    const settled = this.settled(upTo);
+    if (this.#queue.dropped < upTo) this.#wantedUpTo = upTo;
+    this.#wake();
+    return settled;
+  }
+
+  /**
+   * Resolves when the calls up to this number are acknowledged or reported as lost. It waits with
+   * them, and asks for no request.
+   */
+  settled(upTo: number): Promise<void> {
     if (this.#queue.dropped >= upTo) return Promise.resolve();
-    this.#wantedUpTo = upTo;
     const settled = new Promise<void>((resolve) => {
       this.#waiters.push({ upTo, resolve });
     });
     this.#retryTimer?.hold(true);
-    this.#wake();
+    this.#flushTimer?.hold(true);
     return settled;
   }
 
@@ -133,6 +148,7 @@ export class Sender {
       this.#wantedUpTo = this.#queue.added;
       this.#wake();
     });
+    this.#flushTimer.hold(this.#waiters.length > 0);
   }
 
   #isDue(): boolean {
@@ -151,6 +167,7 @@ export class Sender {
     while (this.#isDue()) {
       const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);
       const { loss, attempts } = await this.#deliver(batch);
+      for (const call of batch) call.loss = loss;
       this.#queue.drop(batch.length);
       if (loss === null) {
         this.#ports.acknowledged(batch, attempts);

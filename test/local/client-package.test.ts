@@ -62,7 +62,7 @@ const PLAIN = `
 `;
 
 const TYPED = `
-  import { Analytics, type LostCall, type SentBatch, type TrackCall } from "switchyard/client";
+  import { type Acknowledgement, Analytics, type LostCall, LostCallError, type SentBatch, type TrackCall } from "switchyard/client";
   import { type Payload, parsePayload, verify, verifyStandard } from "switchyard/webhooks";
   interface Order { readonly total: number }
   const order: Order = { total: 1 };
@@ -77,6 +77,19 @@ const TYPED = `
   analytics.identify({ userId: "u", traits: own });
   analytics.identify({ userId: "u", traits: { email: null, createdAt: new Date(), plan: "pro" } });
   analytics.group({ userId: "u", groupId: "g", traits: { employees: 5, address: { city: "X", zip: 1 } } });
+  async function handled(): Promise<void> {
+    await analytics.track(call);
+    await Promise.all([analytics.track(call), analytics.alias({ userId: "u", previousId: "p" })]);
+    const result: Acknowledgement = analytics.page({ userId: "u" });
+    const passedOn: Promise<void> = result.catch((error) => {
+      if (error.reason !== "closed") throw error;
+    });
+    await passedOn;
+    return result.then(() => {}, (error: unknown) => {
+      if (!(error instanceof LostCallError)) throw error;
+    });
+  }
+  handled();
   const sent: SentBatch["attempts"] = 1;
   new Analytics("k", { onSuccess: ({ calls }) => calls.length + sent, disable: true });
   // @ts-expect-error a reserved trait of another type
@@ -140,6 +153,39 @@ test.each([
     (error: unknown) => error as { readonly stdout: string },
   );
   expect(stdout).toBe("");
+});
+
+/** A call, and the field whose absence TypeScript names. */
+const MISSING: readonly (readonly [call: string, field: string])[] = [
+  ['track({ userId: "u" })', "event"],
+  ['track({ anonymousId: "a" })', "event"],
+  ["track({ properties: {} })", "event"],
+  ['track({ userId: "u", messageId: "m", context: {} })', "event"],
+  ['track({ event: "e" })', "userId"],
+  ['group({ userId: "u" })', "groupId"],
+  ['group({ anonymousId: "a", traits: { name: "g" } })', "groupId"],
+  ['group({ groupId: "g" })', "userId"],
+  ['alias({ userId: "u" })', "previousId"],
+  ['alias({ previousId: "p" })', "userId"],
+  ['identify({ traits: { plan: "pro" } })', "userId"],
+  ['page({ name: "n" })', "userId"],
+  ['screen({ category: "c" })', "userId"],
+];
+
+test("TypeScript names what a call lacks: first what only this method needs, then the id", async () => {
+  const lines = MISSING.map(([call]) => `new Analytics("k").${call};`);
+  writeFileSync(
+    join(project, "missing.ts"),
+    ['import { Analytics } from "switchyard/client";', ...lines].join("\n"),
+  );
+  const options = ["--strict", "--noEmit", "--module", "nodenext", "--ignoreConfig"];
+  const compiled = run(join(BINARIES, "tsc"), [...options, "--pretty", "false", "missing.ts"], {
+    cwd: project,
+  });
+  const { stdout } = await compiled.catch((error: unknown) => error as { readonly stdout: string });
+  const errors = stdout.split(/^missing\.ts/m).slice(1);
+  const named = errors.map((error) => /Property '(\w+)' is missing/.exec(error)?.[1] ?? error);
+  expect(MISSING.map(([call], at) => [call, named[at]])).toEqual(MISSING);
 });
 
 test("nothing but the two entries and their types is in the package", () => {

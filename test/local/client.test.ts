@@ -18,6 +18,7 @@ import {
   Analytics,
   type AnalyticsOptions,
   type LostCall,
+  LostCallError,
   type SentBatch,
 } from "../../src/client/index.ts";
 
@@ -145,6 +146,66 @@ test("every acknowledged batch is reported, with the attempts that it took", asy
   ]);
   expect(lost).toEqual([]);
   expect(lines.filter((line) => line.includes("onSuccess threw: mine"))).toHaveLength(2);
+});
+
+test("each call can be awaited: until the endpoint has acknowledged it", async () => {
+  const { endpoint, requests } = await listen(status(503), ok);
+  const { analytics } = client(endpoint, { flushAt: 6 });
+  const U = { userId: "u" };
+  const calls = [
+    analytics.identify(U),
+    analytics.track({ ...U, event: "e" }),
+    analytics.page(U),
+    analytics.screen(U),
+    analytics.group({ ...U, groupId: "g" }),
+    analytics.alias({ ...U, previousId: "p" }),
+  ];
+  expect(requests).toHaveLength(0);
+  expect(await Promise.all(calls)).toEqual(calls.map(() => undefined));
+  expect(requests).toHaveLength(2);
+  // Asked for only after it was known.
+  await expect(calls[0]).resolves.toBeUndefined();
+  await analytics.close();
+});
+
+test("a call alone is awaited until it is flushed, and hastens nothing", async () => {
+  const { endpoint, batches } = await listen();
+  const { analytics } = client(endpoint, { flushAfter: 50 });
+  await analytics.track({ userId: "u", event: "a" });
+  const second = analytics.track({ userId: "u", event: "b" });
+  analytics.track({ userId: "u", event: "c" });
+  await second;
+  expect(events(batches)).toEqual([["a"], ["b", "c"]]);
+  await analytics.close();
+});
+
+test.each<[string, Answer, AnalyticsOptions, object]>([
+  ["rejected", status(401, {}, '{"message":"wrong write key"}'), {}, { status: 401, attempts: 1 }],
+  ["attempts-exhausted", status(503), { attemptsMax: 1 }, { status: 503, attempts: 1 }],
+  ["attempts-exhausted", drop, { attemptsMax: 1 }, { status: null, cause: expect.any(Error) }],
+  ["closed", never, {}, { status: null, attempts: 1 }],
+])("a call that is given up rejects with its reason: %s", async (reason, answer, options, more) => {
+  const { endpoint } = await listen(answer);
+  const { analytics, lost } = client(endpoint, options);
+  const call = analytics.track({ userId: "u", event: "a", messageId: "m" });
+  await analytics.close({ timeoutMs: reason === "closed" ? 50 : 10_000 });
+  const expected = { reason, call: { messageId: "m", event: "a" }, ...more };
+  await expect(call).rejects.toMatchObject({ name: "LostCallError", ...expected });
+  await expect(call).rejects.toBeInstanceOf(LostCallError);
+  expect(await call.catch((error: LostCallError) => error.message)).toBe(lost[0]?.message);
+});
+
+test("a call that the full queue refuses rejects, those before it do not", async () => {
+  const { endpoint } = await listen();
+  const { analytics } = client(endpoint, { flushAt: 2, queueCallsMax: 2 });
+  const calls = ["a", "b", "c"].map((event) => analytics.track({ userId: "u", event }));
+  expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "fulfilled",
+    "rejected",
+  ]);
+  await analytics.close();
+  await client(endpoint, { disable: true }).analytics.track({ userId: "u", event: "none" });
 });
 
 test("disabled it checks calls, and makes no request", async () => {
@@ -275,6 +336,7 @@ const SETUP = `
   import { Analytics, closeOnExit } from ${JSON.stringify(CLIENT)};
   const analytics = new Analytics("k", {
     endpoint: process.env.ENDPOINT,
+    flushAfter: Number(process.env.FLUSH_AFTER ?? 5_000),
     onError: ({ call, reason }) => console.log(call.event + " " + reason),
   });`;
 
@@ -330,6 +392,20 @@ test("closeOnExit sends what is queued on SIGTERM, and the process ends by the s
   const signal = await new Promise((resolve) => child.once("exit", (_, by) => resolve(by)));
   expect(signal).toBe("SIGTERM");
   expect(events(batches)).toEqual([["a"]]);
+});
+
+const IGNORED = `
+  process.on("exit", (code) => console.log("exit " + code));
+  analytics.track({ userId: "u", event: "ignored" });
+  const asked = analytics.track({ userId: "u", event: "asked" });
+  console.log(asked instanceof Promise, await asked.then(() => "sent", ({ reason }) => reason));`;
+
+test("a process that asks for a call stays alive until it knows; a loss that nobody asks for does not end it", async () => {
+  const { endpoint } = await listen(status(400));
+  const { argv, env } = program(endpoint, IGNORED);
+  const options = { env: { ...env, FLUSH_AFTER: "100" } };
+  const { stdout } = await promisify(execFile)(process.execPath, argv, options);
+  expect(stdout).toBe("ignored rejected\nasked rejected\nfalse rejected\nexit 0\n");
 });
 
 const NAMESPACE = ["--pid", "--fork", "--kill-child"];
