@@ -1,6 +1,6 @@
 /**
- * What became of one call, for a caller that asks: the result of each method. It is a promise whose
- * work begins when somebody awaits it.
+ * The result of each method: a promise of what becomes of the call. Its work
+ * begins when somebody awaits it.
  *
  *   the call                                  awaited, it
  *   is acknowledged by the endpoint           resolves

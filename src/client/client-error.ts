@@ -47,7 +47,7 @@ export interface LostCall extends Loss {
   readonly call: Readonly<Record<string, unknown>>;
 }
 
-/** What an awaited call rejects with. */
+/** The reason with which an awaited call rejects. */
 export class LostCallError extends Error implements LostCall {
   override readonly name = "LostCallError";
   readonly reason: LossReason;
