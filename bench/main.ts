@@ -1,11 +1,12 @@
 /**
  * `npm run bench -- [NAME...|all] [--rounds N] [--long] [--write]`: runs benches on a local Kafka, prints
- * tables. Without a name it lists what there is.
+ * tables. Without a name it lists what there is. `against COMMIT [NAME...]`: see against.ts.
  */
 
 import { parseArgs } from "node:util";
 
 import { startKafka } from "../tools/kafka/start.ts";
+import { benchAgainst, presentCommit } from "./against.ts";
 import { benchAttempts } from "./attempts.ts";
 import { benchAudience } from "./audience.ts";
 import { benchAvro } from "./avro.ts";
@@ -43,6 +44,10 @@ interface Bench {
 }
 
 const ROUNDS = 3;
+/** Of the two commits each: fewer tell too little about chance. */
+const AGAINST_ROUNDS = 5;
+/** Without names: what a change to the way of a call can make slower. */
+const AGAINST_NAMES = ["route", "deliver", "product", "ingest"];
 
 /** Runs of the same name stand together in `RESULTS.md`, in this order. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -230,7 +235,10 @@ if (values.help || positionals.length === 0) {
   process.stdout.write(help());
   process.exit(0);
 }
-const chosen = positionals.flatMap((name) => (name === "all" ? names : name));
+const isAgainst = positionals[0] === "against";
+const wanted = isAgainst ? positionals.slice(2) : positionals;
+if (isAgainst && wanted.length === 0) wanted.push(...AGAINST_NAMES);
+const chosen = wanted.flatMap((name) => (name === "all" ? names : name));
 const unknown = chosen.find((name) => BENCHES[name] === undefined);
 const asked = values.rounds === undefined ? null : Number(values.rounds);
 if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || asked < 1))) {
@@ -245,6 +253,13 @@ if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || ask
 const log = (line: string) => process.stderr.write(`${line}\n`);
 const isShared = chosen.some((name) => BENCHES[name]?.brokers === undefined);
 await using kafka = isShared ? await startKafka({ log }) : null;
+if (isAgainst) {
+  const [, commit = ""] = positionals;
+  const rounds = asked ?? AGAINST_ROUNDS;
+  const brokers = kafka?.brokers.join(",") ?? "";
+  process.exitCode = benchAgainst({ commit, names: chosen, rounds, brokers, log }) ? 0 : 1;
+  chosen.length = 0;
+}
 for (const name of chosen) {
   process.stdout.write(`\n## ${name}\n\n`);
   const bench = BENCHES[name];
@@ -256,7 +271,8 @@ for (const name of chosen) {
   if (!values.write) continue;
   const command = `npm run bench -- ${name} --rounds ${rounds}${values.long ? " --long" : ""}`;
   const day = new Date().toISOString().slice(0, 10);
-  writeResult(names, name, `\`${command}\`, ${day}. ${conditionsThen}\n\n${table}`);
+  const head = `\`${command}\`, ${day}, commit ${presentCommit()}. ${conditionsThen}`;
+  writeResult(names, name, `${head}\n\n${table}`);
 }
 
 function help(): string {
@@ -265,7 +281,8 @@ function help(): string {
   );
   const total = Object.values(BENCHES).reduce((sum, { minutes }) => sum + minutes, 0);
   return (
-    "Usage: npm run bench -- NAME...|all [--rounds N] [--long] [--write]\n\n" +
+    "Usage: npm run bench -- NAME...|all [--rounds N] [--long] [--write]\n" +
+    "       npm run bench -- against COMMIT [NAME...] [--rounds N]\n\n" +
     `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
     `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 3 of isolation)\n` +

@@ -1,4 +1,7 @@
-/** `bench/RESULTS.md`: the latest table of each bench, under a heading of its own. */
+/**
+ * `bench/RESULTS.md`: the latest table of each bench, under a heading of its own, and the files whose
+ * change makes it old.
+ */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +13,57 @@ Each part is what \`npm run bench -- NAME --write\` printed last. Only ratios wi
 anything elsewhere: other machines, and other work on the same one, move everything else.
 `;
 
+const CONSUMING = ["src/kafka", "src/stage"];
+const ALL_STAGES = [...CONSUMING, "src/route", "src/deliver", "src/delay", "src/runtime"];
+
+/** What a bench measures: folders and files, from the project's. */
+export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
+  product: ALL_STAGES,
+  everyday: ALL_STAGES,
+  "everyday-short": ALL_STAGES,
+  route: [...CONSUMING, "src/route"],
+  avro: [...CONSUMING, "src/route", "src/registry"],
+  deliver: [...CONSUMING, "src/deliver", "src/http"],
+  tracing: [...CONSUMING, "src/deliver", "src/telemetry"],
+  attempts: [...CONSUMING, "src/deliver", "src/http"],
+  latency: ALL_STAGES,
+  ingest: ["src/ingest", "src/kafka/produce"],
+  "ingest-hostile": ["src/ingest"],
+  audience: ["src/audience"],
+  "audience-10m": ["src/audience"],
+  client: ["src/client"],
+  encode: ["src/kafka/wire", "src/kafka/kafkajs"],
+  "deliver-all": [...CONSUMING, "src/deliver", "src/http"],
+  "deliver-slow": [...CONSUMING, "src/deliver", "src/http"],
+  delay: [...CONSUMING, "src/delay"],
+  isolation: ALL_STAGES,
+  "isolation-1000": ALL_STAGES,
+  "isolation-cluster": ALL_STAGES,
+  destinations: ALL_STAGES,
+  "destinations-cluster": ALL_STAGES,
+  cluster: ALL_STAGES,
+  "isolation-backlog": ALL_STAGES,
+  "deliver-memory": [...CONSUMING, "src/deliver"],
+  idle: ALL_STAGES,
+  failures: [...CONSUMING, "src/deliver", "src/http"],
+  backlog: ALL_STAGES,
+};
+
+/** The commit that a part was measured on, as its first line says; null: it says none. */
+export function commitOf(part: string): string | null {
+  return (
+    /^`npm run bench [^`]+`, \d{4}-\d\d-\d\d, commit ([0-9a-f]{7,40})\. /.exec(part)?.[1] ?? null
+  );
+}
+
+/** The parts of `RESULTS.md` by the names of their benches. */
+export function results(): ReadonlyMap<string, string> {
+  return existsSync(FILE) ? readParts(readFileSync(FILE, "utf8")) : new Map();
+}
+
 /** Puts a bench's part in place of its last one; parts stand in the order of `names`. */
 export function writeResult(names: readonly string[], name: string, text: string): void {
-  const parts = existsSync(FILE) ? readParts(readFileSync(FILE, "utf8")) : new Map();
+  const parts = new Map(results());
   parts.set(name, text.trim());
   const known = names.filter((each) => parts.has(each));
   const body = known.map((each) => `## ${each}\n\n${parts.get(each)}\n`);

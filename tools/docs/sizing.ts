@@ -33,7 +33,7 @@ export function measured(name: string, results: string = RESULTS): Measured {
     Object.fromEntries(names.map((column, index) => [column, row[index] ?? ""])),
   );
   const [, date = "", machine = ""] =
-    /, (\d{4}-\d\d-\d\d)\. ([^;]*?), load average/.exec(part) ?? [];
+    /, (\d{4}-\d\d-\d\d), commit \w+\. ([^;]*?), load average/.exec(part) ?? [];
   assert(date !== "" && rows.length > 0, `bench/RESULTS.md: ${name} has no date or no table`);
   return { date, machine, rows, text: part };
 }

@@ -14,6 +14,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const MIRRORS = ["unit", "property"];
 /** What test/unit holds besides: folders that mirror another one, and tests of the whole project. */
 const BESIDE: Readonly<Record<string, string | null>> = {
+  bench: "bench",
   chaos: "test/chaos",
   drill: "test/drill",
   project: null,
@@ -55,7 +56,9 @@ const SRC = foldersBelow("src").filter((folder) => folder !== "src");
 const FOLDERS = new Set([
   ...SRC,
   "src",
-  ...["test/chaos", "test/drill", "test/steer", "test/support", "tools"].flatMap(foldersBelow),
+  ...["bench", "test/chaos", "test/drill", "test/steer", "test/support", "tools"].flatMap(
+    foldersBelow,
+  ),
 ]);
 
 test.each(MIRRORS)("every test in test/%s lies where its subject does", (mirror) => {

@@ -10,7 +10,7 @@ const RESULTS = `# Results
 
 ## a
 
-\`npm run bench -- a\`, 2026-11-22. Node v24, 2 cores, linux, load average 0.7 before; Kafka.
+\`npm run bench -- a\`, 2026-11-22, commit 3c6e4c7. Node v24, 2 cores, linux, load average 0.7 before; Kafka.
 
 | who | ms | MB |
 | --- | --- | --- |
