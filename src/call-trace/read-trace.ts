@@ -9,7 +9,7 @@
  *   3  deliveries, returns,    since the first sign of the call: the partitions of its key, where one
  *      delays                  call was found; else all partitions
  *   4  dead letters            since then, all partitions: their keys are those of the records
- *   5  committed offsets       of the lines that the call was on
+ *   5  commits                 of the lines that the call was on
  *
  * A key has several partitions where a topic may have got more of them since (`key-partitions.ts`).
  * Calls are keyed by user, so that step 2 is most of it: `sinceMs` bounds it. A topic that cannot be
@@ -26,7 +26,8 @@ import {
   type TopicNames,
   tierDelayMs,
 } from "../domain/topics.ts";
-import type { Kafka, PartitionOffset } from "../kafka/port.ts";
+import type { Kafka } from "../kafka/port.ts";
+import { isFinished, type Unfinished, unfinishedIn } from "../kafka/unfinished.ts";
 import {
   type CallFacts,
   type FoundCall,
@@ -180,24 +181,21 @@ class Reading {
     return found;
   }
 
+  /** Null: it cannot be asked for. */
   async #finished(found: readonly FoundDelivery[]) {
     const { kafka, groups } = this.#ports;
-    const wanted = new Map<string, string[]>();
-    for (const { place, delivery } of found) {
-      const group = groups.deliver(delivery.destination);
-      const topicsOf = wanted.get(group) ?? [];
-      if (!topicsOf.includes(place.topic)) wanted.set(group, [...topicsOf, place.topic]);
-    }
-    const committed = new Map<string, number>();
-    const all = await kafka.admin.committedOf(wanted).catch(() => new Map<string, never>());
-    for (const [, byTopic] of all) {
-      for (const [topic, offsets] of byTopic as ReadonlyMap<string, readonly PartitionOffset[]>) {
-        for (const { partition, offset } of offsets) committed.set(`${topic}/${partition}`, offset);
-      }
-    }
+    const readings = new Map(
+      found.map(({ place: { topic }, delivery }) => {
+        return [topic, { groupId: groups.deliver(delivery.destination), topic }] as const;
+      }),
+    );
+    const none = new Map<string, Unfinished>();
+    const unfinished = await unfinishedIn(kafka, [...readings.values()]).catch(() => none);
     return ({ topic, partition, offset }: RecordPlace): boolean | null => {
-      const next = committed.get(`${topic}/${partition}`);
-      return next === undefined ? null : next > offset;
+      const of = unfinished.get(topic);
+      if (of?.kind !== "known") return null;
+      const part = of.parts.find((each) => each.partition === partition);
+      return part === undefined || offset < part.from || isFinished(part, offset);
     };
   }
 }

@@ -3,9 +3,7 @@
  * outside. It is asked for once in an incident, so it may read some hundred thousand records.
  */
 
-import { hasLeft, type Steering } from "../domain/steering.ts";
-import { type AskedOfSome, eachWaiting } from "./each-waiting.ts";
-import type { WaitingDeps } from "./waiting-by-destination.ts";
+import { type AskedWaiting, eachWaiting, isWhole, type WaitingDeps } from "./each-waiting.ts";
 
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
@@ -16,38 +14,31 @@ export interface Expiring {
   readonly isLeast: boolean;
 }
 
-export interface Windows extends Pick<AskedOfSome, "tiers" | "topics" | "groups"> {
+export interface Windows extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "steering"> {
   /** From the first attempt. */
   readonly windowMs: number;
-  readonly steering: Pick<Steering, "pullsOf" | "pulledThrough">;
 }
 
 /** By destination; one of which none expires by then is not in it. */
 export async function countExpiring(
   deps: WaitingDeps,
-  { windowMs, steering, ...where }: Windows,
+  { windowMs, ...where }: Windows,
   destinations: ReadonlySet<string>,
   beforeMs: number,
   ended: AbortSignal,
 ): Promise<ReadonlyMap<string, Expiring>> {
   const counts = new Map<string, number>();
   const signal = AbortSignal.any([ended, AbortSignal.timeout(LIMIT_MS)]);
-  const asked: AskedOfSome = {
-    ...where,
-    destinations,
-    operations: {
-      hasLeft: (tier, partition, offset, record) =>
-        hasLeft(steering, { tier, partition, offset }, record),
-    },
-    recordsMax: RECORDS_MAX,
-    signal,
-  };
-  const isWhole = await eachWaiting(deps, asked, ({ destination, firstAttemptAtMs }) => {
+  const asked: AskedWaiting = { ...where, recordsMax: RECORDS_MAX, signal };
+  const read = await eachWaiting(deps, asked, (waiting) => {
+    if (waiting.kind === "invalid" || !destinations.has(waiting.destination)) return;
+    const { destination, firstAttemptAtMs } = waiting;
     if (firstAttemptAtMs === null || firstAttemptAtMs + windowMs > beforeMs) return;
     counts.set(destination, (counts.get(destination) ?? 0) + 1);
   });
+  const isLeast = !isWhole(read);
   const told = [...counts].map(
-    ([destination, deliveries]) => [destination, { deliveries, isLeast: !isWhole }] as const,
+    ([destination, deliveries]) => [destination, { deliveries, isLeast }] as const,
   );
   return new Map(told);
 }

@@ -68,6 +68,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
       "replayedLetters",
       "audiences",
       "attempts",
+      "operations",
     ],
     writes: [],
   },
@@ -75,7 +76,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
 
 /** The console beside that, where people act on it: as `steer`, `replay` and a release of a sync. */
 const ACTING: Role = {
-  reads: ["operations"],
+  reads: [],
   writes: [
     "operations",
     "calls",
@@ -107,6 +108,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
       "delays",
       "deadLetters",
       "replayedLetters",
+      "operations",
     ],
     writes: [],
     groups: [],

@@ -129,11 +129,6 @@ export class KnownOperations {
     return this.#pulls.get(destination) ?? NONE;
   }
 
-  /** As `hasLeft` below. */
-  hasLeft(tier: string, partition: number, offset: number, record: Pullable): boolean {
-    return hasLeft(this, { tier, partition, offset }, record);
-  }
-
   /** Keys of records that say nothing any more. */
   overKeys(nowMs: number): readonly string[] {
     const pauses = this.pauses().filter((pause) => isOver(pause, nowMs));
@@ -177,17 +172,27 @@ export class KnownOperations {
   }
 }
 
+/** The place of a record in a delay topic. */
+export interface DelayTopicPlace {
+  readonly tier: string;
+  readonly partition: number;
+  readonly offset: number;
+  /** Empty: the brokers know no ids. */
+  readonly topicId: string;
+}
+
 /** Whether a record of a delay topic has left it, although it lies there. */
 export function hasLeft(
   steering: Pick<Steering, "pullsOf" | "pulledThrough">,
-  { tier, partition, offset }: { tier: string; partition: number; offset: number },
+  { tier, partition, offset, topicId }: DelayTopicPlace,
   record: Pullable,
 ): boolean {
   return steering
     .pullsOf(record.destination)
     .some(
       (pull) =>
-        offset < steering.pulledThrough(pull.id, tier, partition) && isPulledBy(pull, record),
+        offset < steering.pulledThrough(pull.id, tier, partition, topicId) &&
+        isPulledBy(pull, record),
     );
 }
 

@@ -38,17 +38,29 @@ export interface Admin {
   /** Committed offsets of a group in a topic; partitions without one are left out. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
   /** As `offsets`, of many topics together. One that does not exist is left out. */
-  offsetsOf(topics: readonly string[]): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>>;
+  offsetsOf(
+    topics: readonly string[],
+    onUnknown?: OnUnknown,
+  ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>>;
   /** As `committed`, of many groups together, each in some topics: by group, then by topic. */
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
+    onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>>;
+  /** Ids of topics by name. One that does not exist, or that brokers know no id of, is left out. */
+  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Commits for a group, which is made where there is none. A group with members is refused. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
   /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
   brokerSetting(key: string): Promise<string | null>;
 }
+
+/**
+ * Called for a topic that the cluster does not answer for: a permission is missing, a partition has no
+ * leader. It is left out then, and the others are there. Without it the first such topic throws.
+ */
+export type OnUnknown = (topic: string, error: Error) => void;
 
 export interface PartitionOffsets {
   readonly partition: number;

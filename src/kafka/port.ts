@@ -264,6 +264,7 @@ export class TopicGoneError extends Error {
 export type {
   Admin,
   CommittedOffset,
+  OnUnknown,
   PartitionOffset,
   PartitionOffsets,
   TopicSpec,

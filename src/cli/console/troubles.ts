@@ -9,6 +9,7 @@
  *     endpoints                                  an endpoint fails while others accept
  *   a process cannot be reached                  deliveries of a tier are overdue
  *   the configuration file is refused            no process is known
+ *                                                something of Kafka may not be read
  */
 
 import type { Trouble } from "../../console/view.ts";
@@ -29,6 +30,7 @@ export function troublesOf(report: StatusReport): readonly Trouble[] {
     ...destinationTroubles(report.destinations, nowMs),
     ...report.processes.flatMap(processTroubles),
     ...configurationTroubles(report),
+    ...report.unknown.map((error) => warn(`Not everything is known: ${error}.`)),
     ...report.blockedTopics.map(({ topic }) =>
       warn(`${topic} takes nothing: what belongs there waits or goes around it.`),
     ),

@@ -51,7 +51,8 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "\nWAITING counts records of a destination that are not finished. OLDEST is how long ago the\n" +
         "oldest of them was written. IN TIERS counts deliveries that wait for another attempt. DONE\n" +
         "and FAILED are calls for route, attempts for destinations, returned records for delay.\n\n" +
-        "Exit status: 0; 1 where Kafka or a process that was named does not answer; 2 wrong usage.\n\n" +
+        "Exit status: 0; 1 if something cannot be read, of Kafka or of a process that was named; 2 wrong\n" +
+        "usage.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +
         "  switchyard status --admin host-1:9464,host-2:9464 --failing --watch\n" +
         "  switchyard status --admin host-1:9464 --destination crm-hook --json",

@@ -8,10 +8,9 @@ import type { BlockedTopicReport, HaltReport } from "./rates.ts";
 import type { ProcessReport, StatusReport } from "./report.ts";
 
 export function notesOf(report: StatusReport): readonly string[] {
-  const { stages, destinations, tiers, deadLetters, processes, kafkaError } = report;
-  const isAsked = kafkaError === null;
+  const { stages, destinations, tiers, deadLetters, processes, kafkaError, notes } = report;
   return [
-    ...(isAsked ? [] : [`Kafka is away: ${kafkaError}`]),
+    ...(kafkaError === null ? [] : [`Kafka is away: ${kafkaError}`]),
     ...stages.flatMap(({ stage, halts }) => halts.map((halt) => haltText(stage, halt))),
     ...destinations.flatMap(({ destination, halts }) =>
       halts.map((halt) => haltText(destination, halt)),
@@ -24,11 +23,9 @@ export function notesOf(report: StatusReport): readonly string[] {
     ...destinations.flatMap(({ destination, note }) =>
       note === null ? [] : `${destination}: ${note}.`,
     ),
-    ...tiers
-      .filter(({ waiting }) => waiting === null)
-      .map(({ tier }) => `delay ${tier}: its topic does not exist.`),
-    ...(isAsked && deadLetters === null ? ["Dead letters: their topic does not exist."] : []),
-    ...(deadLetters?.byReason === null
+    ...tiers.flatMap(({ tier, note }) => (note === null ? [] : `delay ${tier}: ${note}.`)),
+    ...(notes.deadLetters === null ? [] : [`Dead letters: ${notes.deadLetters}.`]),
+    ...(notes.deadLetters === null && deadLetters?.byReason === null
       ? ["Dead letters: too many to count by reason; see switchyard dead-letters list --since 1h."]
       : []),
     ...missingNotes(report),
@@ -36,7 +33,7 @@ export function notesOf(report: StatusReport): readonly string[] {
 }
 
 /** Of processes, and why cells are `-`. */
-function missingNotes({ processes, destinations }: StatusReport): readonly string[] {
+function missingNotes({ processes, destinations, notes }: StatusReport): readonly string[] {
   const unreachable = processes.filter(({ error }) => error !== null);
   const silent = processes.filter(({ error, stages }) => error === null && stages === null);
   const isCounted = destinations.some(({ waitingInTiers }) => waitingInTiers !== null);
@@ -51,7 +48,10 @@ function missingNotes({ processes, destinations }: StatusReport): readonly strin
           "States, outcomes and rates are known to the processes: --admin HOST:PORT for each of them.",
         ]
       : []),
-    ...(destinations.length > 0 && !isCounted
+    ...(destinations.length > 0 && !isCounted && notes.awaitingRetry !== null
+      ? [`IN TIERS is not known: ${notes.awaitingRetry}.`]
+      : []),
+    ...(destinations.length > 0 && !isCounted && notes.awaitingRetry === null
       ? [
           "IN TIERS is known to the processes that run delay (--admin), when they have counted: they are too many to count in Kafka now.",
         ]

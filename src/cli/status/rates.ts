@@ -144,6 +144,16 @@ export function tiersOf(
   return found;
 }
 
+/** All that waits in a tier; null as above. */
+export function tierTotalOf(processes: readonly Process[], tier: string): number | null {
+  const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
+  if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
+  return processes
+    .flatMap(({ after }) => after.samples)
+    .filter(({ name, labels }) => name === METRICS.deliveriesWaiting.name && labels.tier === tier)
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
 /** When the next delivery that waits in a delay topic is due; null: none is known to wait. */
 export function nextDueOf(processes: readonly Process[], destination: string): number | null {
   const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);

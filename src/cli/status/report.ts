@@ -18,9 +18,10 @@ import {
   type Process,
   rateOf,
   tiersOf,
+  tierTotalOf,
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
-import type { DestinationWaiting, KafkaStatus } from "./status.ts";
+import type { DestinationWaiting, KafkaStatus, TierStatus } from "./status.ts";
 import type { InTiers } from "./tiers.ts";
 import type { Waiting } from "./waiting.ts";
 
@@ -43,6 +44,10 @@ export interface StatusReport {
     /** Of the last day's, those that were replayed since. Null: they were too many to count. */
     readonly replayed: number | null;
   } | null;
+  /** Why something of these is not known; null: all is, or there is too much of it to be counted. */
+  readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
+  /** The parts of Kafka that could not be read, and why. Each is in its place, too. */
+  readonly unknown: readonly string[];
   /** Topics that take nothing now, as the processes reached see it. */
   readonly blockedTopics: readonly BlockedTopicReport[];
   readonly processes: readonly ProcessReport[];
@@ -90,6 +95,8 @@ export interface TierReport {
   /** Below 0: overdue. */
   readonly dueInMs: number | null;
   readonly retired: boolean;
+  /** Why something of it is not known. */
+  readonly note: string | null;
 }
 
 /** All that was found. */
@@ -107,37 +114,53 @@ export function statusReport(found: Found): StatusReport {
   const { kafka, kafkaError, scraped, hash, nowMs } = found;
   const processes = scraped.flatMap((each) => (each.kind === "process" ? each.process : []));
   const letters = kafka?.letters ?? null;
+  const tiers = (kafka?.tiers ?? []).map((tier) => tierReport(found, processes, tier));
+  const inTiers = tiers.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
   return {
     at: new Date(nowMs).toISOString(),
     kafkaError,
     configHash: hash,
     stages: (kafka?.stages ?? []).map(({ stage, waiting, note }) => ({
       stage,
-      lag: waiting?.records ?? null,
+      lag: waiting && (stage === "delay" ? inTiers : waiting.records),
       oldestMs: oldestMs(waiting, nowMs),
       ...ratesOf(processes, stage, null),
       halts: haltsOf(processes, stage, null, waiting?.damaged ?? []),
       note,
     })),
     destinations: byTrouble(destinationsOf(found, processes)),
-    tiers: (kafka?.tiers ?? []).map(({ tier, waiting, isRetired }) => {
-      const dueAtMs = waiting?.dueAtMs ?? null;
-      return {
-        tier,
-        waiting: waiting?.records ?? null,
-        oldestMs: oldestMs(waiting, nowMs),
-        dueInMs: dueAtMs === null ? null : dueAtMs - nowMs,
-        retired: isRetired,
-      };
-    }),
+    tiers,
     deadLetters: letters && {
       retained: letters.retained,
       lastDay: letters.lastDay,
       byReason: letters.counts && Object.fromEntries(letters.counts.byReason),
       replayed: letters.counts?.replayed ?? null,
     },
+    notes: {
+      awaitingRetry: kafka?.notes.inTiers ?? null,
+      deadLetters: kafka?.notes.letters ?? null,
+    },
+    unknown: kafka?.errors ?? [],
     blockedTopics: blockedTopics(processes),
     processes: scraped.map(processReport),
+  };
+}
+
+/** Where Kafka's own count is not exact, that of the processes that run delay may be. */
+function tierReport(
+  { kafka, nowMs }: Found,
+  processes: readonly Process[],
+  { tier, waiting, isRetired, note }: TierStatus,
+): TierReport {
+  const dueAtMs = waiting?.dueAtMs ?? null;
+  const told = kafka?.countedTiers.has(tier) === true ? null : tierTotalOf(processes, tier);
+  return {
+    tier,
+    waiting: told ?? waiting?.records ?? null,
+    oldestMs: oldestMs(waiting, nowMs),
+    dueInMs: dueAtMs === null ? null : dueAtMs - nowMs,
+    retired: isRetired,
+    note,
   };
 }
 
@@ -155,7 +178,9 @@ function destinationsOf(
     const { destination: id, line, returns } = row;
     const destination = configured.get(id) ?? null;
     const state = stateOf(destination, told.get(id) ?? []);
-    const waiting = line === null ? null : line.records + (returns?.records ?? 0);
+    // One of two that is not known is no small number.
+    const isPartly = row.error !== null && (line === null || returns === null);
+    const waiting = line === null || isPartly ? null : line.records + (returns?.records ?? 0);
     const inTiers = kafka?.inTiers ? (kafka.inTiers.get(id) ?? NONE) : toldOf(processes, id);
     const { byTier, nextDueAtMs } = inTiers;
     const damaged = [...(line?.damaged ?? []), ...(returns?.damaged ?? [])];
@@ -186,14 +211,15 @@ function toldOf(processes: readonly Process[], id: string) {
 }
 
 function unknown(destination: string): DestinationWaiting {
-  return { destination, topic: "", line: null, returns: null, isRemoved: false };
+  return { destination, topic: "", line: null, returns: null, isRemoved: false, error: null };
 }
 
 function noteOf(
-  { line, topic, isRemoved }: DestinationWaiting,
+  { line, topic, isRemoved, error }: DestinationWaiting,
   destination: Destination | null,
   isAsked: boolean,
 ): string | null {
+  if (error !== null && destination?.kind !== "topic") return error;
   if (isRemoved) return "not configured: what is left stays until the id comes back";
   if (destination?.kind === "topic") return "type topic: its own consumers know";
   if (line === null && isAsked) return `the topic ${topic} does not exist`;

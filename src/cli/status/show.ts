@@ -3,6 +3,7 @@
  *
  *   found                                            exit
  *   Kafka and each given process answer              0
+ *   something of Kafka may not be read, or is away   1, with why in its place, and all the rest
  *   a given process cannot be reached                1, with what the others say
  *   Kafka does not answer, a process was given       1, with what the processes say
  *   Kafka does not answer, no process was given      1, with why
@@ -58,7 +59,8 @@ export async function showStatus(
   if (kafka.error !== null && !isAnswered) throw kafka.error;
   const report = reportOf(options, scraped, kafka);
   shell.out(json ? `${JSON.stringify(report, undefined, 2)}\n` : statusText(report, shell.colors));
-  const isWhole = kafka.error === null && scraped.every(({ kind }) => kind === "process");
+  const isRead = kafka.error === null && report.unknown.length === 0;
+  const isWhole = isRead && scraped.every(({ kind }) => kind === "process");
   return isWhole ? 0 : 1;
 }
 

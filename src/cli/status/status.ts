@@ -1,11 +1,23 @@
 /**
  * The part of `switchyard status` that is read from Kafka: records that wait for each stage and
  * destination, records in the delay topics, and dead letters. Nothing is joined or committed.
+ *
+ *   a part of it                                             then
+ *   is about a topic that does not exist                     its note says so
+ *   may not be read, has no leader, its broker is silent     its note says so, `errors` has it, and
+ *                                                            the others are there
+ *   is all of it: no broker answers                          throws
  */
 
 import type { Config } from "../../config/config.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
-import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-letters.ts";
+import {
+  type LetterSource,
+  letterRanges,
+  readLetters,
+  readMarks,
+} from "../../dead-letter/read-letters.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import {
@@ -16,9 +28,11 @@ import {
   tierName,
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import type { Reading } from "../../kafka/unfinished.ts";
+import { asError } from "../../runtime/as-error.ts";
 import { configuredTopics } from "../connection.ts";
-import { countTiers, type InTiers } from "./tiers.ts";
-import { earliest, type Reading, type Waiting, waitingIn } from "./waiting.ts";
+import { type CountedTiers, countTiers, type InTiers } from "./tiers.ts";
+import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
 
 /** A stage that all destinations share. */
 export interface StageStatus {
@@ -33,11 +47,13 @@ export interface DestinationWaiting {
   readonly destination: string;
   /** Of its line. */
   readonly topic: string;
-  /** Deliveries that were not attempted yet. Null: its topic does not exist. */
+  /** Deliveries that were not attempted yet. Null: its topic does not exist, or is not known. */
   readonly line: Waiting | null;
   /** Deliveries that were attempted and are due again. */
   readonly returns: Waiting | null;
   readonly isRemoved: boolean;
+  /** Why something of it is not known; null: all is, or its topic does not exist. */
+  readonly error: string | null;
 }
 
 export interface TierStatus {
@@ -45,6 +61,8 @@ export interface TierStatus {
   readonly waiting: Waiting | null;
   /** Not configured any more: only drained. */
   readonly isRetired: boolean;
+  /** Why it is not known. */
+  readonly note: string | null;
 }
 
 export interface LettersStatus {
@@ -56,8 +74,8 @@ export interface LettersStatus {
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
-    /** Those that were replayed since. */
-    readonly replayed: number;
+    /** Those that were replayed since; null: not known. */
+    readonly replayed: number | null;
   } | null;
 }
 
@@ -65,10 +83,16 @@ export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
   readonly tiers: readonly TierStatus[];
-  /** By destination; null: they are too many to be counted in time. */
+  /** By destination; null: they are too many to be counted in time, or cannot be read. */
   readonly inTiers: ReadonlyMap<string, InTiers> | null;
-  /** Null: there is no such topic yet. */
+  /** Tiers of which all was counted: their numbers are exact. */
+  readonly countedTiers: ReadonlySet<string>;
+  /** Null: there is no such topic yet, or it is not known. */
   readonly letters: LettersStatus | null;
+  /** Why something of `inTiers` and `letters` is not known; null: all is, or it was too much. */
+  readonly notes: { readonly inTiers: string | null; readonly letters: string | null };
+  /** The parts that could not be read, and why, each once. */
+  readonly errors: readonly string[];
 }
 
 const DAY_MS = 86_400_000;
@@ -99,25 +123,19 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     ...stages.map(({ reading }) => reading),
     ...destinations.flatMap(({ line, returns }) => [line, returns]),
   ];
-  const hasLetters = existing.has(topics.deadLetters);
-  const there = tiers.filter(({ reading }) => existing.has(reading.topic)).map(({ tier }) => tier);
   const ids = config.destinations.map(({ id }) => id);
-  const [found, inTiers, counted] = await Promise.all([
-    waitingIn(
-      kafka,
-      readings.filter(({ topic }) => existing.has(topic)),
-      signal,
-    ),
-    countTiers({ ...options, topics, groups, tiers: there, destinations: ids }),
-    hasLetters ? letters(options, topics) : null,
+  const names = tiers.map(({ tier }) => tier);
+  const [found, counted, letters] = await Promise.all([
+    waitingIn(kafka, readings, signal),
+    countTiers({ ...options, topics, groups, tiers: names, destinations: ids }),
+    lettersOf(options, topics),
   ]);
-  const waiting = ({ topic }: Reading) => found.get(topic) ?? null;
-  const waitingTiers = tiers.map(({ tier, isRetired, reading }) => {
-    return { tier, isRetired, waiting: waiting(reading) };
-  });
+  const of = ({ topic }: Reading): WaitingIn => found.get(topic) ?? { waiting: null, error: null };
+  const waitingTiers = tiers.map((each) => tierStatus(each, of(each.reading), counted));
+  const [inTiersNote = null] = counted.errors;
   return {
     stages: [
-      ...stages.map(({ stage, reading }) => stageStatus(stage, waiting(reading), reading.topic)),
+      ...stages.map(({ stage, reading }) => stageStatus(stage, of(reading), reading.topic)),
       {
         stage: "delay",
         waiting: sumOf(waitingTiers.flatMap((tier) => tier.waiting ?? [])),
@@ -126,14 +144,44 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     ],
     destinations: destinations
       .map(({ line, returns, ...each }) => {
-        const { topic } = line;
-        return { ...each, topic, line: waiting(line), returns: waiting(returns) };
+        const [inLine, again] = [of(line), of(returns)];
+        const error = inLine.error ?? again.error;
+        const counts = { line: inLine.waiting, returns: again.waiting };
+        return { ...each, topic: line.topic, ...counts, error };
       })
-      .filter((each) => !each.isRemoved || recordsOf(each) > 0),
+      .filter((each) => !each.isRemoved || recordsOf(each) > 0 || each.error !== null),
     tiers: waitingTiers,
-    inTiers,
-    letters: counted,
+    inTiers: counted.byDestination,
+    countedTiers: new Set(counted.byTier.keys()),
+    letters: letters.status,
+    notes: { inTiers: inTiersNote, letters: letters.note },
+    errors: [
+      ...new Set([
+        ...[...found.values()].flatMap(({ error }) => error ?? []),
+        ...counted.errors,
+        ...letters.errors,
+      ]),
+    ],
   };
+}
+
+/** As it was counted, record by record; else by offsets, with records that a retry took out early. */
+function tierStatus(
+  { tier, isRetired, reading }: ReturnType<typeof tiersOf>[number],
+  { waiting, error }: WaitingIn,
+  { byTier }: CountedTiers,
+): TierStatus {
+  const tally = byTier.get(tier);
+  const note = waiting === null ? (error ?? missing(reading.topic)) : error;
+  if (waiting === null || tally === undefined) return { tier, isRetired, waiting, note };
+  const finite = (atMs: number) => (Number.isFinite(atMs) ? atMs : null);
+  const [oldestAtMs, dueAtMs] = [finite(tally.parkedAtMs), finite(tally.dueAtMs)];
+  const exact = { records: tally.count, oldestAtMs, dueAtMs, damaged: waiting.damaged };
+  return { tier, isRetired, waiting: exact, note };
+}
+
+function missing(topic: string): string {
+  return `the topic ${topic} does not exist`;
 }
 
 function recordsOf({ line, returns }: DestinationWaiting): number {
@@ -156,9 +204,8 @@ function stagesOf({ topics, groups }: Places) {
   });
 }
 
-function stageStatus(stage: string, waiting: Waiting | null, topic: string): StageStatus {
-  const note = waiting === null ? `the topic ${topic} does not exist` : null;
-  return { stage, waiting, note };
+function stageStatus(stage: string, { waiting, error }: WaitingIn, topic: string): StageStatus {
+  return { stage, waiting, note: waiting === null ? (error ?? missing(topic)) : error };
 }
 
 /** Those of the configuration, then those whose topics are still there. */
@@ -213,29 +260,66 @@ function sumOf(all: readonly Waiting[]): Waiting {
   };
 }
 
-async function letters(options: StatusOptions, topics: TopicNames): Promise<LettersStatus> {
+interface FoundLetters {
+  readonly status: LettersStatus | null;
+  readonly note: string | null;
+  readonly errors: readonly string[];
+}
+
+/** Never rejects for a right that is missing: the rest of the status is there. */
+async function lettersOf(options: StatusOptions, topics: TopicNames): Promise<FoundLetters> {
   const { kafka, signal, nowMs } = options;
-  const size = (ranges: readonly { readonly from: number; readonly to: number }[]) =>
-    ranges.reduce((sum, { from, to }) => sum + to - from, 0);
-  const sinceMs = nowMs - DAY_MS;
-  const recent = await letterRanges(kafka, topics.deadLetters, sinceMs);
-  const retained = size(await letterRanges(kafka, topics.deadLetters, null));
-  if (size(recent) > COUNTED_LETTERS_MAX) return { retained, lastDay: size(recent), counts: null };
+  const { deadLetters: topic } = topics;
+  const unknown = (error: string, status: LettersStatus | null = null): FoundLetters => {
+    return { status, note: error, errors: [error] };
+  };
+  let error: string | null = null;
+  const onUnknown = (_topic: string, why: Error) => {
+    error = why.message;
+  };
+  const exists = (await kafka.admin.offsetsOf([topic], onUnknown)).has(topic);
+  if (error !== null) return unknown(error);
+  if (!exists) return { status: null, note: missing(topic), errors: [] };
+  const recent = await letterRanges(kafka, topic, nowMs - DAY_MS);
+  const retained = sizeOf(await letterRanges(kafka, topic, null));
+  const uncounted = { retained, lastDay: sizeOf(recent), counts: null };
+  if (sizeOf(recent) > COUNTED_LETTERS_MAX) return { status: uncounted, note: null, errors: [] };
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LETTERS_LIMIT_MS)]);
+  const source = { kafka, topics, signal: limited };
+  try {
+    const marks = await readMarks(source).catch((thrown: unknown) => {
+      error = asError(thrown).message;
+      return null;
+    });
+    const counts = await countLetters(source, recent, nowMs - DAY_MS, marks);
+    const status = limited.aborted ? uncounted : { retained, ...counts };
+    return error === null ? { status, note: null, errors: [] } : unknown(error, status);
+  } catch (thrown) {
+    return unknown(asError(thrown).message, uncounted);
+  }
+}
+
+function sizeOf(ranges: readonly { readonly from: number; readonly to: number }[]): number {
+  return ranges.reduce((sum, { from, to }) => sum + to - from, 0);
+}
+
+async function countLetters(
+  source: LetterSource,
+  recent: Awaited<ReturnType<typeof letterRanges>>,
+  sinceMs: number,
+  marks: ReplayMarks | null,
+): Promise<Pick<LettersStatus, "lastDay" | "counts">> {
   const byReason = new Map<string, number>();
   const byDestination = new Map<string, number>();
   let lastDay = 0;
   let replayed = 0;
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(LETTERS_LIMIT_MS)]);
-  const source = { kafka, topics, signal: limited };
-  const marks = await readMarks(source);
   for await (const letter of readLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
     lastDay += 1;
-    if (marks.of(letter.record) !== null) replayed += 1;
+    if (marks !== null && marks.of(letter.record) !== null) replayed += 1;
     add(byReason, letter.reason);
     if (letter.destination !== null) add(byDestination, letter.destination);
   }
-  if (limited.aborted) return { retained, lastDay: size(recent), counts: null };
-  return { retained, lastDay, counts: { byReason, byDestination, replayed } };
+  return { lastDay, counts: { byReason, byDestination, replayed: marks && replayed } };
 }
 
 function add(counts: Map<string, number>, key: string): void {

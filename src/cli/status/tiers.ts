@@ -1,11 +1,15 @@
 /**
- * Deliveries that wait in delay topics, by destination, counted in Kafka. Where there are too many to
- * be read in front of somebody who waits, the processes that run delay know.
+ * Deliveries that wait in delay topics, by destination and by tier, counted in Kafka. Where there are
+ * too many to be read in front of somebody who waits, the processes that run delay know.
  */
 
-import { waitingByDestination } from "../../delay/waiting-by-destination.ts";
-import type { GroupNames, TopicNames } from "../../domain/topics.ts";
+import { type AskedWaiting, eachWaiting, type TierRead } from "../../delay/each-waiting.ts";
+import { Labels, REST } from "../../delay/labels.ts";
+import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
+import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { readKnownOperations } from "../known-operations.ts";
 
 export interface InTiers {
   /** Deliveries by tier. */
@@ -16,26 +20,60 @@ export interface InTiers {
 const RECORDS_MAX = 20_000;
 const LIMIT_MS = 1_500;
 
-export interface Counted {
+export interface Counted extends Pick<AskedWaiting, "tiers" | "groups"> {
   readonly kafka: Kafka;
-  /** Their topics exist. */
-  readonly tiers: readonly string[];
   readonly topics: TopicNames;
-  readonly groups: GroupNames;
   readonly destinations: readonly string[];
   readonly nowMs: number;
   readonly signal: AbortSignal;
 }
 
-/** By destination; one that is not there has none. Null: not all could be read. */
-export async function countTiers(asked: Counted): Promise<ReadonlyMap<string, InTiers> | null> {
+export interface CountedTiers {
+  /** One that is not there has none. Null: not all could be read. */
+  readonly byDestination: ReadonlyMap<string, InTiers> | null;
+  /** All that waits in a tier. One that could not be read to its end is not there. */
+  readonly byTier: ReadonlyMap<string, Tally>;
+  /** Why something could not be read, unless it was too much. */
+  readonly errors: readonly string[];
+}
+
+export async function countTiers(asked: Counted): Promise<CountedTiers> {
+  const { kafka, topics, destinations, nowMs } = asked;
   const signal = AbortSignal.any([asked.signal, AbortSignal.timeout(LIMIT_MS)]);
-  const clock = { nowMs: () => asked.nowMs };
-  const limits = { recordsMax: RECORDS_MAX, signal };
-  const found = await waitingByDestination({ kafka: asked.kafka, clock }, { ...asked, ...limits });
-  if (found.some(({ unread }) => unread > 0)) return null;
+  const labels = new Labels(destinations);
+  const tallies = new Map<string, Tallies>(asked.tiers.map((tier) => [tier, new Map()]));
+  try {
+    // Records that a retry or a cancel took out early lie there still.
+    const steering = await readKnownOperations(kafka, topics.operations, signal);
+    const limits = { steering, recordsMax: RECORDS_MAX, signal };
+    const deps = { kafka, clock: { nowMs: () => nowMs } };
+    const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, tier) => {
+      const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
+      addTo(tallies.get(tier) ?? new Map(), label, timesOf(waiting));
+    });
+    return countedTiers(read, tallies, signal.aborted);
+  } catch (error) {
+    return { byDestination: null, byTier: new Map(), errors: [asError(error).message] };
+  }
+}
+
+function countedTiers(
+  read: readonly TierRead[],
+  tallies: ReadonlyMap<string, Tallies>,
+  isCut: boolean,
+): CountedTiers {
+  const wholeTiers = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
+  const errors = [...new Set(read.flatMap((each) => each.errors))];
+  const byTier = new Map(
+    wholeTiers.map(({ tier }) => [tier, sumOf(tallies.get(tier) ?? new Map())]),
+  );
+  const isWhole = !isCut && wholeTiers.length === read.length;
+  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byTier, errors };
+}
+
+function byDestinationOf(tallies: ReadonlyMap<string, Tallies>): ReadonlyMap<string, InTiers> {
   const all = new Map<string, { byTier: Record<string, number>; nextDueAtMs: number | null }>();
-  for (const { tier, destinations } of found) {
+  for (const [tier, destinations] of tallies) {
     for (const [id, { count, dueAtMs }] of destinations) {
       const of = all.get(id) ?? { byTier: {}, nextDueAtMs: null };
       of.byTier[tier] = count;
@@ -45,4 +83,12 @@ export async function countTiers(asked: Counted): Promise<ReadonlyMap<string, In
     }
   }
   return all;
+}
+
+function sumOf(destinations: Tallies): Tally {
+  const sum: Tallies = new Map();
+  for (const tally of destinations.values()) addTo(sum, REST, tally, tally.count);
+  const never = Number.POSITIVE_INFINITY;
+  const none = { count: 0, parkedAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
+  return sum.get(REST) ?? none;
 }

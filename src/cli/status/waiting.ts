@@ -3,18 +3,27 @@
  * are asked for together, so that a thousand topics take about as long as one.
  *
  *   found of a partition                          asked for
- *   committed offsets, then first ones and ends   all partitions at a time
+ *   what is not finished (`kafka/unfinished.ts`)  all partitions at a time
  *   its first waiting record                      at most 64 at a time, the longest backlogs first,
  *                                                 for 1.5 s in all; those not read by then have no age
+ *
+ * A topic that cannot be asked for, or whose records may not be read, says so beside the others.
  */
 
 import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { CommittedOffset, Kafka, PartitionOffsets } from "../../kafka/port.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import {
+  type Reading,
+  recordsIn,
+  type UnfinishedPart,
+  unfinishedIn,
+} from "../../kafka/unfinished.ts";
+import { asError } from "../../runtime/as-error.ts";
 
 export interface Waiting {
-  /** From the committed offsets to the ends; without a commit from the first offset. */
+  /** Those that are not finished. */
   readonly records: number;
   /** When the oldest of them was written; null when there is none or it cannot be read. */
   readonly oldestAtMs: number | null;
@@ -24,10 +33,12 @@ export interface Waiting {
   readonly damaged: readonly DamagedBatch[];
 }
 
-/** A topic, and the group that reads it. */
-export interface Reading {
-  readonly groupId: string;
-  readonly topic: string;
+/** The knowledge about one topic. */
+export interface WaitingIn {
+  /** Null: the topic does not exist, or cannot be asked for. */
+  readonly waiting: Waiting | null;
+  /** Why something of it is not known; null: all is, or the topic does not exist. */
+  readonly error: string | null;
 }
 
 const READ_MAX_BYTES = 16_384;
@@ -35,84 +46,63 @@ const READ_MAX_BYTES = 16_384;
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 
-interface Range {
-  readonly topic: string;
-  readonly partition: number;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** By topic; one that does not exist is left out. */
+/** By topic, all of those that are asked for. */
 export async function waitingIn(
   kafka: Kafka,
   readings: readonly Reading[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Waiting>> {
-  const groups = Map.groupBy(readings, ({ groupId }) => groupId);
-  const topicsOf = new Map(
-    [...groups].map(([groupId, of]) => [groupId, of.map(({ topic }) => topic)]),
-  );
-  // In this order: records that come and are committed in between must not make it negative.
-  const committed = await kafka.admin.committedOf(topicsOf);
-  const offsets = await kafka.admin.offsetsOf(readings.map(({ topic }) => topic));
-  const behind = new Map(
-    readings.flatMap(({ groupId, topic }) => {
-      const found = offsets.get(topic);
-      if (found === undefined) return [];
-      return [[topic, rangesOf(topic, found, committed.get(groupId)?.get(topic) ?? [])] as const];
+): Promise<ReadonlyMap<string, WaitingIn>> {
+  const unfinished = await unfinishedIn(kafka, readings);
+  const all = [...unfinished.values()].flatMap((each) => (each.kind === "known" ? each.parts : []));
+  const heads = await readHeads(kafka, all, signal);
+  return new Map(
+    [...unfinished].map(([topic, of]): [string, WaitingIn] => {
+      if (of.kind === "unknown") return [topic, { waiting: null, error: of.error }];
+      if (of.kind === "missing") return [topic, { waiting: null, error: null }];
+      return [topic, waitingOf(of.parts, heads)];
     }),
   );
-  const heads = await readHeads(kafka, [...behind.values()].flat(), signal);
-  return new Map([...behind].map(([topic, ranges]) => [topic, waitingOf(ranges, heads)]));
 }
 
-function rangesOf(
-  topic: string,
-  offsets: readonly PartitionOffsets[],
-  committed: readonly CommittedOffset[],
-): readonly Range[] {
-  const positions = new Map(committed.map(({ partition, offset }) => [partition, offset]));
-  return offsets
-    .map(({ partition, first, end }) => ({
-      topic,
-      partition,
-      from: Math.max(first, positions.get(partition) ?? first),
-      to: end,
-    }))
-    .filter(({ from, to }) => from < to);
-}
-
-function waitingOf(ranges: readonly Range[], heads: ReadonlyMap<Range, Head>): Waiting {
-  const found = ranges.flatMap((range) => heads.get(range) ?? []);
+function waitingOf(
+  parts: readonly UnfinishedPart[],
+  heads: ReadonlyMap<UnfinishedPart, Head>,
+): WaitingIn {
+  const found = parts.flatMap((part) => heads.get(part) ?? []);
   const records = found.flatMap(({ record }) => record ?? []);
+  const error = found.flatMap((each) => each.error ?? [])[0] ?? null;
   // One that was not read may be the oldest.
-  const isWhole = found.length === ranges.length;
-  return {
-    records: ranges.reduce((sum, { from, to }) => sum + to - from, 0),
+  const isWhole = found.length === parts.length && error === null;
+  const waiting = {
+    records: recordsIn(parts),
     oldestAtMs: isWhole ? earliest(records.map(({ timestampMs }) => timestampMs)) : null,
     dueAtMs: isWhole ? earliest(records.map(dueAt).filter((atMs) => atMs !== null)) : null,
     damaged: found.flatMap(({ damaged }) => damaged ?? []),
   };
+  return { waiting, error };
 }
 
 interface Head {
   readonly record: IncomingRecord | null;
   readonly damaged: DamagedBatch | null;
+  readonly error: string | null;
 }
+
+const EMPTY: Head = { record: null, damaged: null, error: null };
 
 async function readHeads(
   kafka: Kafka,
-  ranges: readonly Range[],
+  parts: readonly UnfinishedPart[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<Range, Head>> {
+): Promise<ReadonlyMap<UnfinishedPart, Head>> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(READ_LIMIT_MS)]);
-  const heads = new Map<Range, Head>();
-  const left = ranges.toSorted((one, other) => other.to - other.from - (one.to - one.from));
+  const heads = new Map<UnfinishedPart, Head>();
+  const left = parts.toSorted((one, other) => other.to - other.from - (one.to - one.from));
   const next = async () => {
-    for (let range = left.shift(); range !== undefined; range = left.shift()) {
+    for (let part = left.shift(); part !== undefined; part = left.shift()) {
       if (limited.aborted) return;
-      const head = await first(kafka, range, limited);
-      if (head !== null) heads.set(range, head);
+      const head = await first(kafka, part, limited);
+      if (head !== null) heads.set(part, head);
     }
   };
   await Promise.all(Array.from({ length: READS_AT_ONCE }, next));
@@ -120,16 +110,20 @@ async function readHeads(
 }
 
 /** Null: it was not read in time. */
-async function first(kafka: Kafka, range: Range, signal: AbortSignal): Promise<Head | null> {
+async function first(
+  kafka: Kafka,
+  { topic, partition, from, to }: UnfinishedPart,
+  signal: AbortSignal,
+): Promise<Head | null> {
+  const range = { topic, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
   try {
-    for await (const [record] of kafka.read({ ...range, maxBytes: READ_MAX_BYTES, signal })) {
-      if (record !== undefined) return { record, damaged: null };
+    for await (const [record] of kafka.read(range)) {
+      if (record !== undefined) return { ...EMPTY, record };
     }
-    return signal.aborted ? null : { record: null, damaged: null };
+    return signal.aborted ? null : EMPTY;
   } catch (error) {
     const damaged = damagedBatchOf(error);
-    if (damaged === null) throw error;
-    return { record: null, damaged };
+    return damaged === null ? { ...EMPTY, error: asError(error).message } : { ...EMPTY, damaged };
   }
 }
 

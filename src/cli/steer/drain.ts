@@ -7,11 +7,12 @@
  *   from tier to returns    returns that came while the tiers were read are read after them
  *   from returns to tier    returns are read before the tiers
  *
- * A delivery that was received later is not waited for. A record counts as left until its offset is
- * committed, which takes some seconds.
+ * A delivery that was received later is not waited for. A record counts as left until a
+ * commit says that it is finished, which takes some seconds.
  */
 
 import { isOver, type KnownOperations } from "../../domain/steering.ts";
+import { partBelow, partFrom, recordsIn } from "../../kafka/unfinished.ts";
 import { configuredTopics } from "../connection.ts";
 import {
   eachInTiers,
@@ -21,7 +22,6 @@ import {
   readOperations,
   returnsParts,
 } from "./left.ts";
-import { recordsIn } from "./unfinished.ts";
 
 export interface Left {
   readonly line: number;
@@ -46,9 +46,9 @@ export async function beginning(
 
 export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promise<Left> {
   const operations: KnownOperations = await readOperations(looking, looking.signal);
-  const parts = (await lineParts(looking)).map((part) => {
-    return { ...part, to: Math.max(part.from, Math.min(part.to, ends.get(part.partition) ?? 0)) };
-  });
+  const parts = (await lineParts(looking)).map((part) =>
+    partBelow(part, ends.get(part.partition) ?? 0),
+  );
   let returns = 0;
   let tiers = 0;
   const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
@@ -61,9 +61,9 @@ export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promi
     if (isOld(delivery)) tiers += 1;
   });
   const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
-  const after = (await returnsParts(looking)).map((part) => {
-    return { ...part, from: Math.max(part.from, readTo.get(part.partition) ?? part.from) };
-  });
+  const after = (await returnsParts(looking)).map((part) =>
+    partFrom(part, readTo.get(part.partition) ?? part.from),
+  );
   await eachOf(
     looking,
     after.filter(({ from, to }) => from < to),

@@ -2,24 +2,25 @@
  * The deliveries of a destination that wait, wherever they do, as Kafka alone tells.
  *
  *   where                      read from                          counted
- *   its line                   what is not committed              by offsets, or one by one
+ *   its line                   what is not finished               by offsets, or one by one
  *   its topic of returns       the same                           one by one
  *   tiers                      the same, of all destinations      one by one, but those that were
  *                                                                 pulled and lie there still
  */
 
 import type { Config } from "../../config/config.ts";
-import { eachWaiting } from "../../delay/each-waiting.ts";
+import { eachWaiting, isWhole } from "../../delay/each-waiting.ts";
+import { pullable } from "../../delay/pulled-ahead.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
-import { OPERATIONS_PARTITION, readOperation } from "../../domain/operations.ts";
 import type { Pullable } from "../../domain/pull.ts";
-import { KnownOperations } from "../../domain/steering.ts";
+import type { KnownOperations } from "../../domain/steering.ts";
 import { groupNames, tierDelayMs, tierName } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { readUnfinished, type UnfinishedPart, unfinishedIn } from "../../kafka/unfinished.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { configuredTopics } from "../connection.ts";
-import { type Part, unfinishedOf } from "./unfinished.ts";
+import { readKnownOperations } from "../known-operations.ts";
 
 const STEP_BYTES = 1_048_576;
 
@@ -31,41 +32,37 @@ export interface Looking {
 }
 
 /** All that the topic says now. */
-export async function readOperations(
+export function readOperations(
   { kafka, config }: Pick<Looking, "kafka" | "config">,
   signal: AbortSignal,
 ): Promise<KnownOperations> {
-  const { operations: topic } = configuredTopics(config);
-  const [log] = await kafka.admin.offsets(topic);
-  const known = new KnownOperations();
-  const place = { topic, partition: OPERATIONS_PARTITION, maxBytes: STEP_BYTES, signal };
-  for await (const records of kafka.read({ ...place, from: log?.first ?? 0, to: log?.end ?? 0 })) {
-    for (const record of records) {
-      const operation = readOperation(record);
-      if (operation.kind !== "refused") known.apply(operation);
-    }
-  }
-  return known;
+  return readKnownOperations(kafka, configuredTopics(config).operations, signal);
 }
 
-export function lineParts({ kafka, config, destination }: Looking): Promise<readonly Part[]> {
-  const group = groupNames(config.kafka.topicPrefix).deliver(destination);
-  return unfinishedOf(kafka, group, configuredTopics(config).deliveries(destination));
+export function lineParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+  return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
 }
 
-export function returnsParts({ kafka, config, destination }: Looking): Promise<readonly Part[]> {
-  const group = groupNames(config.kafka.topicPrefix).deliver(destination);
-  return unfinishedOf(kafka, group, configuredTopics(config).returns(destination));
+export function returnsParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+  return partsOf(looking, configuredTopics(looking.config).returns(looking.destination));
+}
+
+/** Of a topic that does not exist: none. @throws Error where Kafka does not tell. */
+async function partsOf({ kafka, config, destination }: Looking, topic: string) {
+  const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
+  const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
+  if (found?.kind === "unknown") throw new Error(found.error);
+  return found?.kind === "known" ? found.parts : [];
 }
 
 /** One by one. */
 export async function eachOf(
   { kafka, destination, signal }: Looking,
-  parts: readonly Part[],
+  parts: readonly UnfinishedPart[],
   found: (delivery: Pullable) => void,
 ): Promise<void> {
   for (const part of parts) {
-    for await (const records of kafka.read({ ...part, maxBytes: STEP_BYTES, signal })) {
+    for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
       for (const record of records) {
         const read = readDelivery(record);
         if (read.kind === "invalid") continue;
@@ -78,22 +75,23 @@ export async function eachOf(
   }
 }
 
-/** Whether all of it was read. */
+/** Whether all of it was read. @throws Error where a part cannot be. */
 export async function eachInTiers(
   { kafka, config, destination, signal }: Looking,
-  operations: KnownOperations,
+  steering: KnownOperations,
   found: (delivery: Pullable) => void,
   recordsMax = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
   const tiers = await tiersOf(kafka, config);
-  const destinations = new Set([destination]);
-  const asked = { tiers, topics, groups, destinations, operations, recordsMax, signal };
-  return await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
-    const { receivedAtMs, firstAttemptAtMs } = waiting;
-    found({ destination, timestampMs: waiting.record.timestampMs, receivedAtMs, firstAttemptAtMs });
+  const asked = { tiers, topics, groups, steering, recordsMax, signal };
+  const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
+    if (waiting.kind === "waiting" && waiting.destination === destination) found(pullable(waiting));
   });
+  const [error] = read.flatMap(({ errors }) => errors);
+  if (error !== undefined) throw new Error(error);
+  return isWhole(read);
 }
 
 /** Those of the configuration, and others in which something may wait. */

@@ -1,5 +1,6 @@
 /** The deliveries that wait for a destination that was paused, and those of them that would expire. */
 
+import { recordsIn } from "../../kafka/unfinished.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { Expiring } from "./expiring.ts";
 import {
@@ -10,7 +11,6 @@ import {
   readOperations,
   returnsParts,
 } from "./left.ts";
-import { recordsIn } from "./unfinished.ts";
 
 /** People wait in front of it: what is not read by then is not counted. */
 const LIMIT_MS = 5_000;

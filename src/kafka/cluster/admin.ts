@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type {
   Admin,
   CommittedOffset,
+  OnUnknown,
   PartitionOffset,
   PartitionOffsets,
   TopicSpec,
@@ -15,7 +16,7 @@ import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
 import { errorTypes } from "./kafka-error.ts";
-import { committedOf, offsetsOf } from "./many-offsets.ts";
+import { committedOf, offsetsOf, topicIdsOf } from "./many-offsets.ts";
 import { fetchMetadata, isUsable } from "./topic-metadata.ts";
 
 const TOPIC = 2;
@@ -103,14 +104,24 @@ export class KafkaAdmin implements Admin {
     });
   }
 
-  offsetsOf(topics: readonly string[]): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
-    return this.#session.call("offsetsOf", ({ brokers }) => offsetsOf(brokers, topics));
+  offsetsOf(
+    topics: readonly string[],
+    onUnknown?: OnUnknown,
+  ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
+    return this.#session.call("offsetsOf", ({ brokers }) => offsetsOf(brokers, topics, onUnknown));
   }
 
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
+    onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
-    return this.#session.call("committedOf", ({ brokers }) => committedOf(brokers, groups));
+    return this.#session.call("committedOf", ({ brokers }) =>
+      committedOf(brokers, groups, onUnknown),
+    );
+  }
+
+  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#session.call("topicIds", ({ brokers }) => topicIdsOf(brokers, topics));
   }
 
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
+import { readTopicIds } from "../kafkajs/topic-ids.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
 import { LEADERS_VERSION, METADATA_KEY } from "../wire/topic-leaders.ts";
 import type { Client } from "./connection.ts";
@@ -57,6 +58,11 @@ export class Brokers {
   /** Asks any broker for leaders. @param topics as `encodeLeadersRequest` makes it. */
   leaders(topics: Buffer): Promise<Buffer> {
     return this.#any((broker) => rawRequest(broker, LEADERS, topics));
+  }
+
+  /** Asks any broker for the ids of topics. */
+  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#any((broker) => readTopicIds(broker, topics));
   }
 
   /** Asks a broker that is known. */

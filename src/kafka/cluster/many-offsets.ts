@@ -5,26 +5,33 @@
  *   asked for                     requests
  *   first offsets and ends        two for each broker and 500 topics
  *   committed offsets             two for each group, 64 groups at a time
+ *   ids of topics                 one for each 500 topics
+ *
+ *   a topic                                                 then
+ *   does not exist                                          is left out
+ *   may not be described, nor its group; has no leader;     `onUnknown` gets it, the others are there;
+ *     its broker does not answer, twice                     without `onUnknown` all fails
  */
 
+import { asError } from "../../runtime/as-error.ts";
 import { request } from "../kafkajs/internals.ts";
-import type { CommittedOffset, PartitionOffsets } from "../port.ts";
+import type { CommittedOffset, OnUnknown, PartitionOffsets } from "../port.ts";
 import type { Brokers } from "./brokers.ts";
-import { protocolError } from "./kafka-error.ts";
+import { errorTypes, protocolError } from "./kafka-error.ts";
 import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
+
+/** Kafka's codes of a topic that there is not, or cannot be. */
+const NO_TOPIC = new Set([3, 17]);
+const NO_LEADER = 5;
 
 type Timestamp = Parameters<typeof listOffsets>[2];
 
 interface Place {
   readonly topic: string;
   readonly partition: number;
-}
-
-interface Found extends Place {
-  readonly offset: number;
 }
 
 interface OffsetFetchResponse {
@@ -40,18 +47,21 @@ interface OffsetFetchResponse {
   }[];
 }
 
-/** By topic; one that does not exist is left out. Throws when a partition has no leader. */
+/** By topic; one that does not exist is left out. */
 export async function offsetsOf(
   brokers: Brokers,
   topics: readonly string[],
+  onUnknown?: OnUnknown,
 ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
-  const leaders = await partitionsOf(brokers, topics);
+  const unknown = new Unknown(onUnknown);
+  const leaders = await partitionsOf(brokers, topics, unknown);
   const offsets = new Map<string, PartitionOffsets[]>();
   for (const chunk of chunks([...leaders.keys()], TOPICS_MAX)) {
     const asked = chunk.flatMap((topic) => leaders.get(topic) ?? []);
-    const firsts = await list(brokers, asked, EARLIEST);
-    const ends = await list(brokers, asked, LATEST);
+    const firsts = await list(brokers, asked, EARLIEST, unknown);
+    const ends = await list(brokers, asked, LATEST, unknown);
     for (const topic of chunk) {
+      if (unknown.has(topic)) continue;
       const found = (leaders.get(topic) ?? []).map(({ partition }) => ({
         partition,
         first: firsts.get(keyOf({ topic, partition })) ?? 0,
@@ -67,33 +77,101 @@ export async function offsetsOf(
 export async function committedOf(
   brokers: Brokers,
   groups: ReadonlyMap<string, readonly string[]>,
+  onUnknown?: OnUnknown,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
-  const partitions = await partitionsOf(brokers, [...new Set([...groups.values()].flat())]);
+  const unknown = new Unknown(onUnknown);
+  const all = [...new Set([...groups.values()].flat())];
+  const partitions = await partitionsOf(brokers, all, unknown);
   const found = new Map<string, ReadonlyMap<string, readonly CommittedOffset[]>>();
   for (const some of chunks([...groups], GROUPS_AT_ONCE)) {
     await Promise.all(
       some.map(async ([groupId, topics]) => {
-        const asked = topics.map((topic) => ({ topic, partitions: partitions.get(topic) ?? [] }));
-        found.set(groupId, await committed(brokers, groupId, asked));
+        const asked = topics.flatMap((topic) => {
+          const led = partitions.get(topic);
+          return led === undefined ? [] : [{ topic, partitions: led }];
+        });
+        if (asked.length === 0) return;
+        const ask = () => committed(brokers, groupId, asked, unknown);
+        const names = asked.map(({ topic }) => topic);
+        const answer = await unknown.ofAll(names, ask, `the group ${groupId}`);
+        if (answer !== null) found.set(groupId, answer);
       }),
     );
   }
   return found;
 }
 
+/** By topic; one that does not exist, may not be described, or has no id, is left out. */
+export async function topicIdsOf(
+  brokers: Brokers,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const chunk of chunks(topics, TOPICS_MAX)) {
+    for (const [topic, id] of await brokers.topicIds(chunk)) found.set(topic, id);
+  }
+  return found;
+}
+
+/** Topics that are not answered for. */
+class Unknown {
+  readonly #topics = new Set<string>();
+  readonly #onUnknown: OnUnknown | undefined;
+
+  constructor(onUnknown: OnUnknown | undefined) {
+    this.#onUnknown = onUnknown;
+  }
+
+  has(topic: string): boolean {
+    return this.#topics.has(topic);
+  }
+
+  /** @throws Error unless somebody wants to know. */
+  is(topic: string, error: Error): void {
+    if (this.#onUnknown === undefined) throw error;
+    this.#topics.add(topic);
+    this.#onUnknown(topic, error);
+  }
+
+  /** Null: none of the topics was answered for. A connection that has ended is made anew, once. */
+  async ofAll<Answer>(
+    topics: readonly string[],
+    ask: () => Promise<Answer>,
+    what: string,
+  ): Promise<Answer | null> {
+    if (this.#onUnknown === undefined) return await ask();
+    const again = (error: unknown) => {
+      if (errorTypes(error).size > 0) throw error;
+      return ask();
+    };
+    try {
+      return await ask().catch(again);
+    } catch (error) {
+      for (const topic of topics) this.is(topic, worded(error, what));
+      return null;
+    }
+  }
+}
+
 interface Led extends Place {
+  /** Below 0: none at the moment. */
   readonly leader: number;
 }
 
 async function partitionsOf(
   brokers: Brokers,
   topics: readonly string[],
+  unknown: Unknown,
 ): Promise<ReadonlyMap<string, readonly Led[]>> {
   const found = new Map<string, readonly Led[]>();
   for (const chunk of chunks(topics, TOPICS_MAX)) {
     const { topicMetadata } = await brokers.metadata(chunk);
-    for (const { topic, topicErrorCode, partitionMetadata } of topicMetadata) {
-      if (topicErrorCode !== 0) continue;
+    for (const { topic, topicErrorCode: code, partitionMetadata } of topicMetadata) {
+      if (NO_TOPIC.has(code)) continue;
+      if (code !== 0) {
+        unknown.is(topic, worded(protocolError(code), `the topic ${topic}`));
+        continue;
+      }
       const led = partitionMetadata
         .map(({ partitionId, leader }) => ({ topic, partition: partitionId, leader }))
         .sort((one, other) => one.partition - other.partition);
@@ -107,30 +185,35 @@ async function list(
   brokers: Brokers,
   asked: readonly Led[],
   timestamp: Timestamp,
+  unknown: Unknown,
 ): Promise<ReadonlyMap<string, number>> {
+  const offsets = new Map<string, number>();
+  const failed = ({ topic, partition }: Place, code: number) => {
+    unknown.is(topic, worded(protocolError(code), `partition ${partition} of ${topic}`));
+  };
   const ofBroker = Map.groupBy(asked, ({ leader }) => leader);
-  const answers = await Promise.all(
-    [...ofBroker].map(([nodeId, led]) => listFrom(brokers, nodeId, led, timestamp)),
+  await Promise.all(
+    [...ofBroker].map(async ([nodeId, led]) => {
+      if (nodeId < 0) {
+        for (const each of led) failed(each, NO_LEADER);
+        return;
+      }
+      const ask = async () => listOffsets(await brokers.leader(nodeId), led, timestamp);
+      const topics = [...new Set(led.map(({ topic }) => topic))];
+      for (const each of (await unknown.ofAll(topics, ask, `the broker ${nodeId}`)) ?? []) {
+        if (each.errorCode === 0) offsets.set(keyOf(each), each.offset);
+        else failed(each, each.errorCode);
+      }
+    }),
   );
-  return new Map(answers.flat().map((each) => [keyOf(each), each.offset]));
-}
-
-async function listFrom(
-  brokers: Brokers,
-  nodeId: number,
-  asked: readonly Place[],
-  timestamp: Timestamp,
-): Promise<readonly Found[]> {
-  const listed = await listOffsets(await brokers.leader(nodeId), asked, timestamp);
-  const failed = listed.find(({ errorCode }) => errorCode !== 0);
-  if (failed !== undefined) throw protocolError(failed.errorCode);
-  return listed;
+  return offsets;
 }
 
 async function committed(
   brokers: Brokers,
   groupId: string,
   topics: readonly { readonly topic: string; readonly partitions: readonly Place[] }[],
+  unknown: Unknown,
 ): Promise<ReadonlyMap<string, readonly CommittedOffset[]>> {
   const coordinator = await brokers.coordinator(groupId);
   const { errorCode = 0, responses } = await request<OffsetFetchResponse>(
@@ -141,14 +224,26 @@ async function committed(
   if (errorCode !== 0) throw protocolError(errorCode);
   const found = responses.map(({ topic, partitions }) => {
     const offsets = partitions.flatMap((each): readonly CommittedOffset[] => {
-      if (each.errorCode !== 0) throw protocolError(each.errorCode);
+      if (each.errorCode !== 0) {
+        unknown.is(topic, worded(protocolError(each.errorCode), `the topic ${topic}`));
+        return [];
+      }
       const { partition, metadata } = each;
       const offset = Number(each.offset);
       return offset < 0 ? [] : [{ partition, offset, metadata: metadata ?? "" }];
     });
     return [topic, offsets.sort((one, other) => one.partition - other.partition)] as const;
   });
-  return new Map(found);
+  return new Map(found.filter(([topic]) => !unknown.has(topic)));
+}
+
+const FORBIDDEN = /_AUTHORIZATION_FAILED$/;
+
+/** The error, with the topic or group that it is about. */
+function worded(error: unknown, what: string): Error {
+  const isForbidden = [...errorTypes(error)].some((type) => FORBIDDEN.test(type));
+  const why = isForbidden ? "the permission Describe is missing" : asError(error).message;
+  return new Error(`${what}: ${why}`, { cause: error });
 }
 
 function keyOf({ topic, partition }: Place): string {

@@ -121,9 +121,9 @@ export function decodeRanges(
   return unit === 1 && ranges.length % 2 === 0 ? ranges : [];
 }
 
-type Range = readonly [from: number, to: number];
+export type Range = readonly [from: number, to: number];
 
-interface Place {
+export interface Place {
   readonly offset: number;
   readonly metadata: string;
 }
@@ -166,7 +166,7 @@ function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
 }
 
 /** From the first finished offset to before the first that is not, for each such range. */
-function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
+export function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
   const ranges = decodeRanges(metadata, offset, topicId);
   const found: Range[] = [];
   let at = offset;

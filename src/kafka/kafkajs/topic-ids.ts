@@ -9,7 +9,8 @@ const TOPIC_IDS = { apiKey: METADATA, apiVersion: VERSION, apiName: "Metadata" }
 
 /** The part of kafkajs' broker that is needed here. */
 export interface RequestTarget extends RawTarget {
-  readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>;
+  /** Null before the first connection. */
+  readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null;
 }
 
 /**
@@ -20,7 +21,7 @@ export async function readTopicIds(
   broker: RequestTarget,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const known = broker.versions[METADATA]?.maxVersion ?? 0;
+  const known = broker.versions?.[METADATA]?.maxVersion ?? 0;
   if (known < VERSION || topics.length === 0) return new Map();
   return decodeTopicIds(await rawRequest(broker, TOPIC_IDS, encodeTopicIdRequest(topics)));
 }

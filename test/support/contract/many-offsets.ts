@@ -6,6 +6,16 @@ import type { Bench } from "./bench.ts";
 
 export function testManyOffsets(bench: Bench): void {
   describe("offsets of many", () => {
+    test("topics have ids, each its own", async () => {
+      const kafka = bench.connect();
+      const [one, other] = [await bench.topic(kafka, 1), await bench.topic(kafka, 1)];
+      const gone = bench.name();
+      const ids = await kafka.admin.topicIds([one, gone, other]);
+      expect([...ids.keys()].sort()).toEqual([one, other].sort());
+      expect(ids.get(one)).not.toBe(ids.get(other));
+      expect(await kafka.admin.topicIds([one])).toEqual(new Map([[one, ids.get(one)]]));
+    });
+
     test("of topics and groups are those of each of them", async () => {
       const kafka = bench.connect();
       const [one, other] = [await bench.topic(kafka, 3), await bench.topic(kafka, 1)];

@@ -118,6 +118,13 @@ export class MemoryAdmin implements Admin {
     );
   }
 
+  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#ask(() => {
+      const existing = topics.flatMap((name) => this.#broker.topics.find(name) ?? []);
+      return new Map(existing.map(({ name, id }) => [name, id]));
+    });
+  }
+
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
     return this.#ask(() => {
       this.#find(topic);

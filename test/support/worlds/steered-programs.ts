@@ -49,7 +49,8 @@ export async function steeredPrograms() {
       Object.fromEntries(headers.map(([key, value]) => [key, `${value}`])),
     );
   };
-  return { prefix, receiver, worldOf, twoProcesses, headersIn, ...load(producer, prefix) };
+  const own = { prefix, kafka, receiver, worldOf, twoProcesses, headersIn };
+  return { ...own, ...load(producer, prefix) };
 }
 
 interface Given {

@@ -1,9 +1,10 @@
 /** Deliveries that wait in delay topics of a real Kafka, and processes that count them. */
 
+import { eachWaiting } from "../../../src/delay/each-waiting.ts";
 import { startDelay } from "../../../src/delay/stage.ts";
-import { waitingByDestination } from "../../../src/delay/waiting-by-destination.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
+import { NOT_STEERED } from "../../../src/domain/steering.ts";
 import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
@@ -136,18 +137,16 @@ async function startCounting(kafka: Kafka, prefix: string) {
 async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
   const { signal } = new AbortController();
   const asked = { tiers: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
-  const found = await waitingByDestination(
+  const held: Record<string, number> = {};
+  const read = await eachWaiting(
     { kafka, clock: systemClock },
-    { ...asked, destinations: [CRM, BILLING], recordsMax: 100_000 },
+    { ...asked, steering: NOT_STEERED, recordsMax: 100_000 },
+    (waiting, tier) => {
+      const place = `${waiting.kind === "waiting" ? waiting.destination : ""}/${tier}`;
+      held[place] = (held[place] ?? 0) + 1;
+    },
   );
-  const left = found.flatMap(({ unread, errors }) => [
-    ...errors,
-    ...(unread === 0 ? [] : [unread]),
-  ]);
+  const left = read.flatMap(({ unread, errors }) => [...errors, ...(unread === 0 ? [] : [unread])]);
   if (left.length > 0) throw new Error(`not all of it is read: ${left.join()}`);
-  return Object.fromEntries(
-    found.flatMap(({ tier, destinations }) =>
-      [...destinations].map(([label, { count }]) => [`${label}/${tier}`, count]),
-    ),
-  );
+  return held;
 }

@@ -104,6 +104,8 @@ test("tables, audiences and the status", () => {
     destinations: [destinationReport(destination)],
     tiers: [],
     deadLetters,
+    notes: { awaitingRetry: EVIL, deadLetters: EVIL },
+    unknown: [EVIL],
     blockedTopics: [],
     processes: [processReport(evil)],
   };

@@ -64,6 +64,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   // What runs in a browser knows of the server what it is told, and nothing of how.
   console: ["console/asked-view.ts", "console/job-view.ts", "console/view.ts"],
 };
+/** The port, and what is built on it alone. */
+const PORT = ["kafka/port.ts", "kafka/unfinished.ts"];
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
 const LIBRARIES = ["call-trace", "dead-letter", "operator-events"];
@@ -78,7 +80,7 @@ const OTHER_SHELLS = [
   "deliver/attempts-topic.ts",
   "deliver/note-opening.ts",
   "deliver/running-destination.ts",
-  ...["delay/counting.ts", "delay/scan.ts", "delay/waiting-by-destination.ts"],
+  ...["delay/counting.ts", "delay/scan.ts"],
   ...["delay/look-up.ts", "delay/pulling.ts", "delay/wait-on.ts"],
   ...["delay/each-waiting.ts", "delay/expiring-count.ts"],
   ...["dead-letter/replay.ts", "dead-letter/replaying.ts"],
@@ -175,7 +177,7 @@ function isShell(file: string): boolean {
 /** Stages and what they share know Kafka by its port alone. */
 function isPastThePort(folder: string, target: string): boolean {
   const knowsThePort = isDivided(folder) || folder === "stage";
-  return knowsThePort && folderOf(target) === "kafka" && target !== "kafka/port.ts";
+  return knowsThePort && folderOf(target) === "kafka" && !PORT.includes(target);
 }
 
 /** Runs in a browser: no folder's core, and nothing of Node. */

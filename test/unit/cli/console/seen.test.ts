@@ -12,7 +12,8 @@ const AT = "2026-03-01T09:00:00.500Z";
 function report(over: Partial<StatusReport> = {}): StatusReport {
   const none = { stages: [], destinations: [], tiers: [], blockedTopics: [], deadLetters: null };
   const known = { at: AT, kafkaError: null, configHash: "0011aabbccdd", processes: [] };
-  return { ...none, ...known, ...over } as StatusReport;
+  const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
+  return { ...none, ...known, ...whole, ...over };
 }
 
 const seen = (over: Partial<StatusReport>) => seenOf(report(over), config(SMALL));
@@ -32,7 +33,7 @@ test("ages become instants to the second, so that one that stays reads the same 
 });
 
 test("a tier says when its next is due, late or not, or nothing where that is not known", () => {
-  const tier = { tier: "10s", waiting: 4, retired: false, oldestMs: null };
+  const tier = { tier: "10s", waiting: 4, retired: false, oldestMs: null, note: null };
   const tiers = [5_000, -5_000, null].map((dueInMs) => ({ ...tier, dueInMs }));
   expect(seen({ tiers }).tiers.map(({ dueAt }) => dueAt)).toEqual([
     "2026-03-01T09:00:05.500Z",

@@ -26,7 +26,8 @@ const PROCESS: ProcessReport = {
 function report(over: Partial<StatusReport> = {}): StatusReport {
   const none = { stages: [], destinations: [], tiers: [], blockedTopics: [], deadLetters: null };
   const known = { at: AT, kafkaError: null, configHash: "0123456789ab", processes: [PROCESS] };
-  return { ...none, ...known, ...over } as StatusReport;
+  const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
+  return { ...none, ...known, ...whole, ...over };
 }
 
 function destination(over: Partial<DestinationReport>): DestinationReport {

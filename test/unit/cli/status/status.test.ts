@@ -74,6 +74,20 @@ const SHOWN: ShowOptions = {
   destination: null,
 };
 
+/** The headers of a delivery in a delay topic. */
+const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
+  "switchyard-message-id": "m",
+  "switchyard-source": "web",
+  "switchyard-destination": destination,
+  "switchyard-timestamp": `${atMs}`,
+  "switchyard-received-at": `${atMs}`,
+  "switchyard-attempt": "1",
+  "switchyard-first-attempt-at": `${atMs}`,
+  "switchyard-parked": "1",
+  "switchyard-due-at": `${dueAtMs}`,
+  "switchyard-return-topic": `sw.returns.${destination}`,
+});
+
 const ALL = [
   "calls",
   "deliveries.crm",
@@ -129,10 +143,11 @@ test("lag counts what is not committed, and the oldest is the first of it", asyn
 test("tiers: what waits, when the next is due, and those that are retired", async () => {
   const { append, clock, finish, kafka, status } = world(...ALL, "delays.2m", "delays.strange");
   const startMs = clock.nowMs();
-  append("delays.10s", 0, { "switchyard-due-at": `${startMs + 10_000}` });
-  append("delays.10s", 0, { "switchyard-due-at": `${startMs + 11_000}` });
-  append("delays.10s", 1, { "switchyard-due-at": `${startMs + 9_000}` });
-  append("delays.2m", 0, { "switchyard-due-at": `${startMs + 120_000}` });
+  const waits = (dueInMs: number) => waiting("crm", startMs, startMs + dueInMs);
+  append("delays.10s", 0, waits(10_000));
+  append("delays.10s", 0, waits(11_000));
+  append("delays.10s", 1, waits(9_000));
+  append("delays.2m", 0, waits(120_000));
   append("delays.30s", 0);
   await finish(
     kafka.admin.commit("sw.delay.10s", "sw.delays.10s", [
@@ -186,18 +201,8 @@ test("--destination reads of that one alone", async () => {
 
 test("deliveries that wait are counted in Kafka, by destination and tier, with the next one due", async () => {
   const { append, clock, show } = world(...ALL, "delays.strange");
-  const waits = (destination: string, dueInMs: number) => ({
-    "switchyard-message-id": "m",
-    "switchyard-source": "web",
-    "switchyard-destination": destination,
-    "switchyard-timestamp": `${clock.nowMs()}`,
-    "switchyard-received-at": `${clock.nowMs()}`,
-    "switchyard-attempt": "1",
-    "switchyard-first-attempt-at": `${clock.nowMs()}`,
-    "switchyard-parked": "1",
-    "switchyard-due-at": `${clock.nowMs() + dueInMs}`,
-    "switchyard-return-topic": `sw.returns.${destination}`,
-  });
+  const waits = (destination: string, dueInMs: number) =>
+    waiting(destination, clock.nowMs(), clock.nowMs() + dueInMs);
   append("delays.10s", 0, waits("crm", 9_000));
   append("delays.10s", 1, waits("crm", 8_000));
   append("delays.30s", 0, waits("crm", 29_000));
@@ -291,8 +296,8 @@ test("what does not exist yet is not known, and the text says so", async () => {
   const { exit, out } = await world("calls").show();
   expect(exit).toBe(0);
   expect(out).toContain("crm: the topic sw.deliveries.crm does not exist.\n");
-  expect(out).toContain("delay 10s: its topic does not exist.\n");
-  expect(out).toContain("Dead letters: their topic does not exist.\n");
+  expect(out).toContain("delay 10s: the topic sw.delays.10s does not exist.\n");
+  expect(out).toContain("Dead letters: the topic sw.dead-letters does not exist.\n");
   expect(out).toContain("--admin HOST:PORT");
 });
 
@@ -320,6 +325,7 @@ test("--json prints the same as one object", async () => {
     oldestMs: null,
     dueInMs: null,
     retired: false,
+    note: null,
   });
   expect(report.deadLetters).toEqual({ retained: 0, lastDay: 0, byReason: {}, replayed: 0 });
   expect(report).toMatchObject({ kafkaError: null, configHash: "0011aabbccdd" });
@@ -409,8 +415,8 @@ const REPORT: StatusReport = {
     }),
   ],
   tiers: [
-    { tier: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false },
-    { tier: "2m", waiting: 1, oldestMs: 400_000, dueInMs: -280_000, retired: true },
+    { tier: "10s", waiting: 4, oldestMs: 9_000, dueInMs: 1_000, retired: false, note: null },
+    { tier: "2m", waiting: 1, oldestMs: 400_000, dueInMs: -280_000, retired: true, note: null },
   ],
   deadLetters: {
     retained: 1_017,
@@ -418,6 +424,8 @@ const REPORT: StatusReport = {
     byReason: { expired: 3, rejected: 14 },
     replayed: 0,
   },
+  notes: { awaitingRetry: null, deadLetters: null },
+  unknown: [],
   blockedTopics: [],
   processes: [
     processReport({
@@ -474,7 +482,10 @@ const KAFKA: KafkaStatus = {
   destinations: [],
   tiers: [],
   inTiers: null,
+  countedTiers: new Set(),
   letters: null,
+  notes: { inTiers: null, letters: null },
+  errors: [],
 };
 const found = (scraped: readonly Scraped[]) => {
   const kafka = { config: { destinations: [] }, kafka: KAFKA, kafkaError: null };

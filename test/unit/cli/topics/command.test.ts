@@ -44,6 +44,7 @@ function cluster(...existing: readonly TopicState[]): Cluster {
     committed: unused,
     offsetsOf: unused,
     committedOf: unused,
+    topicIds: unused,
     deleteGroup: unused,
     offsetsAt: unused,
     commit: unused,

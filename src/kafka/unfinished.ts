@@ -1,0 +1,154 @@
+/**
+ * The records that groups have not finished, as their commits say it. This is the only place that
+ * knows which records wait: all counts and readings from outside begin here.
+ *
+ *   the commit of a partition                              of it waits
+ *   is missing, or was counted in an earlier topic of      all, from the first offset that is left
+ *     the same name: by its id, or it is behind the end
+ *   names an offset                                        all from there
+ *   lists finished ranges above it (`finished-ranges.ts`)  the same, without these
+ *
+ *   the topic                                              is
+ *   does not exist                                         missing
+ *   may not be described, nor its group; has no leader     unknown, with why; the others are known
+ */
+
+import type { IncomingRecord } from "../domain/record.ts";
+import type { Admin, CommittedOffset, PartitionOffsets } from "./admin-port.ts";
+import { finishedIn, type Range, topicIdIn } from "./consume/finished-ranges.ts";
+
+/** A topic, and the group that reads it. */
+export interface Reading {
+  readonly groupId: string;
+  readonly topic: string;
+}
+
+/** The part of a partition in which something waits. */
+export interface UnfinishedPart {
+  readonly topic: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+  /** In it, rising. */
+  readonly finished: readonly Range[];
+}
+
+export type Unfinished =
+  | {
+      readonly kind: "known";
+      /** Empty: the brokers know no ids. */
+      readonly topicId: string;
+      /** Those in which something waits. */
+      readonly parts: readonly UnfinishedPart[];
+    }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unknown"; readonly error: string };
+
+const MISSING: Unfinished = { kind: "missing" };
+
+/** By topic, all of those that are asked for. @throws Error when Kafka does not answer. */
+export async function unfinishedIn(
+  { admin }: { readonly admin: Pick<Admin, "committedOf" | "offsetsOf" | "topicIds"> },
+  readings: readonly Reading[],
+): Promise<ReadonlyMap<string, Unfinished>> {
+  const topics = readings.map(({ topic }) => topic);
+  const groups = [...Map.groupBy(readings, ({ groupId }) => groupId)].map(
+    ([groupId, of]) => [groupId, of.map(({ topic }) => topic)] as const,
+  );
+  const errors = new Map<string, string>();
+  const onUnknown = (topic: string, error: Error) => errors.set(topic, error.message);
+  // In this order: records that come and are committed in between must not make it negative.
+  const committed = await admin.committedOf(new Map(groups), onUnknown);
+  const offsets = await admin.offsetsOf(topics, onUnknown);
+  const ids = await admin.topicIds([...offsets.keys()]);
+  const of = ({ groupId, topic }: Reading): Unfinished => {
+    const error = errors.get(topic);
+    const logs = offsets.get(topic);
+    if (error !== undefined) return { kind: "unknown", error };
+    if (logs === undefined) return MISSING;
+    const topicId = ids.get(topic) ?? "";
+    const commits = committed.get(groupId)?.get(topic) ?? [];
+    const parts = logs.flatMap((log) => partOf(topic, topicId, log, commits));
+    return { kind: "known", topicId, parts };
+  };
+  return new Map(readings.map((reading) => [reading.topic, of(reading)]));
+}
+
+function partOf(
+  topic: string,
+  topicId: string,
+  { partition, first, end }: PartitionOffsets,
+  commits: readonly CommittedOffset[],
+): readonly UnfinishedPart[] {
+  const commit = commits.find((each) => each.partition === partition);
+  if (commit === undefined || isOfEarlier(commit, topicId, end)) {
+    return first < end ? [{ topic, partition, from: first, to: end, finished: [] }] : [];
+  }
+  const from = Math.max(first, commit.offset);
+  const finished = within(finishedIn(commit, topicId), from, end);
+  const part = { topic, partition, from, to: end, finished };
+  return from < end && recordsIn([part]) > 0 ? [part] : [];
+}
+
+/** Counted in a topic of that name that was deleted since. */
+function isOfEarlier({ offset, metadata }: CommittedOffset, topicId: string, end: number): boolean {
+  const countedIn = topicIdIn(metadata, offset);
+  return (countedIn !== null && topicId !== "" && countedIn !== topicId) || offset > end;
+}
+
+function within(ranges: readonly Range[], from: number, to: number): readonly Range[] {
+  return ranges
+    .map(([first, end]): Range => [Math.max(first, from), Math.min(end, to)])
+    .filter(([first, end]) => first < end);
+}
+
+/** The part below an offset. */
+export function partBelow(part: UnfinishedPart, offset: number): UnfinishedPart {
+  const to = Math.max(part.from, Math.min(part.to, offset));
+  return { ...part, to, finished: within(part.finished, part.from, to) };
+}
+
+/** The part from an offset on. */
+export function partFrom(part: UnfinishedPart, offset: number): UnfinishedPart {
+  const from = Math.min(part.to, Math.max(part.from, offset));
+  return { ...part, from, finished: within(part.finished, from, part.to) };
+}
+
+/** The number of offsets that are not finished. */
+export function recordsIn(parts: readonly UnfinishedPart[]): number {
+  const size = (sum: number, [from, to]: Range) => sum + to - from;
+  return parts.reduce((sum, { from, to, finished }) => {
+    return sum + to - from - finished.reduce(size, 0);
+  }, 0);
+}
+
+/** Whether an offset of the part is finished. */
+export function isFinished({ finished }: UnfinishedPart, offset: number): boolean {
+  return finished.some(([from, to]) => from <= offset && offset < to);
+}
+
+interface Reader {
+  readonly read: (range: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly from: number;
+    readonly to: number;
+    readonly maxBytes: number;
+    readonly signal: AbortSignal;
+  }) => AsyncIterable<readonly IncomingRecord[]>;
+}
+
+/** Reads a part, a step at a time, without the records that are finished. */
+export async function* readUnfinished(
+  kafka: Reader,
+  { finished, ...range }: UnfinishedPart,
+  limits: { readonly maxBytes: number; readonly signal: AbortSignal },
+): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
+  let at = 0;
+  for await (const records of kafka.read({ ...range, ...limits })) {
+    yield records.filter(({ offset }) => {
+      while ((finished[at]?.[1] ?? Number.POSITIVE_INFINITY) <= offset) at += 1;
+      return (finished[at]?.[0] ?? Number.POSITIVE_INFINITY) > offset;
+    });
+  }
+}

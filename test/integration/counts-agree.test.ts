@@ -1,0 +1,201 @@
+// What waits for a destination is one number, whoever is asked: `status` by Kafka alone and with the
+// processes, the console, `drain`, `cancel --dry-run` and `pause`. On a real Kafka.
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { createEyes } from "../../src/cli/console/eyes.ts";
+import type { StatusReport } from "../../src/cli/status/report.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { deliveryHeaders } from "../../src/domain/delivery.ts";
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { pulledRecord, pullRecord } from "../../src/domain/operations.ts";
+import { groupNames, topicNames } from "../../src/domain/topics.ts";
+import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { deliveryOf } from "../support/build/webhook-destination.ts";
+import type { ProgramWorld } from "../support/servers/program.ts";
+import { STAGES, steeredPrograms } from "../support/worlds/steered-programs.ts";
+
+/** Far above what it takes: a loaded machine. */
+const SOON = { interval: 100 };
+const TIMEOUT_MS = 300_000;
+const IDS = ["crm", "other"] as const;
+
+/** What each of them says of each destination: records of its line and returns, and those in tiers. */
+async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string[]) {
+  const said: Record<string, unknown> = {};
+  const json = async (...args: string[]) => JSON.parse((await world.command(args)).out);
+  const shown = async (name: string, args: readonly string[]) => {
+    const { destinations, tiers } = (await json("status", "--json", ...args)) as StatusReport;
+    for (const { destination, waiting, waitingInTiers } of destinations) {
+      said[`${name} ${destination}`] = [waiting, waitingInTiers];
+    }
+    said[`${name} tiers`] = tiers.map(({ waiting }) => waiting);
+  };
+  await shown("status", []);
+  if (admins.length > 0) await shown("status --admin", ["--admin", admins.join(",")]);
+  const eyes = createEyes({
+    current: () => {
+      const loaded = loadConfig({ file: world.file, env: {} });
+      if (loaded.kind !== "config") throw new Error("the configuration is refused");
+      return loaded;
+    },
+    load: () => loadConfig({ file: world.file, env: {} }),
+    admins,
+    useKafka: (work) => work(kafka),
+  });
+  const { seen } = await eyes.look(new AbortController().signal);
+  for (const { id, waiting, inTiers } of seen.destinations)
+    said[`console ${id}`] = [waiting, inTiers];
+  said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
+  for (const id of IDS) {
+    const { left } = await json("drain", id, "--timeout", "1ms", "--json");
+    said[`drain ${id}`] = [left.line + left.returns, left.tiers];
+    const { count } = await json("cancel", id, "--dry-run", "--json");
+    said[`cancel ${id}`] = count;
+  }
+  return said;
+}
+
+/** What all of them have to say. @param counts in line or due again, and in tiers */
+function agreed(
+  counts: Readonly<Record<(typeof IDS)[number], readonly [number, number]>>,
+  names: readonly string[],
+) {
+  const said: Record<string, unknown> = {};
+  for (const id of IDS) {
+    const [waiting, inTiers] = counts[id];
+    for (const name of [...names, "console", "drain"]) said[`${name} ${id}`] = [waiting, inTiers];
+    said[`cancel ${id}`] = waiting + inTiers;
+  }
+  const all = counts.crm[1] + counts.other[1];
+  for (const name of [...names, "console"]) said[`${name} tiers`] = [all];
+  return said;
+}
+
+test(
+  "after a retry all of them count the same, and nothing that was released early",
+  async () => {
+    const { receiver, worldOf, publish, ledger, kafka } = await steeredPrograms();
+    const port = await freePort();
+    const world = worldOf(port, "10m");
+    const program = world.start(STAGES);
+    await program.logged("ready");
+    // Those of crm lie behind the other's, which stay.
+    for (const id of ["other", "crm"]) {
+      receiver.refusing.add(id);
+      await publish(40, 40);
+      await expect.poll(() => receiver.refused(id).length, SOON).toBeGreaterThan(5);
+    }
+    receiver.refusing.clear();
+    const unique = (all: readonly { readonly id: string }[]) =>
+      new Set(all.map(({ id }) => id)).size;
+    const waits = (id: string) => unique(receiver.refused(id));
+    for (const id of IDS) {
+      const rest = () => unique(receiver.accepted(id)) + waits(id);
+      await expect.poll(rest, SOON).toBe(ledger.length);
+    }
+    const admins = [`127.0.0.1:${port}`];
+    const names = ["status", "status --admin"];
+    const before = { crm: [0, waits("crm")], other: [0, waits("other")] } as const;
+    await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(before, names));
+    expect(await world.command(["retry", "crm"])).toMatchObject({ status: 0 });
+    await expect.poll(() => unique(receiver.accepted("crm")), SOON).toBe(ledger.length);
+    const after = { crm: [0, 0], other: [0, waits("other")] } as const;
+    await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(after, names));
+    const drained = await world.command(["drain", "crm", "--timeout", "10s"]);
+    expect([drained.status, drained.out]).toEqual([0, "Nothing is left for crm.\n"]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "records that are finished above the committed offset count nowhere, nor twice",
+  async () => {
+    const { world, kafka, topics, groups, idOf, write } = await stopped();
+    // Of five in its line three were parked, the first one is still under way.
+    await write(topics.deliveries("crm" as DestinationId), "crm", 5);
+    await write(topics.delays(600_000), "crm", 3);
+    await write(topics.delays(600_000), "other", 4);
+    const line = topics.deliveries("crm" as DestinationId);
+    await kafka.admin.commit(groups.deliver("crm" as DestinationId), line, [
+      { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(line), [1, 3]) },
+    ]);
+    const delays = topics.delays(600_000);
+    // One of the other's has come back out of its turn.
+    await kafka.admin.commit(groups.delay("10m"), delays, [
+      { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(delays), [4, 1]) },
+    ]);
+    const counts = { crm: [2, 3], other: [0, 3] } as const;
+    expect(await saidBy(world, kafka, [])).toEqual(agreed(counts, ["status"]));
+    const paused = JSON.parse((await world.command(["pause", "crm", "--json"])).out);
+    expect(paused.waiting).toMatchObject({ inLine: 2, attempted: 3, isLeast: false });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what was pulled of a topic that was made anew says nothing of the new one",
+  async () => {
+    const { world, kafka, topics, idOf, write } = await stopped();
+    const delays = topics.delays(600_000);
+    await write(delays, "crm", 3);
+    await write(delays, "other", 2);
+    const pull = {
+      pull: "retry",
+      destination: "crm" as DestinationId,
+      id: "p1",
+      by: "test",
+    } as const;
+    const atMs = Date.now() + 60_000;
+    const producer = kafka.producer();
+    onTestFinished(() => producer.close(1_000));
+    const through = async (topicId: string) => {
+      const done = { id: "p1", tier: "10m", partition: 0, through: 5, topicId };
+      await producer.send([
+        pullRecord(topics.operations, { ...pull, atMs, receivedBeforeMs: null }),
+        pulledRecord(topics.operations, done),
+      ]);
+    };
+    await through("AAAAAAAAAAAAAAAAAAAAAA");
+    const all = { crm: [0, 3], other: [0, 2] } as const;
+    expect(await saidBy(world, kafka, [])).toEqual(agreed(all, ["status"]));
+    await through(await idOf(delays));
+    const left = { crm: [0, 0], other: [0, 2] } as const;
+    expect(await saidBy(world, kafka, [])).toEqual(agreed(left, ["status"]));
+  },
+  TIMEOUT_MS,
+);
+
+/** Topics of one partition, and no process. */
+async function stopped() {
+  const { kafka, prefix, worldOf } = await steeredPrograms();
+  const topics = topicNames(prefix);
+  const world = worldOf(await freePort(), "10m");
+  const of = (id: string) => [
+    topics.deliveries(id as DestinationId),
+    topics.returns(id as DestinationId),
+  ];
+  const names = [...IDS.flatMap(of), topics.delays(600_000), topics.operations];
+  await kafka.admin.create(
+    names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
+  );
+  const producer = kafka.producer();
+  onTestFinished(() => producer.close(1_000));
+  const write = async (topic: string, id: string, count: number) => {
+    const nowMs = Date.now();
+    const isParked = topic === topics.delays(600_000);
+    const parked = { attempt: 1, parked: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
+    const delivery = deliveryOf({
+      destination: id as DestinationId,
+      receivedAtMs: nowMs - 60_000,
+      ...(isParked ? parked : {}),
+    });
+    const headers = deliveryHeaders(delivery);
+    const record = { topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
+    expect(await producer.send(Array.from({ length: count }, () => record))).toEqual([]);
+  };
+  const idOf = async (topic: string) => (await kafka.admin.topicIds([topic])).get(topic) ?? "";
+  return { world, kafka, topics, groups: groupNames(prefix), write, idOf };
+}
