@@ -30,6 +30,7 @@ import type { ValueSchema } from "../domain/known-schemas.ts";
 import {
   eachHeader,
   type IncomingRecord,
+  type Omitted,
   type RecordHeaders,
   type TellHeader,
 } from "../domain/record.ts";
@@ -151,8 +152,8 @@ class Moved implements IncomingRecord {
     return this.came.encoded;
   }
 
-  get omittedBytes(): number | undefined {
-    return this.came.omittedBytes;
+  get omitted(): Omitted | undefined {
+    return this.came.omitted;
   }
 
   get schema(): ValueSchema | undefined {

@@ -7,7 +7,7 @@
  *   the verdict is a dead letter         a dead letter with all its headers
  *   the brokers find it too large for    the same, too-large
  *     that topic
- *   they find a dead letter too large    without key, value and foreign headers (`domain/given-up.ts`)
+ *   they find a dead letter too large    what fits of it (`domain/cut.ts`)
  */
 
 import type { Became, GivenUp } from "../domain/given-up.ts";

@@ -1,6 +1,6 @@
 /**
  * The records that take the place of a delivery that was not accepted: in a delay topic, or among
- * the dead letters. The value is always the call's, byte for byte.
+ * the dead letters. The value is the call's, byte for byte.
  *
  *   what happened                         the record
  *   to be tried again later               in the tier's delay topic, under the delivery's key
@@ -8,15 +8,15 @@
  *   the record is no delivery             a dead letter with its headers as they came
  *   the brokers find one of these         a dead letter, too-large
  *     too large
- *   they find that too large as well      a dead letter without key, value and foreign headers; the
- *                                         record can still be read where it stood
+ *   they find that too large as well      what fits of it (`domain/cut.ts`): headers go before the
+ *                                         value; the record can still be read where it stood
  *   they take not even that               nothing
  */
 
 import { type CallNames, callNames } from "../domain/call-names.ts";
 import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
-import { SHORT_LETTER_BYTES, short, tooLargeFor } from "../domain/given-up.ts";
+import { short, tooLargeFor } from "../domain/given-up.ts";
 import type {
   IncomingRecord,
   OutgoingRecord,
@@ -43,6 +43,8 @@ export type Replacement =
       /** As far as the record names it, for the log. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
+      /** Before it was cut; absent: it was not. */
+      readonly whole?: RecordContent;
       readonly waited?: Waited | undefined;
     };
 
@@ -103,15 +105,10 @@ export function smaller(
     const sentence = tooLargeFor(outgoing.topic, error);
     return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
-  const foreign = foreignHeaders({ headers });
-  if (key === null && value === null && foreign.length === 0) return null;
-  const { reason } = refused;
-  const cause = { stage: "deliver", reason, error: refused.error, failedAtMs: nowMs } as const;
-  let bytes = key?.length ?? 0;
-  for (const [name, header] of foreign) bytes += Buffer.byteLength(name) + (header?.length ?? 0);
-  // Each one holds less than the one before.
-  const maxBytes = SHORT_LETTER_BYTES.find((most) => value !== null || most < bytes) ?? 0;
-  return { ...refused, ...short(cause, place, outgoing, topics.deadLetters, maxBytes) };
+  const { reason, error: givenUpFor, whole = { key, value, headers } } = refused;
+  const cause = { stage: "deliver", reason, error: givenUpFor, failedAtMs: nowMs } as const;
+  const shorter = short(cause, place, whole, outgoing, topics.deadLetters);
+  return shorter === null ? null : { ...refused, outgoing: shorter, whole };
 }
 
 function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {

@@ -6,15 +6,16 @@
  *   a record cannot be used                       its key, value and own headers, and the reason
  *   the brokers refuse some of what it becomes    the same, reason too-large; the sentence names the
  *                                                 topics. The rest was written.
- *   they refuse a dead letter                     no value. Its key and the headers of producers as
- *                                                 far as they fit; the reason, our own headers, and
- *                                                 where the record stood, from where it can be read
+ *   they refuse a dead letter                     what fits of its value, its key and the headers of
+ *                                                 producers (`cut.ts`); the reason, our own headers,
+ *                                                 and where the record stood, from where it can be read
  *
  * A producer's `switchyard-*` headers are not kept: they would say what only a stage may say.
  */
 
+import { cutWords, shorter } from "./cut.ts";
 import { type DeadLetterCause, type DeadLetterReason, deadLetter } from "./dead-letter.ts";
-import { foreignHeaders, isOwnHeader } from "./delivery.ts";
+import { foreignHeaders } from "./delivery.ts";
 import type {
   IncomingRecord,
   OutgoingRecord,
@@ -97,52 +98,41 @@ export function goneLetter(
 }
 
 /**
- * Bytes of a key and of producers' headers in a dead letter without its value, tried in turn: as much
- * as the plan's topic takes; as much as any topic takes; nothing.
+ * In place of a dead letter that is itself too large; null: it cannot be any shorter.
+ *
+ * @param whole the dead letter as it was at first.
+ * @param refused what the brokers have refused of it.
  */
-export const SHORT_LETTER_BYTES = [1_048_576, 65_536, 0] as const;
-
-/** In place of a dead letter that is itself too large. */
 export function shortLetter(
-  letter: DeadLetter,
+  whole: DeadLetter,
+  refused: OutgoingRecord,
   letterTopic: string,
   nowMs: number,
-  maxBytes: number,
-): DeadLetter {
-  const { stage, record, reason, error, outgoing } = letter;
-  const given = { stage, reason, error, failedAtMs: nowMs };
-  return { ...letter, ...short(given, record, outgoing, letterTopic, maxBytes) };
+): OutgoingRecord | null {
+  const { stage, record, reason, error, outgoing } = whole;
+  const cause = { stage, reason, error, failedAtMs: nowMs };
+  return short(cause, record, outgoing, refused, letterTopic);
 }
 
 /**
- * A dead letter without its value.
+ * The same of the record of a dead letter.
  *
- * @param content of the dead letter that is too large.
- * @param maxBytes of its key and the headers of producers. Those that do not fit are left out.
+ * @param cause as the whole letter says it.
+ * @param place of the record that the letter stands for.
  */
 export function short(
   cause: DeadLetterCause,
   { topic, partition, offset }: RecordPlace,
-  { key, value, headers }: RecordContent,
+  whole: RecordContent,
+  refused: RecordContent,
   letterTopic: string,
-  maxBytes: number,
-): { readonly error: string; readonly outgoing: OutgoingRecord } {
-  const bytes = value?.length ?? 0;
-  // A letter that is shortened again says it already.
-  const error =
-    value === null
-      ? cause.error
-      : `${cause.error}; its ${bytes} bytes are too large for this topic and not kept here`;
-  let leftBytes = maxBytes - (key?.length ?? 0);
-  const keepsKey = leftBytes >= 0;
-  if (!keepsKey) leftBytes = maxBytes;
-  const kept = headers.filter(([name, header]) => {
-    if (isOwnHeader(name)) return true;
-    leftBytes -= Buffer.byteLength(name) + (header?.length ?? 0);
-    return leftBytes >= 0;
-  });
-  const left = { topic, partition, offset, key: keepsKey ? key : null, value: null, headers: kept };
-  return { error, outgoing: deadLetter(letterTopic, left, { ...cause, error }) };
+): OutgoingRecord | null {
+  const next = shorter(whole, refused);
+  if (next === null) return null;
+  const { key, value, headers } = next.content;
+  const error = `${cause.error}; cut to fit into this topic, without ${cutWords(next.cut)}`;
+  const content = { topic, partition, offset, key, value, headers };
+  return deadLetter(letterTopic, content, { ...cause, error });
 }
 
 /** @param says the brokers' words. */

@@ -46,17 +46,35 @@ export function eachHeader(record: WithHeaders, tell: TellHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
+/** What was left out of a record; null: nothing of that. */
+export interface Cut {
+  readonly keyBytes: number | null;
+  readonly valueBytes: number | null;
+  readonly headers: CutHeaders | null;
+}
+
+/** Of a record that was too large to be read whole. */
+export interface Omitted {
+  /** Of the whole record. */
+  readonly bytes: number;
+  readonly cut: Cut;
+}
+
+export interface CutHeaders {
+  readonly count: number;
+  readonly bytes: number;
+  /** Its name, or the beginning of it. */
+  readonly largest: string;
+}
+
 /**
  * Name the fields that a copy shall have: those of a fetched record are no properties of its own.
  */
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or what its producer said. */
   readonly timestampMs: number;
-  /**
-   * The record is larger than its topic takes, and its value of so many bytes was left out: it is
-   * null. So may be its key and some of its headers (docs/topics.md#limits).
-   */
-  readonly omittedBytes?: number | undefined;
+  /** Present: the record is larger than its topic takes, and is read in part (docs/topics.md#limits). */
+  readonly omitted?: Omitted | undefined;
   /** Absent: the value has none, or no schema registry is configured. */
   readonly schema?: ValueSchema | undefined;
 }
@@ -106,8 +124,8 @@ class WithSchema implements IncomingRecord {
     return this.#record.encoded;
   }
 
-  get omittedBytes(): number | undefined {
-    return this.#record.omittedBytes;
+  get omitted(): Omitted | undefined {
+    return this.#record.omitted;
   }
 
   eachHeader(tell: TellHeader): void {

@@ -30,7 +30,7 @@ export interface MembershipOptions {
   readonly pollMs: number;
   /** Of one answer. */
   readonly fetchMaxBytes: number;
-  /** A compressed record of the topic that is larger comes without its value. */
+  /** A compressed record of the topic that is larger comes in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
   /** A damaged batch whose end is known comes as `damaged`. Otherwise each one is a failure. */
   readonly passesDamaged: boolean;

@@ -53,7 +53,7 @@ export function routeAgain(
   if (timestampMs < sinceMs || (untilMs !== null && timestampMs >= untilMs)) {
     return { kind: "passed-over", reason: "time" };
   }
-  if (record.omittedBytes !== undefined) return { kind: "unusable", reason: "too-large" };
+  if (record.omitted !== undefined) return { kind: "unusable", reason: "too-large" };
   const read = readCall(record, routing.lookup, nowMs);
   if (read.kind === "refused") return { kind: "unusable", reason: read.reason };
   const { call, source } = read;

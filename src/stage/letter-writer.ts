@@ -4,8 +4,8 @@
  *
  *   refused                              written in its place
  *   something that a record becomes      a dead letter `too-large` for that record
- *   a dead letter                        one without its value: its key and the producer's headers as
- *                                        far as they fit, the reason and where the record stood
+ *   a dead letter                        what fits of it (`domain/cut.ts`), the reason and where the
+ *                                        record stood
  *   the shortest of these                nothing: throws, since going on would lose the record
  *
  * A delivery whose topic takes nothing goes around it (`going-around.ts`), or becomes a dead letter
@@ -18,7 +18,6 @@ import {
   deadLetterOf,
   type GivenUp,
   goneLetter,
-  SHORT_LETTER_BYTES,
   shortLetter,
   tooLarge,
 } from "../domain/given-up.ts";
@@ -83,21 +82,23 @@ export function letterWriter(
     refused: Refused,
   ) => {
     const refusedAgain = await send(large.map(({ outgoing }) => outgoing));
-    let left = [...letters, ...large].filter(
-      ({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing),
-    );
+    let left = [...letters, ...large]
+      .filter(({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing))
+      .map((whole) => ({ whole, outgoing: whole.outgoing }));
     let problem: string | undefined;
-    for (const maxBytes of SHORT_LETTER_BYTES) {
+    while (left.length > 0) {
       const nowMs = clock.nowMs();
-      left = left.map((letter) => shortLetter(letter, deadLetterTopic, nowMs, maxBytes));
-      const refusedShort = await send(left.map(({ outgoing }) => outgoing));
-      left = left.filter(({ outgoing }) => refusedShort.has(outgoing));
+      const shorter = left.map(({ whole, outgoing }) => {
+        const next = shortLetter(whole, outgoing, deadLetterTopic, nowMs);
+        if (next !== null) return { whole, outgoing: next };
+        throw new Error(
+          `The topic ${deadLetterTopic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
+        );
+      });
+      const refusedShort = await send(shorter.map(({ outgoing }) => outgoing));
+      left = shorter.filter(({ outgoing }) => refusedShort.has(outgoing));
       [problem] = refusedShort.values();
-      if (left.length === 0) return;
     }
-    throw new Error(
-      `The topic ${deadLetterTopic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
-    );
   };
   return {
     write: async (became, givenUp) => {

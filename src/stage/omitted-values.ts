@@ -1,5 +1,5 @@
 /**
- * Gives up records whose values were left out, because they are larger than their topic takes
+ * Gives up records that were read in part, because they are larger than their topic takes
  * (docs/topics.md#limits). They become dead letters `too-large`, and the stage never sees them.
  *
  *   step                           a crash after it
@@ -9,6 +9,7 @@
  * A drain waits for the dead letters that are being written.
  */
 
+import { cutWords } from "../domain/cut.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
@@ -36,7 +37,7 @@ export function givingUpOmitted(
     const givenUp = records.map((record) => ({
       record,
       reason: "too-large" as const,
-      error: `inflates to a value of ${record.omittedBytes} bytes, more than ${record.topic} takes`,
+      error: wordsOf(record),
     }));
     tell((await writer.write([], givenUp)).letters);
     recordsIn.inc(records.length);
@@ -66,6 +67,13 @@ export function givingUpOmitted(
   };
 }
 
-function isOmitted({ omittedBytes }: IncomingRecord): boolean {
-  return omittedBytes !== undefined;
+function isOmitted({ omitted }: IncomingRecord): boolean {
+  return omitted !== undefined;
+}
+
+function wordsOf({ topic, omitted }: IncomingRecord): string {
+  if (omitted === undefined) return "";
+  const { bytes, cut } = omitted;
+  const left = cutWords(cut);
+  return `inflates to ${bytes} bytes, more than ${topic} takes${left === "" ? "" : `; it was read without ${left}`}`;
 }

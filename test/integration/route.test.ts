@@ -8,14 +8,16 @@ import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
+import type { Consumer, Kafka, KafkaConnection, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { encodeBatch } from "../support/build/record-batches.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { rawProduce } from "../support/kafkajs/raw-produce.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
 
 /** Its topic takes small records only. */
@@ -30,6 +32,11 @@ if (brokers === undefined) {
   throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
 }
 const log = createLog("error");
+const connection: KafkaConnection = {
+  ...{ brokers: brokers.split(","), clientId: "route-test", tls: null, sasl: null },
+  sessionTimeoutMs: 10_000,
+  recordMaxBytes: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
+};
 
 let prefix = "";
 let topics = topicNames(prefix);
@@ -40,17 +47,7 @@ let readers: Consumer[] = [];
 beforeEach(async () => {
   prefix = uniquePrefix("route");
   topics = topicNames(prefix);
-  kafka = createKafka(
-    {
-      brokers: brokers.split(","),
-      clientId: "route-test",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
-    },
-    log,
-  );
+  kafka = createKafka(connection, log);
   producer = kafka.producer();
   readers = [];
   await kafka.admin.create(
@@ -58,7 +55,8 @@ beforeEach(async () => {
       name,
       partitions: PARTITIONS,
       replicationFactor: 1,
-      config: {},
+      // The batches of some are of 2023: brokers would delete them at their next look.
+      config: { "retention.ms": "-1" },
     })),
   );
 });
@@ -186,6 +184,37 @@ test("calls become copies with the headers of a delivery, and what is none a dea
   expect(headerTexts(live ?? { headers: [] })).toMatchObject({ "switchyard-timestamp": received });
   const reasons = letters.taken.map((letter) => headerTexts(letter)["switchyard-reason"]);
   expect(reasons.toSorted()).toEqual(["too-large", "undecodable"]);
+  expect(failures).toEqual([]);
+});
+
+test.each([
+  ["3 MB, which are read whole", 3_000_000],
+  ["6 MB, which are read in part", 6_000_000],
+])("a call with headers of %s, becomes a dead letter that keeps it", async (_name, bytes) => {
+  const headers = [
+    ["trace", Buffer.from("t")] as const,
+    ["big", Buffer.alloc(bytes)] as const,
+    ["next", Buffer.alloc(70_000)] as const,
+    ["last", Buffer.from("l")] as const,
+  ];
+  const value = Buffer.from(JSON.stringify(call(0)));
+  // The partition has a leader when it is written.
+  await producer.send([{ ...toCalls(call(1)), partition: 0 }]);
+  const records = [{ key: Buffer.from("k"), value, headers }];
+  await rawProduce(connection, topics.calls, 0, await encodeBatch(records, { compression: 1 }));
+  const { stage, failures } = await start(["a"]);
+  const copies = read([deliveries("a")]);
+  const letters = read([topics.deadLetters]);
+  await Promise.all([copies.untilTaken(1), letters.untilTaken(1)]);
+  await stage[Symbol.asyncDispose]();
+  expect(copies.taken.map(messageId)).toEqual(["m1"]);
+  const [letter] = letters.taken;
+  expect(letter?.value).toEqual(value);
+  expect(letter?.key).toEqual(Buffer.from("k"));
+  const said = headerTexts(letter ?? { headers: [] });
+  expect(said).toMatchObject({ trace: "t", last: "l", "switchyard-reason": "too-large" });
+  expect(said).not.toHaveProperty("big");
+  expect(said["switchyard-error"]).toMatch(/without the header "big" \(\d+ bytes\)$/);
   expect(failures).toEqual([]);
 });
 

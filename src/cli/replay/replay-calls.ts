@@ -124,7 +124,7 @@ async function withKnownSchema(
   { schemas, signal, onWaiting }: CallReplayDeps,
   record: IncomingRecord,
 ): Promise<IncomingRecord> {
-  if (schemas === null || record.omittedBytes !== undefined) return record;
+  if (schemas === null || record.omitted !== undefined) return record;
   for (let isWaiting = false; ; isWaiting = true) {
     const given = givenSchema(record, (ref) => schemas.get(ref));
     if (typeof given === "object") {

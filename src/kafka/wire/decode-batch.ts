@@ -49,7 +49,7 @@ export interface Wanted {
   readonly from: number;
   /** The partition's end. */
   readonly end: number;
-  /** A compressed record that is larger is read without its value. */
+  /** A compressed record that is larger is read in part (`inflation.ts`). */
   readonly recordMaxBytes: number;
   /** Called before a batch is inflated in pieces, which may take seconds. */
   readonly comesInPieces?: (() => void) | undefined;
@@ -106,7 +106,7 @@ function readHeader(
   batch: Buffer,
   firstOffset: number,
   reader: RecordReader,
-  omitted: ReadonlyMap<number, number> | null,
+  omitted: Part["omitted"] | null,
 ): RecordBatch {
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   return {

@@ -3,7 +3,7 @@
  * has thousands that wait for their turn.
  */
 
-import type { IncomingRecord, RecordHeaders, TellHeader } from "../../domain/record.ts";
+import type { IncomingRecord, Omitted, RecordHeaders, TellHeader } from "../../domain/record.ts";
 import type { RecordReader } from "./record-reader.ts";
 
 /** The part that the records of a batch share. */
@@ -20,8 +20,8 @@ export interface RecordBatch {
   readonly producerId: string;
   readonly inTransaction: boolean;
   readonly isControlBatch: boolean;
-  /** By offset delta: the bytes of values that were left out. Null when there are none. */
-  readonly omitted: ReadonlyMap<number, number> | null;
+  /** By offset delta: records that were read in part. Null when there are none. */
+  readonly omitted: ReadonlyMap<number, Omitted> | null;
   /** Where it lies: the decoder does not know. */
   topic: string;
   partition: number;
@@ -91,7 +91,7 @@ export class FetchedRecord implements IncomingRecord {
     return this.#end - this.#start + 64;
   }
 
-  get omittedBytes(): number | undefined {
+  get omitted(): Omitted | undefined {
     const { omitted, firstOffset } = this.#batch;
     return omitted === null ? undefined : omitted.get(this.offset - firstOffset);
   }

@@ -4,8 +4,8 @@
  *   a record of the batch                          in the part
  *   lies before the offset that was asked for      not at all
  *   is no larger than the topic's limit            as it is
- *   is larger                                      without its value; key and headers as far as they
- *                                                  fit into the limit
+ *   is larger                                      what fits into the limit: its value, then its key,
+ *                                                  then headers (`fitting-headers.ts`)
  *   comes when the part is full                    not at all: the next fetch begins there
  *
  * A batch whose parts are asked for in turn is inflated once: its inflation waits between two
@@ -25,7 +25,8 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import { type Codec, codecOf } from "./codecs.ts";
-import { KeptRecords, type Part } from "./kept-records.ts";
+import { FittingHeaders, NAME_BYTES } from "./fitting-headers.ts";
+import { KeptRecords, type Part, varint } from "./kept-records.ts";
 
 /** Of the records in a part, each with its object. The last one may go above it. */
 export const PART_MAX_BYTES = 4 * 1024 * 1024;
@@ -95,6 +96,8 @@ class Inflation {
   #pieceCount = 0;
   /** Records that were read or passed. */
   #read = 0;
+  /** Bytes of the record that is read in part. */
+  #fieldsLeft = 0;
   /** Where the next part begins. */
   next = -1;
 
@@ -138,43 +141,89 @@ class Inflation {
     await this.#pieces.return?.();
   }
 
-  /** Keeps a record without its value. */
+  /** Keeps what fits of a record: its value, then its key, then headers. */
   async #large(length: number, from: number, kept: KeptRecords): Promise<void> {
     const limit = this.#batch.recordMaxBytes;
-    let left = length;
-    const passed = (since: number) => {
-      left -= this.#at - since;
-      if (left < 0) throw new RangeError(`a length of ${length}, which its fields do not fit`);
-    };
-    await this.#ensure(Math.min(left, PREFIX_MAX_BYTES));
+    this.#fieldsLeft = length;
+    await this.#ensure(Math.min(length, PREFIX_MAX_BYTES));
     const start = this.#at;
     const delta = this.#offsetDelta();
     const prefix = Buffer.from(this.#pending.subarray(start, this.#at));
-    const keyBytes = this.#varint();
-    passed(start);
-    const key = await this.#field(keyBytes, left, limit);
-    left -= Math.max(0, keyBytes);
-    if (left < 0) throw new RangeError(`a field of ${keyBytes} bytes`);
-    await this.#ensure(Math.min(left, 5));
-    const valueAt = this.#at;
-    const valueBytes = this.#varint();
-    passed(valueAt);
-    if (valueBytes < -1 || valueBytes > left)
-      throw new RangeError(`a field of ${valueBytes} bytes`);
-    await this.#skip(Math.max(0, valueBytes));
-    left -= Math.max(0, valueBytes);
-    const headersMax = Math.max(0, limit - (key?.length ?? 0));
-    const headers = await this.#bytes(Math.min(left, headersMax));
-    await this.#skip(left - headers.length);
-    if (delta >= from) kept.addLarge(prefix, key, headers, delta, Math.max(0, valueBytes));
+    this.#pass(this.#at - start);
+    const keyBytes = await this.#fieldLength();
+    const whole = await this.#field(keyBytes, limit);
+    const valueBytes = await this.#fieldLength();
+    const value = await this.#field(valueBytes, limit);
+    const left = limit - (value?.length ?? 0);
+    const key = whole !== null && whole.length <= left ? whole : null;
+    const headers = await this.#headers(left - (key?.length ?? 0));
+    if (delta < from) return;
+    const cut = {
+      keyBytes: key === null && keyBytes >= 0 ? keyBytes : null,
+      valueBytes: value === null && valueBytes >= 0 ? valueBytes : null,
+      headers: headers.cut,
+    };
+    kept.addPart(prefix, { key, value, headers: headers.kept }, delta, { bytes: length, cut });
   }
 
-  /** A field of so many bytes; null when it is Kafka's null, or more than the limit. */
-  async #field(bytes: number, left: number, limit: number): Promise<Buffer | null> {
-    if (bytes < -1 || bytes > left) throw new RangeError(`a field of ${bytes} bytes`);
-    if (bytes >= 0 && bytes <= limit) return this.#bytes(bytes);
-    await this.#skip(Math.max(0, bytes));
+  async #headers(bytesMax: number): Promise<FittingHeaders> {
+    const headers = new FittingHeaders(bytesMax);
+    for (let left = await this.#fieldLength(); left > 0; left -= 1) {
+      const nameBytes = await this.#fieldLength();
+      if (nameBytes < 0) throw new RangeError(`a name of ${nameBytes} bytes`);
+      const isNameShort = nameBytes <= Math.max(NAME_BYTES, bytesMax);
+      const name = await this.#take(isNameShort ? nameBytes : NAME_BYTES);
+      if (!isNameShort) await this.#leave(nameBytes - NAME_BYTES);
+      const valueBytes = await this.#fieldLength();
+      const lengths = [varint(nameBytes), varint(valueBytes)] as const;
+      const bytes = nameBytes + Math.max(0, valueBytes) + lengths[0].length + lengths[1].length;
+      const isWanted = isNameShort && headers.wants(bytes);
+      if (isWanted) {
+        const value = await this.#take(Math.max(0, valueBytes));
+        headers.keep(Buffer.concat([lengths[0], name, lengths[1], value]), name);
+      } else {
+        await this.#leave(Math.max(0, valueBytes));
+        headers.leaveOut(name, bytes);
+        if (!headers.isFull) continue;
+        headers.leaveOutAll(left - 1, this.#fieldsLeft);
+        await this.#leave(this.#fieldsLeft);
+        return headers;
+      }
+    }
+    return headers;
+  }
+
+  /** So many bytes of the record that is read in part are behind. */
+  #pass(bytes: number): void {
+    this.#fieldsLeft -= bytes;
+    if (this.#fieldsLeft < 0) throw new RangeError("a length that its fields do not fit");
+  }
+
+  async #fieldLength(): Promise<number> {
+    const most = Math.min(this.#fieldsLeft, 5);
+    if (this.#left < most) await this.#ensure(most);
+    const start = this.#at;
+    const bytes = this.#varint();
+    this.#pass(this.#at - start);
+    if (bytes < -1 || bytes > this.#fieldsLeft) throw new RangeError(`a field of ${bytes} bytes`);
+    return bytes;
+  }
+
+  /** Null when it is Kafka's null, or more than the limit. */
+  async #field(bytes: number, limit: number): Promise<Buffer | null> {
+    if (bytes >= 0 && bytes <= limit) return this.#take(bytes);
+    await this.#leave(Math.max(0, bytes));
     return null;
+  }
+
+  async #take(bytes: number): Promise<Buffer> {
+    this.#pass(bytes);
+    return this.#bytes(bytes);
+  }
+
+  async #leave(bytes: number): Promise<void> {
+    this.#pass(bytes);
+    await this.#skip(bytes);
   }
 
   /** From the beginning of a record's content to behind its offset delta. */

@@ -1,5 +1,6 @@
 /** The records that are kept of a batch that is inflated in pieces, in the record format. */
 
+import type { Omitted } from "../../domain/record.ts";
 import { varintBytes, writeVarint } from "./varint.ts";
 
 /** Of the object that a record becomes. */
@@ -9,10 +10,17 @@ export interface Part {
   /** Records one after the other, as the record format has them. */
   readonly records: Buffer;
   readonly count: number;
-  /** By offset delta: the bytes of each value that was left out. */
-  readonly omitted: ReadonlyMap<number, number>;
+  /** By offset delta: the records that were read in part. */
+  readonly omitted: ReadonlyMap<number, Omitted>;
   /** The offset delta to go on with; null when the batch is through. */
   readonly next: number | null;
+}
+
+export interface PartOfRecord {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  /** Each as the record format has it. */
+  readonly headers: readonly Buffer[];
 }
 
 /** The records of a part, copied to one buffer that grows. */
@@ -20,7 +28,7 @@ export class KeptRecords {
   #bytes = Buffer.allocUnsafe(64 * 1024);
   #end = 0;
   #count = 0;
-  readonly #omitted = new Map<number, number>();
+  readonly #omitted = new Map<number, Omitted>();
   /** Offset delta of the last record. */
   last = -1;
 
@@ -36,24 +44,22 @@ export class KeptRecords {
     this.last = delta;
   }
 
-  addLarge(
+  /** @param headers encoded, one behind the other. */
+  addPart(
     prefix: Buffer,
-    key: Buffer | null,
-    headers: Buffer,
+    { key, value, headers }: PartOfRecord,
     delta: number,
-    valueBytes: number,
+    omitted: Omitted,
   ): void {
-    const fitting = headersThatFit(headers);
     const content = Buffer.concat([
       prefix,
-      varint(key === null ? -1 : key.length),
-      key ?? Buffer.alloc(0),
-      varint(-1),
-      varint(fitting.count),
-      fitting.bytes,
+      ...field(key),
+      ...field(value),
+      varint(headers.length),
+      ...headers,
     ]);
     this.add(Buffer.concat([varint(content.length), content]), delta);
-    this.#omitted.set(delta, valueBytes);
+    this.#omitted.set(delta, omitted);
   }
 
   part(next: number | null): Part {
@@ -73,37 +79,11 @@ export class KeptRecords {
   }
 }
 
-/** The whole headers at the beginning of a record's headers, which may be cut off. */
-function headersThatFit(section: Buffer): { readonly count: number; readonly bytes: Buffer } {
-  let at = 0;
-  const varintAt = (): number => {
-    let zigzag = 0;
-    for (let shift = 0; shift <= 28; shift += 7) {
-      const byte = section[at];
-      if (byte === undefined) return -2;
-      at += 1;
-      zigzag |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return (zigzag >>> 1) ^ -(zigzag & 1);
-    }
-    return -2;
-  };
-  const stated = varintAt();
-  const start = at;
-  let end = at;
-  let count = 0;
-  for (; count < stated; count += 1) {
-    const nameBytes = varintAt();
-    if (nameBytes < 0 || at + nameBytes > section.length) break;
-    at += nameBytes;
-    const valueBytes = varintAt();
-    if (valueBytes < -1 || at + Math.max(0, valueBytes) > section.length) break;
-    at += Math.max(0, valueBytes);
-    end = at;
-  }
-  return { count, bytes: section.subarray(start, end) };
+function field(bytes: Buffer | null): readonly Buffer[] {
+  return bytes === null ? [varint(-1)] : [varint(bytes.length), bytes];
 }
 
-function varint(value: number): Buffer {
+export function varint(value: number): Buffer {
   const bytes = Buffer.alloc(varintBytes(value));
   writeVarint(bytes, 0, value);
   return bytes;

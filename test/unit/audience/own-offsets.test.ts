@@ -100,7 +100,7 @@ test("a record with another offset is the same in everything else, and is found 
     headers,
     schema,
   ]);
-  expect([moved.encoded, moved.omittedBytes]).toEqual([came.encoded, came.omittedBytes]);
+  expect([moved.encoded, moved.omitted]).toEqual([came.encoded, came.omitted]);
   const told: string[] = [];
   moved.eachHeader?.((name, bytes, start, end) => told.push(name, `${bytes.subarray(start, end)}`));
   expect(told).toEqual(["h", "x"]);

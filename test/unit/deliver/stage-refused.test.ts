@@ -64,6 +64,20 @@ test("a dead letter without a value that is too large for its headers goes witho
   expect(stage.troubles()).toEqual([]);
 });
 
+test("a dead letter that is too large keeps the call, and loses the largest of its headers", async () => {
+  const { world, stage } = await worldOf(404);
+  const foreign = [["big", Buffer.alloc(3_000_000)] as const, ["trace", Buffer.from("t")] as const];
+  const record = world.append({}, { headers: [...foreign, ...deliveryHeaders(deliveryOf())] });
+  await world.settle(2_000);
+  const [letter] = world.deadLetters();
+  expect(letter).toMatchObject({ "switchyard-reason": "rejected", trace: "t" });
+  expect(letter).not.toHaveProperty("big");
+  expect(letter?.["switchyard-error"]).toContain('without the header "big" (3000003 bytes)');
+  const [written] = world.cluster.records(topics.deadLetters);
+  expect([written?.value, written?.key]).toEqual([record.value, record.key]);
+  expect(stage.troubles()).toEqual([]);
+});
+
 test("what can be written nowhere is not done: its consumer starts again, until it can", async () => {
   const { world, letters, stage } = await worldOf(404);
   letters.maxBytes = 10;

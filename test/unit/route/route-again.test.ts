@@ -81,7 +81,8 @@ test.each([
 });
 
 test("a record that was too large to be read is unusable", () => {
-  const given = record(TRACK, { value: null, omittedBytes: 5_000_000 });
+  const cut = { keyBytes: null, valueBytes: 5_000_000, headers: null };
+  const given = record(TRACK, { value: null, omitted: { bytes: 5_000_020, cut } });
   expect(again(given)).toEqual({ kind: "unusable", reason: "too-large" });
 });
 

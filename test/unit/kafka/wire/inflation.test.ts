@@ -37,30 +37,77 @@ test.each(CODECS)("%s: a record above the limit comes without its value", async 
   });
   const { messages, next } = await read(batch);
   expect(next).toBeNull();
-  expect(messages.map(({ offset, omittedBytes }) => [offset, omittedBytes])).toEqual([
-    [10, undefined],
-    [11, large.value.length],
-    [12, undefined],
+  expect(messages.map(({ offset, omitted }) => [offset, omitted?.cut ?? null])).toEqual([
+    [10, null],
+    [11, { keyBytes: null, valueBytes: large.value.length, headers: null }],
+    [12, null],
   ]);
+  expect(messages[1]?.omitted?.bytes).toBeGreaterThan(large.value.length);
   expect(messages[1]).toMatchObject({ key: large.key, value: null, headers: large.headers });
   expect([messages[0], messages[2]].map((record) => `${record?.value}`)).toEqual(["a", "b"]);
 });
 
-test("of a record above the limit only those headers are kept that fit", async () => {
-  const headers = Array.from(
-    { length: 10 },
-    (_, number) => [`h${number}`, Buffer.alloc(LIMIT / 4)] as const,
-  );
-  const batch = await encodeBatch([{ ...large, headers }], { compression: 4 });
-  const [only] = (await read(batch)).messages;
-  expect(only?.key).toEqual(large.key);
-  expect(only?.headers.map(([name]) => name)).toEqual(["h0", "h1", "h2"]);
+const value = Buffer.from('{"type":"track"}');
+const sized = (name: string, bytes: number) => [name, Buffer.alloc(bytes)] as const;
+
+test.each(CODECS)("%s: headers are left out before the value", async (_name, type) => {
+  const headers = [
+    sized("first", 10),
+    sized("big", 2 * PART_MAX_BYTES),
+    sized("half", LIMIT / 2),
+    sized("most", LIMIT - 1_000),
+    sized("last", 10),
+  ];
+  const record = { key: large.key, value, headers };
+  const batch = await encodeBatch([record, small("b")], { compression: type });
+  const [only, next] = (await read(batch)).messages;
+  expect(only).toMatchObject({ key: large.key, value });
+  expect(only?.headers.map(([name]) => name)).toEqual(["first", "half", "last"]);
+  expect(only?.omitted?.cut).toMatchObject({ keyBytes: null, valueBytes: null });
+  expect(only?.omitted?.cut.headers).toMatchObject({ count: 2, largest: "big" });
+  expect(next?.value).toEqual(Buffer.from("b"));
 });
 
-test("a key above the limit is left out", async () => {
-  const batch = await encodeBatch([{ ...large, key: Buffer.alloc(LIMIT + 1) }], { compression: 4 });
+test("a large header goes for smaller ones behind it", async () => {
+  const headers = [
+    sized("most", LIMIT - 2_000),
+    sized("name".repeat(LIMIT), 1),
+    ...Array.from({ length: 10 }, (_, number) => sized(`h${number}`, LIMIT / 20)),
+    sized("big", 2 * PART_MAX_BYTES),
+  ];
+  const batch = await encodeBatch([{ key: null, value, headers }], { compression: 4 });
   const [only] = (await read(batch)).messages;
-  expect(only).toMatchObject({ key: null, value: null, headers: large.headers });
+  expect(only?.value).toEqual(value);
+  expect(only?.headers.map(([name]) => name)).toEqual(headers.slice(2, 12).map(([name]) => name));
+  expect(only?.omitted?.cut.headers).toMatchObject({ count: 3, largest: "big" });
+});
+
+test("of millions of small headers those are kept that come first", async () => {
+  const headers = Array.from({ length: 2_000_000 }, () => sized("h", 1));
+  const batch = await encodeBatch([{ key: null, value, headers }, small("b")], { compression: 4 });
+  const [only, next] = (await read(batch)).messages;
+  expect(only?.value).toEqual(value);
+  const kept = only?.headers.length ?? 0;
+  expect(kept).toBeGreaterThan(10_000);
+  expect(only?.omitted?.cut.headers?.count).toBe(headers.length - kept);
+  expect(next?.value).toEqual(Buffer.from("b"));
+});
+
+test("a value goes before its key, and a key beside which it does not fit goes", async () => {
+  const keys = [LIMIT + 1, LIMIT - 10, 10].map((bytes) => Buffer.alloc(bytes));
+  const headers = [sized("big", 2 * PART_MAX_BYTES)];
+  const batch = await encodeBatch(
+    keys.map((key) => ({ key, value, headers })),
+    { compression: 4 },
+  );
+  const { messages } = await read(batch);
+  expect(messages.map((each) => each.key?.length ?? null)).toEqual([null, null, 10]);
+  expect(messages.map((each) => each.value)).toEqual([value, value, value]);
+  expect(messages.map(({ omitted }) => omitted?.cut.keyBytes)).toEqual([
+    LIMIT + 1,
+    LIMIT - 10,
+    null,
+  ]);
 });
 
 test.each(CODECS)("%s: many records are read in parts, each once", async (_name, type) => {
