@@ -1,5 +1,5 @@
 /**
- * What is left of a record that is too large for a topic, and what was left out. The value is the
+ * Cuts a record that is too large for a topic, and says which parts were left out. The value is the
  * call: headers go before it.
  *
  *   the record has to fit into            what is left out

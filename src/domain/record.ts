@@ -46,7 +46,7 @@ export function eachHeader(record: WithHeaders, tell: TellHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** What was left out of a record; null: nothing of that. */
+/** The parts that were left out of a record; null: not this one. */
 export interface Cut {
   readonly keyBytes: number | null;
   readonly valueBytes: number | null;

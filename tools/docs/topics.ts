@@ -165,11 +165,12 @@ far more. Switchyard inflates it in pieces.
 | A compressed record | Then |
 |---|---|
 | fits | is read |
-| is larger than its topic's limit | becomes the dead letter \`too-large\` with its place, its key and its headers as far as they fit, without its value; the partition moves on |
+| is larger than its topic's limit | becomes the dead letter \`too-large\` with its place and what fits of it: the value, then the key, then headers; the partition moves on |
 
 - A batch of many records is read in parts of at most 4 MiB. A batch that inflates to hundreds of mebibytes costs about as much
   memory as any other. Parts are inflated one at a time in a process.
-- A dead letter that is itself too large is written without its value. It keeps the key and the producer's headers as far as they fit.
+- A dead letter that is itself too large loses headers of the producer first, the largest before the others, then its key, and the
+  value only if that alone is too large. The letter names what was cut.
 - Snappy may repeat bytes from at most 1 MiB ago. All known writers stay below 64 KiB.
 
 ## Headers
