@@ -57,13 +57,18 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
   });
 });
 
+/** Without the empty lines there, of which the versions print different numbers. */
+function withoutGaps(text: string): string {
+  return `${text.trim()}\n`.replace(/\n+---\n/g, "\n---\n");
+}
+
 test.each(VALUE_SETS)("%s is rendered the same by both, and each time", async (set) => {
   const [three, four, again] = await Promise.all([
     rendered(set, 3),
     rendered(set, 4),
     rendered(set, 4),
   ]);
-  expect(four).toBe(three);
+  expect(withoutGaps(four)).toBe(withoutGaps(three));
   expect(again).toBe(four);
   const all = resourcesOf(four);
   const ids = all.map((r) => `${r.apiVersion} ${r.kind} ${r.metadata.name}`);

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { type Checker, findComposeLoader, findHadolint } from "../../tools/image/checkers.ts";
+import type { Tool } from "../../tools/find-tool.ts";
+import { findComposeLoader, findHadolint } from "../../tools/image/checkers.ts";
 
 const execute = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
@@ -23,13 +24,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function leftOut(checker: Checker): string {
+function leftOut(checker: Tool): string {
   return checker.kind === "none" ? ` (left out: ${checker.why})` : "";
 }
 
 /** Its exit status and everything that it says. */
 async function check(
-  checker: Checker,
+  checker: Tool,
   path: string,
 ): Promise<{ readonly status: number; readonly said: string }> {
   if (checker.kind === "none") throw new Error(checker.why);

