@@ -1,9 +1,9 @@
 import type { Admin } from "../kafka/port.ts";
+import { missingTopics } from "../stage/missing-topics.ts";
 
 /** For commands that create nothing. @throws Error naming the topics that do not exist. */
 export async function assertTopics(admin: Admin, names: readonly string[]): Promise<void> {
-  const existing = new Set(await admin.topics());
-  const missing = [...new Set(names)].filter((name) => !existing.has(name));
+  const missing = await missingTopics(admin, names);
   if (missing.length === 0) return;
   const isOne = missing.length === 1;
   throw new Error(

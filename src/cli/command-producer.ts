@@ -56,10 +56,10 @@ export function commandProducer(
       after(QUIET_MS, explain);
       // An earlier send may have been about others.
       const topics = new Set(records.map(({ topic }) => topic));
-      let forbidden: string | null = null;
+      let forbidden: BlockedTopic | null = null;
       const look = () => {
         const isOurs = ({ topic, by }: BlockedTopic) => by === "forbidden" && topics.has(topic);
-        forbidden = producer.blocked().find(isOurs)?.topic ?? null;
+        forbidden = producer.blocked().find(isOurs) ?? null;
         if (forbidden === null) return after(LOOK_EVERY_MS, look);
         return producer.close(0);
       };
@@ -68,7 +68,10 @@ export function commandProducer(
         return await producer.send(records, options);
       } catch (cause) {
         if (!(cause instanceof ClosedError)) throw cause;
-        if (forbidden !== null) throw new NotWrittenError(forbiddenText(forbidden), { cause });
+        if (forbidden !== null) {
+          const { topic, error } = forbidden;
+          throw new NotWrittenError(forbiddenText(topic, error), { cause });
+        }
         if (!signal.aborted) throw cause;
         throw new NotWrittenError(
           "interrupted: what was being written may or may not be in Kafka",
@@ -84,6 +87,6 @@ export function commandProducer(
 }
 
 /** For people whose log-in may not write a topic. */
-export function forbiddenText(topic: string): string {
-  return `${topic}: the right to write it is missing. \`switchyard acls\` prints the commands that grant it.`;
+export function forbiddenText(topic: string, error: string): string {
+  return `${topic} cannot be written: ${error}`;
 }

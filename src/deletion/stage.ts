@@ -35,6 +35,7 @@ import { asError } from "../runtime/as-error.ts";
 import { createWaits, type Waits } from "../runtime/waits.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { letterWriter, type Refused } from "../stage/letter-writer.ts";
+import { topicsFix } from "../stage/missing-topics.ts";
 import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { schemasFirst } from "../stage/schemas-first.ts";
@@ -161,12 +162,14 @@ function createPartitionCount(
   topic: string,
   waits: Waits,
 ): Work["countPartitions"] {
-  const count = async (): Promise<number | string> => {
+  const count = async (): Promise<number | Error> => {
     try {
       const [state] = await kafka.admin.describe([topic], []);
-      return state?.partitions ?? "there is no such topic, or no right to see it";
+      if (state !== undefined) return state.partitions;
+      await kafka.admin.assertVisible([topic]);
+      return new Error("there is no such topic");
     } catch (error) {
-      return asError(error).message;
+      return asError(error);
     }
   };
   const untilKnown = async (signal: AbortSignal): Promise<number | null> => {
@@ -174,9 +177,10 @@ function createPartitionCount(
     while (!signal.aborted) {
       const counted = await count();
       if (typeof counted === "number") return signal.aborted ? null : counted;
-      const fix = "switchyard topics --apply";
-      if (counted !== told) log.error({ stage, topic, error: counted, fix }, "deletion.waiting");
-      told = counted;
+      const error = counted.message;
+      const fix = topicsFix(counted);
+      if (error !== told) log.error({ stage, topic, error, fix }, "deletion.waiting");
+      told = error;
       await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
     }
     return null;

@@ -169,7 +169,8 @@ export type Operation =
   | "Create"
   | "Delete"
   | "DescribeConfigs"
-  | "AlterConfigs";
+  | "AlterConfigs"
+  | "IdempotentWrite";
 
 /** One entry of an access control list: the role may do these to these. */
 export interface Grant {

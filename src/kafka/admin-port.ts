@@ -21,6 +21,12 @@ export interface TopicState {
 export interface Admin {
   /** Names of all topics that the cluster lets us see. */
   topics(): Promise<readonly string[]>;
+  /**
+   * Tells topics that are missing from topics that the brokers do not show: `topics` has neither.
+   *
+   * @throws MissingPermissionError naming those of `names` that they do not show.
+   */
+  assertVisible(names: readonly string[]): Promise<void>;
   /** Those of `names` that exist, with the configuration keys asked for. */
   describe(names: readonly string[], configKeys: readonly string[]): Promise<readonly TopicState[]>;
   /** Creates topics; one that exists already is left as it is. Returns when they can be used. */

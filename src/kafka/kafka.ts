@@ -46,6 +46,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
     outages: clients.outages,
     ends,
     commits: new CommitPace(),
+    asker: connection,
     log,
   };
   const consumers = new Set<Consumer>();

@@ -121,7 +121,8 @@ export interface ConsumeOptions {
    */
   readonly onSkipped?: (batch: DamagedBatch) => void;
   /**
-   * The consumer has failed for good (topic deleted: `TopicGoneError`; right missing, damaged batch)
+   * The consumer has failed for good (topic deleted: `TopicGoneError`; a permission is missing:
+   * `MissingPermissionError`; damaged batch)
    * and is closed.
    */
   readonly onCrash: (error: Error) => void;
@@ -214,7 +215,10 @@ export interface BlockedTopic {
   readonly topic: string;
   readonly sinceMs: number;
   readonly by: BlockedBy;
-  /** Kafka's name of the last error; behind it the partition, where that is not there. */
+  /**
+   * Kafka's name of the last error; behind it the partition, where that is not there. In place of it
+   * the permission that is missing, and how to grant it.
+   */
   readonly error: string;
 }
 
@@ -259,6 +263,13 @@ export class ClosedError extends Error {
 /** A consumer's topic, or a partition of it, was gone. By now it may be there again. */
 export class TopicGoneError extends Error {
   override readonly name = "TopicGoneError";
+}
+
+/** Brokers refused a request: its sentence names the permission that is missing, and how to grant it. */
+export class MissingPermissionError extends Error {
+  constructor(text: string, cause: unknown) {
+    super(text, { cause });
+  }
 }
 
 export type {

@@ -5,12 +5,13 @@
  *   it is not of the plan                       nothing
  *   `kafka.createTopics` is false               nothing; who waits for it looks every 2 s
  *   it was tried less than 5 s ago              nothing
+ *   the brokers do not show it: no permission   nothing; its consumers try again, and say why
  *   any other                                   it is made, with those that are missing too
  *
  * A clock that was set back makes any time long ago.
  */
 
-import type { Admin, TopicSpec } from "../kafka/port.ts";
+import { type Admin, MissingPermissionError, type TopicSpec } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -29,13 +30,14 @@ export interface TopicKeeper {
   readonly missing: (topic: string) => void;
   /**
    * Makes those that are missing, where that is its task, and waits until all are there. Returns
-   * whether any was missing. Does not wait while the topics cannot be listed.
+   * whether any was missing. Does not wait while the topics cannot be listed, nor for one that the
+   * brokers do not show: it may be there.
    */
   readonly untilThere: (topics: readonly string[], signal: AbortSignal) => Promise<boolean>;
 }
 
 export interface KeeperDeps {
-  readonly admin: Pick<Admin, "topics" | "create">;
+  readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -58,6 +60,11 @@ export function topicKeeper(
     }
     return list.names;
   };
+  const areVisible = (names: readonly string[]): Promise<boolean> =>
+    admin.assertVisible(names).then(
+      () => true,
+      (error: unknown) => !(error instanceof MissingPermissionError),
+    );
   const make = async () => {
     const specsNow = wanted;
     wanted = [];
@@ -91,7 +98,7 @@ export function topicKeeper(
       for (let wasMissing = false; !signal.aborted; wasMissing = true) {
         const names = await existing().catch(() => null);
         const lacking = names === null ? [] : topics.filter((topic) => !names.has(topic));
-        if (lacking.length === 0) return wasMissing;
+        if (lacking.length === 0 || !(await areVisible(lacking))) return wasMissing;
         lacking.forEach(missing);
         await clock.sleep(LOOK_AGAIN_MS, signal);
       }

@@ -3,13 +3,11 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import kafkajs from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { kafkaConnection } from "../../src/cli/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
@@ -19,7 +17,6 @@ import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
-  type Grant,
   grantsOf,
   ROLE_NAMES,
   type RoleName,
@@ -32,23 +29,21 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
 import { buildPage } from "../../tools/page/build.ts";
+import {
+  type GuardedBroker,
+  PASSWORD,
+  startGuardedBroker,
+} from "../support/servers/guarded-broker.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 const PREFIX = "rights.";
-const PASSWORD = "secret";
-const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const POLL = { interval: 100 };
 const quiet = createLog("error", { write: () => undefined });
 const never = new AbortController().signal;
 const java = await chooseJava(never, () => undefined).catch(() => null);
 const cleanUp = new AsyncDisposableStack();
-/** The broker's listener for anybody, who may do everything there; and for roles. */
-let openAddress = "";
-let guardedPort = 0;
-let directory = "";
+let broker: GuardedBroker;
 
 interface Received {
   readonly path: string;
@@ -56,24 +51,6 @@ interface Received {
 }
 const received: Received[] = [];
 let receiverUrl = "";
-
-function secured(properties: string): string {
-  const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(properties)?.[1];
-  const users = ROLE_NAMES.map((role) => `user_switchyard-${role}="${PASSWORD}"`).join(" ");
-  const listener = `,SASL://127.0.0.1:${guardedPort}`;
-  return [
-    `listeners=${value("listeners")}${listener}`,
-    `advertised.listeners=${value("advertised.listeners")}${listener}`,
-    `listener.security.protocol.map=${value("listener.security.protocol.map")},SASL:SASL_PLAINTEXT`,
-    "sasl.enabled.mechanisms=PLAIN",
-    `listener.name.sasl.plain.sasl.jaas.config=${LOGIN} required ${users};`,
-    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    // Of the listener without a log-in.
-    "super.users=User:ANONYMOUS",
-    "allow.everyone.if.no.acl.found=false",
-    "",
-  ].join("\n");
-}
 
 /** 503 to the first request of `/retry`, 400 to all of `/reject`, 200 to the others. */
 async function startReceiver(): Promise<void> {
@@ -110,9 +87,9 @@ function fileOf(role: RoleName, ports: Ports) {
     endpoints: [{ url: `${receiverUrl}/${id}` }],
   });
   const ids = ["hook", "retry", "reject"];
-  const file = join(directory, `${role}.yaml`);
+  const file = join(broker.directory, `${role}.yaml`);
   const sasl = { mechanism: "plain", username: `switchyard-${role}`, password: PASSWORD };
-  const brokers = [`127.0.0.1:${guardedPort}`];
+  const brokers = [broker.guardedAddress];
   const options = {
     kafka: { brokers, topicPrefix: PREFIX, partitions: 2, createTopics: false, sasl },
     sources: [{ id: "web", writeKey: "k", destinations: ids }],
@@ -122,7 +99,7 @@ function fileOf(role: RoleName, ports: Ports) {
     ingest: { host: "127.0.0.1", port: ports.ingest, handover: "100ms" },
     admin: { host: "127.0.0.1", port: ports.admin },
     console: { port: ports.page ?? 3, readOnly: false },
-    audience: { stateDir: join(directory, "state") },
+    audience: { stateDir: join(broker.directory, "state") },
     attempts: { enabled: true },
   };
   // JSON is YAML.
@@ -139,75 +116,32 @@ async function command(role: RoleName, args: readonly string[], input = ""): Pro
   return status;
 }
 
-const OPERATIONS = {
-  Read: AclOperationTypes.READ,
-  Write: AclOperationTypes.WRITE,
-  Describe: AclOperationTypes.DESCRIBE,
-  Create: AclOperationTypes.CREATE,
-  Delete: AclOperationTypes.DELETE,
-  DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
-  AlterConfigs: AclOperationTypes.ALTER_CONFIGS,
-} as const;
-const RESOURCES = {
-  topic: AclResourceTypes.TOPIC,
-  group: AclResourceTypes.GROUP,
-  cluster: AclResourceTypes.CLUSTER,
-} as const;
-
-function entries(role: RoleName, { on, names, pattern, operations }: Grant) {
-  const isPrefixed = pattern === "prefixed";
-  return (on === "cluster" ? ["kafka-cluster"] : names).flatMap((resourceName) =>
-    operations.map((operation) => ({
-      resourceType: RESOURCES[on],
-      resourceName,
-      resourcePatternType: isPrefixed
-        ? ResourcePatternTypes.PREFIXED
-        : ResourcePatternTypes.LITERAL,
-      principal: `User:switchyard-${role}`,
-      host: "*",
-      operation: OPERATIONS[operation],
-      permissionType: AclPermissionTypes.ALLOW,
-    })),
-  );
-}
-
 /** As printed, by Kafka's own tool. */
 async function grantByTool(role: RoleName, javaPath: string, jars: string): Promise<void> {
   const shell = fakeShell();
   const tool = `${javaPath} -cp '${join(jars, "*")}' org.apache.kafka.tools.AclCommand`;
   const file = fileOf(role, { admin: 1, ingest: 2 });
   await runProgram(["acls", "--roles", role, "--tool", tool, "--config", file], shell);
-  const guarded = `127.0.0.1:${guardedPort}`;
+  const guarded = broker.guardedAddress;
   const lines = shell.output().split("\n");
   for (const line of lines.filter((each) => each !== "" && !each.startsWith("#"))) {
-    await promisify(execFile)("sh", ["-c", line.replace(guarded, openAddress)]);
+    await promisify(execFile)("sh", ["-c", line.replace(guarded, broker.openAddress)]);
   }
 }
 
 beforeAll(async () => {
   if (java === null) return;
-  directory = mkdtempSync(join(tmpdir(), "switchyard-rights-"));
-  cleanUp.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const broker = await prepareBroker(java.java, java.jars, directory, 0, never);
-  guardedPort = await freePort();
-  openAddress = broker.address;
-  const settings = join(directory, "server.properties");
-  appendFileSync(settings, `\n${secured(readFileSync(settings, "utf8"))}`);
-  const running = await startBroker(broker, "guarded", never);
-  cleanUp.defer(() => killBroker(running));
+  const users = ROLE_NAMES.map((role) => `switchyard-${role}`);
+  broker = await startGuardedBroker(java, users);
+  cleanUp.defer(broker.stop);
   await startReceiver();
   // The stage `console` serves it.
   await buildPage();
-  const admin = new KafkajsClient({ brokers: [openAddress], logLevel: 0 }).admin();
-  await admin.connect();
   const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
-  const acl = ROLE_NAMES.filter((role) => role !== "delay").flatMap((role) =>
-    grantsOf(role, topics, groups, { makesTopics: false, acts: true }).flatMap((grant) =>
-      entries(role, grant),
-    ),
-  );
-  await admin.createAcls({ acl });
-  await admin.disconnect();
+  for (const role of ROLE_NAMES.filter((each) => each !== "delay")) {
+    const rules = { makesTopics: false, acts: true };
+    await broker.grant(`switchyard-${role}`, grantsOf(role, topics, groups, rules));
+  }
   await grantByTool("delay", java.java, java.jars);
 });
 
@@ -291,7 +225,9 @@ async function endsWithoutRight(): Promise<void> {
   ] as const) {
     const shell = fakeShell(calls);
     expect(await runProgram([...args, "--config", file], shell)).toBe(1);
-    expect(shell.errors()).toContain(`${PREFIX}${topic}: the right to write it is missing.`);
+    const name = `${PREFIX}${topic}`;
+    const missing = `the permission Write on the topic ${name} is missing for User:switchyard-status`;
+    expect(shell.errors()).toContain(`${name} cannot be written: ${missing}`);
   }
 }
 
@@ -369,7 +305,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       password: PASSWORD,
     } as const;
     const client = new KafkajsClient({
-      ...{ brokers: [`127.0.0.1:${guardedPort}`], sasl, logLevel: 0 },
+      ...{ brokers: [broker.guardedAddress], sasl, logLevel: 0 },
       retry: { retries: 0 },
     });
     const producer = client.producer();

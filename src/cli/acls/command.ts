@@ -6,13 +6,13 @@
 import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
+import { aclCommand } from "../../domain/acl-command.ts";
 import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/rights.ts";
 import { groupNames } from "../../domain/topics.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { aclCommand } from "./commands.ts";
 import type { RoleGrants } from "./strimzi.ts";
 
 interface AclsOptions extends ConfigOption {

@@ -8,6 +8,7 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
 import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { table } from "../table.ts";
@@ -23,7 +24,7 @@ export async function readClaims(
   onRecords: (records: readonly IncomingRecord[]) => void = () => undefined,
 ): Promise<Claims> {
   const { audiences } = topics;
-  if (!(await kafka.admin.topics()).includes(audiences)) {
+  if ((await missingTopics(kafka.admin, [audiences])).length > 0) {
     throw new Error(`The topic ${audiences} does not exist. Run: switchyard topics --apply`);
   }
   const topic = topicReader(kafka, systemClock, signal);

@@ -10,6 +10,7 @@ import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-rec
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
 import { configuredTopics } from "../connection.ts";
 import { attemptText, type Names } from "../trace/sentences.ts";
 
@@ -30,7 +31,7 @@ export async function readAttempts(
 ): Promise<AttemptsView> {
   const { attempts: topic } = configuredTopics(config);
   // One that is off now may have been on, and what it wrote then is there still.
-  if (!(await kafka.admin.topics()).includes(topic)) return OFF;
+  if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
   const nowMs = Date.now();
   // As the record has it: most are of others, and need not be read as JSON.
   const bytes = Buffer.from(JSON.stringify(destination));

@@ -12,6 +12,7 @@ import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
 import type { KnownEndpoints } from "../dead-letters/rows.ts";
 
 const LIMIT_MS = 5_000;
@@ -35,7 +36,7 @@ export async function readLettersView(
   const { kafka, topics, nowMs } = source;
   const since = nowMs - sinceMs;
   const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
-  if (!(await kafka.admin.topics()).includes(topics.deadLetters)) return empty;
+  if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
   const ranges = await letterRanges(kafka, topics.deadLetters, since);
   const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
   const marks = await readMarks({ kafka, topics, signal });

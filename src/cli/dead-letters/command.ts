@@ -1,14 +1,13 @@
 /** `switchyard dead-letters`: lists what was given up, and sends it again. */
 
 import { Command } from "commander";
-
+import { shellWord } from "../../domain/shell-word.ts";
 import { withKafka } from "../cluster.ts";
 import { loadOrExplain } from "../configuration.ts";
 import { canAsk } from "../confirm.ts";
 import { configuredTopics } from "../connection.ts";
 import { perSecond, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { shellWord } from "../shell-word.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { listLetters } from "./list.ts";
 import { addLetterOptions, FILTER_OPTIONS, filterOf, type LetterOptions } from "./options.ts";

@@ -3,12 +3,12 @@
 import { Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
+import { shellWord } from "../../domain/shell-word.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";
 import { instant, perSecond, repeated, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { shellWord } from "../shell-word.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { routedTo } from "./routed-to.ts";
 import type { ChosenReplay } from "./run-replay.ts";

@@ -230,7 +230,9 @@ class Work {
       left = back.map(({ record }) => record);
       const [first] = back;
       if (first === undefined) break;
-      if (first.blocked === "forbidden") throw new Error(forbiddenText(first.record.topic));
+      if (first.blocked === "forbidden") {
+        throw new Error(forbiddenText(first.record.topic, first.error));
+      }
       if (first.blocked === "missing") {
         throw new Error(
           `the topic ${first.record.topic} is gone. Create it: switchyard topics --apply`,

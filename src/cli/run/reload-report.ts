@@ -2,6 +2,7 @@
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { topicsFix } from "../../stage/missing-topics.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 
@@ -14,7 +15,6 @@ export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
 export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";
 
 const OUTCOMES: readonly Outcome[] = ["applied", "unchanged", "invalid", "failed"];
-const FIX = "switchyard topics --apply";
 
 /** How the file on disk stands to what runs. */
 export interface Standing {
@@ -22,6 +22,8 @@ export interface Standing {
   invalid: { readonly sinceMs: number; readonly problems: readonly string[] } | null;
   needsRestart: readonly string[];
   waiting: ReadonlyMap<string, readonly string[]>;
+  /** Why their topics were not made, if that was tried. */
+  lackingFor: Error | null;
 }
 
 export interface ReportDeps {
@@ -86,22 +88,23 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       if (!isNews("needsRestart", needsRestart.join())) return;
       log.warn({ settings: needsRestart }, "config.needs-restart");
     },
-    /** @param error why topics could not be made. */
-    waiting: ({ waiting }: Standing, error: string | null) => {
+    waiting: ({ waiting, lackingFor }: Standing) => {
       heldBack.set(waiting.size);
       const topics = [...waiting.values()].flat();
-      if (!isNews("waiting", `${topics.join()}${error ?? ""}`)) return;
-      const fields = { destinations: [...waiting.keys()], topics, fix: FIX };
-      log.warn(error === null ? fields : { ...fields, error }, "config.waiting-for-topics");
+      if (!isNews("waiting", `${topics.join()}${lackingFor?.message ?? ""}`)) return;
+      const fields = { destinations: [...waiting.keys()], topics, fix: topicsFix(lackingFor) };
+      const cause = lackingFor === null ? {} : { error: lackingFor.message };
+      log.warn({ ...fields, ...cause }, "config.waiting-for-topics");
     },
     failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.failed"),
-    troubles: ({ invalid, needsRestart, waiting }: Standing) => [
+    troubles: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
       ...(invalid === null ? [] : [invalidText(invalid)]),
       ...(needsRestart.length === 0
         ? []
         : [`these settings of the file count after a restart: ${needsRestart.join(", ")}`]),
       ...[...waiting].map(
-        ([id, topics]) => `destination ${id} waits for ${topics.join(" and ")} (${FIX})`,
+        ([id, topics]) =>
+          `destination ${id} waits for ${topics.join(" and ")} (${topicsFix(lackingFor)})`,
       ),
     ],
   };

@@ -72,7 +72,12 @@ export class Reloader implements Disposable {
   readonly #deps: ReloadDeps;
   readonly #report: ReloadReport;
   readonly #stopped = new AbortController();
-  readonly #standing: Standing = { invalid: null, needsRestart: [], waiting: new Map() };
+  readonly #standing: Standing = {
+    invalid: null,
+    needsRestart: [],
+    waiting: new Map(),
+    lackingFor: null,
+  };
   #running: Config;
   #wanted: Config;
   #hash: string;
@@ -168,7 +173,8 @@ export class Reloader implements Disposable {
     const { waiting, error } = await makeTopics(this.#running, this.#wanted);
     this.#stopped.signal.throwIfAborted();
     this.#standing.waiting = waiting;
-    this.#report.waiting(this.#standing, error);
+    this.#standing.lackingFor = error;
+    this.#report.waiting(this.#standing);
     if (waiting.size > 0) void this.#lookForTopics();
     const next = heldBack(this.#running, this.#wanted, new Set(waiting.keys()));
     const changes = changesOf(this.#running, next);

@@ -23,6 +23,7 @@ import { destinationOfTopic } from "../../domain/topics.ts";
 import type { Admin, TopicSpec } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { GoingAround } from "../../stage/going-around.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
@@ -30,7 +31,7 @@ import type { Log } from "../../telemetry/log.ts";
 import { configuredPlan, configuredTopics } from "../connection.ts";
 
 export interface TakeOverDeps {
-  readonly admin: Pick<Admin, "topics" | "create">;
+  readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;
   readonly stages: readonly RunningStage[];
   readonly keeper: Pick<TopicKeeper, "update">;
   readonly around: Pick<GoingAround, "forget">;
@@ -43,7 +44,7 @@ export interface Lacking {
   /** By the destination that waits for them. */
   readonly waiting: ReadonlyMap<DestinationId, readonly string[]>;
   /** Why they were not made; null: that is not our task, or none is missing. */
-  readonly error: string | null;
+  readonly error: Error | null;
 }
 
 /** Step 1. The topics of destinations that run already count as there. Never rejects. */
@@ -57,8 +58,9 @@ export async function makeTopics(
   if (added.length === 0) return { waiting: new Map(), error: null };
   let missing: readonly TopicSpec[] = added;
   try {
-    const existing = new Set(await admin.topics());
-    missing = added.filter(({ name }) => !existing.has(name));
+    const names = added.map(({ name }) => name);
+    const lacking = new Set(await missingTopics(admin, names));
+    missing = added.filter(({ name }) => lacking.has(name));
     if (wanted.kafka.createTopics && missing.length > 0) {
       await admin.create(missing);
       log.info({ topics: missing.map(({ name }) => name) }, "topics.created");
@@ -66,7 +68,7 @@ export async function makeTopics(
     }
     return { waiting: byDestination(missing, wanted), error: null };
   } catch (error) {
-    return { waiting: byDestination(missing, wanted), error: asError(error).message };
+    return { waiting: byDestination(missing, wanted), error: asError(error) };
   }
 }
 

@@ -4,6 +4,8 @@
  *   kafka.createTopics   a topic is missing
  *   true                 it is created as the plan says; existing topics are left as they are
  *   false                waits for it, and says in the log for which
+ *
+ * Topics that the brokers do not show are not taken for missing: that ends the start.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -11,6 +13,7 @@ import { setTimeout as timer } from "node:timers/promises";
 import type { Config } from "../../config/config.ts";
 import { patienceMs } from "../../kafka/cluster/start-patience.ts";
 import type { Admin } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredPlan } from "../connection.ts";
 
@@ -19,7 +22,7 @@ const LOOK_AGAIN_MS = 2_000;
 /**
  * Returns false when the signal aborts first.
  *
- * @throws Error naming the topics when they cannot be created.
+ * @throws Error naming the topics when they cannot be created, or may not be seen.
  */
 export async function ensureTopics(
   config: Config,
@@ -29,10 +32,13 @@ export async function ensureTopics(
 ): Promise<boolean> {
   let announced = "";
   while (!signal.aborted) {
-    const existing = new Set(await admin.topics());
-    const missing = configuredPlan(config).filter(({ name }) => !existing.has(name));
-    if (missing.length === 0) return true;
-    const names = missing.map(({ name }) => name);
+    const plan = configuredPlan(config);
+    const names = await missingTopics(
+      admin,
+      plan.map(({ name }) => name),
+    );
+    if (names.length === 0) return true;
+    const missing = plan.filter(({ name }) => names.includes(name));
     if (config.kafka.createTopics) {
       log.info({ topics: names }, "topics.creating");
       await admin.create(missing).catch((cause: unknown) => {
@@ -40,7 +46,7 @@ export async function ensureTopics(
         const fix =
           patienceMs(cause) > 0
             ? ""
-            : " Give Switchyard the right to create topics, or set kafka.createTopics to false and create them as `switchyard topics` prints.";
+            : " Or set kafka.createTopics to false and create them as `switchyard topics` prints.";
         const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
         throw new Error(`${text}${fix}`, { cause });
       });

@@ -126,6 +126,9 @@ async function differencesOf(
   admin: Admin,
 ): Promise<readonly TopicDifference[]> {
   const names = await admin.topics();
+  const lacking = plan.map(({ name }) => name).filter((name) => !names.includes(name));
+  // Topics that are not shown would seem to be missing.
+  if (lacking.length > 0) await admin.assertVisible(lacking);
   const planned = plan.map(({ name }) => name).filter((name) => names.includes(name));
   const topics = await admin.describe(planned, PLANNED_KEYS);
   const minutes = await admin.brokerSetting("offsets.retention.minutes");

@@ -8,13 +8,15 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
+import type { Grant } from "../../domain/rights.ts";
+import { asError } from "../../runtime/as-error.ts";
 import type { DriverAdmin } from "../kafkajs/client.ts";
 import type { BrokerPool } from "../kafkajs/internals.ts";
-import { ClosedError } from "../port.ts";
+import { ClosedError, MissingPermissionError } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { errorSentence, errorTypes } from "./kafka-error.ts";
+import { withPermission } from "./permission.ts";
 
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
@@ -59,13 +61,21 @@ export class AdminSession {
     this.#electionStepMs = electionStepMs;
   }
 
-  /** Runs `act` after the calls before it. */
-  call<Result>(name: string, act: (client: AdminClient) => Promise<Result>): Promise<Result> {
+  /**
+   * Runs `act` after the calls before it.
+   *
+   * @param needed the permissions that it needs, for the sentence when one is missing.
+   */
+  call<Result>(
+    name: string,
+    act: (client: AdminClient) => Promise<Result>,
+    needed: readonly Grant[] = [],
+  ): Promise<Result> {
     const result = this.#last.then(async () => {
       if (this.#closed) throw new ClosedError(`admin.${name}: the Kafka client is closed`);
       clearTimeout(this.#idle);
       try {
-        return await this.#attempt(name, act);
+        return await this.#attempt(name, act, needed);
       } finally {
         this.#idle = setTimeout(() => this.#drop(), IDLE_LIMIT_MS).unref();
       }
@@ -84,6 +94,7 @@ export class AdminSession {
   async #attempt<Result>(
     name: string,
     act: (client: AdminClient) => Promise<Result>,
+    needed: readonly Grant[],
   ): Promise<Result> {
     const untilMs = performance.now() + ELECTION_LIMIT_MS;
     for (;;) {
@@ -102,6 +113,8 @@ export class AdminSession {
           await sleep(this.#electionStepMs);
           if (!this.#closed) continue;
         }
+        const named = withPermission(asError(cause), needed, this.#clients.connection);
+        if (named instanceof MissingPermissionError) throw named;
         throw new Error(`admin.${name}: ${errorSentence(cause)}`, { cause });
       }
     }

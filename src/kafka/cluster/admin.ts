@@ -1,6 +1,7 @@
 /** The admin part of the port: the requests. `admin-session.ts` makes them, one at a time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Grant, Operation } from "../../domain/rights.ts";
 import type {
   Admin,
   CommittedOffset,
@@ -15,9 +16,10 @@ import { createTopics, deleteTopics } from "./change-topics.ts";
 import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
-import { errorTypes } from "./kafka-error.ts";
+import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
 import { committedOf, offsetsOf, topicIdsOf } from "./many-offsets.ts";
-import { fetchMetadata, isUsable } from "./topic-metadata.ts";
+import { type Asker, isAboutPermission, withPermission } from "./permission.ts";
+import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts";
 
 const TOPIC = 2;
 const BROKER = 4;
@@ -26,9 +28,11 @@ const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
 
 export class KafkaAdmin implements Admin {
+  readonly #asker: Asker;
   readonly #session: AdminSession;
 
   constructor(clients: Clients) {
+    this.#asker = clients.connection;
     this.#session = new AdminSession(clients);
   }
 
@@ -37,87 +41,135 @@ export class KafkaAdmin implements Admin {
   }
 
   describe(names: readonly string[], configKeys: readonly string[]): Promise<TopicState[]> {
-    return this.#session.call("describe", async (client) => {
-      const states: TopicState[] = [];
-      for (const some of chunks(names)) states.push(...(await describe(client, some, configKeys)));
-      return states;
-    });
+    return this.#session.call(
+      "describe",
+      async (client) => {
+        const states: TopicState[] = [];
+        for (const some of chunks(names))
+          states.push(...(await describe(client, some, configKeys)));
+        return states;
+      },
+      [on("topic", names, "DescribeConfigs")],
+    );
+  }
+
+  assertVisible(names: readonly string[]): Promise<void> {
+    const look = async ({ pool }: AdminClient) => {
+      const found: TopicMetadata[] = [];
+      for (const some of chunks(names))
+        found.push(...(await fetchMetadata(pool.seedBroker, some)).topicMetadata);
+      throwHidden(found);
+    };
+    return this.#session.call("assertVisible", look, [on("topic", names, "Describe")]);
   }
 
   create(topics: readonly TopicSpec[]): Promise<void> {
-    return this.#session.call("create", async (client) => {
-      const existing = new Set(await topicNames(client));
-      const missing = topics.filter(({ name }) => !existing.has(name));
-      // Somebody else may have created some of them in the meantime.
-      for (const some of chunks(missing))
-        await unless("TOPIC_ALREADY_EXISTS", createTopics(client.brokers, some));
-      for (const some of chunks(topics)) {
-        const names = some.map(({ name }) => name);
-        while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
-      }
-    });
+    return this.#session.call(
+      "create",
+      async (client) => {
+        const existing = new Set(await topicNames(client));
+        const missing = topics.filter(({ name }) => !existing.has(name));
+        // Somebody else may have created some of them in the meantime.
+        for (const some of chunks(missing))
+          await unless("TOPIC_ALREADY_EXISTS", createTopics(client.brokers, some));
+        for (const some of chunks(topics)) {
+          const names = some.map(({ name }) => name);
+          while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
+        }
+      },
+      [
+        on(
+          "topic",
+          topics.map(({ name }) => name),
+          "Create",
+        ),
+      ],
+    );
   }
 
   alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void> {
-    return this.#session.call("alterConfig", ({ pool }) =>
-      incrementalAlterConfigs(pool.seedBroker, topic, config),
+    return this.#session.call(
+      "alterConfig",
+      ({ pool }) => incrementalAlterConfigs(pool.seedBroker, topic, config),
+      [on("topic", [topic], "AlterConfigs")],
     );
   }
 
   deleteTopics(names: readonly string[]): Promise<void> {
-    return this.#session.call("deleteTopics", async (client) => {
-      const existing = new Set(await topicNames(client));
-      const topics = names.filter((name) => existing.has(name));
-      if (topics.length > 0) await deleteTopics(client.brokers, topics);
-    });
+    return this.#session.call(
+      "deleteTopics",
+      async (client) => {
+        const existing = new Set(await topicNames(client));
+        const topics = names.filter((name) => existing.has(name));
+        if (topics.length > 0) await deleteTopics(client.brokers, topics);
+      },
+      [on("topic", names, "Delete")],
+    );
   }
 
   offsets(topic: string): Promise<readonly PartitionOffsets[]> {
-    return this.#session.call("offsets", async ({ admin }) => {
-      const offsets = await admin.fetchTopicOffsets(topic);
-      return offsets
-        .map(({ partition, low, high }) => ({ partition, first: Number(low), end: Number(high) }))
-        .sort((one, other) => one.partition - other.partition);
-    });
+    return this.#session.call(
+      "offsets",
+      async ({ admin }) => {
+        const offsets = await admin.fetchTopicOffsets(topic);
+        return offsets
+          .map(({ partition, low, high }) => ({ partition, first: Number(low), end: Number(high) }))
+          .sort((one, other) => one.partition - other.partition);
+      },
+      [on("topic", [topic], "Describe")],
+    );
   }
 
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
-    return this.#session.call("offsetsAt", async ({ admin }) => {
-      const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, atMs);
-      return offsets
-        .map(({ partition, offset }) => ({ partition, offset: Number(offset) }))
-        .sort((one, other) => one.partition - other.partition);
-    });
+    return this.#session.call(
+      "offsetsAt",
+      async ({ admin }) => {
+        const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, atMs);
+        return offsets
+          .map(({ partition, offset }) => ({ partition, offset: Number(offset) }))
+          .sort((one, other) => one.partition - other.partition);
+      },
+      [on("topic", [topic], "Describe")],
+    );
   }
 
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
-    return this.#session.call("committed", async ({ admin }) => {
-      const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
-      return (offsets?.partitions ?? [])
-        .map(({ partition, offset, metadata }) => ({
-          partition,
-          offset: Number(offset),
-          metadata: metadata ?? "",
-        }))
-        .filter(({ offset }) => offset >= 0)
-        .sort((one, other) => one.partition - other.partition);
-    });
+    return this.#session.call(
+      "committed",
+      async ({ admin }) => {
+        const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
+        return (offsets?.partitions ?? [])
+          .map(({ partition, offset, metadata }) => ({
+            partition,
+            offset: Number(offset),
+            metadata: metadata ?? "",
+          }))
+          .filter(({ offset }) => offset >= 0)
+          .sort((one, other) => one.partition - other.partition);
+      },
+      [on("group", [groupId], "Describe"), on("topic", [topic], "Describe")],
+    );
   }
 
   offsetsOf(
     topics: readonly string[],
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
-    return this.#session.call("offsetsOf", ({ brokers }) => offsetsOf(brokers, topics, onUnknown));
+    const needed = [on("topic", topics, "Describe")];
+    const told = this.#named(onUnknown, needed);
+    const ask = ({ brokers }: AdminClient) => offsetsOf(brokers, topics, told);
+    return this.#session.call("offsetsOf", ask, needed);
   }
 
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
-    return this.#session.call("committedOf", ({ brokers }) =>
-      committedOf(brokers, groups, onUnknown),
-    );
+    const topics = [...new Set([...groups.values()].flat())];
+    const needed = [on("group", [...groups.keys()], "Describe"), on("topic", topics, "Describe")];
+    const told = this.#named(onUnknown, needed);
+    const ask = ({ brokers }: AdminClient) => committedOf(brokers, groups, told);
+    return this.#session.call("committedOf", ask, needed);
   }
 
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -125,15 +177,21 @@ export class KafkaAdmin implements Admin {
   }
 
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
-    return this.#session.call("commit", ({ brokers }) =>
-      commitOffsets(brokers, groupId, topic, offsets),
+    return this.#session.call(
+      "commit",
+      ({ brokers }) => commitOffsets(brokers, groupId, topic, offsets),
+      [on("group", [groupId], "Read"), on("topic", [topic], "Read")],
     );
   }
 
   deleteGroup(groupId: string): Promise<void> {
-    return this.#session.call("deleteGroup", async ({ admin }) => {
-      await unless("GROUP_ID_NOT_FOUND", admin.deleteGroups([groupId]));
-    });
+    return this.#session.call(
+      "deleteGroup",
+      async ({ admin }) => {
+        await unless("GROUP_ID_NOT_FOUND", admin.deleteGroups([groupId]));
+      },
+      [on("group", [groupId], "Delete")],
+    );
   }
 
   brokerSetting(key: string): Promise<string | null> {
@@ -151,9 +209,28 @@ export class KafkaAdmin implements Admin {
     });
   }
 
+  /** Told of a missing permission by its name. */
+  #named(onUnknown: OnUnknown | undefined, needed: readonly Grant[]): OnUnknown | undefined {
+    if (onUnknown === undefined) return undefined;
+    return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#asker));
+  }
+
   close(): Promise<void> {
     return this.#session.close();
   }
+}
+
+function on(kind: "topic" | "group", names: readonly string[], operation: Operation): Grant {
+  return { on: kind, names, pattern: "literal", operations: [operation] };
+}
+
+/** @throws the brokers' errors about topics that they do not show, whether there are such or not. */
+function throwHidden(found: readonly TopicMetadata[]): void {
+  const errors = found.flatMap(({ topic, topicErrorCode }) => {
+    const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));
+    return isHidden ? [protocolError(topicErrorCode, topic)] : [];
+  });
+  if (errors.length > 0) throw new AggregateError(errors, "topics are not shown");
 }
 
 async function topicNames({ pool }: AdminClient): Promise<string[]> {
@@ -191,8 +268,10 @@ async function describe(
   }));
 }
 
+/** @throws the brokers' error where they do not show a topic: waiting would not help. */
 async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {
   const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
+  throwHidden(topicMetadata);
   return topicMetadata.every(isUsable);
 }
 

@@ -93,7 +93,7 @@ export class Brokers {
     const { errorCode, coordinator } = await this.#any((broker) =>
       request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
     );
-    if (errorCode !== 0) throw protocolError(errorCode);
+    if (errorCode !== 0) throw protocolError(errorCode, groupId);
     this.#learn(coordinator);
     return this.leader(coordinator.nodeId);
   }

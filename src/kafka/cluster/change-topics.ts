@@ -48,7 +48,7 @@ async function ask(
   const answer = await request<Answer>(await brokers.leader(controllerId), name, options);
   const errors = answer.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
     if (errorCode === 0) return [];
-    const error = protocolError(errorCode);
+    const error = protocolError(errorCode, topic);
     if (errorMessage) error.message = errorMessage;
     return [Object.assign(error, { topic })];
   });

@@ -4,7 +4,7 @@
  */
 
 import { type Broker, Decoder, Encoder, sendRequest } from "../kafkajs/internals.ts";
-import { errorType } from "./kafka-error.ts";
+import { errorType, protocolError } from "./kafka-error.ts";
 
 const API_KEY = 44;
 const TOPIC = 2;
@@ -33,7 +33,8 @@ export async function incrementalAlterConfigs(
   decoder.readInt32();
   for (const { code, text } of decoder.readArray(readResult)) {
     if (code === 0) continue;
-    throw new Error(`${errorType(code)}: the configuration of ${topic} was refused: ${text ?? ""}`);
+    const message = `${errorType(code)}: the configuration of ${topic} was refused: ${text ?? ""}`;
+    throw Object.assign(protocolError(code, topic), { message });
   }
 }
 

@@ -12,15 +12,23 @@ export function errorText(code: number): string {
   return createErrorFromCode(code).message;
 }
 
-/** The error of a code. Its `type` is Kafka's name of it, so that `troubleOf` knows it. */
-export function protocolError(code: number): Error & { readonly type: string } {
-  return createErrorFromCode(code);
+/**
+ * The error of a code. Its `type` is Kafka's name of it, so that `troubleOf` knows it.
+ *
+ * @param resource the topic or group that the brokers answered about.
+ */
+export function protocolError(
+  code: number,
+  resource?: string,
+): Error & { readonly type: string; readonly resource?: string } {
+  const error = createErrorFromCode(code);
+  return resource === undefined ? error : Object.assign(error, { resource });
 }
 
 /** Kafka's names of all errors in the chain of causes, such as `UNKNOWN_TOPIC_OR_PARTITION`. */
 export function errorTypes(error: unknown): Set<string> {
   const types = new Set<string>();
-  for (const { type } of chain(error)) if (typeof type === "string") types.add(type);
+  for (const { type } of causesOf(error)) if (typeof type === "string") types.add(type);
   return types;
 }
 
@@ -56,6 +64,8 @@ const FATAL_TYPES = new Set([
   "TOPIC_AUTHORIZATION_FAILED",
   "GROUP_AUTHORIZATION_FAILED",
   "CLUSTER_AUTHORIZATION_FAILED",
+  "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+  "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
   "SASL_AUTHENTICATION_FAILED",
   "UNSUPPORTED_SASL_MECHANISM",
   "UNSUPPORTED_VERSION",
@@ -70,7 +80,7 @@ const OUTAGE_NAMES = new Set([...DRIVER_OUTAGE, "TokenError"]);
 
 export function troubleOf(error: unknown): Trouble {
   let trouble: Trouble = "unknown";
-  for (const { name, type, retriable } of chain(error)) {
+  for (const { name, type, retriable } of causesOf(error)) {
     if (typeof type === "string" && REBALANCE.has(type)) return "rebalance";
     if (typeof type === "string" && FATAL_TYPES.has(type)) return "fatal";
     if (typeof name === "string" && FATAL_NAMES.has(name)) return "fatal";
@@ -81,14 +91,16 @@ export function troubleOf(error: unknown): Trouble {
   return trouble;
 }
 
-interface ErrorParts {
+export interface ErrorParts {
   readonly name?: unknown;
   readonly type?: unknown;
   readonly retriable?: unknown;
+  /** The topic or group that it is about. */
+  readonly resource?: string;
 }
 
 /** The error, its causes, and what kafkajs keeps in lists. */
-function chain(error: unknown, depth = 0): ErrorParts[] {
+export function causesOf(error: unknown, depth = 0): ErrorParts[] {
   if (typeof error !== "object" || error === null || depth > 10) return [];
   const { cause, errors, groups } = error as {
     readonly cause?: unknown;
@@ -97,5 +109,5 @@ function chain(error: unknown, depth = 0): ErrorParts[] {
   };
   const lists = [errors, groups].flatMap((list) => (Array.isArray(list) ? list : []));
   const inner = lists.flatMap((item) => [item, (item as { error?: unknown }).error]);
-  return [error, ...[cause, ...inner].flatMap((item) => chain(item, depth + 1))];
+  return [error, ...[cause, ...inner].flatMap((item) => causesOf(item, depth + 1))];
 }

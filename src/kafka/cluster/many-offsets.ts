@@ -169,7 +169,7 @@ async function partitionsOf(
     for (const { topic, topicErrorCode: code, partitionMetadata } of topicMetadata) {
       if (NO_TOPIC.has(code)) continue;
       if (code !== 0) {
-        unknown.is(topic, worded(protocolError(code), `the topic ${topic}`));
+        unknown.is(topic, worded(protocolError(code, topic), `the topic ${topic}`));
         continue;
       }
       const led = partitionMetadata
@@ -189,7 +189,7 @@ async function list(
 ): Promise<ReadonlyMap<string, number>> {
   const offsets = new Map<string, number>();
   const failed = ({ topic, partition }: Place, code: number) => {
-    unknown.is(topic, worded(protocolError(code), `partition ${partition} of ${topic}`));
+    unknown.is(topic, worded(protocolError(code, topic), `partition ${partition} of ${topic}`));
   };
   const ofBroker = Map.groupBy(asked, ({ leader }) => leader);
   await Promise.all(
@@ -221,11 +221,11 @@ async function committed(
     "OffsetFetch",
     { groupId, topics },
   );
-  if (errorCode !== 0) throw protocolError(errorCode);
+  if (errorCode !== 0) throw protocolError(errorCode, groupId);
   const found = responses.map(({ topic, partitions }) => {
     const offsets = partitions.flatMap((each): readonly CommittedOffset[] => {
       if (each.errorCode !== 0) {
-        unknown.is(topic, worded(protocolError(each.errorCode), `the topic ${topic}`));
+        unknown.is(topic, worded(protocolError(each.errorCode, topic), `the topic ${topic}`));
         return [];
       }
       const { partition, metadata } = each;
@@ -237,13 +237,9 @@ async function committed(
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
 }
 
-const FORBIDDEN = /_AUTHORIZATION_FAILED$/;
-
 /** The error, with the topic or group that it is about. */
 function worded(error: unknown, what: string): Error {
-  const isForbidden = [...errorTypes(error)].some((type) => FORBIDDEN.test(type));
-  const why = isForbidden ? "the permission Describe is missing" : asError(error).message;
-  return new Error(`${what}: ${why}`, { cause: error });
+  return new Error(`${what}: ${asError(error).message}`, { cause: error });
 }
 
 function keyOf({ topic, partition }: Place): string {

@@ -23,6 +23,7 @@ import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { firstReadable } from "./first-readable.ts";
 import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
+import { withPermission } from "./permission.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
@@ -32,6 +33,7 @@ const WAIT_MAX_MS = 250;
 const FOLLOW_WAIT_MAX_MS = 5_000;
 const EARLIEST = -2;
 const LATEST = -1;
+const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
 /** A batch is always whole. The one behind it tells where it ends. */
 const DAMAGED_FETCH_BYTES = 1_024 * 1_024;
 
@@ -136,7 +138,9 @@ export class RangeReader {
         const isOver = performance.now() >= untilMs || troubleOf(cause) === "fatal";
         if (isOver && !signal.aborted) {
           const where = `partition ${partition} of ${topic} at offset ${position}`;
-          throw new Error(`cannot read ${where}: ${(cause as Error).message}`, { cause });
+          const needed = [{ ...READ, names: [topic] }];
+          const named = withPermission(cause as Error, needed, this.#clients.connection);
+          throw new Error(`cannot read ${where}: ${named.message}`, { cause: named });
         }
         await sleep(retryDelayMs(failures), undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return { records: [], next: null };

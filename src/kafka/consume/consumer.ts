@@ -4,17 +4,20 @@
  *   a run ends because of                       then
  *   `stop()`                                    done
  *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without end
- *   something that stays as it is               onCrash, once
+ *   something that stays as it is: a damaged    onCrash, once
+ *   batch; a missing permission, which is named
  *   anything else, not joined five times        onCrash, once
  *   anything else                               another run
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { Grant } from "../../domain/rights.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
+import { type Asker, withPermission } from "../cluster/permission.ts";
 import type { CreateMembership } from "../membership.ts";
 import {
   ClosedError,
@@ -42,6 +45,8 @@ export interface ConsumerWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "seen">;
   readonly commits: CommitPace;
+  /** Who the brokers take this process for. */
+  readonly asker: Asker;
   readonly log: Log;
 }
 
@@ -108,9 +113,10 @@ export class KafkaConsumer implements Consumer {
       });
       this.#run = run;
       void run.start();
-      const error = await run.ended;
+      const ended = await run.ended;
       this.#run = null;
-      if (error === null || this.#stopping.signal.aborted) return;
+      if (ended === null || this.#stopping.signal.aborted) return;
+      const error = withPermission(ended, this.#needed(), this.#world.asker);
       const trouble = troubleOf(error);
       this.#failures += 1;
       if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
@@ -122,6 +128,15 @@ export class KafkaConsumer implements Consumer {
       }
       await this.#wait(error, trouble === "outage");
     }
+  }
+
+  #needed(): readonly Grant[] {
+    const { groupId, topics } = this.#options;
+    const read = { pattern: "literal", operations: ["Read"] } as const;
+    return [
+      { ...read, on: "topic", names: topics },
+      { ...read, on: "group", names: [groupId] },
+    ];
   }
 
   async #wait(error: Error, isOutage: boolean): Promise<void> {

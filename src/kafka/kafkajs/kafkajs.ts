@@ -8,6 +8,7 @@ import type * as Kafkajs from "kafkajs";
 import { CODECS, type Codec } from "../wire/codecs.ts";
 import { abortedFilter } from "./aborted-filter.ts";
 import { connectionPools } from "./connection-pools.ts";
+import { coordinatorAnswer } from "./coordinator-answer.ts";
 import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
 import { commitMetadataHook, joinHook } from "./group-hooks.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
@@ -32,6 +33,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   logIn,
   sessions,
   connectionPools,
+  coordinatorAnswer,
   commitMetadataHook,
   joinHook,
   stoppedFetch,

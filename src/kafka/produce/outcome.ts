@@ -11,6 +11,8 @@
  *   anything else                                     retry
  */
 
+import type { Grant } from "../../domain/rights.ts";
+import { type Asker, isAboutPermission, permissionText } from "../cluster/permission.ts";
 import type { BlockedBy } from "../port.ts";
 
 export type ProduceOutcome =
@@ -42,7 +44,17 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
 
 /** Why a topic or a partition that answers so takes nothing. @param type Kafka's name of the error. */
 export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
-  return type === "TOPIC_AUTHORIZATION_FAILED" ? "forbidden" : "unavailable";
+  return isAboutPermission(type) ? "forbidden" : "unavailable";
+}
+
+/** What people are told: Kafka's name of the error, or the permission that is missing. */
+export function refusalText(topic: string, type: string, asker: Asker): string {
+  if (!isAboutPermission(type)) return type;
+  const isOnCluster = type === "CLUSTER_AUTHORIZATION_FAILED";
+  const grant: Grant = isOnCluster
+    ? { on: "cluster", names: [], pattern: "literal", operations: ["IdempotentWrite"] }
+    : { on: "topic", names: [topic], pattern: "literal", operations: ["Write"] };
+  return permissionText(grant, type, asker);
 }
 
 /** @param type Kafka's name of the error, or null when there was none. */

@@ -1,8 +1,11 @@
 /** The producer id under which batches are numbered, so that brokers write none of them twice. */
 
 import type { Brokers } from "../cluster/brokers.ts";
+import type { Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
+import type { Asker } from "../cluster/permission.ts";
+import { refusalText } from "./outcome.ts";
 
 export interface ProducerId {
   readonly producerId: string | number;
@@ -15,13 +18,15 @@ export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
 export class ProducerIds {
   readonly #brokers: Brokers;
   readonly #outages: OutageLog;
+  readonly #asker: Asker;
   #current: Promise<ProducerId> | null = null;
   /** The id that `#current` resolved with. */
   #id: ProducerId | null = null;
 
-  constructor(brokers: Brokers, outages: OutageLog) {
+  constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {
     this.#brokers = brokers;
     this.#outages = outages;
+    this.#asker = connection;
   }
 
   /** Never one that was current before another. Throws when no broker gives one. */
@@ -49,8 +54,8 @@ export class ProducerIds {
   async #ask(): Promise<ProducerId> {
     const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
     if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
-      const hint =
-        "A cut connection may write records twice. Allow IdempotentWrite on the cluster.";
+      const missing = refusalText("", "CLUSTER_AUTHORIZATION_FAILED", this.#asker);
+      const hint = `A cut connection may write records twice: ${missing}`;
       this.#outages.warnOnce("idempotence", { hint }, "kafka.produce.not-idempotent");
       return NO_ID;
     }

@@ -13,11 +13,12 @@ import { Brokers, type ProduceResponse } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
+import type { Asker } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { BlockedTopic, ProducerOptions } from "../port.ts";
 import { BLOCK_AFTER_MS } from "./block.ts";
 import type { ProduceLane, SendCall } from "./lane.ts";
-import { blockedBy, produceOutcome } from "./outcome.ts";
+import { blockedBy, produceOutcome, refusalText } from "./outcome.ts";
 import { NO_ID, ProducerIds } from "./producer-id.ts";
 import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
@@ -36,6 +37,7 @@ export class ProduceRounds {
   readonly #client: Client;
   readonly #brokers: Brokers;
   readonly #outages: OutageLog;
+  readonly #asker: Asker;
   readonly #topics: ProduceTopics;
   readonly #ids: ProducerIds;
   readonly #options: ProducerOptions;
@@ -56,6 +58,7 @@ export class ProduceRounds {
     this.#topics = new ProduceTopics({
       brokers: this.#brokers,
       outages: clients.outages,
+      asker: clients.connection,
       recordMaxBytes: clients.connection.recordMaxBytes,
       onRefused: (topic) => this.#watch(topic),
       onLeaders: (lanes) => {
@@ -64,7 +67,8 @@ export class ProduceRounds {
       },
       dropId: (lane) => this.#ids.drop(lane.id),
     });
-    this.#ids = new ProducerIds(this.#brokers, clients.outages);
+    this.#asker = clients.connection;
+    this.#ids = new ProducerIds(this.#brokers, clients);
   }
 
   topic(name: string): ProduceTopic {
@@ -261,10 +265,13 @@ export class ProduceRounds {
     }
     const error = `${type}`;
     this.#options.onRetried?.(error);
-    lane.block.refused(blockedBy(error), error, Date.now());
+    const by = blockedBy(error);
+    const text = refusalText(topic, error, this.#asker);
+    lane.block.refused(by, text, Date.now());
     this.#watch(this.topic(topic));
     if (lane.failures < WARN_AT) return false;
-    this.#outages.trouble(`${topic} ${error}`, { topic, error }, "kafka.produce.failing");
+    if (by === "forbidden") this.#topics.tellRefused(topic, by, text);
+    else this.#outages.trouble(`${topic} ${error}`, { topic, error }, "kafka.produce.failing");
     return false;
   }
 

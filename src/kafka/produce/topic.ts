@@ -20,7 +20,8 @@ export class ProduceTopic {
    * lane keeps its producer id and sequence, should its partition come back.
    */
   readonly lanes: ProduceLane[] = [];
-  isReportedMissing = false;
+  /** Why the brokers do not show it, as last logged; null: they show it. */
+  reportedError: string | null = null;
   /** It lacks something, and a timer asks for it again. */
   isAskedAgain = false;
   /** Of the whole topic: whether the brokers know it. */

@@ -13,10 +13,12 @@
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
+import type { Asker } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
+import type { BlockedBy } from "../port.ts";
 import type { ProduceLane } from "./lane.ts";
-import { blockedBy } from "./outcome.ts";
+import { blockedBy, refusalText } from "./outcome.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
@@ -26,6 +28,7 @@ const IDLE_ROUNDS_MAX = 15;
 export interface ProduceTopicsOptions {
   readonly brokers: Brokers;
   readonly outages: OutageLog;
+  readonly asker: Asker;
   readonly recordMaxBytes: (topic: string) => number;
   /** Called when the brokers say that a topic, or a partition of it, takes nothing. */
   readonly onRefused: (topic: ProduceTopic) => void;
@@ -130,23 +133,28 @@ export class ProduceTopics {
     if (metadata.topicErrorCode !== 0) {
       const error = errorType(metadata.topicErrorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
-      topic.block.refused(by, error, Date.now());
+      const text = refusalText(topic.name, error, this.#options.asker);
+      topic.block.refused(by, text, Date.now());
       this.#options.onRefused(topic);
-      if (topic.isReportedMissing) return;
-      topic.isReportedMissing = true;
-      const hint = "Its records wait until it can be written; other topics go on.";
-      const fields = { topic: topic.name, error, hint };
-      this.#options.outages.warnOnce(
-        `${topic.name} ${error}`,
-        fields,
-        "kafka.produce.topic-missing",
-      );
+      if (topic.reportedError === error) return;
+      topic.reportedError = error;
+      this.tellRefused(topic.name, by, text);
       return;
     }
-    topic.isReportedMissing = false;
+    topic.reportedError = null;
     this.#options.onLeaders(topic.update(metadata, Date.now(), this.#options.dropId));
     this.#tellAbsent(topic);
     if (topic.isRefusing) this.#options.onRefused(topic);
+  }
+
+  /** Says it once a minute. */
+  tellRefused(topic: string, by: BlockedBy, error: string): void {
+    const { outages } = this.#options;
+    const hint = "Its records wait until it can be written; other topics go on.";
+    const fields = { topic, error, hint };
+    if (by === "forbidden")
+      outages.warnOnce(`${topic} ${error}`, fields, "kafka.produce.permission-missing");
+    else outages.warnOnce(`${topic} ${error}`, fields, "kafka.produce.topic-missing");
   }
 
   #tellAbsent(topic: ProduceTopic): void {

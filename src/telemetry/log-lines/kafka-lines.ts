@@ -91,6 +91,13 @@ export const KAFKA_LINES = {
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
+  "kafka.produce.permission-missing": {
+    levels: ["warn"],
+    meaning:
+      "The brokers refuse to let this process write a topic. Its records wait. Logged once a minute.",
+    action: "Grant the permission that `error` names: the command is there.",
+    fields: ["topic", "error", "hint"],
+  },
   "kafka.produce.topic-missing": {
     levels: ["warn"],
     meaning: "A topic that is written is missing, or cannot be used.",
@@ -107,7 +114,7 @@ export const KAFKA_LINES = {
   "kafka.produce.not-idempotent": {
     levels: ["warn"],
     meaning: "The brokers give no producer id. A cut connection may write records twice.",
-    action: "Allow IdempotentWrite on the cluster.",
+    action: "Grant the permission that `hint` names.",
     fields: ["hint"],
   },
   "registry.unreachable": {

@@ -2,14 +2,15 @@
 
 import type { LineTable } from "./line-spec.ts";
 
-const TOPICS_FIX = "`switchyard topics --apply`, or give the process the right to create topics.";
+const TOPICS_FIX =
+  "`switchyard topics --apply`. If `error` or `fix` names a missing permission, grant that instead.";
 
 export const RUN_LINES = {
   "operator-events.failing": {
     levels: ["warn"],
     meaning:
       "Events for people cannot be written or read at the moment. It is tried again every 5 s, and said once a minute.",
-    action: "`switchyard topics`, and the rights of the process.",
+    action: "Read the error: it names a permission that is missing. Otherwise `switchyard topics`.",
     fields: ["topic", "error"],
   },
   "operator-events.post-failing": {
@@ -166,7 +167,8 @@ export const RUN_LINES = {
     levels: ["error"],
     meaning:
       "The topic `operations` cannot be read. Pauses that are known stay in force. It is tried again every 5 s.",
-    action: "Read the error. Give the process the right to read the topic (`switchyard acls`).",
+    action:
+      "Read the error. If a permission is missing, it names it and the command that grants it.",
     fields: ["topic", "error"],
   },
   "operations.refused": {

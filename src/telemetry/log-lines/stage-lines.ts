@@ -65,7 +65,7 @@ export const STAGE_LINES = {
   "deletion.waiting": {
     levels: ["error"],
     meaning: "Deletions wait, since the partitions of a topic cannot be counted.",
-    action: "`switchyard topics --apply`, or the right to describe the topic.",
+    action: "Do what `fix` says: make the topic, or grant the permission to see it.",
     fields: ["stage", "topic", "error", "fix"],
   },
   "deletion.sources-unknown": {

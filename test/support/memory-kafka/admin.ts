@@ -34,6 +34,11 @@ export class MemoryAdmin implements Admin {
     return this.#ask(() => this.#broker.topics.names());
   }
 
+  /** It hides none. */
+  assertVisible(): Promise<void> {
+    return this.#ask(() => undefined);
+  }
+
   describe(
     names: readonly string[],
     configKeys: readonly string[],

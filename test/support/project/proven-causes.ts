@@ -82,7 +82,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "unit/kafka/produce/rounds.test.ts: is told as kafka.produce.failing",
     ],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
-    ["the right to write it is missing", `${RIGHTS}: a command without the right to write ends`],
+    ["cannot be written", `${RIGHTS}: a command without the right to write ends`],
     [
       "consumer.crashed",
       "unit/stage/consuming-stage.test.ts: any other failure ends the program",

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { shellWord } from "../../../src/cli/shell-word.ts";
+import { shellWord } from "../../../src/domain/shell-word.ts";
 
 test.each([
   ["switchyard.yaml", "switchyard.yaml"],

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import type { TopicSpec } from "../../../src/kafka/port.ts";
+import { MissingPermissionError, type TopicSpec } from "../../../src/kafka/port.ts";
 import { topicKeeper } from "../../../src/stage/topic-keeper.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { parsedLog } from "../../support/log/parsed-log.ts";
@@ -13,7 +13,7 @@ function world(planned: readonly string[]) {
   const clock = new ManualClock();
   const there = new Set<string>();
   const creations: string[][] = [];
-  const state = { mayCreate: true, lists: 0, isDown: false };
+  const state = { mayCreate: true, lists: 0, isDown: false, isHidden: false };
   const { log, lines } = parsedLog();
   let behindMs = 0;
   const timeOfDay = {
@@ -21,6 +21,9 @@ function world(planned: readonly string[]) {
     sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
   };
   const admin = {
+    assertVisible: async () => {
+      if (state.isHidden) throw new MissingPermissionError("Describe is missing", null);
+    },
     topics: async () => {
       state.lists += 1;
       if (state.isDown) throw new Error("no broker answers");
@@ -97,6 +100,14 @@ test("a list that cannot be had says nothing is missing, and waiting ends with i
   await clock.advance(1_000);
   stopping.abort();
   await waited;
+});
+
+test("one that the brokers do not show is not waited for, and nobody makes it", async () => {
+  const { clock, creations, state, keeper } = world(["a"]);
+  state.isHidden = true;
+  expect(await keeper.untilThere(["a"], never)).toBe(false);
+  await clock.advance(10_000);
+  expect(creations).toEqual([]);
 });
 
 test("those who ask in one moment share a list", async () => {

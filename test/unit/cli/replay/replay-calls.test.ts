@@ -176,7 +176,7 @@ test("a topic that takes nothing is tried again; one that is gone fails, to be r
   await expect(failing).rejects.toThrow(/is gone\. Create it: switchyard topics --apply/);
   answers = ["forbidden"];
   const forbidden = world.finish(world.process("three", { changed }).resume());
-  await expect(forbidden).rejects.toThrow(/the right to write it is missing/);
+  await expect(forbidden).rejects.toThrow(/cannot be written: no leader/);
   expect(await world.finish(world.process("four").resume())).toBe("done");
   expect(new Set(world.written())).toEqual(new Set(ids(0, 5)));
 });

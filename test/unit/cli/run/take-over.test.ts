@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { makeTopics, takeOver } from "../../../../src/cli/run/take-over.ts";
 import type { LiveSettings } from "../../../../src/domain/live-settings.ts";
-import type { TopicSpec } from "../../../../src/kafka/port.ts";
+import { MissingPermissionError, type TopicSpec } from "../../../../src/kafka/port.ts";
 import type { RunningStage } from "../../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 import { config } from "../../../support/build/config-source.ts";
@@ -19,8 +19,11 @@ ${ids.map((id) => `  - { id: ${id}, type: webhook, endpoints: [{ url: "https://$
 
 function world() {
   const happened: string[] = [];
-  const state = { there: [] as string[], isDown: false, mayCreate: true };
+  const state = { there: [] as string[], isDown: false, isHidden: false, mayCreate: true };
   const admin = {
+    assertVisible: async () => {
+      if (state.isHidden) throw new MissingPermissionError("Describe is missing", null);
+    },
     topics: async () => {
       if (state.isDown) throw new Error("no broker answers");
       return state.there;
@@ -95,8 +98,18 @@ test.each([
   );
   expect(lacking).toEqual({
     waiting: new Map([["b", ["p.deliveries.b", "p.returns.b"]]]),
-    error,
+    error: error === null ? null : new Error(error),
   });
+});
+
+test("a new destination whose topics are not shown waits for the permission, and makes nothing", async () => {
+  const { deps, state, happened } = world();
+  state.isHidden = true;
+  const of = (ids: readonly string[]) => config(yaml([...ids], "createTopics: true"));
+  const { waiting, error } = await makeTopics(deps, of(["a"]), of(["a", "b"]));
+  expect([...waiting.keys()]).toEqual(["b"]);
+  expect(error).toBeInstanceOf(MissingPermissionError);
+  expect(happened).toEqual([]);
 });
 
 test("plan and stages first, in one turn; what is gone ends, and is forgotten after that", async () => {

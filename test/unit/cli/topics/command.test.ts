@@ -26,6 +26,7 @@ function cluster(...existing: readonly TopicState[]): Cluster {
     states,
     altered,
     topics: async () => [...states.keys()],
+    assertVisible: async () => undefined,
     describe: async (names) => names.flatMap((name) => states.get(name) ?? []),
     create: async (topics: readonly TopicSpec[]) => {
       for (const topic of topics) {

@@ -7,7 +7,9 @@ import { ClosedError } from "../../../../src/kafka/port.ts";
 const named = (name: string) => Object.assign(new Error("something"), { name });
 const caused = (cause: unknown) => new Error("admin.create: something", { cause });
 const listed = (...codes: readonly number[]) =>
-  Object.assign(new Error("Topic creation errors"), { errors: codes.map(protocolError) });
+  Object.assign(new Error("Topic creation errors"), {
+    errors: codes.map((one) => protocolError(one)),
+  });
 const code = (type: string) => {
   const found = Array.from({ length: 100 }, (_, at) => at - 1).find((at) => errorType(at) === type);
   if (found === undefined) throw new Error(`there is no ${type}`);

@@ -26,6 +26,7 @@ function world() {
   const topics = new ProduceTopics({
     brokers: { metadata } as unknown as Brokers,
     outages: { warnOnce: () => undefined } as unknown as OutageLog,
+    asker: { brokers: ["b:9092"], tls: null, sasl: null },
     recordMaxBytes: () => 1_000,
     onRefused: () => undefined,
     onLeaders: () => undefined,

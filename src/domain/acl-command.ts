@@ -1,7 +1,7 @@
 /** Grants as command lines of Kafka's own tool, `kafka-acls.sh`. */
 
-import type { Grant } from "../../domain/rights.ts";
-import { shellWord } from "../shell-word.ts";
+import type { Grant } from "./rights.ts";
+import { shellWord } from "./shell-word.ts";
 
 export interface AclTool {
   /** As it is typed, arguments included, such as `kafka-acls.sh --command-config admin.properties`. */

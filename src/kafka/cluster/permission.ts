@@ -1,0 +1,93 @@
+/**
+ * Names the permission that a request lacked: whose, which one, on what, and the command that grants
+ * it. Brokers give a code, which says no more than the kind of the resource.
+ *
+ *   whose permission             is
+ *   plain, SCRAM                 the user of `kafka.sasl`
+ *   a client certificate         its subject, as brokers print it by default
+ *   a token, an MSK role         known to the brokers alone
+ *   no authentication            ANONYMOUS
+ */
+
+import { X509Certificate } from "node:crypto";
+
+import { aclCommand } from "../../domain/acl-command.ts";
+import type { Grant } from "../../domain/rights.ts";
+import { type KafkaConnection, MissingPermissionError } from "../port.ts";
+import { causesOf } from "./kafka-error.ts";
+
+/** Kafka's names of errors about a permission, and what it is on; null: nothing that we ask for. */
+const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
+  TOPIC_AUTHORIZATION_FAILED: "topic",
+  GROUP_AUTHORIZATION_FAILED: "group",
+  CLUSTER_AUTHORIZATION_FAILED: "cluster",
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED: null,
+  DELEGATION_TOKEN_AUTHORIZATION_FAILED: null,
+};
+/** A sentence with more names than these is not read. */
+const NAMES_MAX = 5;
+const UNKNOWN_PRINCIPAL = "User:<principal>";
+
+export type Asker = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
+
+/**
+ * The error as it is, unless a permission is missing.
+ *
+ * @param needed what the request needs; the entry counts that is on what the brokers' code names.
+ */
+export function withPermission(error: Error, needed: readonly Grant[], asker: Asker): Error {
+  const causes = causesOf(error);
+  if (causes.some((cause) => cause instanceof MissingPermissionError)) return error;
+  const refused = causes.filter(({ type }) => isAboutPermission(type));
+  const type = refused[0]?.type;
+  if (typeof type !== "string") return error;
+  const grant = needed.find(({ on }) => on === RESOURCES[type]);
+  if (grant === undefined) return new MissingPermissionError(`${type}: ${error.message}`, error);
+  const named = refused.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
+  const names = named.length === 0 ? grant.names : [...new Set(named)];
+  return missingPermission({ ...grant, names }, type, asker, error);
+}
+
+export function missingPermission(
+  grant: Grant,
+  type: string,
+  asker: Asker,
+  cause?: unknown,
+): MissingPermissionError {
+  return new MissingPermissionError(permissionText(grant, type, asker), cause);
+}
+
+/** Whether this is Kafka's name of an error about a permission. */
+export function isAboutPermission(type: unknown): boolean {
+  return typeof type === "string" && type in RESOURCES;
+}
+
+export function permissionText(grant: Grant, type: string, asker: Asker): string {
+  const { on, names, operations } = grant;
+  const principal = principalOf(asker);
+  const whose = principal ?? "the principal of this process";
+  const permission = `the permission ${operations.join(" and ")} on ${resourceText(on, names)}`;
+  const all = "`switchyard acls` prints all that a role needs";
+  const missing = `${permission} is missing for ${whose} (${type})`;
+  if (names.length > NAMES_MAX) return `${missing}; ${all}`;
+  const tool = { command: "kafka-acls.sh", bootstrapServer: asker.brokers.join(",") };
+  const command = aclCommand(grant, principal ?? UNKNOWN_PRINCIPAL, tool);
+  return `${missing}. Grant it: ${command} (${all})`;
+}
+
+function resourceText(on: Grant["on"], names: readonly string[]): string {
+  if (on === "cluster") return "the cluster";
+  const some = names.slice(0, NAMES_MAX).join(", ");
+  const more = names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : "";
+  return `the ${on}${names.length === 1 ? "" : "s"} ${some}${more}`;
+}
+
+/** Null: only the brokers know. */
+export function principalOf({ tls, sasl }: Asker): string | null {
+  if (sasl !== null) return "username" in sasl ? `User:${sasl.username}` : null;
+  const cert = tls?.cert ?? null;
+  if (cert === null) return "User:ANONYMOUS";
+  // Java begins with the last part of the name.
+  const parts = new X509Certificate(cert).subject.split("\n").reverse();
+  return `User:${parts.join(",")}`;
+}

@@ -1,0 +1,335 @@
+// What people read when a permission is missing: whose, which one, on what, and the command that
+// grants it. Nobody is sent to make topics that are there.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runProgram } from "../../src/cli/program.ts";
+import { run } from "../../src/cli/run/run.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { Grant } from "../../src/domain/rights.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import {
+  type GuardedBroker,
+  PASSWORD,
+  startGuardedBroker,
+} from "../support/servers/guarded-broker.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
+
+const PREFIX = "perm.";
+const TOPIC = `${PREFIX}things`;
+const never = new AbortController().signal;
+const java = await chooseJava(never, () => undefined).catch(() => null);
+let broker: GuardedBroker;
+let open: Kafka;
+
+function connectionOf(user: string | null): KafkaConnection {
+  const sasl =
+    user === null ? null : ({ mechanism: "plain", username: user, password: PASSWORD } as const);
+  return {
+    ...{ brokers: [user === null ? broker.openAddress : broker.guardedAddress], sasl },
+    ...{ clientId: "permissions", tls: null, sessionTimeoutMs: 10_000 },
+    recordMaxBytes: () => 900_000,
+  };
+}
+
+const on = (
+  kind: Grant["on"],
+  names: readonly string[],
+  ...operations: Grant["operations"]
+): Grant => ({
+  on: kind,
+  names,
+  pattern: "literal",
+  operations,
+});
+const ofPrefix = (...operations: Grant["operations"]): Grant => ({
+  ...on("topic", [PREFIX], ...operations),
+  pattern: "prefixed",
+});
+
+/** The command of Kafka's own tool, and the sentence around it. */
+function sentence(
+  user: string,
+  operation: string,
+  kind: string,
+  name: string,
+  code: string,
+): string {
+  return (
+    `the permission ${operation} on the ${kind} ${name} is missing for User:${user} (${code}). Grant it: ` +
+    `kafka-acls.sh --bootstrap-server ${broker.guardedAddress} --add --allow-principal User:${user} ` +
+    `--operation ${operation} --${kind} ${name}`
+  );
+}
+
+const TOPIC_CODE = "TOPIC_AUTHORIZATION_FAILED";
+const GROUP_CODE = "GROUP_AUTHORIZATION_FAILED";
+const USERS = [
+  ...["nothing", "describes", "reads-topic", "reads-group", "commits"],
+  ...["writes-other", "starts", "hidden", "creates-not"],
+] as const;
+type User = (typeof USERS)[number];
+
+async function withKafka<Result>(
+  user: User,
+  act: (kafka: Kafka, lines: LogLines) => Promise<Result>,
+) {
+  const lines = new LogLines();
+  const kafka = createKafka(connectionOf(user), lines.log);
+  await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
+  return await act(kafka, lines);
+}
+
+beforeAll(async () => {
+  if (java === null) return;
+  broker = await startGuardedBroker(java, USERS);
+  open = createKafka(connectionOf(null), new LogLines().log);
+  const names = [TOPIC, `${PREFIX}other`];
+  await open.admin.create(
+    names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
+  );
+  await open.producer().send([{ topic: TOPIC, key: null, value: Buffer.from("x"), headers: [] }]);
+  await broker.grant("describes", [ofPrefix("Describe"), on("group", ["g"], "Read")]);
+  await broker.grant("reads-topic", [ofPrefix("Read")]);
+  await broker.grant("reads-group", [on("group", ["g"], "Read")]);
+  await broker.grant("commits", [ofPrefix("Read"), on("group", ["g"], "Describe")]);
+  await broker.grant("writes-other", [on("topic", [`${PREFIX}other`], "Write")]);
+  await broker.grant("starts", [ofPrefix("Describe")]);
+  await broker.grant("creates-not", [ofPrefix("Describe")]);
+});
+
+afterAll(async () => {
+  await open?.close();
+  await broker?.stop();
+});
+
+/** Why the consumer gives up. */
+function crashOf(user: User): Promise<string> {
+  return withKafka(user, async (kafka) => {
+    const crashed = Promise.withResolvers<string>();
+    const consumer = kafka.consume({
+      ...{ groupId: "g", topics: [TOPIC], partitionRecordsMax: 10, maxBytes: 1_000_000 },
+      ...{ whenFull: "hold", drainLimitMs: 1_000 },
+      onAssigned: () => ({ take: () => undefined, drain: async () => undefined }),
+      onCrash: ({ message }) => crashed.resolve(message),
+    });
+    consumer.joined.catch(() => undefined);
+    return await crashed.promise;
+  });
+}
+
+async function readAll(kafka: Kafka): Promise<void> {
+  const range = { topic: TOPIC, partition: 0, from: 0, to: 1, maxBytes: 1_000, signal: never };
+  for await (const _records of kafka.read(range)) break;
+}
+
+type Asked = readonly [
+  name: string,
+  User,
+  (kafka: Kafka) => Promise<unknown>,
+  missing: readonly [operation: string, kind: string, name: string, code: string],
+];
+const ASKED: readonly Asked[] = [
+  [
+    "assertVisible",
+    "nothing",
+    ({ admin }) => admin.assertVisible([TOPIC]),
+    ["Describe", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "describe",
+    "describes",
+    ({ admin }) => admin.describe([TOPIC], ["retention.ms"]),
+    ["DescribeConfigs", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "create",
+    "describes",
+    ({ admin }) =>
+      admin.create([{ name: `${PREFIX}new`, partitions: 1, replicationFactor: 1, config: {} }]),
+    ["Create", "topic", `${PREFIX}new`, TOPIC_CODE],
+  ],
+  [
+    "alterConfig",
+    "describes",
+    ({ admin }) => admin.alterConfig(TOPIC, { "retention.ms": "1000000" }),
+    ["AlterConfigs", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "deleteTopics",
+    "describes",
+    ({ admin }) => admin.deleteTopics([TOPIC]),
+    ["Delete", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "offsets",
+    "nothing",
+    ({ admin }) => admin.offsets(TOPIC),
+    ["Describe", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "offsetsAt",
+    "nothing",
+    ({ admin }) => admin.offsetsAt(TOPIC, 0),
+    ["Describe", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "committed",
+    "starts",
+    ({ admin }) => admin.committed("g", TOPIC),
+    ["Describe", "group", "g", GROUP_CODE],
+  ],
+  [
+    "committedOf",
+    "starts",
+    ({ admin }) =>
+      admin.committedOf(
+        new Map([
+          ["g", [TOPIC]],
+          ["h", [TOPIC]],
+        ]),
+      ),
+    ["Describe", "group", "g", GROUP_CODE],
+  ],
+  [
+    "commit",
+    "commits",
+    ({ admin }) => admin.commit("g", TOPIC, [{ partition: 0, offset: 1, metadata: "" }]),
+    ["Read", "group", "g", GROUP_CODE],
+  ],
+  [
+    "commit of a topic",
+    "reads-group",
+    ({ admin }) => admin.commit("g", TOPIC, [{ partition: 0, offset: 1, metadata: "" }]),
+    ["Read", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "deleteGroup",
+    "describes",
+    ({ admin }) => admin.deleteGroup("g"),
+    ["Delete", "group", "g", GROUP_CODE],
+  ],
+  ["read without Read", "describes", readAll, ["Read", "topic", TOPIC, TOPIC_CODE]],
+  ["read without Describe", "nothing", readAll, ["Read", "topic", TOPIC, TOPIC_CODE]],
+];
+describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
+  test.each<[User, string, string, string, string]>([
+    ["nothing", "Read", "topic", TOPIC, TOPIC_CODE],
+    ["reads-group", "Read", "topic", TOPIC, TOPIC_CODE],
+    ["describes", "Read", "topic", TOPIC, TOPIC_CODE],
+    ["reads-topic", "Read", "group", "g", GROUP_CODE],
+    ["commits", "Read", "group", "g", GROUP_CODE],
+  ])("a consumer of %s says which: %s on the %s", async (user, operation, kind, name, code) => {
+    expect(await crashOf(user)).toContain(sentence(user, operation, kind, name, code));
+  });
+
+  test.each<[User]>([["nothing"], ["describes"]])(
+    "a producer of %s says so, and not that the topic is missing",
+    async (user) => {
+      await withKafka(user, async (kafka, lines) => {
+        const producer = kafka.producer();
+        const sent = producer.send([
+          { topic: TOPIC, key: null, value: Buffer.from("x"), headers: [] },
+        ]);
+        sent.catch(() => undefined);
+        await lines.until("kafka.produce.permission-missing");
+        const line = lines.lines.find(({ msg }) => msg === "kafka.produce.permission-missing");
+        const expected = sentence(user, "Write", "topic", TOPIC, TOPIC_CODE);
+        expect(line?.fields).toMatchObject({
+          topic: TOPIC,
+          error: expect.stringContaining(expected),
+        });
+        await expect
+          .poll(() => producer.blocked())
+          .toMatchObject([
+            { topic: TOPIC, by: "forbidden", error: expect.stringContaining(expected) },
+          ]);
+        expect(lines.seen).not.toContain("kafka.produce.topic-missing");
+        await producer.close(0);
+      });
+    },
+  );
+
+  test.each(ASKED)(
+    "%s, asked by %s, names the permission",
+    async (_name, user, ask, [operation, kind, name, code]) => {
+      await withKafka(user, async (kafka) => {
+        const expected = sentence(user, operation, kind, name, code);
+        await expect(ask(kafka)).rejects.toThrow(expected);
+      });
+    },
+  );
+});
+
+/** The configuration file of a process that authenticates as the user. */
+async function fileOf(user: User, createTopics: boolean): Promise<string> {
+  const sasl = { mechanism: "plain", username: user, password: PASSWORD };
+  const kafka = { brokers: [broker.guardedAddress], topicPrefix: PREFIX, createTopics, sasl };
+  const options = {
+    kafka: { ...kafka, partitions: 1, replicationFactor: 1 },
+    sources: [{ id: "web", writeKey: "k", destinations: ["hook"] }],
+    destinations: [
+      { id: "hook", type: "webhook", endpoints: [{ url: "https://hooks.example.com/" }] },
+    ],
+    delivery: { delays: ["1s"] },
+    admin: { host: "127.0.0.1", port: await freePort() },
+  };
+  const file = join(broker.directory, `${user}-${createTopics}.yaml`);
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(options));
+  return file;
+}
+
+describe.skipIf(java === null)("programs (need Java)", () => {
+  test.each([[true], [false]])(
+    "run, with createTopics %s, does not take hidden topics for missing",
+    async (creates) => {
+      const file = await fileOf("hidden", creates);
+      const loaded = loadConfig({ file, env: {} });
+      if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+      const lines = new LogLines();
+      const load = () => loadConfig({ file, env: {} });
+      const ended = run(loaded, load, ["route"], never, lines.log);
+      await expect(ended).rejects.toThrow(
+        /the permission Describe on the topics perm\..* is missing for User:hidden/,
+      );
+      await expect(ended).rejects.not.toThrow(/topics --apply/);
+      expect(lines.seen).not.toContain("topics.waiting");
+      expect(lines.seen).not.toContain("topics.creating");
+    },
+  );
+
+  test("run that may not create topics says which permission is missing", async () => {
+    const file = await fileOf("creates-not", true);
+    const loaded = loadConfig({ file, env: {} });
+    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+    const ended = run(loaded, () => loaded, ["route"], never, new LogLines().log);
+    await expect(ended).rejects.toThrow(
+      /the permission Create on the topics perm\.\S+, .* is missing for User:creates-not/,
+    );
+  });
+
+  test.each([
+    [["topics"]],
+    [["topics", "--apply"]],
+    [["publish"]],
+    [["delete", "u1"]],
+    [["dead-letters", "list"]],
+    [["dead-letters", "list", "--json"]],
+    [["dead-letters", "replay", "--yes"]],
+    [["audience", "list"]],
+  ])("%j of a user who is shown no topic names the permission", async (args) => {
+    const file = await fileOf("hidden", false);
+    const shell = fakeShell(['{"type":"track","userId":"u1","event":"E"}\n']);
+    expect(await runProgram([...args, "--config", file], shell)).toBe(1);
+    expect(shell.errors()).toMatch(
+      /the permission \w+ on the topics? perm\..* is missing for User:hidden/,
+    );
+    expect(shell.errors()).not.toContain("topics --apply");
+  });
+});

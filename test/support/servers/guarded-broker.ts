@@ -1,0 +1,118 @@
+/** A broker that grants each user exactly what a test says; another listener of it asks nobody. */
+
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import kafkajs from "kafkajs";
+
+import type { Grant } from "../../../src/domain/rights.ts";
+import { Kafka as KafkajsClient } from "../../../src/kafka/kafkajs/kafkajs.ts";
+import type { chooseJava } from "../../../tools/kafka/choose.ts";
+import { freePort } from "../../../tools/kafka/free-port.ts";
+import { killBroker, prepareBroker, startBroker } from "../../../tools/kafka/java.ts";
+
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
+const never = new AbortController().signal;
+
+/** Of every user. */
+export const PASSWORD = "secret";
+
+export interface GuardedBroker {
+  /** For anybody, who may do everything there. */
+  readonly openAddress: string;
+  /** For users, by SASL/PLAIN. */
+  readonly guardedAddress: string;
+  readonly directory: string;
+  readonly grant: (user: string, grants: readonly Grant[]) => Promise<void>;
+  /** Takes all permissions of the user on these topics or groups away. */
+  readonly revoke: (user: string, grants: readonly Grant[]) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startGuardedBroker(
+  { java, jars }: Awaited<ReturnType<typeof chooseJava>>,
+  users: readonly string[],
+): Promise<GuardedBroker> {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-guarded-"));
+  const broker = await prepareBroker(java, jars, directory, 0, never);
+  const port = await freePort();
+  const settings = join(directory, "server.properties");
+  appendFileSync(settings, `\n${guarded(readFileSync(settings, "utf8"), port, users)}`);
+  const running = await startBroker(broker, "guarded", never);
+  const admin = new KafkajsClient({ brokers: [broker.address], logLevel: 0 }).admin();
+  await admin.connect();
+  return {
+    openAddress: broker.address,
+    guardedAddress: `127.0.0.1:${port}`,
+    directory,
+    grant: async (user, grants) => {
+      await admin.createAcls({ acl: grants.flatMap((grant) => entries(user, grant)) });
+    },
+    revoke: async (user, grants) => {
+      const filters = grants
+        .flatMap((grant) => entries(user, grant))
+        .map(({ resourcePatternType, ...filter }) => ({
+          ...filter,
+          resourcePatternTypeFilter: resourcePatternType,
+        }));
+      await admin.deleteAcls({ filters: filters as never });
+    },
+    stop: async () => {
+      await admin.disconnect();
+      await killBroker(running);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function guarded(properties: string, port: number, users: readonly string[]): string {
+  const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(properties)?.[1];
+  const known = users.map((user) => `user_${user}="${PASSWORD}"`).join(" ");
+  const listener = `,SASL://127.0.0.1:${port}`;
+  return [
+    `listeners=${value("listeners")}${listener}`,
+    `advertised.listeners=${value("advertised.listeners")}${listener}`,
+    `listener.security.protocol.map=${value("listener.security.protocol.map")},SASL:SASL_PLAINTEXT`,
+    "sasl.enabled.mechanisms=PLAIN",
+    `listener.name.sasl.plain.sasl.jaas.config=${LOGIN} required ${known};`,
+    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    // Of the listener without a log-in.
+    "super.users=User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found=false",
+    "",
+  ].join("\n");
+}
+
+const OPERATIONS = {
+  Read: AclOperationTypes.READ,
+  Write: AclOperationTypes.WRITE,
+  Describe: AclOperationTypes.DESCRIBE,
+  Create: AclOperationTypes.CREATE,
+  Delete: AclOperationTypes.DELETE,
+  DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
+  AlterConfigs: AclOperationTypes.ALTER_CONFIGS,
+  IdempotentWrite: AclOperationTypes.IDEMPOTENT_WRITE,
+} as const;
+const RESOURCES = {
+  topic: AclResourceTypes.TOPIC,
+  group: AclResourceTypes.GROUP,
+  cluster: AclResourceTypes.CLUSTER,
+} as const;
+
+function entries(user: string, { on, names, pattern, operations }: Grant) {
+  const isPrefixed = pattern === "prefixed";
+  return (on === "cluster" ? ["kafka-cluster"] : names).flatMap((resourceName) =>
+    operations.map((operation) => ({
+      resourceType: RESOURCES[on],
+      resourceName,
+      resourcePatternType: isPrefixed
+        ? ResourcePatternTypes.PREFIXED
+        : ResourcePatternTypes.LITERAL,
+      principal: `User:${user}`,
+      host: "*",
+      operation: OPERATIONS[operation],
+      permissionType: AclPermissionTypes.ALLOW,
+    })),
+  );
+}
