@@ -16,7 +16,7 @@ export async function missingTopics(
   return missing;
 }
 
-/** What ends the wait for topics. @param error why they are not there, or not known to be; null: they are missing. */
+/** The way to end a wait for topics. @param error why they are not there, or not known to be; null: they are missing. */
 export function topicsFix(error: Error | null): string {
   return error instanceof MissingPermissionError ? error.message : "switchyard topics --apply";
 }

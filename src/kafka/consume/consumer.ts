@@ -45,7 +45,7 @@ export interface ConsumerWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "seen">;
   readonly commits: CommitPace;
-  /** Who the brokers take this process for. */
+  /** This process, as the brokers know it. */
   readonly asker: Asker;
   readonly log: Log;
 }

@@ -1,7 +1,7 @@
 /**
  * Keeps what a broker answers to the question for a group's coordinator. kafkajs asks one broker after
- * the other, forgets all errors, and says that there is no coordinator, which looks like an outage:
- * whoever lacks the permission on the group would wait for ever.
+ * the other, forgets all errors, and says that there is no coordinator, which looks like an outage: a
+ * consumer without the permission on its group would wait for ever.
  *
  *   the last broker answered               the error is
  *   no coordinator now, or nothing at all  that of kafkajs

@@ -47,7 +47,7 @@ export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
   return isAboutPermission(type) ? "forbidden" : "unavailable";
 }
 
-/** What people are told: Kafka's name of the error, or the permission that is missing. */
+/** For people: Kafka's name of the error, or the permission that is missing. */
 export function refusalText(topic: string, type: string, asker: Asker): string {
   if (!isAboutPermission(type)) return type;
   const isOnCluster = type === "CLUSTER_AUTHORIZATION_FAILED";

@@ -98,7 +98,10 @@ export class NumberingCluster {
         trouble: (_text: string, fields: object, msg: string) =>
           this.troubles.push({ msg, fields }),
       },
-      connection: { recordMaxBytes: () => 1_000_000 },
+      connection: {
+        ...{ brokers: ["broker:9092"], tls: null, sasl: null },
+        recordMaxBytes: () => 1_000_000,
+      },
     };
     this.producer = new KafkaProducer(clients as unknown as Clients);
   }

@@ -19,6 +19,7 @@ const NOBODY = `${PROGRAM}: a stage that nobody runs`;
 const REFUSED_RECORDS = `${PROGRAM}: records that cannot be used`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
 const RIGHTS = "integration/kafka-rights.test.ts";
+const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const AWAY = "integration/kafka-away.test.ts: Kafka away and back";
 const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
 const FLOWS = "unit/audience/flows.test.ts";
@@ -77,10 +78,8 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "Kafka is away": [
     ["kafka.broker.unreachable", AWAY],
-    [
-      "kafka.produce.failing",
-      "unit/kafka/produce/rounds.test.ts: is told as kafka.produce.failing",
-    ],
+    ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
+    ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
     ["cannot be written", `${RIGHTS}: a command without the right to write ends`],
     [
