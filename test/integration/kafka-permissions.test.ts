@@ -89,7 +89,7 @@ beforeAll(async () => {
   if (java === null) return;
   broker = await startGuardedBroker(java, USERS);
   open = createKafka(connectionOf(null), new LogLines().log);
-  const names = [TOPIC, `${PREFIX}other`];
+  const names = [TOPIC, `${PREFIX}other`, `${PREFIX}calls`];
   await open.admin.create(
     names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
   );
@@ -170,6 +170,12 @@ const ASKED: readonly Asked[] = [
     "offsets",
     "nothing",
     ({ admin }) => admin.offsets(TOPIC),
+    ["Describe", "topic", TOPIC, TOPIC_CODE],
+  ],
+  [
+    "offsetsOf",
+    "nothing",
+    ({ admin }) => admin.offsetsOf([TOPIC]),
     ["Describe", "topic", TOPIC, TOPIC_CODE],
   ],
   [
@@ -312,6 +318,20 @@ describe.skipIf(java === null)("programs (need Java)", () => {
     await expect(ended).rejects.toThrow(
       /the permission Create on the topics perm\.\S+, .* is missing for User:creates-not/,
     );
+  });
+
+  test.each<[User, string]>([
+    ["starts", "on the group perm.route"],
+    ["hidden", "on the topic perm.calls"],
+  ])("status of %s names the permission Describe %s, and shows the rest", async (user, on) => {
+    const file = await fileOf(user, false);
+    const shell = fakeShell();
+    await runProgram(["status", "--json", "--config", file], shell);
+    const { stages } = JSON.parse(shell.output()) as { stages: readonly object[] };
+    const missing = `the permission Describe ${on} is missing for User:${user}`;
+    const note: unknown = expect.stringContaining(missing);
+    expect(stages).toContainEqual(expect.objectContaining({ stage: "route", note }));
+    expect(shell.output()).not.toContain("topics --apply");
   });
 
   test.each([
