@@ -5,9 +5,15 @@
  *   the process ends while          then the next owner
  *   a store catches up              goes on from the step that was written last
  *   a store is rebuilt              rebuilds: it gets its checkpoint at the end
+ *
+ *   the store                       then
+ *   is corrupt                      it is removed and rebuilt
+ *   cannot be used for now          nothing is removed; the error goes to the caller, who tries again:
+ *                                   a disk is full or read-only, a permission is missing
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
+import { storeErrorOf } from "../domain/store-error.ts";
 import { CatchUp } from "./catch-up.ts";
 import { type ChangelogPartition, readChangelog } from "./changelog.ts";
 import {
@@ -26,7 +32,7 @@ export interface OpenDeps {
   /** Of the room for arrivals in open syncs; by default as `arrivals.ts` says. */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
-  /** Throws when the store cannot be opened: it is then removed, and opened again. */
+  /** Throws when the store cannot be opened: a corrupt one is then removed, and opened again. */
   readonly openStore: () => Promise<Store>;
   readonly removeStore: () => Promise<void>;
   readonly changelogEnd: () => Promise<number>;
@@ -76,8 +82,9 @@ async function findStore(deps: OpenDeps): Promise<Found | null> {
     const checkpoint = readCheckpoint(text);
     if (checkpoint !== null) return { store, checkpoint };
     deps.onMatch("missing");
-  } catch {
+  } catch (error) {
     deps.check();
+    if (storeErrorOf(error)?.failure === "unavailable") throw error;
     deps.onMatch("damaged");
   }
   await store?.close();
@@ -112,7 +119,7 @@ async function tryCatchUp(
     }
   } catch (error) {
     deps.check();
-    if (!isStoreError(error)) throw error;
+    if (!isDamage(error)) throw error;
     deps.onMatch("damaged");
     return null;
   }
@@ -126,11 +133,11 @@ async function tryCatchUp(
   return match === "right" || match === "behind" ? catchUp : null;
 }
 
-/** Codes of LevelDB's errors, and of JSON that is none. */
-function isStoreError(error: unknown): boolean {
+/** Whether what the store holds cannot be read: also JSON that is none. */
+function isDamage(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
-  const code = error instanceof Error ? (error as { readonly code?: unknown }).code : null;
-  return typeof code === "string" && code.startsWith("LEVEL_");
+  const failed = storeErrorOf(error);
+  return failed !== null && failed.failure !== "unavailable";
 }
 
 async function read(

@@ -36,6 +36,7 @@ export interface PartitionDeps
    * @param mustBeOurs throws when the partition may be somebody else's.
    */
   readonly open: (check: () => void, mustBeOurs: () => Promise<void>) => Promise<PartitionState>;
+  readonly opened: () => void;
   /** Closes the store, whether it was opened whole or not. */
   readonly close: () => Promise<void>;
   /** On the topic, as `hold`. */
@@ -94,6 +95,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     // Before anything is finished.
     deps.hold(opened.firstOpen());
     state = opened;
+    deps.opened();
   };
   const apply = async (opened: PartitionState, { topicId, records }: Taken) => {
     const work = createWork(opened, deps, check, mustBeOurs);

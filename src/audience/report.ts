@@ -74,6 +74,17 @@ export function openingTroubles(
   });
 }
 
+/** A sentence for each sync that awaits approval. */
+export function heldTroubles(audiences: readonly AudienceStatus[]): readonly string[] {
+  return audiences.flatMap(({ id, held }) => {
+    if (held === null) return [];
+    const { syncId, removals } = held;
+    return [
+      `the sync ${syncId} of audience ${id} awaits approval, members that would leave: ${removals}. switchyard audience release carries it out`,
+    ];
+  });
+}
+
 /** Those of the partitions owned now whose stores are open. */
 export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
@@ -113,4 +124,10 @@ export function watchAudiences(
     open.set(isKnown ? sums.open : Number.NaN);
     held.set(isKnown ? sums.held : Number.NaN);
   });
+}
+
+/** Sets the gauge of stores that failed before each scrape. Returns a function that ends it. */
+export function watchFailedStores(metrics: Metrics, count: () => number): () => void {
+  const unavailable = metrics.audienceStoresUnavailable.bind({});
+  return metrics.onScrape(() => unavailable.set(count()));
 }

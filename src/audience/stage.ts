@@ -11,6 +11,10 @@
  *   5  the topic `audiences`                       the same
  *   6  the records are finished                    the same, until the consumer commits
  *
+ * A store that fails, at 4 or while it is opened or read, is a crash of this stage alone: its consumer
+ * ends without finishing the step's records, all its stores are closed, and it starts again, later each
+ * time. A corrupt store is then rebuilt from the changelog. Any other failure ends the process.
+ *
  * A call always comes before the changelog entry that says the same. The first piece of a sync's
  * removals is written after its verdict, so that a crash in the middle goes on with the same one.
  *
@@ -32,6 +36,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
 import type { OnDamaged } from "../domain/damaged-batch.ts";
+import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -44,6 +49,7 @@ import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
 import { type OwnedStore, ownStore, type Stores } from "../store/owned-store.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
+import { FailedStores } from "./failed-stores.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
@@ -51,9 +57,11 @@ import { createRegistry } from "./registry.ts";
 import {
   audienceEvents,
   audiencesOf,
+  heldTroubles,
   openingTroubles,
   type Reading,
   watchAudiences,
+  watchFailedStores,
 } from "./report.ts";
 
 export interface AudienceDeps extends StageDeps {
@@ -83,7 +91,11 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const stopping = new AbortController();
   const owned = ownedPartitions(deps, config, stopping.signal);
+  const isOurs = (partition: number) =>
+    owned.works.has(partition) || running.consumers.some(({ vitals }) => !vitals().isAssigned);
+  const failures = () => owned.failed.texts(isOurs);
   const stopWatching = watchAudiences(metrics, owned.works);
+  const stopCounting = watchFailedStores(metrics, () => failures().length);
   const looking = lookNowAndThen(clock, owned.works, stopping.signal);
   const running = startConsuming(deps, {
     name: "audience",
@@ -101,12 +113,18 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
         onAssigned: schemasFirst(deps.schemas, (assigned) => owned.own(assigned, fail), fail),
       },
     ],
-    troubles: owned.troubles,
+    outlives: (error) => storeErrorOf(error) !== null,
+    troubles: () => {
+      // The reason why it has stopped is told beside these.
+      const hasStopped = running.consumers.some((consumer) => consumer.trouble() !== null);
+      return [...(hasStopped ? [] : failures()), ...owned.troubles()];
+    },
     update: owned.update,
     close: async () => {
       stopping.abort();
       await Promise.all([owned.closed(), looking]);
       stopWatching();
+      stopCounting();
     },
   });
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
@@ -125,6 +143,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   let settings = settingsOf(config);
   /** Stores of partitions that were given up may still be closing. */
   const closing = new Map<number, Promise<void>>();
+  const failed = new FailedStores();
   const shared = {
     writer,
     letterWriter: letters,
@@ -137,11 +156,14 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   };
   const own = (assigned: AssignedPartition, fail: Fail): PartitionHandler => {
     const { partition } = assigned;
-    const before = closing.get(partition) ?? Promise.resolve();
-    const store = ownStore(deps, partition, before, stopping);
+    const former = {
+      closed: closing.get(partition) ?? Promise.resolve(),
+      corruption: failed.corruptionOf(partition),
+    };
+    const store = ownStore(deps, partition, former, stopping);
     const work = workOnPartition({
       ...shared,
-      fail,
+      fail: failed.noting(partition, fail),
       partition,
       open: (check, mustBeOurs) =>
         openPartition({
@@ -149,6 +171,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
           mustBeOurs,
           onProgress: progress(deps, partition, reading),
         }),
+      opened: () => failed.opened(partition),
       close: store.close,
       erased: store.erased,
       finish: (offset) => assigned.finish(offset),
@@ -177,6 +200,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   };
   return {
     works,
+    failed,
     own,
     update: (configuration: AudienceConfiguration) => {
       settings = settingsOf(configuration);
@@ -187,6 +211,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
       ...letters.troubles(),
       ...reader.troubles(),
       ...openingTroubles(works, reading, topics.audienceMembers),
+      ...heldTroubles(audiencesOf(works)),
     ],
   };
 }

@@ -8,6 +8,8 @@
  *   ... with `onDamaged: skip`      it is passed over: log and metric tell. Where its end is not
  *                                   known, it halts the stage all the same
  *   a topic of ours that is gone    it waits until the topic is there again
+ *   what `outlives` names           the stage is started again, later each time; log, metric and
+ *                                   `/readyz` tell. Other stages and destinations go on
  *   anything else                   the stage cannot go on, and the program ends
  *
  * A consumer of one destination is always started again alone (`keep-consuming.ts`). A halt commits
@@ -22,12 +24,7 @@
 import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
-import {
-  ClosedError,
-  type ConsumeOptions,
-  type Consumer,
-  type ConsumerVitals,
-} from "../kafka/port.ts";
+import { ClosedError, type ConsumeOptions, type ConsumerVitals } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
 import { givingUpOmitted } from "./omitted-values.ts";
@@ -51,23 +48,30 @@ export interface ConsumingStage {
   readonly onDamaged?: OnDamaged | undefined;
   /** Its topics are ours: one that is gone is waited for, and does not end the program. */
   readonly outlivesTopics?: boolean;
+  /** Whether the stage is started again after such a failure of a handler, as often as it takes. */
+  readonly outlives?: (error: Error) => boolean;
   /** Called when the consumers have stopped. */
   readonly close?: () => Promise<void>;
 }
 
 export interface RunningConsumers extends RunningStage {
   /** In the order in which they were given. */
-  readonly consumers: readonly Consumer[];
+  readonly consumers: readonly KeptConsumer[];
 }
 
 /** Starts joining at once. Topics must exist. */
 export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningConsumers {
   const { name, troubles } = stage;
-  const fail = failOnce(deps.onFatal);
+  const end = failOnce(deps.onFatal);
+  const fail: Fail = (thrown) => {
+    const error = asError(thrown);
+    if (stage.outlives?.(error) !== true) return end(thrown);
+    for (const consumer of consumers) consumer.fail(error);
+  };
   const giveUpOmitted = givingUpOmitted(deps, name, stage.deadLetterTopic, stage.letterHeadersOf);
-  const consumers = stage.consume(fail).map((options) => {
+  const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
     const onAssigned = giveUpOmitted(options.onAssigned, fail);
-    return consume(deps, stage, { ...options, onAssigned }, fail);
+    return consume(deps, stage, { ...options, onAssigned }, end);
   });
   const halts = () =>
     consumers.flatMap((consumer) => {
@@ -100,18 +104,20 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
 
 function consume(
   { kafka, clock, log, metrics, keeper }: StageDeps,
-  { name, onDamaged, outlivesTopics = false }: ConsumingStage,
+  { name, onDamaged, outlivesTopics = false, outlives = () => false }: ConsumingStage,
   options: Omit<ConsumeOptions, "onCrash">,
-  fail: Fail,
+  end: Fail,
 ): KeptConsumer {
   const restarts = metrics.consumerRestarts.bind({ stage: name, destination: "" });
   const tell = (error: Error, waitMs: number) => {
     const damaged = damagedBatchOf(error);
     const fields = { stage: name, topics: options.topics, error: error.message };
-    if (damaged === null) return log.error(fields, "consumer.crashed");
+    const isOutlived = damaged === null && outlives(error);
+    if (damaged === null && !isOutlived) return log.error(fields, "consumer.crashed");
     restarts.inc();
-    const { topic, partition, offset } = damaged;
     const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
+    if (damaged === null) return log.error({ ...fields, nextAt }, "stage.restarting");
+    const { topic, partition, offset } = damaged;
     log.error({ ...fields, topic, partition, offset, nextAt }, "stage.halted");
   };
   const skipped = options.topics.map((topic) =>
@@ -122,8 +128,8 @@ function consume(
     const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
     log.error({ stage: name, ...place, damage }, "stage.damaged-batch-skipped");
   };
-  const isHalt = (error: Error) => damagedBatchOf(error) !== null;
-  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: fail, isHalt };
+  const isHalt = (error: Error) => damagedBatchOf(error) !== null || outlives(error);
+  const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: end, isHalt };
   const skipping = onDamaged === "skip" ? { onSkipped } : {};
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }

@@ -9,6 +9,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { ClassicLevel } from "classic-level";
 
+import { StoreError, type StoreFailure } from "../domain/store-error.ts";
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 // All are per store: a process may own many partitions.
@@ -24,7 +25,7 @@ const PIECE_BYTES = 64 * 1_024;
 
 /** Makes the directory when it is missing. The caller closes the store. */
 export async function openLevelStore(directory: string): Promise<OrderedStore> {
-  await mkdir(directory, { recursive: true });
+  await guarded(directory, "opened", () => mkdir(directory, { recursive: true }));
   const level = new ClassicLevel<string, string>(directory, {
     cacheSize: CACHE_BYTES,
     writeBufferSize: WRITE_BUFFER_BYTES,
@@ -36,23 +37,25 @@ export async function openLevelStore(directory: string): Promise<OrderedStore> {
     if (isLocked(cause)) {
       throw new StoreInUseError(`the store in ${directory} is open in another process`, { cause });
     }
-    throw new Error(`the store in ${directory} cannot be opened: ${messageOf(cause)}`, { cause });
+    throw storeError(directory, "opened", cause);
   }
-  return new LevelStore(level);
+  return new LevelStore(level, directory);
 }
 
 /** Removes a store that is not open, with all that is in its directory. */
 export async function removeStore(directory: string): Promise<void> {
-  await rm(directory, { recursive: true, force: true });
+  await guarded(directory, "removed", () => rm(directory, { recursive: true, force: true }));
 }
 
 class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
+  readonly #directory: string;
   /** Look-ups go there and back: the tables that were looked into last are still open. */
   #isBackwards = false;
 
-  constructor(level: ClassicLevel<string, string>) {
+  constructor(level: ClassicLevel<string, string>, directory: string) {
     this.#level = level;
+    this.#directory = directory;
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
@@ -67,7 +70,7 @@ class LevelStore implements OrderedStore {
     const isBackwards = this.#isBackwards;
     this.#isBackwards = !isBackwards;
     const asked = isBackwards ? keys.toReversed() : [...keys];
-    const values = await this.#level.getMany(asked);
+    const values = await guarded(this.#directory, "read", () => this.#level.getMany(asked));
     return isBackwards ? values.reverse() : values;
   }
 
@@ -81,7 +84,7 @@ class LevelStore implements OrderedStore {
     });
     try {
       for (;;) {
-        const entries = await iterator.nextv(PIECE_ENTRIES);
+        const entries = await guarded(this.#directory, "read", () => iterator.nextv(PIECE_ENTRIES));
         if (entries.length === 0) return;
         yield entries;
       }
@@ -91,9 +94,11 @@ class LevelStore implements OrderedStore {
   }
 
   write(changes: readonly Change[]): Promise<void> {
-    return this.#level.batch(
-      changes.map(([key, value]) =>
-        value === null ? { type: "del", key } : { type: "put", key, value },
+    return guarded(this.#directory, "written", () =>
+      this.#level.batch(
+        changes.map(([key, value]) =>
+          value === null ? { type: "del", key } : { type: "put", key, value },
+        ),
       ),
     );
   }
@@ -105,7 +110,7 @@ class LevelStore implements OrderedStore {
         [from, value],
         [to, value],
       ]);
-      await this.#level.compactRange(from, to);
+      await guarded(this.#directory, "compacted", () => this.#level.compactRange(from, to));
     }
   }
 
@@ -120,10 +125,42 @@ function isAscending(keys: readonly string[]): boolean {
 }
 
 function isLocked(error: unknown): boolean {
-  for (let inner = error; inner instanceof Error; inner = inner.cause) {
-    if ((inner as { readonly code?: unknown }).code === "LEVEL_LOCKED") return true;
+  return chainOf(error).some(({ code }) => code === "LEVEL_LOCKED");
+}
+
+/** LevelDB and the file system say so of the surroundings of a store. */
+const SURROUNDINGS =
+  /no space left|quota exceeded|file too large|read-only file system|permission denied|operation not permitted|too many open files|cannot allocate memory|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOMEM/i;
+
+async function guarded<Result>(
+  directory: string,
+  what: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw storeError(directory, what, cause);
   }
-  return false;
+}
+
+function storeError(directory: string, what: string, cause: unknown): StoreError {
+  const message = `the store in ${directory} cannot be ${what}: ${messageOf(cause)}`;
+  return new StoreError(message, failureOf(cause), { cause });
+}
+
+function failureOf(cause: unknown): StoreFailure {
+  const chain = chainOf(cause);
+  if (chain.some(({ message }) => SURROUNDINGS.test(message))) return "unavailable";
+  return chain.some(({ code }) => code === "LEVEL_CORRUPTION") ? "corrupt" : "other";
+}
+
+function chainOf(error: unknown): readonly (Error & { readonly code?: unknown })[] {
+  const chain: Error[] = [];
+  for (let each = error; each instanceof Error && chain.length < 5; each = each.cause) {
+    chain.push(each);
+  }
+  return chain;
 }
 
 function messageOf(error: unknown): string {

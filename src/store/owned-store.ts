@@ -4,6 +4,7 @@
 
 import { join } from "node:path";
 
+import type { StoreError } from "../domain/store-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import { openLevelStore, removeStore } from "./level-store.ts";
@@ -48,13 +49,20 @@ export interface OwnedStoreDeps {
   readonly log: Log;
 }
 
-/** @param before resolves when this process has closed the store that it had open before. */
+export interface FormerStore {
+  /** Resolves when this process has closed the store that it had open before. */
+  readonly closed: Promise<void>;
+  /** Found in it while it was open: it is not opened once more before it is removed. */
+  readonly corruption: StoreError | null;
+}
+
 export function ownStore(
   { stores, clock, log }: OwnedStoreDeps,
   partition: number,
-  before: Promise<void>,
+  former: FormerStore,
   signal: AbortSignal,
 ): OwnedStore {
+  let { corruption } = former;
   let store: OrderedStore | null = null;
   let isDue = false;
   let compactedAtMs = Number.NEGATIVE_INFINITY;
@@ -71,7 +79,8 @@ export function ownStore(
   };
   return {
     open: async (check) => {
-      await before;
+      await former.closed;
+      if (corruption !== null) throw corruption;
       for (let isSaid = false; ; isSaid = true) {
         check();
         try {
@@ -85,7 +94,10 @@ export function ownStore(
         }
       }
     },
-    remove: () => stores.remove(partition),
+    remove: async () => {
+      await stores.remove(partition);
+      corruption = null;
+    },
     erased: () => {
       isDue = true;
       compactWhenDue();
@@ -95,7 +107,8 @@ export function ownStore(
       const open = store;
       store = null;
       await compacting;
-      await open?.close();
+      // Written values are on disk. A store that failed may fail once more here.
+      await open?.close().catch(() => undefined);
     },
   };
 }

@@ -40,6 +40,12 @@ export const AUDIENCE_METRICS = {
     labels: [],
     help: "Syncs whose removals wait for a release, in the partitions owned here.",
   },
+  audienceStoresUnavailable: {
+    name: "switchyard_audience_state_stores_unavailable",
+    type: "gauge",
+    labels: [],
+    help: "State stores that failed and are not open again, by their partitions: their audiences wait. /readyz names the error. Alert on any.",
+  },
   audienceStores: {
     name: "switchyard_audience_stores_opened_total",
     type: "counter",

@@ -8,6 +8,7 @@
  *   a destination fails, or is held by its       a topic takes nothing
  *     endpoints                                  an endpoint fails while others accept
  *   a process cannot be reached                  deliveries of a tier are overdue
+ *   an audience's state store cannot be used
  *   the configuration file is refused            no process is known
  *                                                something of Kafka may not be read
  */
@@ -114,7 +115,7 @@ function rest(all: readonly unknown[], words: string, level: Trouble["level"]): 
 
 function processTroubles(process: ProcessReport): readonly Trouble[] {
   const { admin, error, brokersAway, configInvalidSince } = process;
-  const { settingsToRestart, destinationsWaiting } = process;
+  const { settingsToRestart, destinationsWaiting, stateStoresUnavailable } = process;
   const link = "/configuration";
   if (error !== null) return [bad(`The process ${admin} cannot be reached (${error}).`, link)];
   return [
@@ -124,6 +125,9 @@ function processTroubles(process: ProcessReport): readonly Trouble[] {
     ...(configInvalidSince === null
       ? []
       : [bad(`${admin} refuses its configuration file and runs an earlier one.`, link)]),
+    ...(stateStoresUnavailable > 0
+      ? [bad(`${admin}: a state store cannot be used, and its audiences wait.`, "/audiences")]
+      : []),
     ...(settingsToRestart === 0
       ? []
       : [warn(`${admin}: ${counted(settingsToRestart, "setting")} count after a restart.`, link)]),

@@ -18,6 +18,7 @@ export function notesOf(report: StatusReport): readonly string[] {
     ...hashNotes(report),
     ...processes.flatMap(brokerNotes),
     ...processes.flatMap(configurationNotes),
+    ...processes.flatMap(storeNotes),
     ...report.blockedTopics.map(blockedText),
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
     ...destinations.flatMap(({ destination, note }) =>
@@ -78,6 +79,14 @@ function brokerNotes({ admin, brokersAway }: ProcessReport): readonly string[] {
     const at = `${instantText(Date.parse(since))} UTC`;
     return `${admin}: the Kafka broker ${broker} does not answer it since ${at}.`;
   });
+}
+
+function storeNotes({ admin, stateStoresUnavailable }: ProcessReport): readonly string[] {
+  if (!(stateStoresUnavailable > 0)) return [];
+  const stores = counted(stateStoresUnavailable, "state store");
+  return [
+    `${admin}: ${stores} of the audience stage cannot be used, and its audiences wait: /readyz names the error.`,
+  ];
 }
 
 function haltText(what: string, { topic, partition, offset }: HaltReport): string {

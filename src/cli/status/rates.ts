@@ -32,6 +32,7 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.configInvalidSince.name,
   METRICS.configNeedsRestart.name,
   METRICS.configHeldBack.name,
+  METRICS.audienceStoresUnavailable.name,
 ]);
 
 export interface Look {

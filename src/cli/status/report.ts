@@ -62,6 +62,8 @@ export interface ProcessReport extends RunningConfig {
   readonly stages: ProcessStatus["stages"] | null;
   /** Kafka brokers that do not answer it, and since when. */
   readonly brokersAway: readonly Omit<BrokerAway, "error">[];
+  /** State stores of audiences that failed and are not open again. */
+  readonly stateStoresUnavailable: number;
 }
 
 export interface RunningConfig {
@@ -233,7 +235,8 @@ function processReport(found: Scraped): ProcessReport {
   if (found.kind === "unreachable") {
     const { address: admin, why: error } = found;
     const unknown = { version: null, startedAt: null, stages: null, brokersAway: [] };
-    return { admin, error, ...unknown, ...runningConfig([]), configAppliedAt: null };
+    const config = { ...runningConfig([]), configAppliedAt: null };
+    return { admin, error, ...unknown, ...config, stateStoresUnavailable: 0 };
   }
   const { address: admin, process, status } = found;
   return {
@@ -243,13 +246,14 @@ function processReport(found: Scraped): ProcessReport {
     startedAt: status?.startedAt ?? null,
     stages: status?.stages ?? null,
     brokersAway: brokersAway(process),
+    stateStoresUnavailable: gaugeOf(process.after.samples, METRICS.audienceStoresUnavailable.name),
     ...runningConfig(process.after.samples),
     configAppliedAt: status?.configuration.appliedAt ?? null,
   };
 }
 
 function runningConfig(samples: readonly Sample[]): Omit<RunningConfig, "configAppliedAt"> {
-  const value = (metric: string) => samples.find(({ name }) => name === metric)?.value ?? 0;
+  const value = (metric: string) => gaugeOf(samples, metric);
   const invalidSinceS = value(METRICS.configInvalidSince.name);
   return {
     configHash: hashOf(samples),
@@ -257,6 +261,11 @@ function runningConfig(samples: readonly Sample[]): Omit<RunningConfig, "configA
     settingsToRestart: value(METRICS.configNeedsRestart.name),
     destinationsWaiting: value(METRICS.configHeldBack.name),
   };
+}
+
+/** Of a metric without labels. */
+function gaugeOf(samples: readonly Sample[], metric: string): number {
+  return samples.find(({ name }) => name === metric)?.value ?? 0;
 }
 
 function ratesOf(processes: readonly Process[], stage: string, destination: string | null) {

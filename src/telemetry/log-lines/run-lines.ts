@@ -119,6 +119,14 @@ export const RUN_LINES = {
     action: "[A damaged batch](delivery.md#a-damaged-batch).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "nextAt"],
   },
+  "stage.restarting": {
+    levels: ["error"],
+    meaning:
+      "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `nextAt`. Other stages continue.",
+    action:
+      "Read the error. [The state store is unavailable](runbook.md#switchyardaudiencestatestoreunavailable).",
+    fields: ["stage", "topics", "error", "nextAt"],
+  },
   "stage.damaged-batch-skipped": {
     levels: ["error"],
     meaning: "A damaged batch was passed over, as `kafka.onDamaged` says. Its records are lost.",

@@ -42,6 +42,7 @@ export function processReport(given: Partial<ProcessReport> = {}): ProcessReport
     configInvalidSince: null,
     settingsToRestart: 0,
     destinationsWaiting: 0,
+    stateStoresUnavailable: 0,
     ...given,
   };
 }

@@ -123,6 +123,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "A stage has halted": [
     ["stage.halted", "integration/damaged-batch-program.test.ts: stop: route halts and says where"],
+    ["stage.restarting", "integration/full-state-store.test.ts: a full disk of the audience store"],
     ["switchyard_consumer_restarts_total", "unit/deliver/stage.test.ts: a crashed consumer"],
   ],
   "A change of the configuration does nothing": [

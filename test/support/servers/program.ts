@@ -36,7 +36,8 @@ export interface ProgramWorld extends AsyncDisposable {
   readonly directory: string;
   /** Of the configuration. */
   readonly file: string;
-  start(args?: readonly string[]): RunningProgram;
+  /** @param within a command that runs another one, such as in namespaces of its own. */
+  start(args?: readonly string[], within?: readonly string[]): RunningProgram;
   /** Runs a command to its end. */
   command(
     args: readonly string[],
@@ -58,9 +59,9 @@ export function programWorld(config: string | ((directory: string) => string)): 
   // The environment wins over the file, and here it names the tests' broker.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const children = new Set<ChildProcess>();
-  const launch = (args: readonly string[]) => {
+  const launch = (args: readonly string[], within: readonly string[] = []) => {
     // Audiences' state is kept below the working directory.
-    const command = [process.execPath, MAIN, ...args, "-c", file];
+    const command = [...within, process.execPath, MAIN, ...args, "-c", file];
     const child = spawnGuarded(directory, command, {
       ...{ output: ["pipe", "pipe"], env, cwd: directory },
     });
@@ -71,8 +72,8 @@ export function programWorld(config: string | ((directory: string) => string)): 
   return {
     directory,
     file,
-    start: (args = []) => running(launch(["run", ...args])),
-    spawn: launch,
+    start: (args = [], within = []) => running(launch(["run", ...args], within)),
+    spawn: (args) => launch(args),
     command: async (args) => {
       const child = launch(args);
       const ended = once(child, "close").then(([status]) => status as number | null);

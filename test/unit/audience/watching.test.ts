@@ -10,6 +10,27 @@ import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
 
+test("a sync that awaits approval is in /readyz until it is approved or replaced", async () => {
+  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 1 } });
+  const process = await world.start();
+  const held = (syncId: string) => [
+    `the sync ${syncId} of audience a awaits approval, members that would leave: 3. switchyard audience release carries it out`,
+  ];
+  world.sync("a", "s1", users(1, 2, 3, 4), "VIP");
+  await world.settle();
+  expect(process.stage.troubles()).toEqual([]);
+  world.sync("a", "s2", users(1), "VIP");
+  await world.settle();
+  expect(process.stage.troubles()).toEqual(held("s2"));
+  world.sync("a", "s3", users(2), "VIP");
+  await world.settle();
+  expect(process.stage.troubles()).toEqual(held("s3"));
+  world.append({ type: "release", audienceId: "a", syncId: "s3" });
+  await world.settle();
+  expect(process.stage.troubles()).toEqual([]);
+  await process.close();
+});
+
 test("syncs are counted by how they ended, with their duration, and users by what they were told", async () => {
   const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 1 } });
   const process = await world.start();

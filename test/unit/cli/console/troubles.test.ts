@@ -21,6 +21,7 @@ const PROCESS: ProcessReport = {
   configInvalidSince: null,
   settingsToRestart: 0,
   destinationsWaiting: 0,
+  stateStoresUnavailable: 0,
 };
 
 function report(over: Partial<StatusReport> = {}): StatusReport {
@@ -76,6 +77,10 @@ test.each([
   [
     "host-1:9464 refuses its configuration file and runs an earlier one.",
     { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
+  ],
+  [
+    "host-1:9464: a state store cannot be used, and its audiences wait.",
+    { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
   ],
   [
     "host-1:9464: 1 setting count after a restart.",

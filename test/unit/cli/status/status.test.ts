@@ -540,6 +540,19 @@ test("the hash of a process is that of its metrics, the rest of its status", () 
 
 const OLD = { atMs: 2, samples: [] };
 
+test("a state store that cannot be used is told of its process", () => {
+  const name = "switchyard_audience_state_stores_unavailable";
+  const of = (value: number) => {
+    const look = { atMs: 1, samples: [{ name, labels: {}, value }] };
+    const process = { before: look, after: look };
+    return notes(found([{ kind: "process", address: "a:1", process, status: null }]));
+  };
+  expect(of(0)).not.toContain("state store");
+  expect(of(2)).toContain(
+    "a:1: 2 state stores of the audience stage cannot be used, and its audiences wait: /readyz names the error.",
+  );
+});
+
 test("a refused file, and what waits for a restart or for topics, is told of its process", () => {
   const metric = (name: string, value: number) => {
     return { name: `switchyard_config_${name}`, labels: {}, value };

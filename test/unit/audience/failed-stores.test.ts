@@ -1,0 +1,145 @@
+// A local store that fails: the audience stage alone stops, says so, and starts again until it works.
+
+import { expect, test } from "vitest";
+
+import { StoreError } from "../../../src/domain/store-error.ts";
+import { AudienceWorld } from "../../support/worlds/audience-world.ts";
+import { FailingStores, type StoreWork } from "../../support/worlds/failing-stores.ts";
+
+const FULL = new StoreError("the store in s/0 cannot be written: No space left", "unavailable");
+const CORRUPT = new StoreError("the store in s/0 cannot be read: bad block", "corrupt");
+const GAUGE = "switchyard_audience_state_stores_unavailable";
+
+async function startWorld(partitions = 1) {
+  const world = new AudienceWorld({ partitions });
+  const stores = new FailingStores();
+  const process = await world.start(stores);
+  world.sync("a1", "s1", ["u1", "u2", "u3"]);
+  await world.settle();
+  const restarts = () => process.lines.filter(({ msg }) => msg === "stage.restarting");
+  const restarted = async (count: number) => world.until(() => restarts().length >= count);
+  return { world, stores, process, restarts, restarted };
+}
+
+test("a full disk stops the stage alone: it is told, and started again later each time", async () => {
+  const { world, stores, process, restarts, restarted } = await startWorld();
+  expect(await process.metrics.text()).toContain(`${GAUGE} 0\n`);
+  stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
+  world.sync("a1", "s2", ["u2", "u3", "u4"]);
+  await restarted(1);
+  expect(process.stage.troubles()).toEqual([`halted: ${FULL.message}`]);
+  expect(await process.metrics.text()).toContain(`${GAUGE} 1\n`);
+  await restarted(4);
+  const nextAt = restarts().map((line) => Date.parse(String(line.nextAt)));
+  const waits = nextAt.slice(1, 4).map((atMs, index) => atMs - (nextAt[index] ?? 0));
+  expect(restarts()[0]).toMatchObject({ level: "error", stage: "audience", error: FULL.message });
+  for (const [index, leastMs] of [2_000, 4_000, 8_000].entries()) {
+    expect(waits[index]).toBeGreaterThanOrEqual(leastMs);
+  }
+  expect(await process.metrics.text()).toContain(`${GAUGE} 1\n`);
+  expect(await process.metrics.text()).toMatch(
+    /switchyard_consumer_restarts_total\{stage="audience",destination=""\} [4-9]/,
+  );
+
+  stores.failing = () => null;
+  await world.settle();
+  expect(process.stage.troubles()).toEqual([]);
+  expect(await process.metrics.text()).toContain(`${GAUGE} 0\n`);
+  // Told again at most with the same message ids.
+  const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+  expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1"]);
+  expect(process.lines.filter(({ msg }) => msg === "audience.store.rebuild")).toEqual([]);
+  expect(process.failures).toEqual([]);
+  await process.close();
+});
+
+test.each<readonly StoreWork[]>([
+  ["open"],
+  ["getMany"],
+  ["pieces"],
+  ["write"],
+  ["open", "remove"],
+  ["write", "close"],
+])(
+  "whatever cannot be done (%s, %s), the program goes on, and the syncs are applied once it can",
+  async (...works) => {
+    const { world, stores, process, restarted } = await startWorld();
+    // A restart opens and reads the store as well.
+    const [first = "write"] = works;
+    stores.failing = (work) => (works.includes(work) ? FULL : null);
+    if (first === "open") {
+      stores.failing = (work) => (work === "write" || works.includes(work) ? FULL : null);
+    }
+    world.sync("a1", "s2", ["u3", "u4"]);
+    await restarted(3);
+    expect(process.failures).toEqual([]);
+    stores.failing = () => null;
+    await world.settle();
+    const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+    expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
+    expect(process.stage.troubles()).toEqual([]);
+    expect(process.failures).toEqual([]);
+    await process.close();
+  },
+);
+
+test("a store that turns out corrupt while it is used is rebuilt from the changelog", async () => {
+  const { world, stores, process, restarted } = await startWorld();
+  let isCorrupt = true;
+  stores.failing = (work) => {
+    if (work === "remove") isCorrupt = false;
+    return isCorrupt && work === "write" ? CORRUPT : null;
+  };
+  world.sync("a1", "s2", ["u3", "u4"]);
+  await restarted(1);
+  await world.settle();
+  const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
+  expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
+  const rebuilt = process.lines.filter(({ msg }) => msg === "audience.store.rebuild");
+  expect(rebuilt).toMatchObject([{ found: "damaged", partition: 0 }]);
+  expect(process.failures).toEqual([]);
+  await process.close();
+});
+
+test("a store that cannot be used for now is not removed", async () => {
+  const { world, stores, process, restarted } = await startWorld();
+  stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
+  const before = stores.works.filter((work) => work === "remove").length;
+  world.sync("a1", "s2", ["u4"]);
+  await restarted(4);
+  expect(stores.works.filter((work) => work === "remove")).toHaveLength(before);
+  await process.close();
+});
+
+test("a process that stops while its store is unavailable ends in order", async () => {
+  const { world, stores, process, restarted } = await startWorld();
+  stores.failing = (work) => (work === "remove" ? null : FULL);
+  world.sync("a1", "s2", ["u4"]);
+  await restarted(2);
+  await process.close();
+  expect(process.failures).toEqual([]);
+});
+
+test("partitions of a process that another one took over are no trouble of it", async () => {
+  const { world, stores, process, restarted } = await startWorld(2);
+  stores.failing = (work) => (work === "write" || work === "open" ? FULL : null);
+  world.sync("a1", "s2", ["u3", "u4"]);
+  await restarted(1);
+  const other = await world.start();
+  await world.settle();
+  expect(new Set(world.calls().map(({ messageId }) => messageId)).size).toBe(6);
+  expect(process.failures).toEqual([]);
+  stores.failing = () => null;
+  await process.close();
+  await other.close();
+});
+
+test("any other failure ends the program as before", async () => {
+  const { world, stores, process } = await startWorld();
+  const bug = new Error("a bug");
+  stores.failing = (work) => (work === "write" ? bug : null);
+  world.sync("a1", "s2", ["u4"]);
+  await world.until(() => process.failures.length > 0);
+  expect(process.failures).toEqual([bug]);
+  await process.close();
+});
