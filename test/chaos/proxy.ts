@@ -14,19 +14,26 @@ export interface BrokerProxy extends AsyncDisposable {
   cut(): void;
   /**
    * Nothing goes through any more, but connections stay open. `writes`: only on connections that
-   * records have been produced on, so that offsets are still committed.
+   * records have been produced on, so that offsets are still committed. `fetches`: only on those that
+   * records are fetched by.
    */
-  hold(what: "everything" | "writes"): void;
+  hold(what: Held): void;
   /** What was held goes on. */
   release(): void;
-  /** The connections of now stay open, and nothing goes through them any more. New ones work. */
-  silence(): void;
+  /**
+   * The connections of now, or those that records are fetched by, stay open, and nothing goes through
+   * them any more. New ones work.
+   */
+  silence(what?: "everything" | "fetches"): void;
 }
+
+type Held = "everything" | "writes" | "fetches";
 
 interface Pair {
   readonly client: Socket;
   readonly broker: Socket;
-  isProducers: boolean;
+  /** Of the requests that went by it. */
+  readonly apiKeys: Set<number>;
   isSilent: boolean;
 }
 
@@ -34,9 +41,12 @@ export async function startProxy(): Promise<BrokerProxy> {
   const pairs = new Set<Pair>();
   let asked = 0;
   let target = "127.0.0.1:1";
-  let held: "nothing" | "everything" | "writes" = "nothing";
-  const isHeld = ({ isProducers, isSilent }: Pair) =>
-    isSilent || held === "everything" || (held === "writes" && isProducers);
+  let held: Held | "nothing" = "nothing";
+  const isHeld = ({ apiKeys, isSilent }: Pair) =>
+    isSilent ||
+    held === "everything" ||
+    (held === "writes" && apiKeys.has(PRODUCE)) ||
+    (held === "fetches" && apiKeys.has(FETCH));
   const apply = (pair: Pair) => {
     for (const socket of [pair.client, pair.broker]) {
       if (isHeld(pair)) socket.pause();
@@ -46,15 +56,14 @@ export async function startProxy(): Promise<BrokerProxy> {
   const server = createServer((client) => {
     const colon = target.lastIndexOf(":");
     const broker = connect(Number(target.slice(colon + 1)), target.slice(0, colon));
-    const pair: Pair = { client, broker, isProducers: false, isSilent: false };
+    const pair: Pair = { client, broker, apiKeys: new Set(), isSilent: false };
     pairs.add(pair);
-    const hasProduce = produceRequests();
+    const requestsIn = requestsOf();
     client.on("data", (bytes: Buffer) => {
       asked += bytes.length;
-      if (!pair.isProducers && hasProduce(bytes)) {
-        pair.isProducers = true;
-        apply(pair);
-      }
+      const known = pair.apiKeys.size;
+      for (const apiKey of requestsIn(bytes)) pair.apiKeys.add(apiKey);
+      if (pair.apiKeys.size > known) apply(pair);
     });
     forward(client, broker, () => isHeld(pair));
     forward(broker, client, () => isHeld(pair));
@@ -85,9 +94,9 @@ export async function startProxy(): Promise<BrokerProxy> {
       held = "nothing";
       for (const pair of pairs) apply(pair);
     },
-    silence: () => {
+    silence: (what = "everything") => {
       for (const pair of pairs) {
-        pair.isSilent = true;
+        pair.isSilent ||= what === "everything" || pair.apiKeys.has(FETCH);
         apply(pair);
       }
     },
@@ -111,7 +120,7 @@ export function joinProxies(proxies: readonly BrokerProxy[]): BrokerProxy {
     cut: each((proxy) => proxy.cut()),
     hold: (what) => each((proxy) => proxy.hold(what))(),
     release: each((proxy) => proxy.release()),
-    silence: each((proxy) => proxy.silence()),
+    silence: (what) => each((proxy) => proxy.silence(what))(),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
     },
@@ -131,24 +140,25 @@ function forward(from: Socket, to: Socket, isHeld: () => boolean): void {
 }
 
 const PRODUCE = 0;
+const FETCH = 1;
 
-/** Whether a request to write records begins in what a client sends; pieces may be cut anywhere. */
-function produceRequests(): (bytes: Buffer) => boolean {
+/** The APIs of the requests that begin in what a client sends; pieces may be cut anywhere. */
+function requestsOf(): (bytes: Buffer) => readonly number[] {
   let begun = Buffer.alloc(0);
   let ofLast = 0;
   return (bytes) => {
-    let isThere = false;
+    const apiKeys: number[] = [];
     let rest = bytes.subarray(Math.min(ofLast, bytes.length));
     ofLast = Math.max(0, ofLast - bytes.length);
     rest = Buffer.concat([begun, rest]);
     // Each request: its size in 4 bytes, then which API it is for in 2.
     while (rest.length >= 6) {
-      isThere ||= rest.readInt16BE(4) === PRODUCE;
+      apiKeys.push(rest.readInt16BE(4));
       const size = 4 + rest.readInt32BE(0);
       ofLast = Math.max(0, size - rest.length);
       rest = rest.subarray(Math.min(size, rest.length));
     }
     begun = Buffer.from(rest);
-    return isThere;
+    return apiKeys;
   };
 }

@@ -114,6 +114,33 @@ test("a broker that answers nothing is away, although it takes connections", asy
   await kafka.close();
 });
 
+test("a broker that does not respond to fetches alone is named, and left for a new connection", async () => {
+  const lines = new LogLines();
+  const kafka = connect(lines);
+  const topic = await topicWith(kafka, "fetchless", 1);
+  const taker = new Taker({ finishesAtOnce: true });
+  kafka.consume(narrow(topic, taker, "hold"));
+  const view = kafka.watch();
+  const away = () => view.brokers().map((each) => each.away?.error ?? null);
+  await taker.untilTaken(1);
+  proxy.hold("fetches");
+  await write(kafka, topic, 1);
+  const error = "no response to a Fetch request within 10 s";
+  await expect.poll(away, { ...TIMEOUT, timeout: 20_000 }).toEqual([error]);
+  // Other requests are answered meanwhile, and new connections are made: it stays named.
+  const endsAtMs = view.endsAtMs() ?? 0;
+  await expect.poll(() => view.endsAtMs() ?? 0, TIMEOUT).toBeGreaterThan(endsAtMs);
+  expect(away()).toEqual([error]);
+  expect(taker.taken).toHaveLength(1);
+  // The connections of now stay dead, and new ones work.
+  proxy.silence("fetches");
+  proxy.release();
+  await taker.untilTaken(2);
+  await expect.poll(away, TIMEOUT).toEqual([null]);
+  expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
+  await kafka.close();
+});
+
 /** How many requests kafkajs waits for on the connection. */
 function inFlight({ connectionPool }: Broker): () => number {
   const [connection] = connectionPool.pool as unknown as readonly {

@@ -24,6 +24,7 @@ import {
   type SocketRequest,
 } from "../kafkajs/client.ts";
 import type { BrokerPool } from "../kafkajs/internals.ts";
+import type { Address } from "../kafkajs/line.ts";
 import { SharedMember } from "../kafkajs/member-pool.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { KafkaConnection } from "../port.ts";
@@ -72,7 +73,9 @@ export class Clients {
   createShared(retries?: number): SharedClient {
     if (this.#shared === null) {
       const client = this.create();
-      this.#shared = { client, connections: new SharedConnections(client.brokerPool()) };
+      const outagesOf = ({ host, port }: Address) => this.outages.ofFetches(`${host}:${port}`);
+      const connections = new SharedConnections(client.brokerPool(), outagesOf);
+      this.#shared = { client, connections };
     }
     const sockets = new Sockets(this.outages);
     const member = new SharedMember(this.#shared.connections, sockets.create);

@@ -6,6 +6,7 @@
  *   a connection fails, the broker was fine       warn   kafka.broker.unreachable
  *   no answer in time, the broker was fine        the same
  *   either, known to be away                      the same, once a minute, with the time since then
+ *   no answer to a fetch in time                  the same, until one is answered
  *   an answer, known to be away                   info   kafka.broker.reachable, with the duration
  *   a connection is made, known to be away        the same, unless connections were made all the
  *   because none was                              time: a frozen broker takes them
@@ -66,6 +67,8 @@ export class OutageLog {
   readonly #log: Log;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #away = new Map<string, Absence>();
+  /** Those that answer no fetches, whatever else they answer. */
+  readonly #fetchless = new Map<string, Absence>();
   readonly #saidAtMs = new Map<string, number>();
   /** Troubles that wait, by their text. */
   readonly #waiting = new Set<string>();
@@ -80,7 +83,7 @@ export class OutageLog {
   }
 
   connectionFailed(broker: string, error: Error): void {
-    this.#isAway(broker, error, false);
+    this.#isAway(this.#away, broker, error, false);
   }
 
   connected(broker: string): void {
@@ -89,31 +92,48 @@ export class OutageLog {
 
   /** It was asked and has not answered, or its connection was cut. */
   silent(broker: string, error: Error): void {
-    this.#isAway(broker, error, true);
+    this.#isAway(this.#away, broker, error, true);
   }
 
   answered(broker: string): void {
-    const away = this.#away.get(broker);
-    if (away === undefined) return;
-    this.#away.delete(broker);
-    this.#awayAtMs = this.#clock.nowMs();
-    const unreachableForMs = this.#awayAtMs - away.sinceMs;
-    this.#log.info({ broker, unreachableForMs }, "kafka.broker.reachable");
+    this.#isBack(this.#away, broker);
+  }
+
+  ofFetches(broker: string) {
+    return {
+      fetchesSilent: (error: Error) => this.#isAway(this.#fetchless, broker, error, true),
+      fetchesAnswered: () => this.#isBack(this.#fetchless, broker),
+    };
   }
 
   /** Since when it is away, and what fails; null: as far as is known, it isn't. */
   awayOf(broker: string): { readonly sinceMs: number; readonly error: string } | null {
-    return this.#away.get(broker) ?? null;
+    return this.#away.get(broker) ?? this.#fetchless.get(broker) ?? null;
   }
 
-  #isAway(broker: string, { message }: Error, isSilent: boolean): void {
+  #isBack(among: Map<string, Absence>, broker: string): void {
+    const away = among.get(broker);
+    if (away === undefined) return;
+    among.delete(broker);
+    this.#awayAtMs = this.#clock.nowMs();
+    if (this.awayOf(broker) !== null) return;
+    const unreachableForMs = this.#awayAtMs - away.sinceMs;
+    this.#log.info({ broker, unreachableForMs }, "kafka.broker.reachable");
+  }
+
+  #isAway(
+    among: Map<string, Absence>,
+    broker: string,
+    { message }: Error,
+    isSilent: boolean,
+  ): void {
     const nowMs = this.#clock.nowMs();
-    const known = this.#away.get(broker);
+    const known = among.get(broker) ?? this.#away.get(broker) ?? this.#fetchless.get(broker);
     const sinceMs = known?.sinceMs ?? nowMs;
     const isDue = known === undefined || nowMs - known.saidAtMs >= REPEAT_AFTER_MS;
     const saidAtMs = isDue ? nowMs : known.saidAtMs;
     const isSilentNow = isSilent || known?.isSilent === true;
-    this.#away.set(broker, { sinceMs, saidAtMs, error: message, isSilent: isSilentNow });
+    among.set(broker, { sinceMs, saidAtMs, error: message, isSilent: isSilentNow });
     if (!isDue) return;
     const since = new Date(sinceMs).toISOString();
     this.#log.warn({ broker, error: message, since }, "kafka.broker.unreachable");
@@ -142,7 +162,7 @@ export class OutageLog {
   ): void {
     const debug = () => this.#log.debug<Name, Fields>(fields, msg);
     const key = keyOf(text);
-    if (this.#away.size > 0 || this.#waiting.has(key) || this.#waiting.size >= TEXTS_MAX) {
+    if (this.#isAnyAway || this.#waiting.has(key) || this.#waiting.size >= TEXTS_MAX) {
       debug();
       return;
     }
@@ -150,9 +170,13 @@ export class OutageLog {
     this.#waiting.add(key);
     this.#after(KNOWN_AFTER_MS, () => {
       this.#waiting.delete(key);
-      if (this.#away.size > 0 || this.#awayAtMs >= sinceMs - KNOWN_AFTER_MS) debug();
+      if (this.#isAnyAway || this.#awayAtMs >= sinceMs - KNOWN_AFTER_MS) debug();
       else this.warnOnce<Name, Fields>(text, fields, msg);
     });
+  }
+
+  get #isAnyAway(): boolean {
+    return this.#away.size + this.#fetchless.size > 0;
   }
 
   /** Takes the lines that kafkajs logs. */

@@ -48,6 +48,8 @@ export interface Connection {
   readonly sasl: unknown;
   readonly socket?: Socket;
   readonly requestQueue: {
+    /** Not sent yet. */
+    readonly pending: readonly unknown[];
     push(request: object): void;
     maybeThrottle(ms: number): void;
   };

@@ -70,6 +70,20 @@ export class Line {
     return this.#broker?.versions ?? null;
   }
 
+  /** Of the latest connection. */
+  get bytesRead(): number {
+    return this.#connection?.socket?.bytesRead ?? 0;
+  }
+
+  /** Requests wait in this process: the broker has asked for a pause. */
+  get isHeldBack(): boolean {
+    return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
+  }
+
+  get #connection(): Connection | undefined {
+    return this.#broker?.connectionPool.pool[0];
+  }
+
   get isInUse(): boolean {
     return this.#underWay > 0 || this.#opening !== null;
   }
@@ -100,7 +114,7 @@ export class Line {
    * hundred of these a second.
    */
   ask<Answer extends Throttled>(question: Question<Answer>): Promise<Answer> {
-    const connection = this.isOpen ? this.#broker?.connectionPool.pool[0] : undefined;
+    const connection = this.isOpen ? this.#connection : undefined;
     // kafkajs knows how to log in.
     if (connection === undefined || (connection.sasl != null && !connection.isAuthenticated()))
       return this.send(protocolOf(question));

@@ -18,7 +18,7 @@ import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
 import { type Address, Line, type Question } from "./line.ts";
-import { SharedFetch } from "./shared-fetch.ts";
+import { type FetchOutages, SharedFetch } from "./shared-fetch.ts";
 
 const JOIN_GROUP = 11;
 const SYNC_GROUP = 14;
@@ -32,13 +32,15 @@ const JOINS_MAX = 256;
 export class SharedConnections {
   readonly #source: BrokerPool;
   readonly #brokers = new Map<string, SharedBroker>();
+  readonly #outagesOf: (address: Address) => FetchOutages;
   readonly #looks: NodeJS.Timeout;
 
   /** @param source makes connections. */
-  constructor(source: BrokerPool) {
+  constructor(source: BrokerPool, outagesOf: (address: Address) => FetchOutages) {
     this.#source = source;
+    this.#outagesOf = outagesOf;
     this.#looks = setInterval(() => {
-      for (const broker of this.#brokers.values()) broker.closeUnused();
+      for (const broker of this.#brokers.values()) broker.look();
     }, LOOK_EVERY_MS).unref();
   }
 
@@ -46,7 +48,8 @@ export class SharedConnections {
     const key = `${host}:${port}`;
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
-      broker = new SharedBroker(this.#source, { host, port });
+      const address = { host, port };
+      broker = new SharedBroker(this.#source, address, this.#outagesOf(address));
       this.#brokers.set(key, broker);
     }
     return broker;
@@ -67,8 +70,10 @@ export class SharedBroker {
   /** More than one only where two groups read the same partition: a session has it once. */
   readonly #fetches: SharedFetch[] = [];
   readonly #newLine: () => Line;
+  readonly #outages: FetchOutages;
 
-  constructor(source: BrokerPool, address: Address) {
+  constructor(source: BrokerPool, address: Address, outages: FetchOutages) {
+    this.#outages = outages;
     this.#newLine = () => new Line(source, address, { isGathered: false });
     this.line = new Line(source, address, { isGathered: true });
     this.#commits = new Line(source, address, { isGathered: true });
@@ -88,7 +93,7 @@ export class SharedBroker {
   fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
     let fetch = this.#fetches.find((each) => !each.isTaken(member, request));
     if (fetch === undefined) {
-      fetch = new SharedFetch(this.#newLine());
+      fetch = new SharedFetch(this.#newLine(), this.#outages);
       this.#fetches.push(fetch);
     }
     if (this.#fetches.length > 1) this.endFetch(member);
@@ -110,7 +115,8 @@ export class SharedBroker {
     for (const fetch of this.#fetches) fetch.leave(member);
   }
 
-  closeUnused(): void {
+  look(): void {
+    for (const fetch of this.#fetches) fetch.look();
     this.line.closeIfUnused(UNUSED_MS);
     this.#commits.closeIfUnused(UNUSED_MS);
     for (const { line } of this.#fetches) line.closeIfUnused(UNUSED_MS);

@@ -6,7 +6,8 @@
  *   when a partition of it has records            them, and the known ends of its other partitions
  *   when one has an error, or is damaged          that error, as kafkajs makes it
  *   when its time is over, and it was asked for   the known ends
- *   when the connection breaks                    the connection's error
+ *   when the connection breaks, or the broker     the connection's error
+ *     is silent (`fetch-silence.ts`)
  *   when the member leaves, asks anew, or has     nothing
  *   it ended
  *
@@ -36,6 +37,7 @@ import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
 import { beginsInMs, brokerWaitsMs, spacedUntilMs } from "./fetch-rhythm.ts";
+import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import type { Line } from "./line.ts";
 import type { FetchingMember, MemberWish } from "./member-wish.ts";
@@ -45,8 +47,19 @@ const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 /** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
 const ASIDE_MAX = 4;
 
+/** Told of a broker that does not respond to Fetch requests, and when that is over. */
+export interface FetchOutages {
+  readonly fetchesSilent: (error: Error) => void;
+  readonly fetchesAnswered: () => void;
+}
+
 export class SharedFetch {
   readonly line: Line;
+  readonly #outages: FetchOutages;
+  readonly #silence = new FetchSilence();
+  #asked = 0;
+  /** A request was sent, and its answer has not come. */
+  #isWaiting = false;
   readonly #plan = new FetchPlan<MemberWish>();
   readonly #members = new Map<object, FetchingMember>();
   /** Wishes whose batches are inflated in pieces; they are in the plan no more. */
@@ -67,8 +80,23 @@ export class SharedFetch {
   /** The shortest of the wishes that are not asked yet. */
   #wishedMs = Number.POSITIVE_INFINITY;
 
-  constructor(line: Line) {
+  constructor(line: Line, outages: FetchOutages) {
     this.line = line;
+    this.#outages = outages;
+  }
+
+  /** Called every 2.5 s. */
+  look(): void {
+    const { bytesRead, isHeldBack } = this.line;
+    const asked = this.#isWaiting ? this.#asked : null;
+    const sight = { asked, bytesRead, isHeldBack, answeredAtMs: this.#answeredAtMs };
+    const finding = this.#silence.look(sight, performance.now());
+    if (finding === "unused") this.#outages.fetchesAnswered();
+    if (finding !== "silent") return;
+    this.#outages.fetchesSilent(
+      new Error(`no response to a Fetch request within ${SILENT_MS / 1_000} s`),
+    );
+    this.line.close();
   }
 
   /** Whether another member has a wish for one of the partitions. */
@@ -164,7 +192,11 @@ export class SharedFetch {
       const partitions = this.#plan.size;
       const untilMs = this.#spacedUntilMs;
       this.#spacedUntilMs = spacedUntilMs({ untilMs, partitions }, performance.now());
+      this.#asked += 1;
+      this.#isWaiting = true;
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
+      this.#isWaiting = false;
+      if (this.#silence.answered()) this.#outages.fetchesAnswered();
       this.#isAnswering = true;
       this.#answeredDate = Date.now();
       await this.#answered(response);
@@ -172,6 +204,7 @@ export class SharedFetch {
       this.#plan.lost();
       for (const wish of this.#plan.wishes()) this.#settle(wish).reject(error);
     } finally {
+      this.#isWaiting = false;
       this.#isUnderWay = false;
       this.#isAnswering = false;
       this.#answeredAtMs = performance.now();

@@ -18,7 +18,8 @@ export const KAFKA_LINES = {
   },
   "kafka.broker.unreachable": {
     levels: ["warn"],
-    meaning: "A broker is away. Said at once, and then each minute with what fails now.",
+    meaning:
+      "A broker is away, or does not respond to fetches. Said at once, and then each minute with what fails now.",
     action: "[Kafka away](operations.md#kafka-away). Work goes on by itself when it is back.",
     fields: ["broker", "error", "since"],
   },

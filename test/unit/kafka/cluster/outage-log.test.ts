@@ -92,6 +92,45 @@ describe("a broker that stays away", () => {
   });
 });
 
+describe("a broker that does not respond to fetches", () => {
+  const hung = new Error("no response to a Fetch request within 10 s");
+
+  test("is away until it does, whatever else it answers and although connections are made", () => {
+    const { fetchesSilent, fetchesAnswered } = outages.ofFetches("a:1");
+    for (let times = 0; times < 6; times += 1) {
+      fetchesSilent(hung);
+      outages.answered("a:1");
+      outages.connected("a:1");
+      nowMs += 5_000;
+    }
+    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000, error: hung.message });
+    expect(outages.awayOf("b:2")).toBeNull();
+    trouble("failed");
+    pass(10_000);
+    fetchesAnswered();
+    expect(lines.lines.map(({ msg, level }) => [level, msg])).toEqual([
+      ["warn", "kafka.broker.unreachable"],
+      ["debug", FAILING],
+      ["info", "kafka.broker.reachable"],
+    ]);
+    expect(lines.lines.at(-1)?.fields).toEqual({ broker: "a:1", unreachableForMs: 40_000 });
+    fetchesAnswered();
+    expect(lines.lines).toHaveLength(3);
+  });
+
+  test("and does not answer at all is one outage", () => {
+    const { fetchesSilent, fetchesAnswered } = outages.ofFetches("a:1");
+    outages.silent("a:1", new Error("no answer"));
+    nowMs += 1_000;
+    fetchesSilent(hung);
+    outages.answered("a:1");
+    expect(outages.awayOf("a:1")).toMatchObject({ sinceMs: 1_000 });
+    fetchesAnswered();
+    expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
+    expect(lines.lines.at(-1)?.fields).toMatchObject({ unreachableForMs: 1_000 });
+  });
+});
+
 const FAILED = { error: "it failed" };
 const FAILING = "kafka.produce.failing";
 

@@ -57,7 +57,8 @@ afterEach(() => {
 
 function create() {
   const line = new ScriptedLine();
-  return { line, fetch: new SharedFetch(line as unknown as Line) };
+  const outages = { fetchesSilent: () => undefined, fetchesAnswered: () => undefined };
+  return { line, fetch: new SharedFetch(line as unknown as Line, outages) };
 }
 
 function request(topic: string, maxWaitTime = LONG_MS, offset = 0): FetchRequest {
