@@ -20,7 +20,7 @@ export const SILENT_MS = 10_000;
 const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
-/** What can be seen of a connection for fetches. */
+/** A connection for fetches, as it is seen from outside. */
 export interface FetchSight {
   /** Requests so far; null: none is in progress. */
   readonly asked: number | null;
