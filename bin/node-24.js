@@ -5,7 +5,7 @@
 //   Node 24 with the flags                   in it
 //   another one, which has process.execve    in its place: the same process, which npm and the
 //                                            terminal know, without a parent that takes memory
-//   an older Node, or Windows                in a child, which gets this one's signals
+//   an older Node                            in a child, which gets this one's signals
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -22,11 +22,7 @@ export const NODE_FLAGS = [
   "--v8-pool-size=1",
 ];
 /** The binary that the package `node` puts into the checkout. */
-export const OWN_NODE = join(
-  ROOT,
-  "node_modules/node/bin",
-  process.platform === "win32" ? "node.exe" : "node",
-);
+export const OWN_NODE = join(ROOT, "node_modules/node/bin/node");
 
 export function nodeMajor() {
   return Number(process.versions.node.split(".")[0]);
@@ -42,7 +38,7 @@ export async function goOn(node, file, args) {
   // Those that somebody gave come last, so that they win.
   const given = node === process.execPath ? process.execArgv : [];
   const argv = [...NODE_FLAGS, ...given, file, ...args];
-  if (typeof process.execve === "function" && process.platform !== "win32") {
+  if (typeof process.execve === "function") {
     process.execve(node, [node, ...argv], process.env);
   } else {
     runInChild(node, argv);

@@ -130,7 +130,6 @@ async function npm(args) {
   const child = spawn("npm", [...args, "--loglevel=error"], {
     cwd: ROOT,
     env: { ...process.env, PATH: machinePath() },
-    shell: process.platform === "win32",
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

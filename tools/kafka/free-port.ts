@@ -12,7 +12,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Linux gives from 32768, macOS and Windows from 49152. */
+/** Linux gives from 32768, macOS from 49152. */
 const LOWEST = 20_000;
 const END = 32_768;
 const TRIES = 100;

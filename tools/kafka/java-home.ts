@@ -27,9 +27,8 @@ export function javaVersion(text: string): number | null {
 
 /** The first executable file of that name on the PATH, or null. */
 export function findOnPath(name: string): string | null {
-  const names = process.platform === "win32" ? [`${name}.exe`, `${name}.cmd`] : [name];
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
-  for (const path of folders.flatMap((folder) => names.map((file) => join(folder, file)))) {
+  for (const path of folders.map((folder) => join(folder, name))) {
     try {
       accessSync(path, constants.X_OK);
       return path;
