@@ -1,6 +1,6 @@
 /**
  * The records of the topic `operations`, by which people steer destinations that run, and by which
- * processes hear what others have learned of an endpoint. Values are JSON
+ * processes hear of each other: what one has learned of an endpoint, where another routes to. Values are JSON
  * (`schemas/operation.schema.json`). The topic is compacted, so the last record of a key counts.
  *
  *   key                              value                       means
@@ -14,6 +14,8 @@
  *   endpoint/<destination>/<key>     which process, and that     news for those who read it as it is
  *                                    it accepts, fails or asks   written; later it says nothing
  *                                    to wait
+ *   process/<id>                     the stages of a process,    the process runs, for 90 s from
+ *                                    where it routes to          when it is written
  *   any of these                     none                        forgotten
  *   anything else                    any                         refused: a later version, or damaged
  *
@@ -73,7 +75,23 @@ export interface EndpointNews {
   readonly forMs: number;
 }
 
+/** A process that runs, as it describes itself. */
+export interface ProcessRecord {
+  /** Tells the process from all others. */
+  readonly id: string;
+  readonly stages: readonly string[];
+  /** The start of its present routes. */
+  readonly sinceMs: number;
+  /** Destinations that calls of a source may go to. Empty: none, or too many to list. */
+  readonly routes: ReadonlyMap<string, readonly string[]>;
+}
+
+/** From the last record of a process on. */
+export const PROCESS_KNOWN_MS = 90_000;
+
 export type Operation =
+  | { readonly kind: "process"; readonly process: ProcessRecord }
+  | { readonly kind: "forget-process"; readonly id: string }
   | { readonly kind: "endpoint"; readonly news: EndpointNews }
   | { readonly kind: "pause"; readonly pause: Pause }
   | { readonly kind: "resume"; readonly destination: DestinationId }
@@ -115,6 +133,25 @@ export function endpointRecord(topic: string, { destination, endpoint, ...of }: 
   return written(topic, `endpoint/${destination}/${endpoint}`, of);
 }
 
+/** Of the routes in a record: beside them there is little. */
+const ROUTES_MAX_BYTES = 512 * 1_024;
+
+export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
+  const { id, stages, sinceMs } = process;
+  // Sources often have the same destinations.
+  const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
+  const all = [...groups.values()].map((same) => ({
+    sources: same.map(([source]) => source),
+    destinations: same[0]?.[1] ?? [],
+  }));
+  const routes = JSON.stringify(all).length > ROUTES_MAX_BYTES ? [] : all;
+  return written(topic, processKey(id), { stages, since: isoTimestamp(sinceMs), routes });
+}
+
+export function processKey(id: string): string {
+  return `process/${id}`;
+}
+
 /** A tombstone for a key as it was read. */
 export function forgetRecord(topic: string, key: string): OutgoingRecord {
   return written(topic, key, null);
@@ -146,6 +183,8 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
       return rest.length === 2 ? readPull(first, second, json) : refusedKey();
     case "pulled":
       return rest.length === 3 ? readPulled(first, second, third, json) : refusedKey();
+    case "process":
+      return rest.length === 1 && PULL_ID.test(first) ? readProcess(first, json) : refusedKey();
     default:
       return refusedKey();
   }
@@ -154,6 +193,7 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
 function readForgotten(kind: string, rest: readonly string[]): ReadOperation {
   const [first = "", id = ""] = rest;
   if (kind === "pulled" && PULL_ID.test(first)) return { kind: "forget-pulled", id: first };
+  if (kind === "process" && PULL_ID.test(first)) return { kind: "forget-process", id: first };
   if (!isDestinationId(first)) return refusedKey();
   if (kind === "pause" && rest.length === 1) return { kind: "resume", destination: first };
   if (kind !== "pull" || rest.length !== 2) return refusedKey();
@@ -207,6 +247,26 @@ function readPulled(id: string, tier: string, partition: string, json: JsonObjec
   if (!isOffset) return refused('its "through" is no offset');
   if (typeof topicId !== "string") return refused('its "topicId" is no text');
   return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through, topicId } };
+}
+
+function readProcess(id: string, json: JsonObject): ReadOperation {
+  const { stages, routes } = json;
+  const sinceMs = instant(json.since);
+  if (!areTexts(stages)) return refused('its "stages" is no list of texts');
+  if (sinceMs === undefined) return refused('its "since" is no time');
+  if (!Array.isArray(routes)) return refused('its "routes" is no list');
+  const read = new Map<string, readonly string[]>();
+  for (const route of routes as readonly unknown[]) {
+    const { sources, destinations } = (route ?? {}) as JsonObject;
+    if (!areTexts(sources) || !areTexts(destinations))
+      return refused('its "routes" are no lists of sources and destinations');
+    for (const source of sources) read.set(source, destinations);
+  }
+  return { kind: "process", process: { id, stages, sinceMs, routes: read } };
+}
+
+function areTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 function instant(value: unknown): number | undefined {

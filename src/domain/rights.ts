@@ -37,14 +37,27 @@ export interface Role {
 
 /** Topics and groups that a stage needs beside its input. */
 const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
-  ingest: { reads: [], writes: ["calls"] },
-  route: { reads: [], writes: ["deliveries", "delays", "deadLetters"] },
+  ingest: { reads: [], writes: ["calls", "operations"] },
+  route: {
+    reads: ["operations"],
+    writes: ["deliveries", "delays", "deadLetters", "operations"],
+  },
   audience: {
     reads: ["audienceMembers", "audiences", "operatorEvents"],
-    writes: ["calls", "audienceMembers", "audiences", "deadLetters", "operatorEvents"],
+    writes: [
+      "calls",
+      "audienceMembers",
+      "audiences",
+      "deadLetters",
+      "operatorEvents",
+      "operations",
+    ],
     groups: ["operatorEvents"],
   },
-  deletion: { reads: [], writes: ["deliveries", "audienceSyncs", "delays", "deadLetters"] },
+  deletion: {
+    reads: ["operations"],
+    writes: ["deliveries", "audienceSyncs", "delays", "deadLetters", "operations"],
+  },
   deliver: {
     reads: ["operations", "operatorEvents"],
     writes: ["delays", "deadLetters", "attempts", "operations", "operatorEvents"],

@@ -7,6 +7,7 @@
  *   is a pull                                 it counts beside others, until it is forgotten
  *   says how far a pull is                    the furthest counts: a process that is late may say less
  *   says so of a topic of another id          it counts, and what was said of the one before does not
+ *   is of a process                           the process is known, until it is forgotten
  *   is refused                                nothing changes
  *   is one too many                           nothing changes, and it is refused
  *
@@ -15,13 +16,24 @@
  */
 
 import type { DestinationId } from "./ids.ts";
-import type { EndpointNews, Operation, Pause, Pull } from "./operations.ts";
+import {
+  type EndpointNews,
+  type Operation,
+  type Pause,
+  PROCESS_KNOWN_MS,
+  type ProcessRecord,
+  type Pull,
+  processKey,
+} from "./operations.ts";
 import { isPulledBy, type Pullable } from "./pull.ts";
 
 /** Anybody who may write to the topic could fill it. */
 export const OPERATIONS_MAX = 20_000;
 /** Longest that a delivery lies on a topic from which a pull takes it. */
 export const PULL_KEPT_MS = 7 * 86_400_000;
+
+/** A record that a process left behind by a crash is forgotten then. */
+const PROCESS_KEPT_MS = 3_600_000;
 
 const NONE: readonly Pull[] = [];
 
@@ -65,11 +77,28 @@ export class KnownOperations {
   readonly #pulls = new Map<DestinationId, Pull[]>();
   /** By pull, then by tier and partition. */
   readonly #pulled = new Map<string, Map<string, Through>>();
+  readonly #processes = new Map<
+    string,
+    { readonly process: ProcessRecord; readonly atMs: number }
+  >();
   #count = 0;
 
-  /** False: there are too many, and it is left out. */
-  apply(operation: Operation): boolean {
+  /**
+   * False: there are too many, and it is left out.
+   *
+   * @param atMs of its record.
+   */
+  apply(operation: Operation, atMs = 0): boolean {
     switch (operation.kind) {
+      case "process": {
+        const { process } = operation;
+        if (!this.#processes.has(process.id) && !this.#hasRoom()) return false;
+        this.#processes.set(process.id, { process, atMs });
+        return true;
+      }
+      case "forget-process":
+        if (this.#processes.delete(operation.id)) this.#count -= 1;
+        return true;
       case "pause": {
         const { pause } = operation;
         if (!this.#pauses.has(pause.destination) && !this.#hasRoom()) return false;
@@ -129,6 +158,13 @@ export class KnownOperations {
     return this.#pulls.get(destination) ?? NONE;
   }
 
+  /** Those that run, as far as is known. */
+  processes(nowMs: number): readonly ProcessRecord[] {
+    return [...this.#processes.values()].flatMap(({ process, atMs }) =>
+      Math.abs(nowMs - atMs) > PROCESS_KNOWN_MS ? [] : [process],
+    );
+  }
+
   /** Keys of records that say nothing any more. */
   overKeys(nowMs: number): readonly string[] {
     const pauses = this.pauses().filter((pause) => isOver(pause, nowMs));
@@ -139,7 +175,14 @@ export class KnownOperations {
         `pull/${destination}/${id}`,
         ...[...(this.#pulled.get(id)?.keys() ?? [])].map((place) => `pulled/${id}/${place}`),
       ]),
+      ...this.overProcesses(nowMs),
     ];
+  }
+
+  overProcesses(nowMs: number): readonly string[] {
+    return [...this.#processes.values()].flatMap(({ process, atMs }) =>
+      nowMs - atMs > PROCESS_KEPT_MS ? [processKey(process.id)] : [],
+    );
   }
 
   pulledThrough(id: string, tier: string, partition: number, topicId = ""): number {

@@ -3,7 +3,8 @@
  *
  *   what is there                                   difference   `topics --apply`
  *   no such topic                                   missing      creates it
- *   another cleanup policy                          setting      sets it
+ *   another cleanup policy, times of records that   setting      sets it
+ *     are not the brokers'
  *   less retention, smaller records                 setting      sets it
  *   compaction later, or tombstones kept for        setting      sets it
  *     another time
@@ -63,6 +64,12 @@ export type TopicDifference =
     }
   | { readonly kind: "retired" | "orphaned"; readonly topic: string };
 
+const AS_PLANNED: ReadonlySet<PlannedKey> = new Set([
+  "cleanup.policy",
+  "delete.retention.ms",
+  "message.timestamp.type",
+]);
+
 /** The action of `topics --apply`. */
 export type TopicChange = Extract<TopicDifference, { kind: "missing" | "setting" }>;
 
@@ -98,7 +105,7 @@ function settings(planned: PlannedTopic, actual: ActualTopic): TopicDifference[]
 }
 
 function suffices(key: PlannedKey, planned: string, actual: string): boolean {
-  if (key === "cleanup.policy" || key === "delete.retention.ms") return planned === actual;
+  if (AS_PLANNED.has(key)) return planned === actual;
   if (key === "max.compaction.lag.ms") return actual !== "" && Number(actual) <= Number(planned);
   return actual !== "" && unlimited(actual) >= Number(planned);
 }

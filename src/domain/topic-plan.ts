@@ -13,7 +13,8 @@
  *   replayed-letters            compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
- *   operations                  compacted, one partition         1 MiB
+ *   operations                  compacted, one partition,        1 MiB
+ *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
  * All others are `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
@@ -71,6 +72,7 @@ export const PLANNED_KEYS = [
   "max.message.bytes",
   "max.compaction.lag.ms",
   "delete.retention.ms",
+  "message.timestamp.type",
 ] as const;
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
 /** A key that is left out may be as it is. */
@@ -98,7 +100,12 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     },
     isConsumed: readerOf(kind) !== null,
   });
-  const compacted = (kind: TopicKind, name: string, count: number): PlannedTopic => ({
+  const compacted = (
+    kind: TopicKind,
+    name: string,
+    count: number,
+    own: PlannedConfig = {},
+  ): PlannedTopic => ({
     kind,
     name,
     partitions: count,
@@ -108,6 +115,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
       "max.message.bytes": `${maxBytes(name)}`,
       "max.compaction.lag.ms": `${DAY_MS}`,
       "delete.retention.ms": `${DAY_MS}`,
+      ...own,
     },
     isConsumed: readerOf(kind) !== null,
   });
@@ -129,7 +137,8 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("replayedLetters", topics.replayedLetters, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
-    compacted("operations", topics.operations, 1),
+    // Processes measure by it how far their clocks are from the brokers'.
+    compacted("operations", topics.operations, 1, { "message.timestamp.type": "LogAppendTime" }),
     ...(hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
   ];
 }

@@ -1,5 +1,6 @@
 /** The port's real implementation: kafkajs on a cluster. */
 
+import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import { KafkaAdmin } from "./cluster/admin.ts";
 import { ClusterWatch } from "./cluster/cluster-watch.ts";
@@ -22,7 +23,11 @@ const NEEDED = ["join-hook", "commit-metadata", "shared-connections"];
 export const driverInUse = kafkajsInUse;
 
 /** Connects when it is first used. The caller closes it. */
-export function createKafka(connection: KafkaConnection, log: Log): Kafka {
+export function createKafka(
+  connection: KafkaConnection,
+  log: Log,
+  clock: Clock = systemClock,
+): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
     // Without them a rebalance would lose track of records that are under way.
@@ -30,7 +35,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
       `kafkajs ${kafkajsInUse.version} is installed, ${SUPPORTED_VERSION} is needed. Run npm ci.`,
     );
   }
-  const clients = new Clients(connection, log);
+  const clients = new Clients(connection, log, clock);
   const admin = new KafkaAdmin(clients);
   const reader = new RangeReader(clients);
   const followers = new Set<RangeReader>();
@@ -47,6 +52,7 @@ export function createKafka(connection: KafkaConnection, log: Log): Kafka {
     ends,
     commits: new CommitPace(),
     asker: connection,
+    clock,
     log,
   };
   const consumers = new Set<Consumer>();

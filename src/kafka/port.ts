@@ -17,6 +17,7 @@
 
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import { TextBundles as Bundles } from "./produce/text-bundles.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
@@ -232,6 +233,11 @@ export interface ProducerOptions {
    * not throw.
    */
   readonly onRetried?: (error: string) => void;
+  /**
+   * Called with the broker's time of each batch of a topic with `message.timestamp.type=LogAppendTime`.
+   * The other times are of `performance.now()`. Must not throw.
+   */
+  readonly onAppended?: (time: AppendTime) => void;
 }
 
 export interface Producer {

@@ -12,12 +12,19 @@
  *   a record is refused                           log, and nothing else changes
  *   a process writes news of an endpoint          those who listen are told, if it is written now
  *   the time of a pause is over                   those who listen are told
+ *   a process describes itself                    it is known for 90 s, from when that is read; of what
+ *                                                 was written before the start, from when it was written
  *
  * A process that does not know of a pause delivers: one topic must not stop all destinations.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
-import { type EndpointNews, OPERATIONS_PARTITION, readOperation } from "../domain/operations.ts";
+import {
+  type EndpointNews,
+  OPERATIONS_PARTITION,
+  type ProcessRecord,
+  readOperation,
+} from "../domain/operations.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { KnownOperations, type Steering } from "../domain/steering.ts";
 import type { Kafka } from "../kafka/port.ts";
@@ -44,6 +51,10 @@ export interface SteeringDeps {
 export interface RunningSteering extends Steering, Disposable {
   /** Resolves when the topic was read whole, or cannot be for now. */
   readonly known: Promise<void>;
+  /** Those that run, this one too. */
+  readonly processes: () => readonly ProcessRecord[];
+  /** Keys of records that processes left behind long ago. */
+  readonly overProcesses: () => readonly string[];
   /** A sentence while it cannot be read. */
   readonly troubles: () => readonly string[];
 }
@@ -57,6 +68,8 @@ export function followOperations(deps: SteeringDeps, topic: string): RunningStee
   return {
     known: following.known,
     troubles: () => following.troubles(),
+    processes: () => following.operations.processes(clock.nowMs()),
+    overProcesses: () => following.operations.overProcesses(clock.nowMs()),
     pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
     pullsOf: (destination) => following.operations.pullsOf(destination),
     pulls: () => following.operations.pulls(),
@@ -150,7 +163,7 @@ class Following {
     const place = { topic: this.#topic, partition: OPERATIONS_PARTITION, maxBytes: STEP_BYTES };
     const range = { ...place, from: log.first, to: log.end, signal };
     for await (const records of kafka.read(range)) {
-      for (const record of records) this.#apply(record, operations);
+      for (const record of records) this.#apply(record, operations, record.timestampMs);
     }
     signal.throwIfAborted();
     this.operations = operations;
@@ -166,18 +179,18 @@ class Following {
       for (const listener of this.#hearing) listener(operation.news);
       return;
     }
-    const destination = this.#apply(record, this.operations);
+    const destination = this.#apply(record, this.operations, this.#deps.clock.nowMs());
     if (destination !== null) this.#tell([destination]);
   }
 
   /** Of whom it says something. */
-  #apply(record: IncomingRecord, operations: KnownOperations): DestinationId | null {
+  #apply(record: IncomingRecord, operations: KnownOperations, atMs: number): DestinationId | null {
     const operation = readOperation(record);
     if (operation.kind === "refused") {
       this.#refused(record, operation.error);
       return null;
     }
-    if (!operations.apply(operation)) this.#refused(record, "there are too many operations");
+    if (!operations.apply(operation, atMs)) this.#refused(record, "there are too many operations");
     switch (operation.kind) {
       case "pause":
         return operation.pause.destination;
@@ -187,6 +200,8 @@ class Following {
       case "forget-pull":
         return operation.destination;
       case "endpoint":
+      case "process":
+      case "forget-process":
       case "pulled":
       case "forget-pulled":
         return null;

@@ -19,6 +19,18 @@ export const PROCESS_METRICS = {
     labels: ["quantile"],
     help: "Event loop delay since the last scrape.",
   },
+  clockOffset: {
+    name: "switchyard_clock_offset_seconds",
+    type: "gauge",
+    labels: [],
+    help: "How far the process's clock is ahead of the brokers'; negative: behind. The stages go by the brokers' clock. Absent: it cannot be measured.",
+  },
+  routesMissing: {
+    name: "switchyard_routes_missing",
+    type: "gauge",
+    labels: [],
+    help: "Destinations that another process of the cluster sends calls or deletions of a source to, and this one, whose work is the same, does not.",
+  },
   tracingSpans: {
     name: "switchyard_tracing_spans_total",
     type: "counter",

@@ -11,7 +11,7 @@ import { NOT_STEERED, type Steering } from "../../domain/steering.ts";
 import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
 import { type WatchedWindows, watchForPeople } from "../../operator-events/watch.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
@@ -29,6 +29,7 @@ export interface EventParts {
   readonly reloads: Pick<ReloadCauses, "refused">;
   readonly stages: readonly RunningStage[];
   readonly keeper: TopicKeeper;
+  readonly clock: Clock;
   /** Absent: nobody steers what runs here. */
   readonly steering?: Steering;
 }
@@ -49,20 +50,19 @@ export function configuredEvents(
     return { troubles: () => [], [Symbol.asyncDispose]: async () => undefined };
   }
   const topics = configuredTopics(config);
-  const clocked = { ...deps, clock: systemClock };
-  const watching = watchForPeople(clocked, {
+  const watching = watchForPeople(deps, {
     topic: topics.operatorEvents,
     source: `/switchyard/${topics.prefix}`,
     destinations: () => seeing.flatMap((stage) => spokenFor(stage, topics)),
     audiences: () => seeing.flatMap((stage) => stage.audiences?.() ?? []),
-    windows: windowsOf(config, seeing, deps.kafka, steering ?? NOT_STEERED),
+    windows: windowsOf(config, seeing, deps, steering ?? NOT_STEERED),
     refused: () => reloads.refused(),
     brokers: () => cluster.brokers(),
   });
   const { webhook } = config.operatorEvents;
   const group = groupNames(config.kafka.topicPrefix).operatorEvents;
   const of = { topic: topics.operatorEvents, group };
-  const posts = webhook && postToOperator(config.delivery, webhook, clocked, of);
+  const posts = webhook && postToOperator(config.delivery, webhook, deps, of);
   return {
     troubles: () => posts?.troubles() ?? [],
     [Symbol.asyncDispose]: async () => {
@@ -75,7 +75,7 @@ export function configuredEvents(
 function windowsOf(
   config: Config,
   stages: readonly RunningStage[],
-  kafka: Kafka,
+  deps: Pick<EventParts, "kafka" | "clock">,
   steering: Steering,
 ): WatchedWindows | null {
   const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
@@ -84,7 +84,6 @@ function windowsOf(
   const tiers = [...new Set(delaysMs.map(tierName))];
   const groups = groupNames(config.kafka.topicPrefix);
   const windows = { tiers, groups, topics: configuredTopics(config), windowMs, steering };
-  const deps = { kafka, clock: systemClock };
   return {
     windowMs,
     firstAttempts,

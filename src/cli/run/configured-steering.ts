@@ -7,30 +7,32 @@ import type { Health } from "../../admin/health.ts";
 import type { Config } from "../../config/config.ts";
 import type { StageName } from "../../domain/stages.ts";
 import type { ClusterView, Kafka } from "../../kafka/port.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { followOperations, type RunningSteering } from "../../stage/steering.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredTopics } from "../connection.ts";
 
-const STEERED: readonly StageName[] = ["deliver", "delay"];
+/** Those that go by what people ask for, and those that other processes share. */
+const STEERED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
 
 interface SteeringDeps {
   readonly kafka: Kafka;
   readonly cluster: ClusterView;
   readonly log: Log;
   readonly health: Health;
+  readonly clock: Clock;
 }
 
 /** Resolves when it is known what was asked for, or cannot be for now. Null: no stage goes by it. */
 export async function configuredSteering(
   config: Config,
-  { kafka, cluster, log, health }: SteeringDeps,
+  { kafka, cluster, log, health, clock }: SteeringDeps,
   stages: readonly StageName[],
 ): Promise<RunningSteering | null> {
   if (!stages.some((stage) => STEERED.includes(stage))) return null;
   const { operations } = configuredTopics(config);
   const isAway = () => cluster.brokers().some(({ away }) => away !== null);
-  const steering = followOperations({ kafka, log, clock: systemClock, isAway }, operations);
+  const steering = followOperations({ kafka, log, clock, isAway }, operations);
   health.add({ name: "operations", troubles: steering.troubles });
   await steering.known;
   return steering;

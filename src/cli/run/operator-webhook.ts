@@ -8,7 +8,6 @@ import { judge } from "../../deliver/outcome.ts";
 import { type Endpoint, endpointKey } from "../../domain/destination.ts";
 import { type PostDeps, postEvents, type RunningPosts } from "../../operator-events/post.ts";
 import type { Posted } from "../../operator-events/posting.ts";
-import { systemClock } from "../../runtime/clock.ts";
 
 type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
 
@@ -28,8 +27,8 @@ export function postToOperator(
   const posts = postEvents(deps, {
     ...of,
     post: async ({ id }, text) => {
-      const request = eventRequest(endpoint, webhook, { id, text }, systemClock.nowMs());
-      return postedOf(await send(connections, endpoint, request));
+      const request = eventRequest(endpoint, webhook, { id, text }, deps.clock.nowMs());
+      return postedOf(await send(connections, endpoint, request), deps.clock.nowMs());
     },
   });
   return {
@@ -49,8 +48,8 @@ function send(
   return new Promise((resolve) => connections.send(endpoint, request, resolve));
 }
 
-function postedOf(result: HttpResult): Posted {
-  const outcome = judge(result, systemClock.nowMs());
+function postedOf(result: HttpResult, nowMs: number): Posted {
+  const outcome = judge(result, nowMs);
   if (outcome.kind === "accepted") return outcome;
   const cause = result.kind === "response" ? `${result.status}` : result.cause;
   return { ...outcome, cause };

@@ -24,9 +24,10 @@ import type { Load } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
 import { createKafka, driverInUse } from "../../kafka/kafka.ts";
-import type { Admin, ClusterView } from "../../kafka/port.ts";
+import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { BrokerClock } from "../../runtime/broker-clock.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../runtime/listening.ts";
 import { type GoingAround, goingAround } from "../../stage/going-around.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
@@ -41,6 +42,7 @@ import type { Tracing } from "../../tracing/port.ts";
 import { configuredSchemas } from "../configured-schemas.ts";
 import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { programVersion } from "../program-version.ts";
+import { announceProcess } from "./announce-process.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredSteering } from "./configured-steering.ts";
 import { configuredTracing } from "./configured-tracing.ts";
@@ -87,20 +89,18 @@ export async function run(
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
   log.info({ ...driverInUse }, "kafka.driver");
 
+  const clock = new BrokerClock(systemClock, () => performance.now());
   /** Certificates and passwords of the moment are taken for new connections. */
   let current = config;
   const connection = kafkaConnection(config, () => current);
   if (!(await waitForBrokers(connection, waiting))) return 0;
-  const kafka = createKafka(connection, log);
-  const keeper = topicKeeper(
-    { admin: kafka.admin, clock: systemClock, log },
-    config.kafka.createTopics ? configuredPlan(config) : [],
-  );
+  const kafka = createKafka(connection, log, clock);
+  const keeper = configuredKeeper(config, { admin: kafka.admin, clock, log });
   const cluster = kafka.watch();
   told.watch(cluster);
-  using _cluster = watchKafka(metrics, kafka.admin, cluster, stages, () => current);
-  const producer = kafka.producer({ onMissing: keeper.missing, ...produceSignals(metrics) });
-  const around = aroundTopics(config, { producer, metrics, keeper });
+  using _cluster = watchKafka({ metrics, kafka, clock }, cluster, stages, () => current);
+  const producer = measuringProducer(kafka, { keeper, clock, metrics });
+  const around = aroundTopics(config, { producer, metrics, keeper, clock });
   health.add({ name: "topics", troubles: around.troubles });
   await using schemas = configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
@@ -110,9 +110,11 @@ export async function run(
   try {
     const patiently = waitOut(waiting);
     if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
-    using steering = await configuredSteering(config, { kafka, cluster, log, health }, stages);
-    const shared = { kafka, producer, log, metrics, around, keeper, onFatal: fatal.resolve };
-    const deps = { ...shared, ...present({ schemas, tracing, steering }) };
+    const shared = { kafka, producer, clock, log, metrics, around, keeper };
+    using announcing = await announceProcess(() => current, { ...shared, health }, stages);
+    using steering = await configuredSteering(config, { ...shared, cluster, health }, stages);
+    if (steering !== null) announcing.compare(steering);
+    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, steering }) };
     const own = ownProcess(() => current, { reloads, configuration, load, admin });
     for await (const stage of startStages(stages, deps, config, { own, patiently })) {
       running.push(stage);
@@ -122,18 +124,18 @@ export async function run(
     }
     await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
     health.add({ name: "operator-events", troubles: events.troubles });
-    const stopped = stopRequested(signal);
     const parts = { ...deps, admin: kafka.admin, stages: running };
-    const reading = { load, clock: systemClock, metrics, log };
+    const reading = { load, clock, metrics, log };
     reloads.begin({
       ...reading,
       makeTopics: (from, to) => makeTopics(parts, from, to),
       takeOver: (from, to) => {
         current = to;
+        announcing.changed();
         return takeOver(parts, from, to);
       },
     });
-    const over = Promise.race([stopped, fatal.promise]);
+    const over = Promise.race([stopRequested(signal), fatal.promise]);
     await Promise.race([ready(running, health, log), over]);
     return exitOf(await over, log);
   } catch (error) {
@@ -184,17 +186,34 @@ function watchProcess(metrics: Metrics): Disposable {
   return watching;
 }
 
+function configuredKeeper(
+  config: Config,
+  deps: Parameters<typeof topicKeeper>[0],
+): ReturnType<typeof topicKeeper> {
+  return topicKeeper(deps, config.kafka.createTopics ? configuredPlan(config) : []);
+}
+
+function measuringProducer(
+  kafka: Kafka,
+  { keeper, clock, metrics }: { keeper: TopicKeeper; clock: BrokerClock; metrics: Metrics },
+): WatchedProducer {
+  return kafka.producer({
+    onMissing: keeper.missing,
+    onAppended: (time) => clock.measure(time),
+    ...produceSignals(metrics),
+  });
+}
+
 function watchKafka(
-  metrics: Metrics,
-  admin: Admin,
+  { metrics, kafka, clock }: { metrics: Metrics; kafka: Kafka; clock: Clock },
   cluster: ClusterView,
   stages: readonly StageName[],
   current: () => Config,
 ): Disposable {
   const watching = new DisposableStack();
-  watching.use(watchCluster(metrics, cluster, systemClock));
+  watching.use(watchCluster(metrics, cluster, clock));
   watching.use(
-    watchRetention({ metrics, admin, clock: systemClock }, stages, () => ({
+    watchRetention({ metrics, admin: kafka.admin, clock }, stages, () => ({
       plan: configuredPlan(current()),
       topics: configuredTopics(current()),
     })),
@@ -238,15 +257,11 @@ function stopRequested(signal: AbortSignal): Promise<string> {
 
 function aroundTopics(
   config: Config,
-  {
-    producer,
-    metrics,
-    keeper,
-  }: Pick<Parameters<typeof goingAround>[0], "producer" | "metrics"> & { keeper: TopicKeeper },
+  { producer, metrics, keeper, clock }: Parameters<typeof goingAround>[0] & { keeper: TopicKeeper },
 ): GoingAround {
   const { delaysMs } = config.delivery;
   const rules = { topics: configuredTopics(config), delaysMs, isMade: keeper.isMade };
-  return goingAround({ producer, metrics, clock: systemClock }, rules);
+  return goingAround({ producer, metrics, clock }, rules);
 }
 
 /** Those of the configuration that are there. */

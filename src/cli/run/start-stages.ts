@@ -28,7 +28,6 @@ import {
 import { startIngest } from "../../ingest/stage.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { startRoute } from "../../route/stage.ts";
-import { systemClock } from "../../runtime/clock.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { StageDeps } from "../../stage/stage-deps.ts";
 import { levelStores } from "../../store/owned-store.ts";
@@ -146,14 +145,14 @@ interface Around {
  */
 export async function* startStages(
   chosen: readonly StageName[],
-  deps: Omit<StageDeps, "clock">,
+  deps: StageDeps,
   config: Config,
   around: Around | null = null,
 ): AsyncGenerator<RunningStage> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
   const world = {
-    deps: { ...deps, clock: systemClock },
+    deps,
     config,
     common: { topics, groups, drainLimitMs: DRAIN_LIMIT_MS },
     own: around?.own ?? null,

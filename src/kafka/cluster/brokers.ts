@@ -22,7 +22,12 @@ interface CoordinatorResponse {
 export interface ProduceResponse {
   readonly topics: readonly {
     readonly topicName: string;
-    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly errorCode: number;
+      /** Milliseconds, where the topic's records have the broker's time; else -1. */
+      readonly logAppendTime?: string;
+    }[];
   }[];
 }
 

@@ -103,7 +103,7 @@ export class ClusterWatch {
     const topics = this.#topics;
     const answered = await this.#askAll(owned);
     const isWhole = answered.length > 0 && answered.length === this.#known.size;
-    if (asksForEnds && isWhole) this.#endsAtMs = Date.now();
+    if (asksForEnds && isWhole) this.#endsAtMs = this.#clients.clock.nowMs();
     const isOld = performance.now() - this.#leadersAtMs >= LEADERS_AGE_MAX_MS;
     if (isOld) this.#keep(new Set(topics));
     const wanted = topics.filter(
@@ -115,7 +115,7 @@ export class ClusterWatch {
     if (isDone && isOld) this.#leadersAtMs = performance.now();
     if (!isDone || !isNews) return;
     const all = await this.#askAll(this.#owned());
-    if (all.length === this.#known.size) this.#endsAtMs = Date.now();
+    if (all.length === this.#known.size) this.#endsAtMs = this.#clients.clock.nowMs();
   }
 
   /** Returns the nodes that answered. */

@@ -53,6 +53,8 @@ export interface SharedClient extends Client {
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
+  /** Of the records that are written, and of all that is said. */
+  readonly clock: Clock;
   readonly #log: Log;
   readonly #sasl: SaslOptions | undefined;
   #shared: { readonly client: Client; readonly connections: SharedConnections } | null = null;
@@ -60,6 +62,7 @@ export class Clients {
   constructor(connection: KafkaConnection, log: Log, clock: Clock = systemClock) {
     this.connection = connection;
     this.#log = log;
+    this.clock = clock;
     this.outages = new OutageLog(log, clock);
     this.#sasl = saslOptions(connection, clock);
   }

@@ -13,6 +13,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Grant } from "../../domain/rights.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
@@ -47,6 +48,7 @@ export interface ConsumerWorld {
   readonly commits: CommitPace;
   /** This process, as the brokers know it. */
   readonly asker: Asker;
+  readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
 }
 
@@ -83,13 +85,23 @@ export class KafkaConsumer implements Consumer {
 
   progress(): readonly PartitionProgress[] {
     const { ends } = this.#world;
-    return this.#run?.progress().map((one) => ends.seen(one)) ?? [];
+    const all = this.#run?.progress().map((one) => ends.seen(one)) ?? [];
+    return all.map((one) => ({ ...one, endAtMs: this.#instant(one.endAtMs) }));
   }
 
   vitals(): ConsumerVitals {
     const { pulse } = this.#memory;
-    const fetchedAtMs = this.#run?.fetchedAtMs() ?? pulse.fetchedAtMs;
-    return { ...pulse, fetchedAtMs, isAssigned: this.#run?.isAssigned ?? false };
+    return {
+      ...pulse,
+      fetchedAtMs: this.#instant(this.#run?.fetchedAtMs() ?? pulse.fetchedAtMs),
+      heardAtMs: this.#instant(pulse.heardAtMs),
+      isAssigned: this.#run?.isAssigned ?? false,
+    };
+  }
+
+  /** The driver's instants are of the system's clock, which may be wrong. */
+  #instant(systemMs: number | null): number | null {
+    return systemMs === null ? null : this.#world.clock.nowMs() - (Date.now() - systemMs);
   }
 
   rebalances(): number {

@@ -33,7 +33,7 @@ export const produceEncoder: Replacement = {
             apiName: "Produce",
             expectResponse: () => produce.acks !== 0,
             encode: async (roomBytes = 0) => {
-              const buf = encodeProduce(produce, Date.now(), roomBytes);
+              const buf = encodeProduce(produce, roomBytes);
               return Object.assign(new Encoder(1), { buf, offset: buf.length, roomBytes });
             },
           }

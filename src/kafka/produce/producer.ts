@@ -9,6 +9,7 @@
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { Bag } from "../../runtime/bag.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { Signal } from "../../runtime/signal.ts";
 import type { Clients } from "../cluster/connection.ts";
 import {
@@ -27,6 +28,7 @@ const HEADER_OVERHEAD_BYTES = 6;
 
 export class KafkaProducer implements WatchedProducer {
   readonly #rounds: ProduceRounds;
+  readonly #clock: Clock;
   readonly #onClosed: () => void;
   readonly #calls = new Bag<SendCall>();
   readonly #callEnded = new Signal();
@@ -36,6 +38,7 @@ export class KafkaProducer implements WatchedProducer {
 
   constructor(clients: Clients, options: ProducerOptions = {}, onClosed = (): void => undefined) {
     this.#onClosed = onClosed;
+    this.#clock = clients.clock;
     this.#rounds = new ProduceRounds(clients, options);
   }
 
@@ -107,7 +110,7 @@ export class KafkaProducer implements WatchedProducer {
       return;
     }
     const mayComeBack = call.giveBack && topic.mayBeBlocked;
-    const block = mayComeBack ? topic.blockFor(record, Date.now()) : null;
+    const block = mayComeBack ? topic.blockFor(record, this.#clock.nowMs()) : null;
     if (block !== null) {
       call.refused.push({ record, error: block.error, blocked: block.by });
       return;

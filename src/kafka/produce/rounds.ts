@@ -9,6 +9,7 @@
  */
 
 import type { OutgoingRecord } from "../../domain/record.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { Brokers, type ProduceResponse } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
@@ -28,6 +29,8 @@ const REQUEST_MAX_BYTES = 8_000_000;
 /** How long brokers wait for the replicas; below the driver's limit for a request. */
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
+/** The response for a topic whose records have the producer's time. */
+const NOT_ITS_TIME = "-1";
 /** An election costs one or two tries, and so does a coordinator that is still loading. */
 const WARN_AT = 3;
 
@@ -41,6 +44,7 @@ export class ProduceRounds {
   readonly #topics: ProduceTopics;
   readonly #ids: ProducerIds;
   readonly #options: ProducerOptions;
+  readonly #clock: Clock;
   /** Idle lanes with records, in the order in which they came. */
   #line: ProduceLane[] = [];
   /** Nodes that were asked, and whether a request is under way. */
@@ -52,6 +56,7 @@ export class ProduceRounds {
 
   constructor(clients: Clients, options: ProducerOptions) {
     this.#options = options;
+    this.#clock = clients.clock;
     this.#client = clients.createProducing();
     this.#brokers = new Brokers(this.#client);
     this.#outages = clients.outages;
@@ -59,6 +64,7 @@ export class ProduceRounds {
       brokers: this.#brokers,
       outages: clients.outages,
       asker: clients.connection,
+      clock: clients.clock,
       recordMaxBytes: clients.connection.recordMaxBytes,
       onRefused: (topic) => this.#watch(topic),
       onLeaders: (lanes) => {
@@ -101,7 +107,7 @@ export class ProduceRounds {
 
   /** Topics that take nothing now. */
   blocked(): readonly BlockedTopic[] {
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     return [...this.#topics.all()].flatMap((topic) => {
       const block = topic.blockNow(nowMs);
       if (block === null || block.sinceMs === null) return [];
@@ -123,7 +129,7 @@ export class ProduceRounds {
   }
 
   #giveBack(topic: ProduceTopic): void {
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
       this.#options.onMissing?.(topic.name);
     topic.giveBack(nowMs, (lane) => {
@@ -140,7 +146,7 @@ export class ProduceRounds {
 
   #go(): void {
     if (this.#busy > 0 && this.#busy === this.#brokers.count) return;
-    this.#topics.refresh(Date.now());
+    this.#topics.refresh(this.#clock.nowMs());
     const requests = new Map<number, ProduceLane[]>();
     const line = this.#line;
     this.#line = [];
@@ -195,18 +201,37 @@ export class ProduceRounds {
   async #produce(nodeId: number, batches: Batches): Promise<ProduceResponse> {
     const broker = await this.#brokers.leader(nodeId);
     const current = await this.#ids.current();
+    const nowMs = this.#clock.nowMs();
     const topicData = [...Map.groupBy(batches, ([{ topic }]) => topic.name)].map(
       ([topic, ofTopic]) => ({
         topic,
         partitions: ofTopic.map(([lane, messages]) => {
           const { producerId, producerEpoch } = lane.idFor(current);
           const firstSequence = lane.id === NO_ID ? -1 : lane.sequence;
-          return { partition: lane.partition, producerId, producerEpoch, firstSequence, messages };
+          const ids = { producerId, producerEpoch, firstSequence };
+          return { partition: lane.partition, ...ids, messages, nowMs };
         }),
       }),
     );
     const request = { acks: ALL_IN_SYNC, timeout: ACKNOWLEDGE_LIMIT_MS, topicData };
-    return await this.#brokers.produce(broker, request);
+    const askedAtMs = performance.now();
+    const response = await this.#brokers.produce(broker, request);
+    if (this.#options.onAppended !== undefined) this.#appended(response, batches, askedAtMs);
+    return response;
+  }
+
+  /** A batch that may have been written before has the time of then. */
+  #appended({ topics }: ProduceResponse, batches: Batches, askedAtMs: number): void {
+    const answeredAtMs = performance.now();
+    for (const { topicName, partitions } of topics) {
+      for (const { partition, errorCode, logAppendTime = NOT_ITS_TIME } of partitions) {
+        if (errorCode !== 0 || logAppendTime === NOT_ITS_TIME) continue;
+        const lane = this.topic(topicName).lanes[partition];
+        if (lane === undefined || lane.mayBeWritten || !batches.has(lane)) continue;
+        const appendedAtMs = Number(logAppendTime);
+        this.#options.onAppended?.({ appendedAtMs, askedAtMs, answeredAtMs });
+      }
+    }
   }
 
   #answered({ topics }: ProduceResponse, batches: Batches): void {
@@ -229,7 +254,7 @@ export class ProduceRounds {
     }
     this.#retry(failed);
     // A probe comes back with the first error.
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     for (const { topic, block } of failed) {
       if (block.isBlocked(nowMs)) this.#giveBack(this.topic(topic.name));
     }
@@ -267,7 +292,7 @@ export class ProduceRounds {
     this.#options.onRetried?.(error);
     const by = blockedBy(error);
     const text = refusalText(topic, error, this.#asker);
-    lane.block.refused(by, text, Date.now());
+    lane.block.refused(by, text, this.#clock.nowMs());
     this.#watch(this.topic(topic));
     if (lane.failures < WARN_AT) return false;
     if (by === "forbidden") this.#topics.tellRefused(topic, by, text);

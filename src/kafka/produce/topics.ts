@@ -10,6 +10,7 @@
  *   for 20 seconds and is missing            batches were numbered under
  */
 
+import type { Clock } from "../../runtime/clock.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorType } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
@@ -29,6 +30,7 @@ export interface ProduceTopicsOptions {
   readonly brokers: Brokers;
   readonly outages: OutageLog;
   readonly asker: Asker;
+  readonly clock: Pick<Clock, "nowMs">;
   readonly recordMaxBytes: (topic: string) => number;
   /** Called when the brokers say that a topic, or a partition of it, takes nothing. */
   readonly onRefused: (topic: ProduceTopic) => void;
@@ -46,11 +48,12 @@ export class ProduceTopics {
   /** Pending while something was asked for in vain. */
   #timer: NodeJS.Timeout | null = null;
   #failures = 0;
-  #askedAllAtMs = Date.now();
+  #askedAllAtMs: number;
   #isClosed = false;
 
   constructor(options: ProduceTopicsOptions) {
     this.#options = options;
+    this.#askedAllAtMs = options.clock.nowMs();
   }
 
   get(name: string): ProduceTopic {
@@ -134,7 +137,7 @@ export class ProduceTopics {
       const error = errorType(metadata.topicErrorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
       const text = refusalText(topic.name, error, this.#options.asker);
-      topic.block.refused(by, text, Date.now());
+      topic.block.refused(by, text, this.#options.clock.nowMs());
       this.#options.onRefused(topic);
       if (topic.reportedError === error) return;
       topic.reportedError = error;
@@ -142,7 +145,9 @@ export class ProduceTopics {
       return;
     }
     topic.reportedError = null;
-    this.#options.onLeaders(topic.update(metadata, Date.now(), this.#options.dropId));
+    this.#options.onLeaders(
+      topic.update(metadata, this.#options.clock.nowMs(), this.#options.dropId),
+    );
     this.#tellAbsent(topic);
     if (topic.isRefusing) this.#options.onRefused(topic);
   }
@@ -158,7 +163,7 @@ export class ProduceTopics {
   }
 
   #tellAbsent(topic: ProduceTopic): void {
-    const partition = topic.absentPartition(Date.now());
+    const partition = topic.absentPartition(this.#options.clock.nowMs());
     if (partition === null) return;
     const { name, partitions } = topic;
     const hint = "Records for it wait until it is there; other partitions and topics go on.";

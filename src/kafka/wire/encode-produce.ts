@@ -40,6 +40,8 @@ export interface PartitionBatch {
   readonly producerId: string | number;
   readonly producerEpoch: number;
   readonly firstSequence: number;
+  /** The time of records without one of their own. */
+  readonly nowMs: number;
 }
 
 interface MeasuredBatch {
@@ -52,7 +54,7 @@ interface MeasuredBatch {
  *
  * @param roomBytes left in front of it, for the frame.
  */
-export function encodeProduce(request: ProduceRequest, nowMs: number, roomBytes = 0): Buffer {
+export function encodeProduce(request: ProduceRequest, roomBytes = 0): Buffer {
   const shared: SharedHeaders = new Map();
   const topics: { readonly name: Buffer; readonly batches: readonly MeasuredBatch[] }[] = [];
   let bytes = roomBytes + 2 + 2 + 4 + 4;
@@ -61,7 +63,7 @@ export function encodeProduce(request: ProduceRequest, nowMs: number, roomBytes 
     const name = Buffer.from(topic);
     bytes += 2 + name.length + 4;
     for (const data of partitions) {
-      const measured = measureRecords(data.messages, nowMs, shared);
+      const measured = measureRecords(data.messages, data.nowMs, shared);
       bytes += 4 + 4 + BATCH_HEADER_BYTES + measured.totalBytes;
       batches.push({ data, measured });
     }

@@ -100,6 +100,10 @@ export const LOG_FIELDS = {
   nextInMs: { type: "number", meaning: "Delay of the tier, in milliseconds." },
   node: { type: "text", meaning: "Version of Node." },
   offset: { type: "number", meaning: "Offset of a record." },
+  offsetMs: {
+    type: "number",
+    meaning: "How far a clock is ahead of the brokers' clock; negative: behind.",
+  },
   outcome: {
     type: "text",
     meaning:
@@ -140,7 +144,7 @@ export const LOG_FIELDS = {
     type: "number",
     meaning: "How long it was, or has been, away, in milliseconds.",
   },
-  until: { type: "instant", meaning: "When a pause is over." },
+  until: { type: "instant", meaning: "When a pause, or a time span, is over." },
   url: { type: "text", meaning: "Address of the page for people." },
   version: { type: "text", meaning: "Version of Switchyard, or of the Kafka client." },
   waiting: { type: "number", meaning: "How many schemas are waited for." },

@@ -171,6 +171,48 @@ export const RUN_LINES = {
     action: TOPICS_FIX,
     fields: ["topics", "error"],
   },
+  "clock.wrong": {
+    levels: ["warn"],
+    meaning:
+      "The clock of the process differs from the brokers' clock by 2 s or more. The stages go by the brokers' clock.",
+    action: "[Clocks](operations.md#clocks): set the clock right, on whichever side it is wrong.",
+    fields: ["offsetMs"],
+  },
+  "clock.right": {
+    levels: ["info"],
+    meaning: "The clock of the process is right again.",
+    action: null,
+    fields: ["offsetMs"],
+  },
+  "clock.unknown": {
+    levels: ["warn"],
+    meaning:
+      "The brokers' clock cannot be seen, because the topic `operations` keeps the time of those who write. The stages go by the process's own clock.",
+    action: "`switchyard topics --apply`.",
+    fields: ["topic"],
+  },
+  "process.unannounced": {
+    levels: ["warn", "debug"],
+    meaning:
+      "The process cannot write its record to the topic `operations`, so that its clock is not compared with the brokers', nor its routes with those of other processes. It is tried again every 30 s.",
+    action: "Read the error. Give the process the right to write to the topic (`switchyard acls`).",
+    fields: ["topic", "error"],
+  },
+  "routes.missing": {
+    levels: ["warn"],
+    meaning:
+      "Another process of the cluster routes calls of these sources to destinations that this one does not know, or that are not connected or disabled here. Calls that this one handles do not reach them.",
+    action:
+      "Give all processes the same configuration, then run the commands of `routes.missing-over`.",
+    fields: ["destinations", "sources", "since", "until", "fix"],
+  },
+  "routes.missing-over": {
+    levels: ["warn"],
+    meaning:
+      "No other process routes to more destinations than this one any more, or this one stops. Calls that it handled in that time did not reach them.",
+    action: "Run the commands in `fix`. A call that has arrived there already arrives again.",
+    fields: ["destinations", "sources", "since", "until", "fix"],
+  },
   "operations.unread": {
     levels: ["error"],
     meaning:

@@ -15,13 +15,13 @@ export async function encodeBatch(
   messages: readonly OutgoingMessage[],
   options: { readonly compression?: number; readonly baseOffset?: number } = {},
 ): Promise<Buffer> {
-  const ids = { producerId: -1, producerEpoch: 0, firstSequence: 0 };
+  const ids = { producerId: -1, producerEpoch: 0, firstSequence: 0, nowMs: 1_700_000_000_000 };
   const produce = {
     acks: -1,
     timeout: 1000,
     topicData: [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }],
   };
-  const request = encodeProduce(produce, 1_700_000_000_000);
+  const request = encodeProduce(produce);
   // Transactional id, acks, timeout; one topic "t"; one partition; its number and its size.
   const batch = request.subarray(2 + 2 + 4 + 4 + 3 + 4 + 4 + 4);
   batch.writeBigInt64BE(BigInt(options.baseOffset ?? 0), 0);

@@ -81,7 +81,7 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.replayed-letters", 1, COMPACTED],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
-    ["p.operations", 1, COMPACTED],
+    ["p.operations", 1, { ...COMPACTED, "message.timestamp.type": "LogAppendTime" }],
     ["p.operator-events", 1, COMPACTED],
   ]);
 });

@@ -57,6 +57,7 @@ test("writes the bytes that kafkajs writes", async () => {
                 producerEpoch: 3,
                 firstSequence: index,
                 messages: messages.map(convert),
+                nowMs: 0,
               },
             ],
           })),
@@ -64,10 +65,7 @@ test("writes the bytes that kafkajs writes", async () => {
         const expected = await originalProduceRequest(
           produce((each) => ({ ...each, headers: Object.fromEntries(each.headers) })),
         ).encode();
-        const actual = encodeProduce(
-          produce((each) => each),
-          0,
-        );
+        const actual = encodeProduce(produce((each) => each));
         expect(actual.equals(expected.buffer)).toBe(true);
       },
     ),

@@ -65,7 +65,7 @@ test("a topic with a name of its own is named, and stages that make topics may c
     "# ingest",
     `${all} --operation Describe --operation Create --topic raw`,
     `${all} --operation Describe --operation Create --topic switchyard. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic raw`,
+    `${all} --operation Write --topic raw --topic switchyard.operations`,
   ]);
 });
 

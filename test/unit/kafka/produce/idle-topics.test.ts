@@ -27,6 +27,7 @@ function world() {
     brokers: { metadata } as unknown as Brokers,
     outages: { warnOnce: () => undefined } as unknown as OutageLog,
     asker: { brokers: ["b:9092"], tls: null, sasl: null },
+    clock: { nowMs: Date.now },
     recordMaxBytes: () => 1_000,
     onRefused: () => undefined,
     onLeaders: () => undefined,

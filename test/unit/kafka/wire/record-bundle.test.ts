@@ -23,9 +23,10 @@ function plain([key, value]: readonly [string, string]): OutgoingRecord {
 }
 
 function request(messages: readonly OutgoingRecord[]): Buffer {
-  const batch = { partition: 2, producerId: "7", producerEpoch: 1, firstSequence: 5, messages };
+  const ids = { producerId: "7", producerEpoch: 1, firstSequence: 5 };
+  const batch = { partition: 2, ...ids, messages, nowMs: NOW_MS };
   const topicData = [{ topic: "t", partitions: [batch] }];
-  return encodeProduce({ acks: -1, timeout: 1_000, topicData }, NOW_MS);
+  return encodeProduce({ acks: -1, timeout: 1_000, topicData });
 }
 
 const SIZES = [0, 1, 50, 63, 64, 65, 8_150, 8_191, 8_192, 70_000, 1_100_000];

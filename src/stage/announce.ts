@@ -1,0 +1,279 @@
+/**
+ * Writes a record about this process to the topic `operations`: the others see where it routes to, and
+ * the brokers' response shows what time it is there (`runtime/broker-clock.ts`).
+ *
+ *   when                                             then
+ *   the process starts                               up to three records, until the clock is measured;
+ *                                                    the stages wait for that, 10 s at most
+ *   every 30 s; the own clock was set; its routes    a record, if none is under way
+ *     have changed
+ *   the record is not taken                          log, and the clock stays as it was measured; nothing
+ *                                                    waits for it
+ *   the clock differs by 2 s and more, or no more    log; `/readyz` and a metric say it all the time
+ *   another process routes to more destinations,     log, and so again when that is over, with the
+ *     for 30 s                                       commands by which they get what they have missed
+ *   the process stops                                a tombstone
+ *   the process is killed                            the others forget it after 90 s; one that starts an
+ *                                                    hour later removes its record
+ *
+ * No offset depends on any of it.
+ */
+
+import { type MissingRoute, missingRoutes } from "../domain/missing-routes.ts";
+import {
+  forgetRecord,
+  type ProcessRecord,
+  processKey,
+  processRecord,
+} from "../domain/operations.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
+import { isoTimestamp } from "../domain/timestamp.ts";
+import type { Producer } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import { type BrokerClock, OFFSET_MAX_MS } from "../runtime/broker-clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { RunningSteering } from "./steering.ts";
+
+const EVERY_MS = 30_000;
+const LOOK_EVERY_MS = 5_000;
+const START_LIMIT_MS = 10_000;
+const START_RECORDS = 3;
+/** The own clock was set, or the machine slept. */
+const CLOCK_STEP_MS = 1_000;
+/** Processes with the same file do not read it at the same moment. */
+const MISSING_FOR_MS = 30_000;
+/** Commands on a line. */
+const NAMED_MAX = 10;
+
+export interface AnnounceDeps {
+  readonly producer: Pick<Producer, "send">;
+  readonly clock: BrokerClock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Announced {
+  /** `operations`. */
+  readonly topic: string;
+  /** Tells this process from all others. */
+  readonly id: string;
+  readonly stages: readonly string[];
+  /** Destinations that calls of a source may go to, by the present configuration. */
+  readonly routes: () => ProcessRecord["routes"];
+}
+
+export interface Announcing extends Disposable {
+  /** Resolves when the clock is measured, or cannot be for now. */
+  readonly measured: Promise<void>;
+  /** The other processes are known from now on. */
+  compare(others: Pick<RunningSteering, "processes" | "overProcesses">): void;
+  /** The configuration is another one. */
+  changed(): void;
+  readonly troubles: () => readonly string[];
+}
+
+/** Begins at once. Dispose it before the producer is closed. */
+export function announce(deps: AnnounceDeps, of: Announced): Announcing {
+  const announcer = new Announcer(deps, of);
+  return {
+    measured: announcer.measured,
+    compare: (others) => announcer.compare(others),
+    changed: () => announcer.changed(),
+    troubles: () => announcer.troubles(),
+    [Symbol.dispose]: () => announcer.stop(),
+  };
+}
+
+class Announcer {
+  readonly #deps: AnnounceDeps;
+  readonly #of: Announced;
+  readonly #stopped = new AbortController();
+  readonly #measured = Promise.withResolvers<void>();
+  readonly #clockTells: ClockTells;
+  readonly #endGauges: () => void;
+  #process: ProcessRecord;
+  #others: Pick<RunningSteering, "processes"> | null = null;
+  #isWriting = false;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #offsetMs: number | null = null;
+  #isRefused = false;
+  /** By destination: what was missing when it was looked at last. */
+  #missing = new Map<string, MissingRoute & { readonly isLogged: boolean }>();
+
+  constructor(deps: AnnounceDeps, of: Announced) {
+    const { clock, metrics } = deps;
+    this.#deps = deps;
+    this.#of = of;
+    this.#clockTells = new ClockTells(deps);
+    const { id, stages, routes } = of;
+    this.#process = { id, stages, sinceMs: clock.nowMs(), routes: routes() };
+    const [offset, missing] = [metrics.clockOffset.bind({}), metrics.routesMissing.bind({})];
+    this.#endGauges = metrics.onScrape(() => {
+      offset.set((clock.offsetMs() ?? Number.NaN) / 1_000);
+      missing.set(this.#missing.size);
+    });
+    const limit = clock.sleep(START_LIMIT_MS, this.#stopped.signal);
+    limit.catch(() => undefined).then(() => this.#measured.resolve());
+    void this.#live();
+  }
+
+  get measured(): Promise<void> {
+    return this.#measured.promise;
+  }
+
+  compare(others: Pick<RunningSteering, "processes" | "overProcesses">): void {
+    this.#others = others;
+    const keys = others.overProcesses();
+    if (keys.length > 0) void this.#send(keys.map((key) => forgetRecord(this.#of.topic, key)));
+  }
+
+  changed(): void {
+    // Until now the configuration before was in force.
+    this.#compare();
+    const { id, stages, routes } = this.#of;
+    this.#process = { id, stages, sinceMs: this.#deps.clock.nowMs(), routes: routes() };
+    this.#compare();
+    void this.#write();
+  }
+
+  troubles(): readonly string[] {
+    const names = [...this.#missing.keys()].join(", ");
+    const missing = `another process of this cluster routes to ${names} and this one does not: their configurations differ`;
+    return [...this.#clockTells.troubles(), ...(this.#missing.size === 0 ? [] : [missing])];
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#endGauges();
+    this.#found([]);
+    void this.#send([forgetRecord(this.#of.topic, processKey(this.#of.id))]);
+  }
+
+  async #live(): Promise<void> {
+    const { signal } = this.#stopped;
+    const { clock } = this.#deps;
+    for (let count = 0; count < START_RECORDS && !signal.aborted; count += 1) {
+      if (!(await this.#write())) break;
+    }
+    // Routes count from when the stages start, by a clock that is right.
+    this.#process = { ...this.#process, sinceMs: clock.nowMs() };
+    this.#measured.resolve();
+    while (!signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      const isOld = clock.nowMs() - this.#writtenAtMs >= EVERY_MS - LOOK_EVERY_MS / 2;
+      const steppedMs = (clock.offsetMs() ?? 0) - (this.#offsetMs ?? 0);
+      if (isOld || Math.abs(steppedMs) >= CLOCK_STEP_MS) void this.#write();
+      this.#compare();
+    }
+  }
+
+  /** False: it was not taken. Never rejects. */
+  async #write(): Promise<boolean> {
+    if (this.#isWriting) return false;
+    this.#isWriting = true;
+    const isTaken = await this.#send([processRecord(this.#of.topic, this.#process)]);
+    this.#isWriting = false;
+    const { clock } = this.#deps;
+    this.#writtenAtMs = clock.nowMs();
+    this.#offsetMs = clock.offsetMs();
+    if (isTaken && !this.#stopped.signal.aborted) this.#clockTells.tell(this.#of.topic);
+    return isTaken;
+  }
+
+  async #send(records: readonly OutgoingRecord[]): Promise<boolean> {
+    const { producer, log } = this.#deps;
+    const { topic } = this.#of;
+    try {
+      const [refused] = await producer.send(records, { giveBack: true });
+      if (refused !== undefined && !this.#isRefused) {
+        log.warn({ topic, error: refused.error }, "process.unannounced");
+      }
+      this.#isRefused = refused !== undefined;
+      return refused === undefined;
+    } catch (thrown) {
+      log.debug({ topic, error: asError(thrown).message }, "process.unannounced");
+      return false;
+    }
+  }
+
+  #compare(): void {
+    if (this.#others === null) return;
+    this.#found(missingRoutes(this.#process, this.#others.processes()));
+  }
+
+  #found(all: readonly MissingRoute[]): void {
+    const { clock, log } = this.#deps;
+    const nowMs = clock.nowMs();
+    const before = this.#missing;
+    this.#missing = new Map(
+      all.map((each) => {
+        const known = before.get(each.destination);
+        const sinceMs = known?.sinceMs ?? each.sinceMs;
+        return [each.destination, { ...each, sinceMs, isLogged: known?.isLogged ?? false }];
+      }),
+    );
+    const over = [...before.values()].filter(
+      ({ destination, isLogged }) => isLogged && !this.#missing.has(destination),
+    );
+    if (over.length > 0) log.warn(lineOf(over, nowMs), "routes.missing-over");
+    const fresh = [...this.#missing.values()].filter(
+      ({ sinceMs, isLogged }) => !isLogged && nowMs - sinceMs >= MISSING_FOR_MS,
+    );
+    if (fresh.length === 0) return;
+    for (const each of fresh) this.#missing.set(each.destination, { ...each, isLogged: true });
+    log.warn(lineOf(fresh, nowMs), "routes.missing");
+  }
+}
+
+/** The time span until now, and the commands that make up for it. */
+function lineOf(missing: readonly MissingRoute[], nowMs: number) {
+  const sinceMs = Math.min(...missing.map((each) => each.sinceMs));
+  const named = missing.slice(0, NAMED_MAX);
+  return {
+    destinations: missing.map(({ destination }) => destination),
+    sources: [...new Set(missing.flatMap(({ sources }) => sources))].slice(0, NAMED_MAX),
+    since: isoTimestamp(sinceMs),
+    until: isoTimestamp(nowMs),
+    fix: named
+      .map(({ destination, sinceMs: fromMs }) => {
+        const range = `--since ${isoTimestamp(fromMs)} --until ${isoTimestamp(nowMs)}`;
+        return `switchyard replay ${destination} ${range}`;
+      })
+      .join("; "),
+  };
+}
+
+/** Says how the clock is, when that has changed. */
+class ClockTells {
+  readonly #deps: Pick<AnnounceDeps, "clock" | "log">;
+  #told: "unknown" | "wrong" | null = null;
+
+  constructor(deps: Pick<AnnounceDeps, "clock" | "log">) {
+    this.#deps = deps;
+  }
+
+  tell(topic: string): void {
+    const { clock, log } = this.#deps;
+    const offsetMs = clock.offsetMs();
+    const before = this.#told;
+    this.#told = offsetMs === null ? "unknown" : isWrong(offsetMs) ? "wrong" : null;
+    if (this.#told === before) return;
+    if (offsetMs === null) log.warn({ topic }, "clock.unknown");
+    else if (this.#told === "wrong") log.warn({ offsetMs }, "clock.wrong");
+    else if (before === "wrong") log.info({ offsetMs }, "clock.right");
+  }
+
+  troubles(): readonly string[] {
+    const offsetMs = this.#deps.clock.offsetMs();
+    if (offsetMs === null || !isWrong(offsetMs)) return [];
+    const seconds = Math.round(Math.abs(offsetMs) / 1_000);
+    const how = offsetMs > 0 ? "ahead of" : "behind";
+    return [`the clock of this process is ${seconds} s ${how} the brokers'`];
+  }
+}
+
+function isWrong(offsetMs: number): boolean {
+  return Math.abs(offsetMs) >= OFFSET_MAX_MS;
+}

@@ -1,0 +1,10 @@
+/** Runs a program of Node's whose clock is wrong (`shifted-date.ts`). */
+
+import { join } from "node:path";
+
+const SHIFTED_DATE = join(import.meta.dirname, "shifted-date.ts");
+
+/** The words of a command, before the one that it runs. @param offsetMs ahead of the real clock. */
+export function wrongClock(offsetMs: number): readonly string[] {
+  return ["env", `SHIFTED_BY_MS=${offsetMs}`, `NODE_OPTIONS=--import=${SHIFTED_DATE}`];
+}
