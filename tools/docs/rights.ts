@@ -66,8 +66,8 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
     "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
   ],
   operations: [
-    "every destination paused for as long as wanted, what waits sent early or given up as dead letters; a pause ended",
-    "which destinations are paused, and by whom",
+    "every destination paused for as long as wanted, what waits sent early or given up as dead letters; a pause ended; false alarms about missing routes",
+    "which destinations are paused, and by whom; which processes run, and the ids of sources and destinations",
   ],
   audienceSyncs: [
     "members of every audience put in and taken out, and the calls that tell of it; audiences deleted",

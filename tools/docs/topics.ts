@@ -53,7 +53,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   replayedLetters: "people",
   attempts: "people",
   operatorEvents: "deliver, delay, audience, people",
-  operations: "deliver, delay",
+  operations: "route, deletion, deliver, delay",
 };
 
 function notesOf(kind: TopicKind) {

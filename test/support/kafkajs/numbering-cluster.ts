@@ -102,6 +102,8 @@ export class NumberingCluster {
         ...{ brokers: ["broker:9092"], tls: null, sasl: null },
         recordMaxBytes: () => 1_000_000,
       },
+      // Tests put others in place of it.
+      clock: { nowMs: () => Date.now() },
     };
     this.producer = new KafkaProducer(clients as unknown as Clients);
   }
