@@ -15,6 +15,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "chaos-audience": OWN_BROKER,
   "chaos-cluster": OWN_CLUSTER,
   cluster: OWN_CLUSTER,
+  "cluster-policies": OWN_BROKER,
   "cluster-quiet": OWN_CLUSTER,
   "cluster-start": OWN_CLUSTER,
   "cluster-trouble": OWN_CLUSTER,

@@ -29,7 +29,7 @@ export function configuredTopics(config: Config): TopicNames {
 }
 
 export function configuredPlan(config: Config): readonly PlannedTopic[] {
-  const { partitions, replicationFactor } = config.kafka;
+  const { partitions, replicationFactor, maxMessageBytes } = config.kafka;
   const { delaysMs, windowMs } = config.delivery;
   const destinations = config.destinations.map(({ id }) => id);
   const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
@@ -40,7 +40,7 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const named = { topics, destinations, webhooks, partitionsOf };
   const { enabled, retentionMs } = config.attempts;
   const attemptsRetentionMs = enabled ? retentionMs : null;
-  const counts = { partitions, replicationFactor };
+  const counts = { partitions, replicationFactor, maxMessageBytes };
   const hasOperatorEvents = config.operatorEvents.enabled;
   const asked = { attemptsRetentionMs, hasOperatorEvents };
   return topicPlan({ ...named, delaysMs, windowMs, ...counts, ...asked });

@@ -17,6 +17,7 @@ import {
   variants,
 } from "./setting.ts";
 import { testShare } from "./share.ts";
+import { size } from "./size.ts";
 
 /** Longest name that Kafka takes for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;
@@ -104,6 +105,10 @@ const sasl = variants(
   },
 );
 
+/** Calls over HTTP have up to 32 KB. */
+const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
+const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
+
 const onDamaged = oneOf("stop", "skip");
 
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
@@ -149,6 +154,10 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   replicationFactor: optional(
     wholeNumber(1, 100),
     "Copies of topics that are created; left out: as the brokers have it.",
+  ),
+  maxMessageBytes: optional(
+    size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
+    "Largest `max.message.bytes` that the cluster allows; topics are planned no larger. Left out: `run` finds it where topics are refused.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),

@@ -1,6 +1,7 @@
 /**
  * A dead letter: a delivery or record given up. Its value is the original one, untouched. Headers
- * say why it was given up and where it came from (docs/delivery.md#dead-letters).
+ * say why it was given up and where it came from (docs/delivery.md#dead-letters). Where a cluster
+ * allows no larger records than calls, it is compressed rather than written without its value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
@@ -71,5 +72,6 @@ export function deadLetter(
       text(DEAD_LETTER_HEADER.partition, record.partition),
       text(DEAD_LETTER_HEADER.offset, record.offset),
     ],
+    compression: { bytes: null },
   };
 }

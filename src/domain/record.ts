@@ -151,6 +151,13 @@ export interface OutgoingRecord extends RecordContent {
    * as a batch does. Without a partition they are placed one by one.
    */
   readonly bundle?: Bundle | undefined;
+  /** Present: it is compressed rather than not written where it is too large for its topic. */
+  readonly compression?: Compression | undefined;
+}
+
+/** Filled in when the brokers have found the record too large. */
+export interface Compression {
+  bytes: Buffer | null;
 }
 
 /** Records that are sent as one. */

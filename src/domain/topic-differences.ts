@@ -11,6 +11,7 @@
  *   more retention, larger records                  none         leaves it: somebody wanted that
  *   another number of partitions or replicas        count        leaves it
  *   retention above the brokers' offset retention   offsets      leaves it
+ *   the topic or its settings may not be seen       hidden       leaves it
  *   a delay topic of no tier of the configuration   retired      leaves it; it is still drained
  *   a destination's topic without the destination   orphaned     leaves it; it goes on if the id returns
  *
@@ -26,14 +27,16 @@ export interface ActualTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** Holds the keys of `PLANNED_KEYS`. */
+  /** Holds the keys of `PLANNED_KEYS`; nothing where they may not be seen. */
   readonly config: Readonly<Record<string, string>>;
+  /** The permission without which its settings, or all of it, cannot be seen. */
+  readonly lacks?: "Describe" | "DescribeConfigs";
 }
 
 export interface Cluster {
   /** Names of all its topics. */
   readonly names: readonly string[];
-  /** Those of the plan that exist. */
+  /** Those of the plan that exist, or that cannot be seen. */
   readonly topics: readonly ActualTopic[];
   /** Null: the brokers do not tell. */
   readonly offsetsRetentionMs: number | null;
@@ -62,6 +65,11 @@ export type TopicDifference =
       readonly retentionMs: number;
       readonly offsetsRetentionMs: number;
     }
+  | {
+      readonly kind: "hidden";
+      readonly topic: string;
+      readonly permission: "Describe" | "DescribeConfigs";
+    }
   | { readonly kind: "retired" | "orphaned"; readonly topic: string };
 
 const AS_PLANNED: ReadonlySet<PlannedKey> = new Set([
@@ -86,6 +94,10 @@ export function topicDifferences(
   const found = plan.flatMap((planned) => {
     const there = actual.get(planned.name);
     if (there === undefined) return [{ kind: "missing", topic: planned } as const];
+    if (there.lacks !== undefined) {
+      const hidden = { kind: "hidden", topic: planned.name, permission: there.lacks } as const;
+      return there.lacks === "Describe" ? [hidden] : [hidden, ...counts(planned, there)];
+    }
     return [
       ...settings(planned, there),
       ...counts(planned, there),

@@ -17,7 +17,8 @@
  *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
- * All others are `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
+ * No size is above `kafka.maxMessageBytes`: a cluster may allow less. All others are
+ * `cleanup.policy=delete`. Where nothing else is said a topic has `kafka.partitions`
  * partitions, and that of a destination as many as its `partitions` says. A value that is removed from a compacted topic is gone within two days. Compaction comes within one
  * day. It keeps tombstones for another day, in which owners of audiences read them. A delivery is a
  * call and headers of ours, a dead letter a delivery and more headers. Hence the growing sizes.
@@ -50,6 +51,8 @@ export interface TopicPlanOptions {
   readonly partitionsOf?: ReadonlyMap<DestinationId, number>;
   /** Null: the broker's default. */
   readonly replicationFactor: number | null;
+  /** The cluster allows no larger records; null: it allows all sizes of the table. */
+  readonly maxMessageBytes?: number | null;
   /** Of the topic of attempts; null: there is none. */
   readonly attemptsRetentionMs: number | null;
   readonly hasOperatorEvents: boolean;
@@ -82,7 +85,9 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   const { topics, destinations, webhooks, delaysMs, windowMs } = options;
   const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
-  const maxBytes = recordMaxBytes(topics);
+  const largest = recordMaxBytes(topics);
+  const allowed = options.maxMessageBytes ?? Number.POSITIVE_INFINITY;
+  const maxBytes = (name: string) => Math.min(largest(name), allowed);
   const planned = (
     kind: TopicKind,
     name: string,
@@ -143,7 +148,10 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
   ];
 }
 
-/** The largest record (key, value and headers) that a topic of the plan takes, by its name. */
+/**
+ * The largest record (key, value and headers) that is written to a topic of the plan and read from it,
+ * by its name. The brokers may allow less, but they count a batch as it is compressed.
+ */
 export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
   const grown = [
     `${topics.prefix}deliveries.`,

@@ -15,7 +15,25 @@ export interface TopicState {
   readonly replicationFactor: number;
   /** The values of the asked keys that differ from the broker's default or not, as strings. */
   readonly config: Readonly<Record<string, string>>;
+  /**
+   * It cannot be told in whole without this permission: `config` is empty. Without
+   * `Describe` there are no partitions either, and the topic may be missing.
+   */
+  readonly lacks?: "Describe" | "DescribeConfigs";
 }
+
+/** A setting of a topic that the cluster does not allow. */
+export interface RejectedSetting {
+  readonly topic: string;
+  readonly setting: string;
+  readonly planned: string;
+  /** The value that was set instead; null: nothing. A new topic then has the cluster's default. */
+  readonly instead: string | null;
+  /** The cluster's own reason. */
+  readonly error: string;
+}
+
+export type OnRejected = (rejected: RejectedSetting) => void;
 
 /** Calls run one at a time, each with a time limit; a failed one throws. */
 export interface Admin {
@@ -27,12 +45,36 @@ export interface Admin {
    * @throws MissingPermissionError naming those of `names` that they do not show.
    */
   assertVisible(names: readonly string[]): Promise<void>;
-  /** Those of `names` that exist, with the configuration keys asked for. */
-  describe(names: readonly string[], configKeys: readonly string[]): Promise<readonly TopicState[]>;
-  /** Creates topics; one that exists already is left as it is. Returns when they can be used. */
-  create(topics: readonly TopicSpec[]): Promise<void>;
-  /** Sets only the given keys. */
-  alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void>;
+  /**
+   * Those of `names` that exist, with the configuration keys asked for.
+   *
+   * @param isPartial a topic that may not be seen is told with the permission that it `lacks`, where the
+   *   call would fail else.
+   */
+  describe(
+    names: readonly string[],
+    configKeys: readonly string[],
+    isPartial?: boolean,
+  ): Promise<readonly TopicState[]>;
+  /**
+   * Creates topics; one that exists already is left as it is. Returns when they can be used. A topic
+   * whose settings the cluster does not allow is created with as much of them as it allows.
+   *
+   * @param onRejected called for each setting that was not allowed. Must not throw.
+   * @throws Error naming the topics that were not created, with the reason; all others are.
+   */
+  create(topics: readonly TopicSpec[], onRejected?: OnRejected): Promise<void>;
+  /**
+   * Sets only the given keys, and of these as much as the cluster allows.
+   *
+   * @param is what they are now, if that is known: `max.message.bytes` is never lowered.
+   */
+  alterConfig(
+    topic: string,
+    config: Readonly<Record<string, string>>,
+    onRejected?: OnRejected,
+    is?: Readonly<Record<string, string>>,
+  ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
   /** First offset and end of each partition of the topic. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;

@@ -281,9 +281,11 @@ export class MissingPermissionError extends Error {
 export type {
   Admin,
   CommittedOffset,
+  OnRejected,
   OnUnknown,
   PartitionOffset,
   PartitionOffsets,
+  RejectedSetting,
   TopicSpec,
   TopicState,
 } from "./admin-port.ts";

@@ -11,7 +11,12 @@
  * A clock that was set back makes any time long ago.
  */
 
-import { type Admin, MissingPermissionError, type TopicSpec } from "../kafka/port.ts";
+import {
+  type Admin,
+  MissingPermissionError,
+  type OnRejected,
+  type TopicSpec,
+} from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -42,6 +47,15 @@ export interface KeeperDeps {
   readonly log: Log;
 }
 
+/** Says in the log which settings of new topics the cluster does not allow. */
+export function rejectedSettings(log: Log): OnRejected {
+  return ({ topic, setting, planned, instead, error }) => {
+    const fix = setting === "max.message.bytes" ? { fix: "kafka.maxMessageBytes" } : {};
+    const set = instead === null ? {} : { instead };
+    log.warn({ topic, setting, planned, ...set, error, ...fix }, "topics.setting-rejected");
+  };
+}
+
 /** @param plan the topics to make; none where `kafka.createTopics` is false. */
 export function topicKeeper(
   { admin, clock, log }: KeeperDeps,
@@ -70,7 +84,7 @@ export function topicKeeper(
     wanted = [];
     const topics = specsNow.map(({ name }) => name);
     try {
-      await admin.create(specsNow);
+      await admin.create(specsNow, rejectedSettings(log));
       log.warn({ topics }, "topics.made-again");
     } catch (error) {
       log.error({ topics, error: asError(error).message }, "topics.not-made");

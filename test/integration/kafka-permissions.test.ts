@@ -71,7 +71,7 @@ const TOPIC_CODE = "TOPIC_AUTHORIZATION_FAILED";
 const GROUP_CODE = "GROUP_AUTHORIZATION_FAILED";
 const USERS = [
   ...["nothing", "describes", "reads-topic", "reads-group", "commits"],
-  ...["writes-other", "starts", "hidden", "creates-not"],
+  ...["writes-other", "starts", "hidden", "creates-not", "sees-calls"],
 ] as const;
 type User = (typeof USERS)[number];
 
@@ -101,6 +101,9 @@ beforeAll(async () => {
   await broker.grant("writes-other", [on("topic", [`${PREFIX}other`], "Write")]);
   await broker.grant("starts", [ofPrefix("Describe")]);
   await broker.grant("creates-not", [ofPrefix("Describe")]);
+  await broker.grant("sees-calls", [
+    on("topic", [`${PREFIX}calls`], "Describe", "DescribeConfigs"),
+  ]);
 });
 
 afterAll(async () => {
@@ -351,5 +354,21 @@ describe.skipIf(java === null)("programs (need Java)", () => {
       /the permission \w+ on the topics? perm\..* is missing for User:hidden/,
     );
     expect(shell.errors()).not.toContain("topics --apply");
+  });
+});
+
+describe.skipIf(java === null)("topics (needs Java)", () => {
+  test.each<[User, string, string, string]>([
+    ["starts", "DescribeConfigs on the topic perm.calls", "settings not visible", "missing"],
+    ["sees-calls", "Describe on the topics", "", "not visible"],
+  ])("of %s names the permission %s, and compares the rest", async (user, on, calls, syncs) => {
+    const file = await fileOf(user, false);
+    const shell = fakeShell();
+    expect(await runProgram(["topics", "--config", file], shell)).toBe(1);
+    expect(shell.errors()).toContain(`the permission ${on}`);
+    const lines = shell.output().split("\n");
+    const row = (topic: string) => lines.find((line) => line.startsWith(PREFIX + topic)) ?? "";
+    expect(row("calls")).toContain(calls);
+    expect(row("audience-syncs")).toContain(syncs);
   });
 });

@@ -8,7 +8,7 @@ import { processShell } from "../../src/cli/shell.ts";
 /** Of each command with `--json`; the page is not made while one is missing, or too many. */
 const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   topics:
-    "one object: `planned` (how many topics), `differences` (each with `kind` and `topic`), `changes` (how many can be made), `applied`",
+    "one object: `planned` (how many topics), `differences` (each with `kind` and `topic`), `changes` (how many can be made), `applied`, `rejected` (settings that the cluster does not allow, each with `topic`, `setting`, `planned`, `instead`, `error`), `failed` (sentences)",
   "schemas check": "one object: `schemas`, each with `subject`, `state`, `toDo`",
   "schemas register": "the same",
   acls: "one object: `roles`, each with `role`, `principal`, `grants`",

@@ -130,6 +130,7 @@ ${plan.map(row).join("\n")}
 
 - **Partitions:** ${onePartition(plan)} have one. Every other topic has \`kafka.partitions\` (6), and that of a destination as many as its own \`partitions\` says. \`audience-syncs\` and \`audience-members\` must
   have equally many.
+- **Sizes:** no topic is planned larger than \`kafka.maxMessageBytes\`, if that is set ([a cluster that allows less](#a-cluster-that-allows-less)).
 - **Replicas:** \`kafka.replicationFactor\`, by default the brokers'.
 - **Cleanup:** topics that are not compacted have \`cleanup.policy=delete\`. Compacted topics have \`max.compaction.lag.ms\` and
   \`delete.retention.ms\` of a day. So nothing of a forgotten user is left after two days.
@@ -169,8 +170,8 @@ far more. Switchyard inflates it in pieces.
 
 - A batch of many records is read in parts of at most 4 MiB. A batch that inflates to hundreds of mebibytes costs about as much
   memory as any other. Parts are inflated one at a time in a process.
-- A dead letter that is itself too large loses headers of the producer first, the largest before the others, then its key, and the
-  value only if that alone is too large. The letter names what was cut.
+- A dead letter that is itself too large is compressed (zstd), as a batch of its own. If it still is too large, it loses headers of the producer
+  first, the largest before the others, then its key, and the value only if that alone is too large. The letter names what was cut.
 - Snappy may repeat bytes from at most 1 MiB ago. All known writers stay below 64 KiB.
 
 ## Headers
@@ -233,6 +234,18 @@ relies on the brokers' auto-creation. \`switchyard topics\` prints how the clust
 | a delay topic that is no longer configured | leaves it: its records are still returned when they are due |
 | a topic of a destination that is no longer configured | leaves it: its records go on if the id comes back |
 
-It never deletes. Its exit status is 1 when, without \`--apply\`, something would be created or changed, else 0.
+| a topic or its settings may not be seen | leaves it: the table names the permission that is missing, and all other topics are compared |
+
+It never deletes. Its exit status is 1 when, without \`--apply\`, something would be created or changed; when a topic cannot be compared; and when the cluster refuses something. Else it is 0.
+
+### A cluster that allows less
+
+Managed clusters refuse settings of topics by a policy, such as a \`max.message.bytes\` above theirs. Switchyard then applies as much as the cluster allows:
+
+- **\`run\`** creates the topic without the setting, or with the largest size that the cluster allows if that is more than the default. The log line \`topics.setting-rejected\` names the topic, the setting and the cluster's own reason.
+- **\`topics --apply\`** prints the same as a table, and does the rest.
+- **\`kafka.maxMessageBytes\`** says what the cluster allows. The plan then has no larger size, and nothing is refused or shown as a difference.
+- **A call that becomes too large:** a delivery is up to 16 KiB larger than its call. If its topic does not take it, the call is the dead letter \`too-large\`. A dead letter is compressed rather than written without its value,
+  so it keeps the value if brokers take it like that: text nearly always shrinks by a quarter or more.
 `;
 }

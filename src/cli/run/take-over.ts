@@ -25,7 +25,7 @@ import { asError } from "../../runtime/as-error.ts";
 import type { GoingAround } from "../../stage/going-around.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
-import type { TopicKeeper } from "../../stage/topic-keeper.ts";
+import { rejectedSettings, type TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredPlan, configuredTopics } from "../connection.ts";
@@ -62,7 +62,7 @@ export async function makeTopics(
     const lacking = new Set(await missingTopics(admin, names));
     missing = added.filter(({ name }) => lacking.has(name));
     if (wanted.kafka.createTopics && missing.length > 0) {
-      await admin.create(missing);
+      await admin.create(missing, rejectedSettings(log));
       log.info({ topics: missing.map(({ name }) => name) }, "topics.created");
       missing = [];
     }

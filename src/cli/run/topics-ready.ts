@@ -2,7 +2,8 @@
  * Makes sure that the topics exist before a stage uses them.
  *
  *   kafka.createTopics   a topic is missing
- *   true                 it is created as the plan says; existing topics are left as they are
+ *   true                 it is created as the plan says, as far as the cluster allows that; what it
+ *                        refuses is in the log; existing topics are left as they are
  *   false                waits for it, and says in the log for which
  *
  * Topics that the brokers do not show are not taken for missing: that ends the start.
@@ -11,9 +12,12 @@
 import { setTimeout as timer } from "node:timers/promises";
 
 import type { Config } from "../../config/config.ts";
+import { isRefusal } from "../../kafka/cluster/allowed-config.ts";
+import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { patienceMs } from "../../kafka/cluster/start-patience.ts";
 import type { Admin } from "../../kafka/port.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
+import { rejectedSettings } from "../../stage/topic-keeper.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredPlan } from "../connection.ts";
 
@@ -41,14 +45,9 @@ export async function ensureTopics(
     const missing = plan.filter(({ name }) => names.includes(name));
     if (config.kafka.createTopics) {
       log.info({ topics: names }, "topics.creating");
-      await admin.create(missing).catch((cause: unknown) => {
-        // The brokers may yet settle: then no setting is wrong.
-        const fix =
-          patienceMs(cause) > 0
-            ? ""
-            : " Or set kafka.createTopics to false and create them as `switchyard topics` prints.";
+      await admin.create(missing, rejectedSettings(log)).catch((cause: unknown) => {
         const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
-        throw new Error(`${text}${fix}`, { cause });
+        throw new Error(`${text}${fixFor(cause)}`, { cause });
       });
       return true;
     }
@@ -59,4 +58,14 @@ export async function ensureTopics(
     await timer(LOOK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
   }
   return false;
+}
+
+function fixFor(cause: unknown): string {
+  // The brokers may yet settle: then no setting is wrong.
+  if (patienceMs(cause) > 0) return "";
+  const isSetting = [...errorTypes(cause)].some(isRefusal);
+  const set = isSetting
+    ? " Set what the cluster's reason names (kafka.partitions, kafka.replicationFactor) as the cluster allows it."
+    : "";
+  return `${set} Or set kafka.createTopics to false and create them as \`switchyard topics\` prints.`;
 }

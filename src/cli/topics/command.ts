@@ -5,7 +5,9 @@
  *   nothing would be created or changed                    0
  *   something would, without `--apply`                     1, so that a deployment can check
  *   everything was created and changed, with `--apply`     0
- *   the brokers refuse, or do not answer                   1
+ *   the cluster refuses something; the rest is done        1
+ *   topics cannot be compared: a permission is missing     1, and the rest is compared
+ *   the brokers do not answer                              1
  *   `--output strimzi`: no broker is asked                 0
  */
 
@@ -22,10 +24,11 @@ import { PLANNED_KEYS, type PlannedTopic } from "../../domain/topic-plan.ts";
 import type { Admin } from "../../kafka/port.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
-import { configuredPlan, configuredTopics } from "../connection.ts";
+import { configuredPlan, configuredTopics, kafkaConnection } from "../connection.ts";
 import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { table } from "../table.ts";
+import { type Applied, appliedText, applyChanges } from "./apply.ts";
 import { differenceRow } from "./rows.ts";
 
 interface TopicsOptions extends ConfigOption, WaitOption {
@@ -57,7 +60,8 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addHelpText(
       "after",
       "\nExit status: 0 nothing to do or all done; 1 something would be created or changed " +
-        "(without --apply), or failed; 2 wrong usage or configuration.\n\nExamples:\n" +
+        "(without --apply), cannot be compared, was rejected by the cluster, or failed; 2 wrong usage or " +
+        "configuration.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard topics --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -",
@@ -96,28 +100,50 @@ export async function compareTopics(
   const plan = configuredPlan(config);
   const differences = await differencesOf(config, plan, admin);
   const changes = differences.filter(isChange);
+  const hidden = differences.filter(({ kind }) => kind === "hidden").length;
+  if (hidden > 0) await namePermissions(config, differences, shell);
+  const applied = apply ? await applyChanges(changes, admin) : NOTHING;
+  const isDone = applied.rejected.length + applied.failed.length === 0;
+  const isLeft = hidden > 0 || (apply ? !isDone : changes.length > 0);
+  const status = isLeft ? 1 : 0;
   if (json) {
-    if (apply) await applyChanges(changes, admin);
-    const told = { planned: plan.length, differences, changes: changes.length, applied: apply };
-    shell.out(`${JSON.stringify(told, undefined, 2)}\n`);
-    return apply || changes.length === 0 ? 0 : 1;
+    const counts = { planned: plan.length, differences, changes: changes.length, applied: apply };
+    shell.out(`${JSON.stringify({ ...counts, ...applied }, undefined, 2)}\n`);
+    return status;
   }
   const { green, yellow } = shell.colors;
   if (differences.length > 0) shell.out(`${differenceTable(differences, shell)}\n`);
   if (changes.length === 0) {
-    shell.out(
-      `${green(`All ${plan.length} topics are as planned`)}; nothing to create or change.\n`,
-    );
-    return 0;
-  }
-  if (!apply) {
+    const compared = hidden === 0 ? `All ${plan.length} topics` : "All others";
+    shell.out(`${green(`${compared} are as planned`)}; nothing to create or change.\n`);
+  } else if (!apply) {
     shell.out(yellow(`${summary(changes, "to create", "to change")}. `));
     shell.out("Do it with: switchyard topics --apply\n");
-    return 1;
+  } else if (isDone) {
+    shell.out(green(`Done: ${summary(changes, "created", "changed")}.\n`));
+  } else {
+    shell.out(appliedText(applied));
+    shell.out(yellow("The rest is done.\n"));
   }
-  await applyChanges(changes, admin);
-  shell.out(green(`Done: ${summary(changes, "created", "changed")}.\n`));
-  return 0;
+  return status;
+}
+
+const NOTHING: Applied = { rejected: [], failed: [] };
+
+/** With the command that grants them. */
+async function namePermissions(
+  config: Config,
+  differences: readonly TopicDifference[],
+  shell: Shell,
+): Promise<void> {
+  const { permissionText } = await import("../../kafka/cluster/permission.ts");
+  const hidden = differences.filter((each) => each.kind === "hidden");
+  for (const [permission, topics] of Map.groupBy(hidden, (each) => each.permission)) {
+    const names = topics.map(({ topic }) => topic);
+    const grant = { on: "topic", names, pattern: "literal", operations: [permission] } as const;
+    const text = permissionText(grant, "TOPIC_AUTHORIZATION_FAILED", kafkaConnection(config));
+    shell.err(`${counted(names.length, "topic")} cannot be compared: ${text}\n`);
+  }
 }
 
 async function differencesOf(
@@ -126,24 +152,18 @@ async function differencesOf(
   admin: Admin,
 ): Promise<readonly TopicDifference[]> {
   const names = await admin.topics();
-  const lacking = plan.map(({ name }) => name).filter((name) => !names.includes(name));
-  // Topics that are not shown would seem to be missing.
-  if (lacking.length > 0) await admin.assertVisible(lacking);
-  const planned = plan.map(({ name }) => name).filter((name) => names.includes(name));
-  const topics = await admin.describe(planned, PLANNED_KEYS);
+  const topics = await admin.describe(
+    plan.map(({ name }) => name),
+    PLANNED_KEYS,
+    true,
+  );
   const minutes = await admin.brokerSetting("offsets.retention.minutes");
   const offsetsRetentionMs = minutes === null ? null : Number(minutes) * 60_000;
-  return topicDifferences(plan, configuredTopics(config), { names, topics, offsetsRetentionMs });
-}
-
-async function applyChanges(changes: readonly TopicChange[], admin: Admin): Promise<void> {
-  await admin.create(changes.flatMap((change) => (change.kind === "missing" ? change.topic : [])));
-  const settings = new Map<string, Record<string, string>>();
-  for (const change of changes) {
-    if (change.kind !== "setting") continue;
-    settings.set(change.topic, { ...settings.get(change.topic), [change.key]: change.planned });
-  }
-  for (const [topic, config] of settings) await admin.alterConfig(topic, config);
+  return topicDifferences(plan, configuredTopics(config), {
+    names,
+    topics,
+    offsetsRetentionMs,
+  });
 }
 
 function summary(changes: readonly TopicChange[], create: string, change: string): string {

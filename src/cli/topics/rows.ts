@@ -34,6 +34,11 @@ export function differenceRow(difference: TopicDifference): readonly string[] {
       const is = Number.isFinite(retentionMs) ? durationText(retentionMs) : "for ever";
       return [topic, "kept longer than offsets", is, `offsets.retention.minutes is ${offsets}`];
     }
+    case "hidden": {
+      const { topic, permission } = difference;
+      const is = permission === "Describe" ? "topic not visible" : "settings not visible";
+      return [topic, is, "not known", `needs the permission ${permission} on the topic`];
+    }
     case "retired":
       return [difference.topic, "retired delay topic", "drained by run", "not configured"];
     case "orphaned":

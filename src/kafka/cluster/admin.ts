@@ -2,9 +2,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant, Operation } from "../../domain/rights.ts";
+import { request } from "../kafkajs/internals.ts";
 import type {
   Admin,
   CommittedOffset,
+  OnRejected,
   OnUnknown,
   PartitionOffset,
   PartitionOffsets,
@@ -12,10 +14,10 @@ import type {
   TopicState,
 } from "../port.ts";
 import { type AdminClient, AdminSession } from "./admin-session.ts";
+import { alterAllowed } from "./alter-allowed.ts";
 import { createTopics, deleteTopics } from "./change-topics.ts";
 import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
-import { incrementalAlterConfigs } from "./incremental-alter-configs.ts";
 import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
 import { committedOf, offsetsOf, topicIdsOf } from "./many-offsets.ts";
 import { type Asker, isAboutPermission, withPermission } from "./permission.ts";
@@ -26,6 +28,20 @@ const BROKER = 4;
 /** Topics of one request, so that none gets too large or slow. */
 const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
+/** TOPIC_AUTHORIZATION_FAILED. */
+const FORBIDDEN = 29;
+
+interface DescribedConfigs {
+  readonly resources: readonly {
+    readonly errorCode: number;
+    readonly errorMessage: string | null;
+    readonly resourceName: string;
+    readonly configEntries: readonly {
+      readonly configName: string;
+      readonly configValue: string | null;
+    }[];
+  }[];
+}
 
 export class KafkaAdmin implements Admin {
   readonly #asker: Asker;
@@ -40,17 +56,19 @@ export class KafkaAdmin implements Admin {
     return this.#session.call("topics", topicNames);
   }
 
-  describe(names: readonly string[], configKeys: readonly string[]): Promise<TopicState[]> {
-    return this.#session.call(
-      "describe",
-      async (client) => {
-        const states: TopicState[] = [];
-        for (const some of chunks(names))
-          states.push(...(await describe(client, some, configKeys)));
-        return states;
-      },
-      [on("topic", names, "DescribeConfigs")],
-    );
+  describe(
+    names: readonly string[],
+    configKeys: readonly string[],
+    isPartial = false,
+  ): Promise<TopicState[]> {
+    const describe = async (client: AdminClient) => {
+      const states: TopicState[] = [];
+      for (const some of chunks(names)) {
+        states.push(...(await describeSome(client, some, configKeys, isPartial)));
+      }
+      return states;
+    };
+    return this.#session.call("describe", describe, [on("topic", names, "DescribeConfigs")]);
   }
 
   assertVisible(names: readonly string[]): Promise<void> {
@@ -63,34 +81,28 @@ export class KafkaAdmin implements Admin {
     return this.#session.call("assertVisible", look, [on("topic", names, "Describe")]);
   }
 
-  create(topics: readonly TopicSpec[]): Promise<void> {
-    return this.#session.call(
-      "create",
-      async (client) => {
-        const existing = new Set(await topicNames(client));
-        const missing = topics.filter(({ name }) => !existing.has(name));
-        // Somebody else may have created some of them in the meantime.
-        for (const some of chunks(missing))
-          await unless("TOPIC_ALREADY_EXISTS", createTopics(client.brokers, some));
-        for (const some of chunks(topics)) {
-          const names = some.map(({ name }) => name);
-          while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
-        }
-      },
-      [
-        on(
-          "topic",
-          topics.map(({ name }) => name),
-          "Create",
-        ),
-      ],
-    );
+  create(topics: readonly TopicSpec[], onRejected: OnRejected = ignore): Promise<void> {
+    const all = topics.map(({ name }) => name);
+    const create = async (client: AdminClient) => {
+      const existing = new Set(await topicNames(client));
+      const missing = topics.filter(({ name }) => !existing.has(name));
+      await createTopics(client.brokers, missing, onRejected);
+      for (const names of chunks(all)) {
+        while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
+      }
+    };
+    return this.#session.call("create", create, [on("topic", all, "Create")]);
   }
 
-  alterConfig(topic: string, config: Readonly<Record<string, string>>): Promise<void> {
+  alterConfig(
+    topic: string,
+    config: Readonly<Record<string, string>>,
+    onRejected: OnRejected = ignore,
+    is: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     return this.#session.call(
       "alterConfig",
-      ({ pool }) => incrementalAlterConfigs(pool.seedBroker, topic, config),
+      ({ pool }) => alterAllowed(pool.seedBroker, topic, config, onRejected, is),
       [on("topic", [topic], "AlterConfigs")],
     );
   }
@@ -232,22 +244,24 @@ function throwHidden(found: readonly TopicMetadata[]): void {
   });
   if (errors.length > 0) throw new AggregateError(errors, "topics are not shown");
 }
+function ignore(): void {}
 
 async function topicNames({ pool }: AdminClient): Promise<string[]> {
   const { topicMetadata } = await fetchMetadata(pool.seedBroker, null);
   return topicMetadata.map(({ topic }) => topic);
 }
 
-async function describe(
-  { admin, pool }: AdminClient,
+async function describeSome(
+  { pool }: AdminClient,
   names: readonly string[],
   configNames: readonly string[],
+  isPartial: boolean,
 ): Promise<TopicState[]> {
   const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
   const existing = topicMetadata.filter(({ topicErrorCode }) => topicErrorCode === 0);
   const configs = new Map<string, Record<string, string>>();
   if (configNames.length > 0 && existing.length > 0) {
-    const { resources } = await admin.describeConfigs({
+    const { resources } = await request<DescribedConfigs>(pool.seedBroker, "DescribeConfigs", {
       includeSynonyms: false,
       resources: existing.map(({ topic }) => ({
         type: TOPIC,
@@ -255,17 +269,35 @@ async function describe(
         configNames: [...configNames],
       })),
     });
-    for (const { resourceName, configEntries } of resources) {
+    for (const { errorCode, errorMessage, resourceName, configEntries } of resources) {
+      if (errorCode === FORBIDDEN && isPartial) continue;
+      if (errorCode !== 0) throw describeError(errorCode, resourceName, errorMessage);
       const entries = configEntries.map(({ configName, configValue }) => [configName, configValue]);
       configs.set(resourceName, Object.fromEntries(entries) as Record<string, string>);
     }
   }
-  return existing.map(({ topic, partitionMetadata }) => ({
-    name: topic,
-    partitions: partitionMetadata.length,
-    replicationFactor: partitionMetadata[0]?.replicas.length ?? 0,
-    config: configs.get(topic) ?? {},
-  }));
+  const seen = existing.map(({ topic: name, partitionMetadata }) => {
+    const partitions = partitionMetadata.length;
+    const replicationFactor = partitionMetadata[0]?.replicas.length ?? 0;
+    const config = configs.get(name);
+    const state = { name, partitions, replicationFactor, config: config ?? {} };
+    if (config !== undefined || configNames.length === 0) return state;
+    return { ...state, lacks: "DescribeConfigs" as const };
+  });
+  if (!isPartial) return seen;
+  const hidden = topicMetadata
+    .filter(({ topicErrorCode }) => topicErrorCode === FORBIDDEN)
+    .map(({ topic: name }) => {
+      const nothing = { partitions: 0, replicationFactor: 0, config: {} };
+      return { name, ...nothing, lacks: "Describe" as const };
+    });
+  return [...seen, ...hidden];
+}
+
+function describeError(code: number, topic: string, says: string | null): Error {
+  const error = protocolError(code, topic);
+  error.message = `${topic}: ${says ?? error.message}`;
+  return error;
 }
 
 /** @throws the brokers' error where they do not show a topic: waiting would not help. */

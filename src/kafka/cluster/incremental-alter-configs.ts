@@ -4,18 +4,26 @@
  */
 
 import { type Broker, Decoder, Encoder, sendRequest } from "../kafkajs/internals.ts";
-import { errorType, protocolError } from "./kafka-error.ts";
+import { errorType } from "./kafka-error.ts";
 
 const API_KEY = 44;
 const TOPIC = 2;
 const SET = 0;
 
-/** Throws an error that names topic and problem when the broker refuses. */
+/** A broker's error, with its words. */
+export interface AlterRefusal {
+  readonly code: number;
+  readonly type: string;
+  readonly reason: string;
+}
+
+/** Of a topic all keys are set, or none. @returns null when they are, or would be. */
 export async function incrementalAlterConfigs(
   broker: Broker,
   topic: string,
   config: Readonly<Record<string, string>>,
-): Promise<void> {
+  validateOnly = false,
+): Promise<AlterRefusal | null> {
   const entries = Object.entries(config).map(([key, value]) =>
     new Encoder().writeString(key).writeInt8(SET).writeString(value),
   );
@@ -25,17 +33,16 @@ export async function incrementalAlterConfigs(
       apiKey: API_KEY,
       apiVersion: 0,
       apiName: "IncrementalAlterConfigs",
-      encode: async () => new Encoder().writeArray([resource]).writeBoolean(false),
+      encode: async () => new Encoder().writeArray([resource]).writeBoolean(validateOnly),
     },
     response: { decode: async (buffer) => buffer },
   });
   const decoder = new Decoder(payload);
   decoder.readInt32();
-  for (const { code, text } of decoder.readArray(readResult)) {
-    if (code === 0) continue;
-    const message = `${errorType(code)}: the configuration of ${topic} was refused: ${text ?? ""}`;
-    throw Object.assign(protocolError(code, topic), { message });
-  }
+  const refused = decoder.readArray(readResult).find(({ code }) => code !== 0);
+  if (refused === undefined) return null;
+  const type = errorType(refused.code);
+  return { code: refused.code, type, reason: refused.text ?? type };
 }
 
 function readResult(decoder: Decoder): { readonly code: number; readonly text: string | null } {

@@ -176,6 +176,7 @@ export async function request<Decoded>(
   name:
     | "CreateTopics"
     | "DeleteTopics"
+    | "DescribeConfigs"
     | "Fetch"
     | "GroupCoordinator"
     | "InitProducerId"

@@ -14,12 +14,14 @@
  * begins at 0 only with an id that it has never had.
  *
  * A bundle is a batch of its own. One that is larger than the topic takes is sent as the records
- * that it stands for.
+ * that it stands for. A record that may be compressed is, once the broker has refused it, and then a
+ * batch of its own as well.
  */
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
 import type { Bagged } from "../../runtime/bag.ts";
 import type { BlockedBy, RefusedRecord } from "../port.ts";
+import { compressRecord } from "../wire/compress-record.ts";
 import { Block } from "./block.ts";
 import type { ProducerId } from "./producer-id.ts";
 
@@ -102,7 +104,7 @@ export class ProduceLane {
   #batchBytes = 0;
   /** The batch cut last may have been written: it must be repeated exactly as it was. */
   #mayBeWritten = false;
-  /** It was given a bundle at some time. */
+  /** It was given a bundle at some time, or has compressed a record. */
   #hasBundles = false;
 
   constructor(topic: LaneTopic, partition: number) {
@@ -145,7 +147,7 @@ export class ProduceLane {
       this.#bytes.push(bytes);
       this.#calls.push(call);
     }
-    if (record.bundle !== undefined) this.#hasBundles = true;
+    if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
   }
 
   /** The next batch: at least one record, beyond that as many as fit. Not for an empty lane. */
@@ -186,7 +188,10 @@ export class ProduceLane {
     this.#leave(this.#count);
   }
 
-  /** The next batch is smaller; a single record is refused. If it may be written, under a new id. */
+  /**
+   * The next batch is smaller; a single record is compressed, or else refused. If it may be written,
+   * under a new id.
+   */
   tooLarge(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
     if (this.#batchRecords > 1) {
@@ -195,6 +200,13 @@ export class ProduceLane {
       return;
     }
     const record = this.#records[this.#head];
+    if (record?.compression?.bytes === null) {
+      record.compression.bytes = compressRecord(record);
+      this.#bytes[this.#head] = record.compression.bytes.length + RECORD_OVERHEAD_BYTES;
+      this.#hasBundles = true;
+      this.#mayBeWritten = false;
+      return;
+    }
     if (record !== undefined) this.#calls[this.#head]?.refused.push({ record, error });
     this.#leave(1);
   }
@@ -249,7 +261,9 @@ export class ProduceLane {
   }
 
   #isBundle(at: number): boolean {
-    return this.#hasBundles && this.#records[at]?.bundle !== undefined;
+    if (!this.#hasBundles) return false;
+    const record = this.#records[at];
+    return record?.bundle !== undefined || Boolean(record?.compression?.bytes);
   }
 
   /** Of the batch that was cut last. */

@@ -5,6 +5,7 @@
 
 import { crc32c } from "@node-rs/crc32";
 
+import { ZSTD } from "./compress-record.ts";
 import {
   type MeasuredRecords,
   measureRecords,
@@ -20,8 +21,9 @@ const BATCH_LENGTH_END = 12;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
 const MAGIC = 2;
-/** No compression, the producer's timestamps, no transaction. */
-const ATTRIBUTES = 0;
+/** The producer's timestamps, no transaction; without compression, and with it. */
+const PLAIN = 0;
+const COMPRESSED = ZSTD;
 /** The length of Kafka's null: there is no transactional id. */
 const NO_STRING = -1;
 
@@ -100,7 +102,7 @@ function writeBatch(
   target.writeBigInt64BE(0n, start);
   target.writeInt32BE(0, start + BATCH_LENGTH_END);
   target.writeInt8(MAGIC, start + 16);
-  target.writeInt16BE(ATTRIBUTES, start + ATTRIBUTES_AT);
+  target.writeInt16BE(measured.isCompressed ? COMPRESSED : PLAIN, start + ATTRIBUTES_AT);
   target.writeInt32BE(count - 1, start + 23);
   target.writeBigInt64BE(BigInt(measured.firstTimestampMs), start + 27);
   target.writeBigInt64BE(BigInt(measured.maxTimestampMs), start + 35);

@@ -6,10 +6,17 @@
  * The copies of a call for several destinations share key, value and most headers: shared headers
  * are encoded once for all records of a request that carry the same array.
  *
- * A bundle has all of that done already. It is a batch of its own, and copied as it lies.
+ * A bundle has all of that done already. It is a batch of its own, and copied as it lies. So is a
+ * record that is compressed.
  */
 
-import type { Bundle, RecordContent, RecordHeader, RecordHeaders } from "../../domain/record.ts";
+import type {
+  Bundle,
+  Compression,
+  RecordContent,
+  RecordHeader,
+  RecordHeaders,
+} from "../../domain/record.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "./varint.ts";
 
 /** A record that our producer writes. */
@@ -21,6 +28,8 @@ export interface OutgoingMessage extends RecordContent {
   readonly timestamp?: number;
   /** Its records are the whole batch. */
   readonly bundle?: Bundle | undefined;
+  /** With bytes: they are the whole batch. */
+  readonly compression?: Compression | undefined;
 }
 
 /** Encoded shared headers by their array, for the records of one request. */
@@ -37,6 +46,7 @@ export interface MeasuredRecords {
   readonly maxTimestampMs: number;
   /** The timestamp of records that bring none. */
   readonly nowMs: number;
+  readonly isCompressed: boolean;
 }
 
 export function measureRecords(
@@ -46,8 +56,8 @@ export function measureRecords(
 ): MeasuredRecords {
   const bundled = bundleIn(messages);
   if (bundled !== null) {
-    const { count, encoded } = bundled;
-    const times = { firstTimestampMs: nowMs, maxTimestampMs: nowMs, nowMs };
+    const { count, encoded, isCompressed } = bundled;
+    const times = { firstTimestampMs: nowMs, maxTimestampMs: nowMs, nowMs, isCompressed };
     return { messages, count, recordBytes: NONE, totalBytes: encoded.length, ...times };
   }
   let firstTimestampMs = Number.POSITIVE_INFINITY;
@@ -69,14 +79,17 @@ export function measureRecords(
     totalBytes += varintBytes(bytes) + bytes;
   }
   const count = messages.length;
-  return { messages, count, recordBytes, totalBytes, firstTimestampMs, maxTimestampMs, nowMs };
+  const times = { firstTimestampMs, maxTimestampMs, nowMs, isCompressed: false };
+  return { messages, count, recordBytes, totalBytes, ...times };
 }
 
 const NONE = new Int32Array(0);
 
 function bundleIn([first]: readonly OutgoingMessage[]) {
+  const compressed = first?.compression?.bytes;
+  if (compressed) return { count: 1, encoded: compressed, isCompressed: true };
   if (first?.bundle === undefined || first.encoded === undefined) return null;
-  return { count: first.bundle.count, encoded: first.encoded };
+  return { count: first.bundle.count, encoded: first.encoded, isCompressed: false };
 }
 
 /** Writes the measured records and returns the position after them. */

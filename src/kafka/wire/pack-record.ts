@@ -4,7 +4,7 @@
  * Collections of garbage would copy it.
  */
 
-import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
+import type { Compression, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { contentBytes, writeContent } from "./encode-records.ts";
 import { RecordReader } from "./record-reader.ts";
 
@@ -27,16 +27,20 @@ export function packRecord(record: OutgoingRecord): OutgoingRecord {
   return new PackedRecord(record, block.subarray(start, used));
 }
 
+type Placed = Pick<OutgoingRecord, "topic" | "partition" | "compression">;
+
 /** Its content, as bytes. Its fields are read from them when they are asked for. */
 export class PackedRecord implements OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;
   readonly encoded: Buffer;
+  readonly compression: Compression | undefined;
 
-  constructor({ topic, partition }: Pick<OutgoingRecord, "topic" | "partition">, encoded: Buffer) {
+  constructor({ topic, partition, compression }: Placed, encoded: Buffer) {
     this.topic = topic;
     if (partition !== undefined) this.partition = partition;
     this.encoded = encoded;
+    this.compression = compression;
   }
 
   get key(): Buffer | null {

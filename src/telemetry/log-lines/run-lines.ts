@@ -146,6 +146,15 @@ export const RUN_LINES = {
     action: null,
     fields: ["topics"],
   },
+  "topics.setting-rejected": {
+    levels: ["warn"],
+    meaning:
+      "The cluster does not allow a planned setting of a topic, for the reason that `error` gives. The topic was created without it, or with what the cluster allows.",
+    action:
+      "If the cluster allows no larger records, set `kafka.maxMessageBytes`. Any other setting: see whether the cluster's default is enough.",
+    fields: ["topic", "setting", "planned", "error"],
+    optional: ["instead", "fix"],
+  },
   "topics.waiting": {
     levels: ["warn"],
     meaning:

@@ -26,6 +26,7 @@ test("everything that is left out has its default", () => {
       sasl: null,
       partitions: 6,
       replicationFactor: null,
+      maxMessageBytes: null,
       sessionTimeoutMs: 10_000,
       createTopics: true,
       startTimeoutMs: 60_000,

@@ -157,6 +157,27 @@ function differences(
   return topicDifferences(plan, names, { names: existing, topics, offsetsRetentionMs });
 }
 
+test("no topic is planned larger than the cluster allows", () => {
+  const sizes = (maxMessageBytes: number | null) =>
+    new Set(planWith({ maxMessageBytes }).map(({ config }) => config["max.message.bytes"]));
+  expect(sizes(1_050_000)).toEqual(new Set(["1048576", "1050000"]));
+  expect(sizes(65_536)).toEqual(new Set(["65536"]));
+  expect(sizes(null)).toEqual(new Set(["1048576", "1064960", "1114112"]));
+});
+
+test("a topic that may not be seen is no change, and the rest of it is compared", () => {
+  const permission = "DescribeConfigs";
+  const found = differences({ lacks: permission, partitions: 2 }, { "retention.ms": "1" });
+  expect(found).toEqual([
+    { kind: "hidden", topic: "p.calls", permission },
+    { kind: "count", topic: "p.calls", of: "partitions", planned: 6, actual: 2 },
+  ]);
+  expect(found.some(isChange)).toBe(false);
+  expect(differences({ lacks: "Describe", partitions: 0 })).toEqual([
+    { kind: "hidden", topic: "p.calls", permission: "Describe" },
+  ]);
+});
+
 test("a cluster as planned has no differences", () => {
   expect(differences({})).toEqual([]);
 });

@@ -55,7 +55,7 @@ function cluster(...existing: readonly TopicState[]): Cluster {
 async function compare(admin: Admin, apply: boolean) {
   const shell = fakeShell();
   const status = await compareTopics(CONFIG, admin, apply, shell);
-  return { status, out: shell.output() };
+  return { status, out: shell.output(), err: shell.errors() };
 }
 
 test("an empty cluster: prints the plan, creates it on request, then finds nothing to do", async () => {
@@ -89,6 +89,7 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   expect(again).toEqual({
     status: 0,
     out: "All 10 topics are as planned; nothing to create or change.\n",
+    err: "",
   });
 });
 
@@ -104,6 +105,48 @@ test("as JSON: the differences, and whether they were removed", async () => {
   expect(plan.differences[0]).toMatchObject({ kind: "missing", topic: { name: "t.calls" } });
   expect(await told(true)).toMatchObject({ status: 0, changes: 10, applied: true });
   expect(await told(false)).toMatchObject({ status: 0, changes: 0, differences: [] });
+});
+
+test("what the cluster refuses is told with its reason, and the rest is done", async () => {
+  const admin = cluster();
+  await compare(admin, true);
+  for (const name of ["t.calls", "t.deliveries.crm", "t.dead-letters"]) {
+    const state = admin.states.get(name);
+    if (state === undefined) throw new Error("not created");
+    const config = { ...state.config, "max.message.bytes": "1000" };
+    admin.states.set(name, { ...state, config });
+  }
+  const { alterConfig } = admin;
+  const strict: Admin = {
+    ...admin,
+    alterConfig: async (topic, config, onRejected) => {
+      if (topic === "t.deliveries.crm") throw new Error("not authorized to alter t.deliveries.crm");
+      if (topic !== "t.dead-letters") return await alterConfig(topic, config);
+      const [setting, planned] = Object.entries(config)[0] ?? ["", ""];
+      onRejected?.({ topic, setting, planned, instead: "1048576", error: "at most 1048588" });
+    },
+  };
+  const { status, out } = await compare(strict, true);
+  expect(status).toBe(1);
+  expect(out).toMatch(/t.dead-letters +max.message.bytes +1114112 +1048576 +at most 1048588/);
+  expect(out).toContain("set kafka.maxMessageBytes to 1MiB");
+  expect(out).toContain("not authorized to alter t.deliveries.crm");
+  expect(admin.altered).toEqual(["t.calls max.message.bytes"]);
+});
+
+test("topics that may not be seen are named with the permission, and the rest is compared", async () => {
+  const admin = cluster();
+  await compare(admin, true);
+  const calls = admin.states.get("t.calls");
+  if (calls === undefined) throw new Error("not created");
+  admin.states.set("t.calls", { ...calls, config: {}, lacks: "DescribeConfigs" });
+  const { status, out, err } = await compare(admin, false);
+  expect(status).toBe(1);
+  expect(out).toMatch(/t.calls +settings not visible .* DescribeConfigs on the topic/);
+  expect(err).toContain(
+    "1 topic cannot be compared: the permission DescribeConfigs on the topic t.calls",
+  );
+  expect(out).toContain("All others are as planned");
 });
 
 test("what falls short is set, and nothing else is touched", async () => {

@@ -5,8 +5,10 @@ import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import type { RefusedRecord } from "../../../../src/kafka/port.ts";
 import { type LaneTopic, ProduceLane, type SendCall } from "../../../../src/kafka/produce/lane.ts";
 import type { ProducerId } from "../../../../src/kafka/produce/producer-id.ts";
+import { packRecord } from "../../../../src/kafka/wire/pack-record.ts";
 import { RecordBundle } from "../../../../src/kafka/wire/record-bundle.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
+import { decode, encodeBatch } from "../../../support/build/record-batches.ts";
 
 function outgoing(value: string): OutgoingRecord {
   return { topic: "t", key: null, value: Buffer.from(value), headers: [] };
@@ -250,4 +252,69 @@ test("whatever the broker takes: exactly the records above it are refused, the r
     }),
     { numRuns: costlyInputs(4) },
   );
+});
+
+describe("a lane with a record that may be compressed", () => {
+  const large = (): OutgoingRecord => ({
+    ...outgoing("x".repeat(5_000)),
+    compression: { bytes: null },
+  });
+  const added = (lane: ProduceLane, record: OutgoingRecord): Sent => {
+    const call = send(lane, []);
+    call.unacknowledged = 1;
+    lane.add(record, 5_000, call);
+    return call;
+  };
+
+  test("compresses it once it is refused, and sends it as a batch of its own", async () => {
+    const lane = new ProduceLane(laneTopic(10_000), 0);
+    const record = large();
+    const call = added(lane, record);
+    lane.cut();
+    send(lane, ["next"]);
+    lane.tooLarge("too large");
+    expect(call.result).toBe(null);
+    const { records, bytes } = lane.cut();
+    expect(records).toEqual([record]);
+    expect(bytes).toBeLessThan(200);
+    const [read] = await decode(await encodeBatch(records));
+    expect(read).toMatchObject({ offset: 0, timestampMs: 1_700_000_000_000, value: record.value });
+    lane.acknowledged();
+    expect(call.result).toEqual([]);
+    expect(texts(lane.cut().records)).toEqual(["next"]);
+  });
+
+  test("gives the record back when it is refused again", () => {
+    const lane = new ProduceLane(laneTopic(10_000), 0);
+    const record = large();
+    const call = added(lane, record);
+    for (const error of ["first", "second"]) {
+      lane.cut();
+      lane.tooLarge(error);
+    }
+    expect(call.result).toEqual([{ record, error: "second" }]);
+    expect(lane.isEmpty).toBe(true);
+  });
+
+  test("that may be written already: it is compressed under a new id", () => {
+    const lane = new ProduceLane(laneTopic(10_000), 0);
+    added(lane, large());
+    lane.cut();
+    lane.idFor(firstId);
+    lane.failed(true);
+    lane.tooLarge("too large");
+    lane.cut();
+    expect(lane.idFor(secondId)).toBe(secondId);
+    expect(lane.sequence).toBe(0);
+  });
+
+  test("that waits as bytes", async () => {
+    const record = packRecord(large());
+    const lane = new ProduceLane(laneTopic(10_000), 0);
+    added(lane, record);
+    lane.cut();
+    lane.tooLarge("too large");
+    const [read] = await decode(await encodeBatch(lane.cut().records));
+    expect(read?.value).toEqual(large().value);
+  });
 });

@@ -1,0 +1,148 @@
+/**
+ * How much of a topic's settings a cluster allows. Managed clusters refuse some by a policy, each in
+ * words of its own, so the cluster is asked again and again, without a change:
+ *
+ *   the cluster refuses                       then
+ *   the settings                              as few of them as possible are left out
+ *   `max.message.bytes` among them            the largest value that it allows is looked for, in steps
+ *                                             of 1 KiB, above what the topic has without the setting
+ *   the rest as well                          the largest value below that; the other settings stay
+ *   whatever is left out                      nothing is allowed
+ */
+
+import type { RejectedSetting } from "../port.ts";
+
+export type TopicConfig = Readonly<Record<string, string>>;
+
+/** The cluster's reason against these settings; null: it allows them. Changes nothing. */
+export type Ask = (config: TopicConfig) => Promise<string | null>;
+
+export interface Allowed {
+  readonly config: TopicConfig;
+  readonly rejected: readonly Omit<RejectedSetting, "topic">[];
+}
+
+const SIZE = "max.message.bytes";
+const STEP_BYTES = 1_024;
+/** No smaller records are asked for. */
+const LEAST_BYTES = 64 * 1_024;
+/** Kafka's own default is a little more. */
+export const DEFAULT_BYTES = 1_048_576;
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  "INVALID_CONFIG",
+  "INVALID_REQUEST",
+  "POLICY_VIOLATION",
+]);
+
+/** Whether other settings might be allowed. @param type Kafka's name of the error. */
+export function isRefusal(type: string): boolean {
+  return REFUSALS.has(type);
+}
+
+/**
+ * @param config was refused.
+ * @param reason the cluster's, against all of it.
+ * @param otherwiseBytes the topic's `max.message.bytes` where it is not set.
+ * @returns null when nothing is allowed.
+ */
+export async function allowedConfig(
+  config: TopicConfig,
+  reason: string,
+  ask: Ask,
+  otherwiseBytes = DEFAULT_BYTES,
+): Promise<Allowed | null> {
+  const planned = Number(config[SIZE] ?? 0);
+  for (const leftOut of subsets(Object.keys(config))) {
+    let allowed = without(config, leftOut);
+    if ((await ask(allowed)) !== null) continue;
+    if (leftOut.includes(SIZE)) {
+      const most = await largest(otherwiseBytes, planned, (size) => ask({ ...allowed, ...size }));
+      allowed = { ...allowed, ...most };
+    }
+    return { config: allowed, rejected: await rejectedOf(config, allowed, leftOut, reason, ask) };
+  }
+  const most = await largest(LEAST_BYTES, planned, (size) => ask({ ...config, ...size }));
+  const instead = most?.[SIZE];
+  if (instead === undefined) return null;
+  const rejected = [{ setting: SIZE, planned: `${planned}`, instead, error: reason }];
+  return { config: { ...config, ...most }, rejected };
+}
+
+async function rejectedOf(
+  config: TopicConfig,
+  allowed: TopicConfig,
+  leftOut: readonly string[],
+  reason: string,
+  ask: Ask,
+): Promise<Allowed["rejected"]> {
+  const rejected = [];
+  for (const setting of leftOut) {
+    const planned = config[setting] ?? "";
+    // The cluster names one of several.
+    const own = leftOut.length === 1 ? null : await ask({ ...allowed, [setting]: planned });
+    rejected.push({ setting, planned, instead: allowed[setting] ?? null, error: own ?? reason });
+  }
+  return rejected;
+}
+
+/** The largest size above `least` and below `refused` that is allowed; null: there is none. */
+async function largest(
+  least: number,
+  refused: number,
+  ask: Ask,
+): Promise<{ readonly [SIZE]: string } | null> {
+  let low = Math.floor(least / STEP_BYTES);
+  let high = Math.ceil(refused / STEP_BYTES);
+  let found = null;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    const size = { [SIZE]: `${middle * STEP_BYTES}` } as const;
+    if ((await ask(size)) === null) {
+      low = middle;
+      found = size;
+    } else {
+      high = middle;
+    }
+  }
+  return found;
+}
+
+/** All but the empty one, the smallest first; those with the size of records before others. */
+function subsets(keys: readonly string[]): readonly (readonly string[])[] {
+  const sorted = [...keys].sort((one, other) => Number(other === SIZE) - Number(one === SIZE));
+  const all: string[][] = [[]];
+  for (const key of sorted) all.push(...all.map((subset) => [...subset, key]));
+  return all.slice(1).sort((one, other) => one.length - other.length);
+}
+
+function without(config: TopicConfig, keys: readonly string[]): TopicConfig {
+  return Object.fromEntries(Object.entries(config).filter(([key]) => !keys.includes(key)));
+}
+
+/**
+ * The findings of one topic for another one that was refused: most have the same settings.
+ *
+ * @param rejected of the first one.
+ */
+export function likewise(
+  config: TopicConfig,
+  rejected: Allowed["rejected"],
+  error: string,
+): Allowed {
+  const changes = rejected.flatMap((found) => {
+    const planned = config[found.setting];
+    if (planned === undefined) return [];
+    const most = found.setting === SIZE ? Number(found.instead ?? DEFAULT_BYTES) : null;
+    const isAlike = most === null ? planned === found.planned : Number(planned) > most;
+    return isAlike ? [{ ...found, planned, error }] : [];
+  });
+  const kept = without(
+    config,
+    changes.map(({ setting }) => setting),
+  );
+  const set = changes.flatMap(({ setting, instead }) =>
+    instead === null ? [] : [[setting, instead]],
+  );
+  return { config: { ...kept, ...Object.fromEntries(set) }, rejected: changes };
+}
