@@ -30,16 +30,21 @@ export async function loadOrExplain(
   options: ConfigOption,
   shell: Shell,
 ): Promise<LoadedConfig | null> {
+  return explained(await load(options, shell), configFile(options, shell), shell);
+}
+
+/** @throws WrongUsage when none is named. */
+export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
   const file = configFile(options, shell);
   if (file === "") {
     throw new WrongUsage("no configuration. Give --config FILE or set SWITCHYARD_CONFIG.");
   }
   const { loadConfig } = await import("../config/load.ts");
-  return explained(loadConfig({ file, env: shell.env }), file, shell);
+  return loadConfig({ file, env: shell.env });
 }
 
 /** Empty: none was given. */
-export function configFile(options: ConfigOption, shell: Shell): string {
+export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }
 

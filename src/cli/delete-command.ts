@@ -13,9 +13,11 @@ import { commandProducer } from "./command-producer.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "./configuration.ts";
 import { configuredTopics } from "./connection.ts";
 import type { ExitStatus, Shell } from "./shell.ts";
+import { tell } from "./tell.ts";
 import { WrongUsage } from "./wrong-usage.ts";
 
 interface DeleteOptions extends ConfigOption, WaitOption {
+  readonly json?: boolean;
   /** In the order given, perhaps repeated; absent: every source. */
   readonly source?: readonly string[];
 }
@@ -35,6 +37,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "only at this source; may be repeated (default: every source)",
       (id: string, earlier: readonly string[] = []) => [...earlier, id],
     )
+    .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
       "\nExit status: 0 the request was written, 1 failed, 2 wrong usage or configuration.\n\n" +
@@ -58,10 +61,14 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
       const [problem] = refused;
       if (problem !== undefined) throw new Error(`${topic} does not take it: ${problem.error}`);
       const { listeners, others } = told;
-      shell.out(
-        `Deletion requested (${topic}). To be told: ${listeners.join(", ") || "nobody"}.\n`,
-      );
-      if (others.length > 0) shell.out(`Not told: ${others.join(", ")}.\n`);
+      const text = toldText(topic, told);
+      tell(options, shell, text, {
+        topic,
+        userId: user,
+        sources,
+        told: listeners,
+        notTold: others,
+      });
     });
 }
 
@@ -84,12 +91,21 @@ function deletionRequest(
 }
 
 interface Told {
-  readonly listeners: readonly string[];
+  /** One for each notification that will be sent. */
+  readonly listeners: readonly { readonly destination: string; readonly source: string }[];
   /** Every destination that is not told, with the reason. */
-  readonly others: readonly string[];
+  readonly others: readonly { readonly destination: string; readonly because: string }[];
 }
 
-/** `<destination> for <source>` for each notification that will be sent, or what is wrong. */
+function toldText(topic: string, { listeners, others }: Told): string {
+  const told = listeners.map(({ destination, source }) => `${destination} for ${source}`);
+  const requested = `Deletion requested (${topic}). To be told: ${told.join(", ") || "nobody"}.\n`;
+  if (others.length === 0) return requested;
+  const notTold = others.map(({ destination, because }) => `${destination} (${because})`);
+  return `${requested}Not told: ${notTold.join(", ")}.\n`;
+}
+
+/** Who is told, or what is wrong. */
 function toldOf(sourceIds: readonly string[] | null, config: Config): Told | string {
   const { sources, destinations } = config;
   const found = affected(
@@ -102,10 +118,7 @@ function toldOf(sourceIds: readonly string[] | null, config: Config): Told | str
     return `no source has the id "${unknown}". Configured: ${known || "none"}.`;
   }
   const listeners = found.sources.flatMap(({ source, listeners: own }) =>
-    own.map(({ destination }) => `${destination} for ${source}`),
+    own.map(({ destination }) => ({ destination, source })),
   );
-  const others = notTold(found.sources, destinations).map(
-    ({ destination, because }) => `${destination} (${because})`,
-  );
-  return { listeners, others };
+  return { listeners, others: notTold(found.sources, destinations) };
 }

@@ -69,7 +69,12 @@ test("a consumer halts at the batch, another goes on, and the command skips exac
   const refused = fakeShell();
   expect(await skipDamaged(kafka, { ...at, offset: 2 }, refused)).toBe(1);
   expect(refused.errors()).toContain("the damaged batch there begins at 1, not at 2");
-  expect(await skipDamaged(kafka, { ...at, offset: 1, dryRun: true }, fakeShell())).toBe(0);
+  const dry = fakeShell();
+  expect(await skipDamaged(kafka, { ...at, offset: 1, dryRun: true, json: true }, dry)).toBe(0);
+  expect(JSON.parse(dry.output())).toMatchObject({
+    ...{ outcome: "would-skip", error: null, dryRun: true, groupOffset: 1, firstOffset: 1 },
+    recordsLost: expect.any(Number),
+  });
   expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
 
   const shell = fakeShell();

@@ -146,19 +146,30 @@ test("a user is deleted by command: at every source, or at one, down to the rece
   });
   const one = await switchyard(["delete", "u1", "--source", "web", "--source", "web"]);
   expect(one).toMatchObject({ status: 0, out: expect.stringContaining("told: hook for web.\n") });
+  const json = await switchyard(["delete", "u2", "--source", "web", "--json"]);
+  expect({ ...json, out: JSON.parse(json.out) as unknown }).toEqual({
+    status: 0,
+    out: {
+      ...{ topic: topics.deletionRequests, userId: "u2", sources: ["web"] },
+      told: [{ destination: "hook", source: "web" }],
+      notTold: expect.any(Array),
+    },
+    err: "",
+  });
   const none = await switchyard(["delete", "u1", "--source", "web", "--source", "tv"]);
   expect(none).toMatchObject({ status: 2, out: "" });
 
   using program = startProgram();
-  await expect.poll(() => bodies.length, { interval: 50 }).toBe(3);
+  await expect.poll(() => bodies.length, { interval: 50 }).toBe(4);
   expect(await program.stop()).toBe(0);
 
   const body = (user: string) =>
     new RegExp(`^\\{"type":"delete","userId":"${user}","timestamp":"\\d{4}-[^"]*Z"\\}$`);
   expect(bodies.filter((each) => body("97980").test(each))).toHaveLength(2);
   expect(bodies.filter((each) => body("u1").test(each))).toHaveLength(1);
+  expect(bodies.filter((each) => body("u2").test(each))).toHaveLength(1);
   // The two of one request say the same, byte for byte.
-  expect(new Set(bodies).size).toBe(2);
+  expect(new Set(bodies).size).toBe(3);
   expect(await ends(topics.deliveries("off" as DestinationId))).toBe(0);
   expect(await ends(topics.deliveries("warehouse" as DestinationId))).toBe(0);
   const forgets = await read([topics.audienceSyncs], PARTITIONS);

@@ -12,19 +12,32 @@ const JSON_OUTPUTS: Readonly<Record<string, string>> = {
   "schemas check": "one object: `schemas`, each with `subject`, `state`, `toDo`",
   "schemas register": "the same",
   acls: "one object: `roles`, each with `role`, `principal`, `grants`",
+  "config check":
+    "one object: `usable`, `hash`, `sources` and `destinations` (how many; null: it cannot be used), `warnings`, `problems` (each with `path`, `line`, `found`, `expected`, `hint`)",
   "config print": "the configuration as one object, secrets hidden",
   "config diff":
     "one object: `changes` (added, removed and changed ids), `hashes` (`inPlace`, `given`), `processes` (`admin`, `hash`, `runs`, `error`)",
   explain:
     "one object a line: `line`, the call as it is read (null, beside its dead letter's `reason` and `error`, if it cannot be used), `destinations` (`id`, `gets`, `reason`, `topic`, `first`)",
   trace:
-    "one object a line, told apart by `kind`: the steps in order of time (`at`, `sentence`, most with `destination`), each `fate`, each `gap`",
+    "one object a line with the call's `messageId`, told apart by `kind`: steps and each `fate` in order of time (`at`, `sentence`, most with `destination`), then each `gap`",
+  publish:
+    "one object a line, told apart by `kind`: each line that is `refused` (`line`, `error`), lines that are `not-written` (`fromLine`, `toLine`, `error`), then the `outcome` (`topic`, `written`, `refused`, `interrupted`)",
+  delete:
+    "one object: `topic`, `userId`, `sources` (null: every one), `told` (each with `destination` and `source`), `notTold` (each with `destination` and `because`)",
+  "audience publish":
+    "one object: `end` (`written`, `interrupted`, `refused`), `error`, `audience`, `sync`, `topic`, `users`, `written`",
+  "audience release": "one object: `audience`, `sync`, `removals` (users)",
   "audience list":
     "one object: `audiences`, each with `id`, `name`, `key`, `members`, `last`, `openSyncId`, `held`",
   "audience members": "one user id a line, as a JSON text",
   status: "one object, described in [operations.md](operations.md#status)",
   "dead-letters list":
     "one object a line, the oldest first: `failedAt`, `stage`, `reason`, `error`, `destination`, `endpoint`, `messageId`, `from`, `letter`, `replayed` (`at`, `replay`; null: it waits), `bytes`",
+  "dead-letters replay":
+    "one object: `end` (`done`, `interrupted`, `failed`, `counted`, `declined`), `error`, `replay`, `resume` (the command line that goes on), `toReplay`, `replayedBefore`, `counts` (each with `destination`, `reason`, `to`, `refused`, `count`), `replayed`, `refused` (counts by reason)",
+  "skip-damaged":
+    "one object: `outcome` (`skipped`, `would-skip`, `refused`), `error`, `topic`, `partition`, `group`, `dryRun`, `groupOffset`, `firstOffset`, `lastOffset`, `damage`, `isEndKnown`, `recordsLost`",
   pause:
     "one object: `destination`, `paused`, `until` (null: no end), `waiting` (null: it cannot be counted): `inLine`, `attempted`, `expiring`, `firstExpiresAt`, `isLeast` (not all was counted)",
   resume:

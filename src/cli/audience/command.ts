@@ -17,6 +17,7 @@ import { configuredTopics } from "../connection.ts";
 import { counted } from "../count.ts";
 import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
 import { releaseSync } from "./release.ts";
@@ -26,6 +27,7 @@ interface PublishOptions extends ConfigOption, WaitOption {
   readonly audience?: string;
   readonly file?: string;
   readonly force?: boolean;
+  readonly json?: boolean;
 }
 
 interface ListOptions extends ConfigOption, WaitOption {
@@ -58,6 +60,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
     .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
     .option("--file <file>", "the user ids")
     .option("--force", "publish a list that is empty or lacks more than half of the members")
+    .option("--json", "print the outcome as one JSON object")
     .addOption(configOption())
     .addOption(waitOption())
     .addHelpText(
@@ -86,6 +89,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
               seen,
               members: () => membersNow(kafka, topics, audienceId, scratch, signal),
               force: options.force ?? false,
+              json: options.json ?? false,
               signal,
               shell,
             }),
@@ -155,7 +159,8 @@ function release(shell: Shell, exit: Exit): Command {
     .argument("<id>", "the audience's id")
     .addOption(configOption())
     .addOption(waitOption())
-    .action((id: string, options: ConfigOption & WaitOption) =>
+    .option("--json", "print the outcome as one JSON object")
+    .action((id: string, options: ListOptions) =>
       withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
@@ -168,10 +173,10 @@ function release(shell: Shell, exit: Exit): Command {
         }
         await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const producer = commandProducer(kafka, shell, signal);
-        await releaseSync(producer, topics, audience, audience.held.syncId);
-        shell.out(
-          `Sync ${visibleCell(audience.held.syncId)}: ${counted(audience.held.removals, "user")} will be told.\n`,
-        );
+        const { syncId: sync, removals } = audience.held;
+        await releaseSync(producer, topics, audience, sync);
+        const text = `Sync ${visibleCell(sync)}: ${counted(removals, "user")} will be told.\n`;
+        tell(options, shell, text, { audience: id, sync, removals });
         return 0;
       }),
     );

@@ -20,6 +20,7 @@ import type { OrderedStore } from "../../store/ordered-store.ts";
 import { counted } from "../count.ts";
 import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { compare, ID_MAX_BYTES, listedIds, readList, refusalOf } from "./whole-list.ts";
 
@@ -37,6 +38,7 @@ export interface PublishAudienceOptions {
   readonly members: () => AsyncIterable<readonly string[]>;
   /** Publishes a list also when it is refused. */
   readonly force: boolean;
+  readonly json?: boolean;
   readonly signal: AbortSignal;
   readonly shell: Shell;
 }
@@ -47,7 +49,7 @@ const UNENDED =
 
 /** Returns the exit status. @throws WrongUsage when no sync can have this name or id. */
 export async function publishAudience(options: PublishAudienceOptions): Promise<0 | 1> {
-  const { topic, audienceId, audienceName, syncId, shell } = options;
+  const { topic, audienceId, audienceName, syncId, signal, shell } = options;
   const begin = { type: "begin", audienceId, audienceName, syncId };
   const parsed = parseSync(begin);
   if (parsed.kind === "refused") throw new WrongUsage(parsed.error);
@@ -57,19 +59,24 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
     () => `${counted(count.read, "user")} read, ${count.written.toLocaleString("en")} written`,
   );
   const against = await readAndJudge(options, count);
+  const outcome = (end: "written" | "interrupted" | "refused", error: string | null = null) => ({
+    ...{ end, error, audience: audienceId, sync: syncId, topic },
+    ...{ users: count.read, written: count.written },
+  });
   if (typeof against === "string") {
     progress.say(against);
+    tell(options, shell, "", outcome(signal.aborted ? "interrupted" : "refused", against));
     return 1;
   }
   if (against.unendedId !== null) progress.say(UNENDED);
   if (!(await write(options, begin, count))) {
     progress.say("Interrupted: the sync was not ended, so nobody is removed.");
+    tell(options, shell, "", outcome("interrupted"));
     return 1;
   }
   progress.end();
-  shell.out(
-    `${counted(count.read, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`,
-  );
+  const text = `${counted(count.read, "user")} of audience ${visibleCell(audienceId)} written as sync ${syncId} (${topic}).\n`;
+  tell(options, shell, text, outcome("written"));
   return 0;
 }
 

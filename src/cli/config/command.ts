@@ -2,7 +2,14 @@
 
 import { Command } from "commander";
 
-import { type ConfigOption, configOption, loadOrExplain, sayWarnings } from "../configuration.ts";
+import { type LocatedProblem, pathText } from "../../config/problem.ts";
+import {
+  type ConfigOption,
+  configOption,
+  load,
+  loadOrExplain,
+  sayWarnings,
+} from "../configuration.ts";
 import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { diffCommand } from "./diff.ts";
@@ -16,13 +23,15 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .summary("say whether the configuration can be used, and every problem with it")
     .description("Says whether the configuration can be used, and every problem with it.")
     .addOption(configOption())
+    .option("--json", "print one JSON object")
     .addHelpText(
       "after",
       "\nExit status: 0 it can be used, 2 it cannot.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  SWITCHYARD_CONFIG=switchyard.yaml switchyard config check",
     )
-    .action(async (options: ConfigOption) => {
+    .action(async (options: PrintOptions) => {
+      if (options.json === true) return exit(await checkJson(options, shell));
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { sources, destinations } = loaded.config;
@@ -65,4 +74,24 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addCommand(check)
     .addCommand(print)
     .addCommand(diffCommand(shell, exit));
+}
+
+/** Prints one line, also of a configuration that cannot be used. */
+async function checkJson(options: ConfigOption, shell: Shell): Promise<ExitStatus> {
+  const loaded = await load(options, shell);
+  const isUsable = loaded.kind === "config";
+  const outcome = {
+    usable: isUsable,
+    hash: isUsable ? loaded.hash : null,
+    sources: isUsable ? loaded.config.sources.length : null,
+    destinations: isUsable ? loaded.config.destinations.length : null,
+    warnings: isUsable ? [...loaded.warnings, ...loaded.reminders] : [],
+    problems: isUsable ? [] : loaded.problems.map(problemJson),
+  };
+  shell.out(`${JSON.stringify(outcome)}\n`);
+  return isUsable ? 0 : 2;
+}
+
+function problemJson({ path, line, found, expected, hint }: LocatedProblem) {
+  return { path: pathText(path), line, found, expected, hint };
 }

@@ -23,6 +23,7 @@ interface ReplayFlags extends LetterOptions {
   readonly resume?: string;
   readonly again?: boolean;
   readonly yes?: boolean;
+  readonly json?: boolean;
 }
 
 export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -83,6 +84,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     .option("--dry-run", "count, and send nothing")
     .option("--again", "send also what was replayed before")
     .option("--yes", "without any filter: do not ask")
+    .option("--json", "print the outcome as one JSON object")
     .option("--per-second <count>", "at most so many a second", perSecond)
     .option("--resume <replay>", "go on with an interrupted replay, with its filters", replayName)
     .addHelpText(
@@ -106,6 +108,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
         chosen,
         asks,
         dryRun: flags.dryRun === true,
+        json: flags.json === true,
         topics: configuredTopics(config),
         destinations: config.destinations,
         registry: config.registry,

@@ -123,6 +123,8 @@ export interface SentLetters {
   readonly error: string | null;
   /** How far it came. */
   readonly text: string;
+  /** By this process. */
+  readonly replayed: number;
   /** By sentence: letters that were not replayed. */
   readonly refused: ReadonlyMap<string, number>;
 }
@@ -145,8 +147,9 @@ export async function sendLetters(
   if (gone.length > 0) await producer.send(gone);
   const before = replayTotals(stored.partitions);
   let now = before;
+  const replayedNow = () => now.replayed - before.replayed;
   const text = () => {
-    const replayed = (now.replayed - before.replayed).toLocaleString("en");
+    const replayed = replayedNow().toLocaleString("en");
     const count = now.refused - before.refused;
     const skipped = count === 0 ? "" : `, ${count.toLocaleString("en")} refused`;
     return `${replayed} of ${total.toLocaleString("en")} replayed${skipped}`;
@@ -179,5 +182,5 @@ export async function sendLetters(
   const { end, error } = await work().catch((thrown: unknown) => {
     return { end: "failed" as const, error: asError(thrown).message };
   });
-  return { name, end, error, text: text(), refused };
+  return { name, end, error, text: text(), replayed: replayedNow(), refused };
 }

@@ -11,18 +11,21 @@
  */
 
 import { fits } from "../../dead-letter/stored-replay.ts";
+import type { Tally } from "../../dead-letter/tally.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { confirmed } from "../confirm.ts";
 import { counted } from "../count.ts";
 import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 import {
   countLetters,
   countText,
   type LetterReplayOptions,
   type OpenedReplay,
   openLetterReplay,
+  type SentLetters,
   sendLetters,
   targetsOf,
 } from "./letter-replay.ts";
@@ -31,6 +34,8 @@ import { tallyTable } from "./rows.ts";
 export interface ReplayOptions extends LetterReplayOptions {
   /** Whether a person says yes or no first, on the terminal. */
   readonly asks?: boolean;
+  /** One JSON object in place of sentences. */
+  readonly json?: boolean;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
 }
@@ -58,50 +63,74 @@ export async function replayLetters(
   const tally = await countLetters(kafka, options, opened, onTerminal(shell));
   if (tally === null) {
     shell.err("Interrupted while counting: nothing was sent.\n");
+    tell(options, shell, "", outcomeJson(null, "interrupted"));
     return 1;
   }
   opened.schemas.tell(shell, opened.stored.plan.filter);
+  const say = (text: string) => {
+    if (options.json !== true) shell.out(text);
+  };
   if (tally.total === 0 && chosen.kind === "new") {
-    shell.out(tally.replayed === 0 ? "No dead letters match.\n" : `${countText(tally)}\n`);
+    const text = tally.replayed === 0 ? "No dead letters match.\n" : `${countText(tally)}\n`;
+    tell(options, shell, text, outcomeJson(tally, options.dryRun ? "counted" : "done"));
     return 0;
   }
-  if (tally.total > 0) shell.out(`${tallyTable(tally, shell.colors)}\n`);
-  shell.out(`${countText(tally)}\n`);
+  if (tally.total > 0) say(`${tallyTable(tally, shell.colors)}\n`);
+  say(`${countText(tally)}\n`);
   const targets = targetsOf(tally);
   if (targets.includes(topics.calls)) {
-    shell.out("What goes to the topic of calls is routed again, to every destination it is for.\n");
+    say("What goes to the topic of calls is routed again, to every destination it is for.\n");
   }
   await assertTopics(kafka.admin, targets);
   if (options.dryRun) {
-    shell.out("Nothing was sent (--dry-run).\n");
+    tell(options, shell, "Nothing was sent (--dry-run).\n", outcomeJson(tally, "counted"));
     return 0;
   }
   const question = `Send ${counted(tally.total, "dead letter")} again?`;
   if (options.asks && !(await confirmed(question, shell, signal))) {
     shell.err("Nothing was sent.\n");
+    tell(options, shell, "", outcomeJson(tally, "declined"));
     return 1;
   }
-  return await send(kafka, options, opened, tally.total + tally.own, shell);
+  return await send(kafka, options, opened, tally, shell);
+}
+
+/** One line; every key is always there. */
+function outcomeJson(
+  tally: Tally | null,
+  end: SentLetters["end"] | "counted" | "declined",
+  sent: SentLetters | null = null,
+  resume: string | null = null,
+) {
+  return {
+    ...{ end, error: sent?.error ?? null, replay: sent?.name ?? null, resume },
+    toReplay: tally?.total ?? null,
+    replayedBefore: tally?.replayed ?? null,
+    counts: tally?.rows() ?? [],
+    replayed: sent?.replayed ?? 0,
+    refused: Object.fromEntries(sent?.refused ?? []),
+  };
 }
 
 async function send(
   kafka: Kafka,
   options: ReplayOptions,
   opened: OpenedReplay,
-  total: number,
+  tally: Tally,
   shell: Shell,
 ): Promise<ExitStatus> {
+  const total = tally.total + tally.own;
   const sent = await sendLetters(kafka, options, opened, total, onTerminal(shell));
   const { name, end, error, text, refused } = sent;
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${error}\n`);
   for (const [reason, count] of refused) {
     shell.err(`${count.toLocaleString("en")} not replayed: ${reason}\n`);
   }
-  shell.out(`${text}.\n`);
-  if (end === "done") return refused.size === 0 ? 0 : 1;
+  const rest = `switchyard dead-letters replay --resume ${name}${options.resumeArguments}`;
+  const resume = end === "done" ? null : rest;
+  tell(options, shell, `${text}.\n`, outcomeJson(tally, end, sent, resume));
+  if (resume === null) return refused.size === 0 ? 0 : 1;
   if (end === "interrupted") shell.err("Interrupted. ");
-  shell.err(
-    `Go on with: switchyard dead-letters replay --resume ${name}${options.resumeArguments}\n`,
-  );
+  shell.err(`Go on with: ${resume}\n`);
   return 1;
 }

@@ -11,7 +11,9 @@ import type { ExitStatus, Shell } from "../shell.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption, WaitOption, SourceOption {}
+interface PublishOptions extends ConfigOption, WaitOption, SourceOption {
+  readonly json?: boolean;
+}
 
 export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
   return new Command("publish")
@@ -24,6 +26,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .addOption(configOption())
     .addOption(waitOption())
     .addOption(sourceOption())
+    .option("--json", "one JSON object a line: each refused line, then the outcome")
     .addHelpText(
       "after",
       "\nExit status: 0 every line was written, 1 a line was refused or not written, or the file " +
@@ -49,6 +52,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
           defaultSource,
           headers,
           signal,
+          json: options.json === true,
           shell,
         });
       });

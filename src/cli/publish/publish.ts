@@ -20,8 +20,9 @@ import type { Producer, RefusedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../command-producer.ts";
 import { counted } from "../count.ts";
 import { type Line, linesOf } from "../input.ts";
-import { type Progress, startProgress } from "../progress.ts";
+import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 
 export interface PublishOptions {
   readonly input: AsyncIterable<Buffer>;
@@ -34,6 +35,8 @@ export interface PublishOptions {
   readonly headers: RecordHeaders;
   /** Stops reading; lines read so far are written, unless the producer gives up. */
   readonly signal: AbortSignal;
+  /** Objects on standard output in place of sentences. */
+  readonly json?: boolean;
   readonly shell: Shell;
 }
 
@@ -42,30 +45,40 @@ const LINE_MAX_BYTES = 1_048_576 - 1_024;
 
 /** Returns the exit status: 1 when a line was refused or not written, or when it was interrupted. */
 export async function publish(options: PublishOptions): Promise<0 | 1> {
-  const { input, producer, topic, signal, shell } = options;
+  const { input, producer, topic, signal, json = false, shell } = options;
   const { sources, defaultSource, headers } = options;
   const lookup = sourceLookup(sources, defaultSource);
   const count = { written: 0, refused: 0 };
   let isCut = false;
   using progress = startProgress(shell, () => countText(count));
+  const say = (text: string, told: object) => {
+    if (json) shell.out(`${JSON.stringify(told)}\n`);
+    else progress.say(text);
+  };
+  const refuse = (line: number, error: string) => {
+    count.refused += 1;
+    say(`line ${line} refused: ${visibleCell(error)}`, { kind: "refused", line, error });
+  };
   for await (const lines of linesOf(input, LINE_MAX_BYTES, signal)) {
     const records = new Map<OutgoingRecord, number>();
     for (const line of lines) {
       const checked = check(line, headers, lookup);
-      if (checked.kind === "refused") refuse(progress, line.number, checked.error, count);
+      if (checked.kind === "refused") refuse(line.number, checked.error);
       else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
     }
-    const refused = await send(producer, records, progress);
+    const refused = await send(producer, records, say);
     isCut = refused === null;
     if (refused === null) break;
     for (const { record, error } of refused) {
-      refuse(progress, records.get(record) ?? 0, `too-large: ${error}`, count);
+      refuse(records.get(record) ?? 0, `too-large: ${error}`);
       records.delete(record);
     }
     count.written += records.size;
   }
   progress.end();
-  shell.out(`${countText(count)} (${topic}).\n`);
+  const { written, refused } = count;
+  const outcome = { kind: "outcome", topic, written, refused, interrupted: signal.aborted };
+  tell({ json }, shell, `${countText(count)} (${topic}).\n`, outcome);
   if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
@@ -74,14 +87,16 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
-  progress: Progress,
+  say: (text: string, told: object) => void,
 ): Promise<readonly RefusedRecord[] | null> {
   try {
     return await producer.send([...records.keys()]);
   } catch (error) {
     if (!(error instanceof NotWrittenError)) throw error;
     const lines = [...records.values()];
-    progress.say(`lines ${lines[0]} to ${lines.at(-1)}: ${error.message}`);
+    const [from, to] = [lines[0], lines.at(-1)];
+    const told = { kind: "not-written", fromLine: from, toLine: to, error: error.message };
+    say(`lines ${from} to ${to}: ${error.message}`, told);
     return null;
   }
 }
@@ -108,11 +123,6 @@ function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): C
 
 function refusal({ reason, error }: { reason: string; error: string }): Checked {
   return { kind: "refused", error: `${reason}: ${error}` };
-}
-
-function refuse(progress: Progress, line: number, error: string, count: { refused: number }): void {
-  count.refused += 1;
-  progress.say(`line ${line} refused: ${visibleCell(error)}`);
 }
 
 function countText({ written, refused }: { written: number; refused: number }): string {

@@ -10,6 +10,7 @@ import { groupOf, inputTopics } from "./group-of.ts";
 
 interface SkipFlags extends ConfigOption, WaitOption {
   readonly dryRun?: boolean;
+  readonly json?: boolean;
 }
 
 export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
@@ -25,6 +26,7 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
     .addOption(configOption())
     .addOption(waitOption())
     .option("--dry-run", "say what would be skipped, and change nothing")
+    .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
       "\nThe processes of the stage may run on. A halted one goes on within a minute.\n\n" +
@@ -42,12 +44,16 @@ export function skipDamagedCommand(shell: Shell, exit: (status: ExitStatus) => v
         const read = inputTopics(config).join(", ");
         throw new WrongUsage(`no stage reads ${topic}. Read are: ${read}.`);
       }
-      const dryRun = flags.dryRun === true;
+      const { dryRun = false, json = false } = flags;
       const { skipDamaged } = await import("./skip-damaged.ts");
       exit(
         await withKafka(config, shell, flags, async (kafka, signal) => {
           await assertTopics(kafka.admin, [topic]);
-          return skipDamaged(kafka, { topic, partition, offset, group, dryRun, signal }, shell);
+          return skipDamaged(
+            kafka,
+            { topic, partition, offset, group, dryRun, json, signal },
+            shell,
+          );
         }),
       );
     });

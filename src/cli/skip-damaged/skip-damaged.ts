@@ -19,6 +19,7 @@ import { passedCommit } from "../../kafka/consume/passed-commit.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
 import { counted } from "../count.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 
 const TRY_AGAIN_MS = 500;
 /** Longer than a halted stage waits at most, and the brokers' patience with a dead member. */
@@ -32,6 +33,8 @@ export interface SkipOptions {
   readonly offset: number;
   readonly group: string;
   readonly dryRun: boolean;
+  /** One JSON object in place of sentences. */
+  readonly json?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -40,32 +43,33 @@ export async function skipDamaged(
   options: SkipOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const { topic, partition, group, dryRun, signal } = options;
+  const { topic, partition, group, dryRun, json = false, signal } = options;
   const untilMs = performance.now() + GIVE_UP_AFTER_MS;
   for (let tries = 0; ; tries += 1) {
     const at = await groupAt(kafka, options);
     const damaged = await kafka.damageAt({ topic, partition, offset: at.offset });
     const refusal = refusalOf(options, at, damaged);
-    if (damaged === null || refusal !== null) {
-      shell.err(`error: ${refusal}\n`);
-      return 1;
-    }
-    if (tries === 0) shell.out(`${foundText(damaged, group, at.offset)}\n`);
-    if (dryRun) {
-      shell.out("Nothing was changed (--dry-run).\n");
-      return 0;
-    }
+    const done = (outcome: Outcome, text: string, error: string | null = null) => {
+      if (error !== null) shell.err(`error: ${error}\n`);
+      if (json || error === null) {
+        tell({ json }, shell, text, outcomeJson(options, at, damaged, { outcome, error }));
+      }
+      return error === null ? 0 : 1;
+    };
+    if (damaged === null || refusal !== null) return done("refused", "", refusal);
+    if (tries === 0 && !json) shell.out(`${foundText(damaged, group, at.offset)}\n`);
+    if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
     try {
       await kafka.admin.commit(group, topic, [passedCommit(at, damaged.behind)]);
-      shell.out(`Skipped. ${group} goes on at offset ${damaged.behind}, within a minute.\n`);
-      return 0;
+      const text = `Skipped. ${group} goes on at offset ${damaged.behind}, within a minute.\n`;
+      return done("skipped", text);
     } catch (error) {
       const types = errorTypes(error);
       if (!HAS_MEMBERS.some((type) => types.has(type))) throw error;
     }
     if (performance.now() >= untilMs) {
-      shell.err(`error: processes hold on to ${group}. Stop those of its stage, then try again.\n`);
-      return 1;
+      const error = `processes hold on to ${group}. Stop those of its stage, then try again.`;
+      return done("refused", "", error);
     }
     if (tries === 0) shell.err(`Waiting until no process is a member of ${group} ...\n`);
     await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
@@ -105,12 +109,36 @@ export function refusalOf(
   return `${where}, and the damaged batch there begins at ${damaged.offset}, not at ${offset}.`;
 }
 
+type Outcome = "skipped" | "would-skip" | "refused";
+
+/** One line; every key is always there. @param at where the group is, or was. */
+function outcomeJson(
+  { topic, partition, group, dryRun }: SkipOptions,
+  at: CommittedOffset,
+  damaged: DamagedBatch | null,
+  { outcome, error }: { readonly outcome: Outcome; readonly error: string | null },
+) {
+  return {
+    ...{ outcome, error, topic, partition, group, dryRun, groupOffset: at.offset },
+    firstOffset: damaged?.offset ?? null,
+    lastOffset: damaged === null ? null : damaged.behind - 1,
+    damage: damaged?.damage ?? null,
+    isEndKnown: damaged?.isEndKnown ?? null,
+    recordsLost: damaged === null ? null : lostRecords(damaged, at.offset),
+  };
+}
+
+/** At most so many. @param position of the group. */
+function lostRecords({ behind, offset }: DamagedBatch, position: number): number {
+  return behind - Math.max(position, offset);
+}
+
 function foundText(damaged: DamagedBatch, group: string, position: number): string {
   const { topic, partition, offset, behind, damage, isEndKnown } = damaged;
   const end = isEndKnown
     ? ""
     : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
-  const lost = behind - Math.max(position, offset);
+  const lost = lostRecords(damaged, position);
   return (
     `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n${end}` +
     `${group} is at ${position}: up to ${counted(lost, "record")} ${lost === 1 ? "is" : "are"} given up.`

@@ -10,6 +10,7 @@ import { loadOrExplain } from "../configuration.ts";
 import { instantText } from "../instant.ts";
 import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { resumedInVain } from "./acts.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
@@ -18,7 +19,6 @@ import {
   operatingOn,
   type SteerOptions,
   steerOptions,
-  tell,
   withDestination,
 } from "./steering.ts";
 

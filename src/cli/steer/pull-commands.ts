@@ -8,6 +8,7 @@ import { counted } from "../count.ts";
 import { durationWithin } from "../option-values.ts";
 import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 import { cancelWaiting, drain, retryNow } from "./acts.ts";
 import { leftText, stillText, sumOf } from "./drain.ts";
@@ -17,7 +18,6 @@ import {
   operatingOn,
   type SteerOptions,
   steerOptions,
-  tell,
   withDestination,
 } from "./steering.ts";
 

@@ -28,16 +28,6 @@ export function steerOptions(command: Command): Command {
     .option("--json", "print the outcome as one JSON object");
 }
 
-/** A text for people, or one line for programs. */
-export function tell(
-  { json }: Pick<SteerOptions, "json">,
-  shell: Shell,
-  text: string,
-  outcome: Readonly<Record<string, unknown>>,
-): void {
-  shell.out(json === true ? `${JSON.stringify(outcome)}\n` : text);
-}
-
 /** Connects, and does it for a webhook destination that is configured. */
 export async function withDestination(
   id: string,

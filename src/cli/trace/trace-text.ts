@@ -4,7 +4,8 @@
  *   format   each line
  *   text     a step: its instant, the time since the first, its destination, a sentence; then how it
  *            stands with each destination, and what is not known
- *   --json   an object: a step, then each fate and each gap, told apart by `kind`
+ *   --json   an object with the call's message id: a step or a fate, in order of time, then each gap,
+ *            told apart by `kind`
  */
 
 import type { CallTrace, Step } from "../../call-trace/steps.ts";
@@ -44,8 +45,8 @@ export function traceText(
   return `${parts.map((part) => part.join("\n")).join("\n\n")}\n`;
 }
 
-export function traceJson({ steps, fates, gaps }: CallTrace, names: Names): string {
-  const all = [
+export function traceJson({ messageId, steps, fates, gaps }: CallTrace, names: Names): string {
+  const dated = [
     ...steps.map((step) => ({ ...step, sentence: stepSentence(step, names) })),
     ...fates.map((fate) => ({
       ...fate,
@@ -53,6 +54,9 @@ export function traceJson({ steps, fates, gaps }: CallTrace, names: Names): stri
       fate: fate.kind,
       sentence: fateSentence(fate),
     })),
+  ].toSorted((one, other) => one.atMs - other.atMs);
+  const all = [
+    ...dated,
     ...gaps.map((gap) => ({
       ...gap,
       kind: "gap",
@@ -60,7 +64,7 @@ export function traceJson({ steps, fates, gaps }: CallTrace, names: Names): stri
       sentence: gapSentence(gap, "--since"),
     })),
   ];
-  return all.map((each) => `${JSON.stringify(instants(each))}\n`).join("");
+  return all.map((each) => `${JSON.stringify(instants({ messageId, ...each }))}\n`).join("");
 }
 
 /** `atMs` as `at` and so on, in ISO 8601: what people compare with other programs' lines. */

@@ -62,3 +62,23 @@ test("acls: the grants of each role", async () => {
 test("no audience is an empty list", () => {
   expect(JSON.parse(audiencesJson([]))).toEqual({ audiences: [] });
 });
+
+test("config check: one object, warnings in it", async () => {
+  const [outcome] = await json(["config", "check"]);
+  expect(outcome).toMatchObject({ usable: true, sources: 1, destinations: 1, problems: [] });
+});
+
+test("config check: problems are in the object, and the exit status stays 2", async () => {
+  const wrong = join(mkdtempSync(join(tmpdir(), "switchyard-json-")), "wrong.yaml");
+  writeFileSync(wrong, SMALL.replace("sources:", "sourcez:"));
+  const shell = fakeShell();
+  expect(await runProgram(["config", "check", "--json", "--config", wrong], shell)).toBe(2);
+  expect(shell.errors()).toBe("");
+  const outcome = JSON.parse(shell.output()) as { problems: readonly object[] };
+  expect(outcome).toMatchObject({ usable: false, hash: null, sources: null });
+  expect(outcome.problems[0]).toMatchObject({
+    path: expect.any(String),
+    found: expect.any(String),
+    expected: expect.any(String),
+  });
+});

@@ -16,11 +16,12 @@ interface Given {
   readonly members?: readonly string[];
   readonly force?: boolean;
   readonly signal?: AbortSignal;
+  readonly json?: boolean;
 }
 
 async function publish(
   chunks: readonly (string | Buffer | Error)[],
-  { name = "VIP Customers", members = [], force = false, signal }: Given = {},
+  { name = "VIP Customers", members = [], force = false, signal, json = false }: Given = {},
 ) {
   const shell = fakeShell();
   const records: OutgoingRecord[] = [];
@@ -49,6 +50,7 @@ async function publish(
       for (let from = 0; from < members.length; from += 3) yield members.slice(from, from + 3);
     },
     force,
+    json,
     signal: signal ?? new AbortController().signal,
     shell,
   }).catch((error: unknown) => {
@@ -179,4 +181,15 @@ test("audiences are shown with their last sync and what is held", () => {
   ]);
   expect(text).toContain("s1, 1970-01-01T00:00:00.000Z");
   expect(text).toContain("s2, 1970-01-01T00:00:00.000Z: 5 would leave");
+});
+
+test("as JSON: one object, written or refused", async () => {
+  const written = await publish(["u1\nu2\n"], { json: true });
+  expect(JSON.parse(written.shell.output())).toEqual({
+    ...{ end: "written", error: null, audience: "vip", sync: "s1", topic: "syncs" },
+    ...{ users: 2, written: 2 },
+  });
+  const refused = await publish(["\n"], { json: true });
+  expect(refused.status).toBe(1);
+  expect(JSON.parse(refused.shell.output())).toMatchObject({ end: "refused", written: 0 });
 });

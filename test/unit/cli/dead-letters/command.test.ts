@@ -286,3 +286,20 @@ test.each([
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);
   expect(shell.errors()).toContain(text);
 });
+
+test("as JSON a replay prints one object, counted or sent", async () => {
+  const world = await mixed();
+  const counted = await replay(world, { dryRun: true, json: true });
+  expect(counted.status).toBe(0);
+  expect(JSON.parse(counted.out)).toMatchObject({ end: "counted", toReplay: 4, replayed: 0 });
+  const { status, out } = await replay(world, { json: true });
+  expect(status).toBe(1);
+  const told = JSON.parse(out) as Record<string, unknown>;
+  expect(told).toMatchObject({ end: "done", error: null, resume: null, replayed: 3 });
+  expect(Object.values(told.refused as object)).toEqual([1]);
+  expect(told.counts).toContainEqual(
+    expect.objectContaining({ destination: "crm", reason: "rejected", count: 2 }),
+  );
+  const rest = await replay(world, { json: true });
+  expect(JSON.parse(rest.out)).toMatchObject({ end: "done", replayedBefore: 3, replayed: 0 });
+});

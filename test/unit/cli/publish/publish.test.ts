@@ -281,3 +281,17 @@ test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   await clock.advance(60_000);
   expect(shell.output()).toBe("1 call written, 0 lines refused (calls).\n");
 });
+
+test("as JSON: a line for each refused one, then the outcome, and nothing on standard error", async () => {
+  const valid = '{"type":"track","userId":"u1","event":"E"}\n';
+  const { status, out, err } = await run(chunks(valid, "{\n", valid), { json: true });
+  expect([status, err]).toEqual([1, ""]);
+  const told = out
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+  expect(told).toEqual([
+    { kind: "refused", line: 2, error: expect.stringContaining("undecodable") },
+    { kind: "outcome", topic: "calls", written: 2, refused: 1, interrupted: false },
+  ]);
+});

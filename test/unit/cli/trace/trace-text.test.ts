@@ -227,3 +227,19 @@ test("as JSON instants are texts, and fates and gaps are told apart", () => {
     { kind: "gap", gap: "call-not-found", since: "2026-03-01T09:30:00.000Z" },
   ]);
 });
+
+test("as JSON every line names the message id, and steps and fates are in order of time", () => {
+  const fates = [T + 20, T + 90].map(
+    (atMs): Fate => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
+  );
+  const later = { ...ATTEMPT, atMs: T + 60 };
+  const gaps: Gap[] = [{ kind: "no-attempts-topic" }];
+  const lines = traceJson({ messageId: "m-1", steps: [ATTEMPT, later], fates, gaps }, NAMES)
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { messageId: string; kind: string; at?: string });
+  expect(lines.map(({ messageId }) => messageId)).toEqual(lines.map(() => "m-1"));
+  expect(lines.map(({ kind }) => kind)).toEqual(["fate", "attempt", "attempt", "fate", "gap"]);
+  const times = lines.flatMap(({ at }) => at ?? []);
+  expect(times).toEqual(times.toSorted());
+});
