@@ -105,7 +105,7 @@ function toldText(topic: string, { listeners, others }: Told): string {
   return `${requested}Not told: ${notTold.join(", ")}.\n`;
 }
 
-/** Who is told, or what is wrong. */
+/** The destinations that are told and those that are not, or what is wrong. */
 function toldOf(sourceIds: readonly string[] | null, config: Config): Told | string {
   const { sources, destinations } = config;
   const found = affected(

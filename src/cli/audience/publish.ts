@@ -60,8 +60,13 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   );
   const against = await readAndJudge(options, count);
   const outcome = (end: "written" | "interrupted" | "refused", error: string | null = null) => ({
-    ...{ end, error, audience: audienceId, sync: syncId, topic },
-    ...{ users: count.read, written: count.written },
+    end,
+    error,
+    audience: audienceId,
+    sync: syncId,
+    topic,
+    users: count.read,
+    written: count.written,
   });
   if (typeof against === "string") {
     progress.say(against);

@@ -103,7 +103,10 @@ function outcomeJson(
   resume: string | null = null,
 ) {
   return {
-    ...{ end, error: sent?.error ?? null, replay: sent?.name ?? null, resume },
+    end,
+    error: sent?.error ?? null,
+    replay: sent?.name ?? null,
+    resume,
     toReplay: tally?.total ?? null,
     replayedBefore: tally?.replayed ?? null,
     counts: tally?.rows() ?? [],

@@ -119,7 +119,13 @@ function outcomeJson(
   { outcome, error }: { readonly outcome: Outcome; readonly error: string | null },
 ) {
   return {
-    ...{ outcome, error, topic, partition, group, dryRun, groupOffset: at.offset },
+    outcome,
+    error,
+    topic,
+    partition,
+    group,
+    dryRun,
+    groupOffset: at.offset,
     firstOffset: damaged?.offset ?? null,
     lastOffset: damaged === null ? null : damaged.behind - 1,
     damage: damaged?.damage ?? null,
