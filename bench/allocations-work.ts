@@ -1,0 +1,124 @@
+/**
+ * How many bytes of JavaScript's heap a record costs in a stage: the same work each time, so that a
+ * busy machine does not change the figure. Prints one number.
+ *
+ *   node bench/allocations-work.ts route|deliver|delay
+ */
+
+import { startDelay } from "../src/delay/stage.ts";
+import { startDeliver } from "../src/deliver/stage.ts";
+import { deliveryHeaders } from "../src/domain/delivery.ts";
+import type { TopicDestination } from "../src/domain/destination.ts";
+import type { DestinationId, SourceId } from "../src/domain/ids.ts";
+import { groupNames, topicNames } from "../src/domain/topics.ts";
+import { startRoute } from "../src/route/stage.ts";
+import { systemClock } from "../src/runtime/clock.ts";
+import { createMetrics } from "../src/telemetry/instruments.ts";
+import { aSource } from "../test/support/build/calls.ts";
+import { deliveryOf } from "../test/support/build/webhook-destination.ts";
+import { benchLog } from "./bench-kafka.ts";
+import { benchDelivery, benchDestination } from "./deliver-work.ts";
+import { countAllocated } from "./measure.ts";
+import { benchCall, DESTINATIONS, destinationName } from "./route-work.ts";
+import { type Straight, straightKafka } from "./straight-kafka.ts";
+
+/** Until then, functions are compiled, and allocate otherwise. */
+const WARM_UP = 30_000;
+const COUNTED = 20_000;
+
+const topics = topicNames("");
+const common = {
+  topics,
+  groups: groupNames(""),
+  drainLimitMs: 1_000,
+} as const;
+const deps = ({ kafka, producer }: Straight) => ({
+  ...{ kafka, producer, clock: systemClock, log: benchLog, metrics: createMetrics() },
+  onFatal: (error: Error) => {
+    throw error;
+  },
+});
+
+async function startRouteOf(): Promise<Straight> {
+  const straight = straightKafka(topics.calls, [], (offset) => {
+    const { key, value } = benchCall(offset, "all");
+    return { topic: topics.calls, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
+  });
+  const destinations = Array.from(
+    { length: DESTINATIONS },
+    (_, index): TopicDestination => ({
+      kind: "topic",
+      id: `d${index + 1}` as DestinationId,
+      name: destinationName(index),
+      enabled: true,
+      historical: true,
+      partitions: null,
+    }),
+  );
+  const source = aSource(
+    "bench",
+    destinations.map(({ id }) => id),
+  );
+  const own = { sources: [source], defaultSource: "bench" as SourceId, destinations };
+  await startRoute(deps(straight), { ...common, ...own, maxBytes: 8 * 1_024 * 1_024 });
+  return straight;
+}
+
+async function startDeliverOf(): Promise<Straight> {
+  const destination = benchDestination(0, "http://127.0.0.1:1/", 64);
+  const topic = topics.deliveries(destination.id);
+  const straight = straightKafka(topic, [], (offset) => benchDelivery(topic, 0, offset));
+  const accepted = { kind: "response", status: 200, retryAfter: null, durationMs: 1 } as const;
+  const connections = {
+    update: () => undefined,
+    send: (_endpoint: unknown, _request: unknown, done: (result: typeof accepted) => void) =>
+      queueMicrotask(() => done(accepted)),
+    close: () => Promise.resolve(),
+  };
+  await startDeliver(
+    { ...deps(straight), http: { trust: () => false, open: () => connections } },
+    {
+      ...common,
+      destinations: [destination],
+      delaysMs: [1_000],
+      windowMs: 14_400_000,
+      maxBytes: () => 8 * 1_024 * 1_024,
+      commonMaxBytes: 0,
+    },
+  );
+  return straight;
+}
+
+/** Records that are due when they come. */
+async function startDelayOf(): Promise<Straight> {
+  const topic = topics.delays(1_000);
+  const id = "d1" as DestinationId;
+  const straight = straightKafka(topic, [topics.deliveries(id), topics.returns(id)], (offset) => ({
+    ...benchDelivery(topic, 0, offset),
+    headers: deliveryHeaders(
+      deliveryOf({ destination: id, dueAtMs: 1, returnTopic: topics.returns(id) }),
+    ),
+  }));
+  await startDelay(deps(straight), {
+    ...common,
+    tiers: ["1s"],
+    destinations: [id],
+    shownMax: 1,
+    windowMs: 14_400_000,
+    maxBytes: 8 * 1_024 * 1_024,
+  });
+  return straight;
+}
+
+const STAGES = { route: startRouteOf, deliver: startDeliverOf, delay: startDelayOf } as const;
+const [name = ""] = process.argv.slice(2);
+const { prepare, pass } = await STAGES[name as keyof typeof STAGES]();
+// Stages keep no timer that would keep the process.
+setInterval(() => undefined, 1_000);
+prepare(WARM_UP);
+await pass();
+prepare(COUNTED);
+const allocated = countAllocated();
+await pass();
+process.stdout.write(`${Math.round(allocated() / COUNTED)}\n`);
+process.exit(0);

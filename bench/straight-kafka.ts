@@ -1,0 +1,109 @@
+/**
+ * Records handed straight to a stage, for runs that are the same each time: no broker, no sockets, no
+ * batches whose sizes depend on how busy the machine is. What is written is taken, and gone.
+ */
+
+import type { IncomingRecord, OutgoingRecord } from "../src/domain/record.ts";
+import type {
+  ConsumeOptions,
+  Consumer,
+  Kafka,
+  PartitionHandler,
+  WatchedProducer,
+} from "../src/kafka/port.ts";
+
+const BATCH = 250;
+const PARTITIONS = 3;
+const IDLE: Consumer = {
+  joined: Promise.resolve(),
+  stop: () => Promise.resolve(),
+  progress: () => [],
+  vitals: () => ({ isAssigned: true, fetchedAtMs: null, heardAtMs: null, commitFailures: 0 }),
+  rebalances: () => 0,
+  offsetResets: () => 0,
+};
+
+export interface Straight {
+  readonly kafka: Kafka;
+  readonly producer: WatchedProducer;
+  /** Makes the next records, so that they cost nothing later. */
+  readonly prepare: (count: number) => void;
+  /** Hands over what was prepared, and resolves when the stage has finished it. */
+  readonly pass: () => Promise<void>;
+}
+
+/**
+ * @param existing topics that are there besides
+ * @param recordOf the record at an offset of the one partition of the topic
+ */
+export function straightKafka(
+  topic: string,
+  existing: readonly string[],
+  recordOf: (offset: number) => OutgoingRecord,
+): Straight {
+  const producer: WatchedProducer = {
+    send: () => Promise.resolve([]),
+    close: () => Promise.resolve(),
+    partitions: () => PARTITIONS,
+    blocked: () => [],
+  };
+  const assigned = Promise.withResolvers<PartitionHandler>();
+  let [next, finished] = [0, 0];
+  let onFinished: () => void = () => undefined;
+  const consume = (options: ConsumeOptions): Consumer => {
+    if (!options.topics.includes(topic)) return IDLE;
+    const handler = options.onAssigned({
+      topic,
+      partition: 0,
+      topicId: () => "straight",
+      finish: () => {
+        finished += 1;
+        onFinished();
+      },
+      hold: () => undefined,
+      isOurs: () => Promise.resolve(true),
+    });
+    assigned.resolve(handler);
+    return IDLE;
+  };
+  const nothing = async function* () {};
+  const kafka = {
+    consume,
+    producer: () => producer,
+    read: nothing,
+    follow: nothing,
+    admin: {
+      topics: () => Promise.resolve([topic, ...existing]),
+      describe: () => Promise.resolve([]),
+      offsets: () => Promise.resolve([]),
+    },
+    watch: () => ({ brokers: () => [] }),
+    close: () => Promise.resolve(),
+  } as unknown as Kafka;
+  let prepared: IncomingRecord[][] = [];
+  const prepare = (count: number) => {
+    for (let left = count; left > 0; left -= BATCH) {
+      prepared.push(
+        Array.from({ length: Math.min(left, BATCH) }, () => {
+          const { key, value, headers } = recordOf(next);
+          const place = { topic, partition: 0, offset: next };
+          next += 1;
+          return { ...place, timestampMs: Date.now(), key, value, headers };
+        }),
+      );
+    }
+  };
+  const pass = async () => {
+    const handler = await assigned.promise;
+    for (const records of prepared) {
+      const until = finished + records.length;
+      const done = new Promise<void>((resolve) => {
+        onFinished = () => finished >= until && resolve();
+      });
+      handler.take(records);
+      await done;
+    }
+    prepared = [];
+  };
+  return { kafka, producer, prepare, pass };
+}
