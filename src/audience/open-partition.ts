@@ -136,8 +136,7 @@ async function tryCatchUp(
 /** Whether what the store holds cannot be read: also JSON that is none. */
 function isDamage(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
-  const failed = storeErrorOf(error);
-  return failed !== null && failed.failure !== "unavailable";
+  return storeErrorOf(error)?.failure === "corrupt";
 }
 
 async function read(

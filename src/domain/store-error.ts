@@ -3,10 +3,9 @@
  *
  *   unavailable   what is around it: a full or read-only disk, a missing permission. The store may be
  *                 whole, and is opened again later
- *   corrupt       what it holds is not what was written
- *   other         anything else
+ *   corrupt       anything else: what it holds is not what was written, a file of it is cut or gone
  */
-export type StoreFailure = "unavailable" | "corrupt" | "other";
+export type StoreFailure = "unavailable" | "corrupt";
 
 /** A failure of a local store. It holds a copy of what is in Kafka, so a stage outlives it. */
 export class StoreError extends Error {

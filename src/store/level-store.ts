@@ -150,9 +150,8 @@ function storeError(directory: string, what: string, cause: unknown): StoreError
 }
 
 function failureOf(cause: unknown): StoreFailure {
-  const chain = chainOf(cause);
-  if (chain.some(({ message }) => SURROUNDINGS.test(message))) return "unavailable";
-  return chain.some(({ code }) => code === "LEVEL_CORRUPTION") ? "corrupt" : "other";
+  const isAround = chainOf(cause).some(({ message }) => SURROUNDINGS.test(message));
+  return isAround ? "unavailable" : "corrupt";
 }
 
 function chainOf(error: unknown): readonly (Error & { readonly code?: unknown })[] {

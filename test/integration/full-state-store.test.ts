@@ -1,31 +1,18 @@
 // The real program on a real Kafka, whose audience store is on a disk of its own that is full: the
 // audience stage alone stops, says so everywhere, and goes on by itself once there is room.
 
-import { spawnSync } from "node:child_process";
 import { mkdirSync, statfsSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { whyNoDisk, withDisk } from "../support/script/small-disk.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { webhookServer } from "../support/servers/webhook-server.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { interval: 500, timeout: 60_000 };
 const TIMEOUT_MS = 170_000;
-const MIB = 1_024 * 1_024;
-
-/** Mounts a small disk for the program alone, in namespaces of its own. */
-const within = (directory: string) => [
-  ...["unshare", "--map-root-user", "--mount", "sh", "-c"],
-  'mount -t tmpfs -o size=12m tmpfs "$0" && exec "$@"',
-  directory,
-];
-
-function canMount(directory: string): boolean {
-  const [command = "", ...args] = [...within(directory), "true"];
-  return spawnSync(command, args).status === 0;
-}
 
 /** Takes what is left of the disk. */
 function fill(directory: string): void {
@@ -70,10 +57,12 @@ admin: { host: 127.0.0.1, port: ${admin} }
     });
     onTestFinished(() => world[Symbol.asyncDispose]());
     const state = join(world.directory, "state");
-    if (!canMount(state)) {
-      return skip("this machine lets nobody mount a disk in a namespace (unshare --mount)");
-    }
-    const program = world.start(["--stages", "route,deliver,delay,audience"], within(state));
+    const why = whyNoDisk(state);
+    if (why !== null) return skip(why);
+    const program = world.start(
+      ["--stages", "route,deliver,delay,audience"],
+      withDisk(state, "12m"),
+    );
     await program.logged("ready");
     // As the program sees it.
     const disk = join(`/proc/${program.child.pid}/root`, state);
@@ -118,7 +107,6 @@ admin: { host: 127.0.0.1, port: ${admin} }
     await expect.poll(members, POLL).toBe(40_000);
     await expect.poll(unavailable, POLL).toBe("0");
     await expect.poll(() => ask("/readyz"), POLL).not.toContain("No space left");
-    expect(statfsSync(disk).blocks * statfsSync(disk).bsize).toBe(12 * MIB);
     expect(program.lines.map(({ msg }) => msg)).not.toContain("stage.failed");
   },
   TIMEOUT_MS,

@@ -1,0 +1,101 @@
+/**
+ * A store on a disk of its own, in namespaces that this process has for itself: full, read-only, with
+ * files that are cut or overwritten. Prints a line for each work: `fine`, or the failure.
+ *
+ * Arguments: the directory to mount the disk at, and what is wrong.
+ */
+
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { StoreError } from "../../../src/domain/store-error.ts";
+import { openLevelStore } from "../../../src/store/level-store.ts";
+
+const [disk = "", wrong = ""] = process.argv.slice(2);
+const store = join(disk, "0");
+const entries = Array.from(
+  { length: 2_000 },
+  (_, index) => [`k${index}`, "x".repeat(100)] as const,
+);
+
+async function tell(work: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+    process.stdout.write(`${work}: fine\n`);
+  } catch (error) {
+    const failure = error instanceof StoreError ? error.failure : String(error);
+    process.stdout.write(`${work}: ${failure}\n`);
+  }
+}
+
+const mount = (...options: readonly string[]) => execFileSync("mount", [...options, disk]);
+
+function fill(): void {
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize));
+}
+
+const openAndClose = async () => {
+  const level = await openLevelStore(store);
+  await level.close();
+};
+
+/** All in tables, nothing in the log. */
+async function closed(): Promise<void> {
+  const level = await openLevelStore(store);
+  await level.write(entries);
+  await level.compact("\u0001", "\u007f");
+  await level.close();
+}
+
+async function read(): Promise<void> {
+  const level = await openLevelStore(store);
+  await tell("getMany", () => level.getMany(["k0", "k1000", "k1999"]));
+  await tell("pieces", async () => {
+    for await (const _ of level.pieces("a", "z"));
+  });
+  await level.close();
+}
+
+const tables = () => readdirSync(store).filter((name) => name.endsWith(".ldb"));
+
+mount("-t", "tmpfs", "-o", "size=6m", "tmpfs");
+await closed();
+if (wrong === "full") {
+  const level = await openLevelStore(store);
+  fill();
+  for (const work of ["write", "again"]) await tell(work, () => level.write(entries));
+  await tell("close", () => level.close());
+  await tell("open", openAndClose);
+  rmSync(join(disk, "filler"));
+  await tell("open", openAndClose);
+  await read();
+}
+if (wrong === "read-only") {
+  mount("-o", "remount,ro");
+  await tell("open", openAndClose);
+  mount("-o", "remount,rw");
+  await tell("open", openAndClose);
+}
+if (wrong === "cut") {
+  for (const table of tables()) truncateSync(join(store, table), 3_000);
+  await read();
+}
+if (wrong === "overwritten") {
+  for (const table of tables()) {
+    const file = openSync(join(store, table), "r+");
+    writeSync(file, Buffer.alloc(500, 7), 0, 500, 100);
+    closeSync(file);
+  }
+  await read();
+}
