@@ -9,7 +9,14 @@ import { type Expected, FINE } from "./expected.ts";
 import { Judge, type Row } from "./judge.ts";
 import { KafkaTruth } from "./kafka-truth.ts";
 import { type Look, takeLook } from "./look.ts";
-import { DELAYS_MS, type DestinationNeed, IDLE, Product, WELL } from "./product.ts";
+import {
+  DELAYS_MS,
+  type DestinationNeed,
+  IDLE,
+  Product,
+  type ProductOptions,
+  WELL,
+} from "./product.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 import type { DrillOptions } from "./trouble.ts";
 
@@ -40,9 +47,10 @@ export class DrilledWorld implements AsyncDisposable {
   static async start(
     destinations: readonly DestinationNeed[],
     options: DrillOptions,
+    more: Pick<ProductOptions, "hasDisk"> = {},
   ): Promise<DrilledWorld> {
     const { brokers } = options;
-    const product = await Product.start({ brokers, destinations });
+    const product = await Product.start({ brokers, destinations, ...more });
     const kafka = new KafkaTruth(brokers, product.topics.prefix);
     try {
       await kafka.follow(followed(product));

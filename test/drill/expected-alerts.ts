@@ -27,6 +27,11 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   },
   "bad-config": { fire: ["SwitchyardConfigRefused"] },
   stopped: { fire: ["SwitchyardTargetDown", "SwitchyardAbsent"] },
+  // Its consumer has no partitions between its starts.
+  "full-disk": {
+    fire: ["SwitchyardAudienceStateStoreUnavailable"],
+    mayFire: ["SwitchyardLagUnknown"],
+  },
   "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
 };
 

@@ -39,6 +39,7 @@ interface StatusJson {
   readonly processes: readonly {
     readonly error: string | null;
     readonly configInvalidSince: string | null;
+    readonly stateStoresUnavailable: number;
   }[];
 }
 

@@ -8,7 +8,7 @@
  *   one of a trouble    as the trouble    every call
  */
 
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -26,6 +26,8 @@ import { type LogLine, type Program, startProgram } from "../../tools/demo/progr
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type Certificate, issue } from "../support/build/certificates.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { withDisk } from "../support/script/small-disk.ts";
+
 import { Receiver } from "./receiver.ts";
 import { type CommandEnd, runCommand } from "./run-command.ts";
 
@@ -35,7 +37,8 @@ export const SOURCE = "web";
 /** Short ones: what waits is to come back while somebody looks on. */
 export const DELAYS_MS = [2_000, 10_000, 30_000];
 const TIMEOUT_MS = 2_000;
-const PARTITIONS = 2;
+export const PARTITIONS = 2;
+const DISK_SIZE = "12m";
 
 /** A destination that a trouble needs; its settings are those of the configuration. */
 export interface DestinationNeed {
@@ -52,6 +55,8 @@ export interface LoggedLine extends LogLine {
 export interface ProductOptions {
   readonly brokers: readonly string[];
   readonly destinations: readonly DestinationNeed[];
+  /** Whether the state of audiences is on a small disk of its own; by default it is not. */
+  readonly hasDisk?: boolean;
 }
 
 export class Product implements AsyncDisposable {
@@ -67,12 +72,13 @@ export class Product implements AsyncDisposable {
   readonly #needs: readonly DestinationNeed[];
   readonly #changed = new Map<DestinationId, Readonly<Record<string, unknown>>>();
   readonly #adminPort: number;
+  readonly #hasDisk: boolean;
   readonly #lines: LoggedLine[] = [];
   #program: Program | null = null;
   #startedAtMs = 0;
 
   private constructor(
-    { brokers, destinations }: ProductOptions,
+    { brokers, destinations, hasDisk = false }: ProductOptions,
     receivers: ReadonlyMap<DestinationId, Receiver>,
     ca: Certificate,
     adminPort: number,
@@ -86,8 +92,10 @@ export class Product implements AsyncDisposable {
     this.lines = this.#lines;
     this.#needs = withOthers(destinations);
     this.#adminPort = adminPort;
+    this.#hasDisk = hasDisk;
     this.#directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
     writeFileSync(join(this.#directory, "ca.pem"), ca.cert);
+    mkdirSync(this.#stateDir);
     this.#write();
   }
 
@@ -119,6 +127,15 @@ export class Product implements AsyncDisposable {
 
   get configFile(): string {
     return join(this.#directory, "switchyard.yaml");
+  }
+
+  get #stateDir(): string {
+    return join(this.#directory, "state");
+  }
+
+  /** The disk of the state, as the program that runs now sees it. */
+  get disk(): string {
+    return join(`/proc/${this.#program?.pid}/root`, this.#stateDir);
   }
 
   get #usableFile(): string {
@@ -161,7 +178,10 @@ export class Product implements AsyncDisposable {
   async startProgram(): Promise<void> {
     this.#startedAtMs = Date.now();
     const onLog = (line: LogLine) => this.#lines.push({ ...line, atMs: Date.now() });
-    this.#program = startProgram(this.configFile, onLog, { env: { SWITCHYARD_KAFKA_BROKERS: "" } });
+    this.#program = startProgram(this.configFile, onLog, {
+      env: { SWITCHYARD_KAFKA_BROKERS: "" },
+      within: this.#hasDisk ? withDisk(this.#stateDir, DISK_SIZE) : [],
+    });
     await this.#program.ready;
   }
 
@@ -223,7 +243,9 @@ export class Product implements AsyncDisposable {
       },
       ingest: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: this.#adminPort },
-      audience: { stateDir: join(this.#directory, "state") },
+      audience: { stateDir: this.#stateDir },
+      // What audiences tell is no traffic of the drill.
+      audienceDefaults: { integrations: { All: false } },
     };
   }
 }

@@ -13,7 +13,7 @@ import { trueLag } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric, statusRow } from "./look.ts";
-import { IDLE, type Product, WELL } from "./product.ts";
+import { IDLE, type Product, type ProductOptions, WELL } from "./product.ts";
 import type { DrillOptions, LoneTrouble } from "./trouble.ts";
 
 const LIMIT_MS = 30_000;
@@ -49,7 +49,8 @@ export const STOPPED = lone("stopped", "the only process is stopped", {
   mended: () => [],
 });
 
-interface Lone {
+export interface Lone {
+  readonly product?: Pick<ProductOptions, "hasDisk">;
   readonly make: (product: Product) => Promise<void>;
   readonly said: (look: Look, madeAtMs: number) => readonly Said[];
   readonly mend: (product: Product) => Promise<void>;
@@ -57,9 +58,13 @@ interface Lone {
   readonly mended: (look: Look) => readonly Said[];
 }
 
-function lone(name: string, summary: string, { make, said, mend, mended }: Lone): LoneTrouble {
+export function lone(
+  name: string,
+  summary: string,
+  { product: more = {}, make, said, mend, mended }: Lone,
+): LoneTrouble {
   const run = async (options: DrillOptions): Promise<readonly Row[]> => {
-    await using world = await DrilledWorld.start([], options);
+    await using world = await DrilledWorld.start([], options, more);
     const { product } = world;
     const fine = (look: Look) => fineOf(look, { trouble: name, isAlways: false });
     const before = await world.settle("before", LIMIT_MS, fine);
@@ -81,7 +86,7 @@ function lone(name: string, summary: string, { make, said, mend, mended }: Lone)
   return { kind: "alone", name, summary, run };
 }
 
-function own(name: string, comparisons: readonly Comparison[]): Said {
+export function own(name: string, comparisons: readonly Comparison[]): Said {
   return { trouble: name, about: name, comparisons, isAlways: false };
 }
 
@@ -125,6 +130,6 @@ function unreached({ status }: Look): readonly Comparison[] {
   ];
 }
 
-function exactly(value: number) {
+export function exactly(value: number) {
   return { from: value, to: value };
 }

@@ -1,6 +1,7 @@
 /** Every trouble that is drilled. */
 
 import { DESTINATION_TROUBLES } from "./destination-troubles.ts";
+import { FULL_DISK } from "./full-disk.ts";
 import { KAFKA_AWAY } from "./kafka-away.ts";
 import { BAD_CONFIG, STOPPED } from "./program-troubles.ts";
 import type { Trouble } from "./trouble.ts";
@@ -10,6 +11,7 @@ export const TROUBLES: readonly Trouble[] = [
   ...DESTINATION_TROUBLES,
   BAD_CONFIG,
   STOPPED,
+  FULL_DISK,
   KAFKA_AWAY,
   WRONG_PASSWORD,
 ];

@@ -42,3 +42,23 @@ async function hear(what: string, admin: string): Promise<void> {
   expect((await fetch(`http://${admin}/readyz`)).status).toBe(200);
   heard.push(what);
 }
+
+test("what is said of a full disk of the audience store is true, before, meanwhile and after", async ({
+  skip,
+}) => {
+  const troubles = TROUBLES.filter(({ name }) => name === "full-disk");
+  const said: string[] = [];
+  const rows = await drill(troubles, {
+    brokers,
+    patience: PATIENCE,
+    settledLooks: 2,
+    say: (line) => said.push(line),
+  });
+  const leftOut = said.find((line) => line.includes("left out:"));
+  if (leftOut !== undefined) return skip(leftOut);
+  expect(rows.filter(({ ok }) => !ok)).toEqual([]);
+  for (const phase of ["in trouble", "mended"]) {
+    const found = rows.filter((row) => row.about === "full-disk" && row.phase === phase);
+    expect(found.length, phase).toBeGreaterThan(5);
+  }
+}, 900_000);

@@ -1,33 +1,18 @@
 // The real program on a real Kafka, whose audience store is on a disk of its own that is full: the
 // audience stage alone stops, says so everywhere, and goes on by itself once there is room.
 
-import { mkdirSync, statfsSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { whyNoDisk, withDisk } from "../support/script/small-disk.ts";
+import { fillDisk, freeDisk, whyNoDisk, withDisk } from "../support/script/small-disk.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { webhookServer } from "../support/servers/webhook-server.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { interval: 500, timeout: 60_000 };
 const TIMEOUT_MS = 170_000;
-
-/** Takes what is left of the disk. */
-function fill(directory: string): void {
-  for (let number = 0; ; number += 1) {
-    const { bavail, bsize } = statfsSync(directory);
-    if (bavail === 0) return;
-    try {
-      writeFileSync(join(directory, "filler"), Buffer.alloc(bavail * bsize), { flag: "a" });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-      return;
-    }
-    if (number > 10) throw new Error("the disk does not get full");
-  }
-}
 
 test(
   "a full disk of the audience store stops the audience stage alone, until there is room",
@@ -84,7 +69,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
     await expect.poll(members, POLL).toBe(1_000);
     expect(await unavailable()).toBe("0");
 
-    fill(disk);
+    fillDisk(disk);
     await publish(0, 40_000);
     const restarting = await program.logged("stage.restarting");
     expect(restarting).toMatchObject({ stage: "audience", level: "error" });
@@ -103,7 +88,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
       .toContain("Delivered");
     expect(program.child.exitCode).toBeNull();
 
-    unlinkSync(join(disk, "filler"));
+    freeDisk(disk);
     await expect.poll(members, POLL).toBe(40_000);
     await expect.poll(unavailable, POLL).toBe("0");
     await expect.poll(() => ask("/readyz"), POLL).not.toContain("No space left");

@@ -33,6 +33,8 @@ export interface ProgramOptions {
   readonly args?: readonly string[];
   /** Added to the environment, and stronger than the file. */
   readonly env?: Readonly<Record<string, string>>;
+  /** A command that runs another one, such as in namespaces of its own; by default none. */
+  readonly within?: readonly string[];
 }
 
 /** As people start it, so that it has V8's flags. */
@@ -48,9 +50,10 @@ export function programCommand(configFile: string, args: readonly string[]): rea
 export function startProgram(
   configFile: string,
   onLog: (line: LogLine) => void,
-  { args = [], env = {} }: ProgramOptions = {},
+  { args = [], env = {}, within = [] }: ProgramOptions = {},
 ): Program {
-  const child = spawnGuarded(dirname(configFile), programCommand(configFile, args), {
+  const command = [...within, ...programCommand(configFile, args)];
+  const child = spawnGuarded(dirname(configFile), command, {
     output: ["pipe", "pipe"],
     env: { ...process.env, ...env },
   });

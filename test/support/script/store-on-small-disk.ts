@@ -6,20 +6,12 @@
  */
 
 import { execFileSync } from "node:child_process";
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statfsSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, openSync, readdirSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { StoreError } from "../../../src/domain/store-error.ts";
 import { openLevelStore } from "../../../src/store/level-store.ts";
+import { fillDisk, freeDisk } from "./small-disk.ts";
 
 const [disk = "", wrong = ""] = process.argv.slice(2);
 const store = join(disk, "0");
@@ -39,11 +31,6 @@ async function tell(work: string, act: () => Promise<unknown>): Promise<void> {
 }
 
 const mount = (...options: readonly string[]) => execFileSync("mount", [...options, disk]);
-
-function fill(): void {
-  const { bavail, bsize } = statfsSync(disk);
-  writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize));
-}
 
 const openAndClose = async () => {
   const level = await openLevelStore(store);
@@ -73,11 +60,11 @@ mount("-t", "tmpfs", "-o", "size=6m", "tmpfs");
 await closed();
 if (wrong === "full") {
   const level = await openLevelStore(store);
-  fill();
+  fillDisk(disk);
   for (const work of ["write", "again"]) await tell(work, () => level.write(entries));
   await tell("close", () => level.close());
   await tell("open", openAndClose);
-  rmSync(join(disk, "filler"));
+  freeDisk(disk);
   await tell("open", openAndClose);
   await read();
 }
