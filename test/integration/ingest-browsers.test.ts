@@ -7,6 +7,7 @@ import {
   BROWSER_LIBRARIES,
   type BrowserLibrary,
   LEAVING,
+  SNIPPET,
 } from "../support/servers/browser-libraries.ts";
 import { findChromium, NO_CHROMIUM, openPage } from "../support/servers/chromium.ts";
 import { failingGate } from "../support/servers/failing-gate.ts";
@@ -37,7 +38,8 @@ const withMark = (mark: string) =>
 
 async function checkArrival(library: BrowserLibrary, path: string, endpoint: string) {
   const mark = `${library.name} ${endpoint}`;
-  await using page = await openPage(path, library.file, library.script(endpoint, KEY, mark));
+  const script = library.script(endpoint, KEY, mark);
+  await using page = await openPage(path, library.file, script, library.loadsIt);
   const failures = await page.done;
   if (Array.isArray(failures)) expect(failures.filter((reason) => reason !== null)).toEqual([]);
   await calls.taker.until(() => withMark(mark).length >= library.types.length);
@@ -59,7 +61,7 @@ async function checkArrival(library: BrowserLibrary, path: string, endpoint: str
   for (const value of values) expect(JSON.stringify(value)).not.toContain(KEY);
 }
 
-describe.each([...BROWSER_LIBRARIES, LEAVING])("$name", (library) => {
+describe.each([...BROWSER_LIBRARIES, SNIPPET, LEAVING])("$name", (library) => {
   test("every call arrives as it was made", async ({ skip }) => {
     if (chromium === null) return skip(NO_CHROMIUM);
     await checkArrival(library, chromium, `http://127.0.0.1:${ingest.port}`);

@@ -9,6 +9,7 @@ import {
   type ClientLibrary,
   NPM_LIBRARIES,
   PYTHON_LIBRARIES,
+  prepareJavaLibrary,
   preparePython,
 } from "../support/servers/client-libraries.ts";
 import { type Failure, failingGate } from "../support/servers/failing-gate.ts";
@@ -41,6 +42,7 @@ let calls: CallsTopic;
 let ingest: RunningIngest;
 /** Libraries of Node need not wait until pip is done. */
 const noPython = preparePython();
+const java = prepareJavaLibrary();
 beforeAll(async () => {
   calls = await callsTopic("clients");
   ingest = await ingestOn(calls);
@@ -175,4 +177,10 @@ describe.each(PYTHON_LIBRARIES)("$name", (library) => {
     await checkEachCall(library);
     await checkRestart(library);
   });
+});
+
+test("Segment's library for Java: every call arrives as it was made", async ({ skip }) => {
+  const library = await java;
+  if (typeof library === "string") return skip(library);
+  await checkEachCall(library);
 });

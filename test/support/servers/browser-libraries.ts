@@ -11,6 +11,8 @@ export interface BrowserLibrary {
   /** The page's script: makes every kind of call that it has, each with the mark in its context. */
   readonly script: (endpoint: string, writeKey: string, mark: string) => string;
   readonly types: readonly string[];
+  /** The page's script loads `/library.js` itself. */
+  readonly loadsIt?: true;
 }
 
 const SEGMENT_FILE = join(MODULES, "@segment/analytics-next/dist/umd/index.js");
@@ -88,6 +90,29 @@ export const BROWSER_LIBRARIES: readonly BrowserLibrary[] = [
     types: TYPES,
   },
 ];
+
+/**
+ * Segment's snippet as its page shows it (5.2.0), with the two changes of docs/ingest.md#segments-snippet: where
+ * the library's file is, and `_cdn`.
+ */
+const snippet: BrowserLibrary["script"] = (endpoint, writeKey, mark) => `
+    !function(){var i="analytics",analytics=window[i]=window[i]||[];if(!analytics.initialize)if(analytics.invoked)window.console&&console.error&&console.error("Segment snippet included twice.");else{analytics.invoked=!0;analytics.methods=["trackSubmit","trackClick","trackLink","trackForm","pageview","identify","reset","group","track","ready","alias","debug","page","screen","once","off","on","addSourceMiddleware","addIntegrationMiddleware","setAnonymousId","addDestinationMiddleware","register"];analytics.factory=function(e){return function(){if(window[i].initialized)return window[i][e].apply(window[i],arguments);var n=Array.prototype.slice.call(arguments);if(["track","screen","alias","group","page","identify"].indexOf(e)>-1){var c=document.querySelector("link[rel='canonical']");n.push({__t:"bpc",c:c&&c.getAttribute("href")||void 0,p:location.pathname,u:location.href,s:location.search,t:document.title,r:document.referrer})}n.unshift(e);analytics.push(n);return analytics}};for(var n=0;n<analytics.methods.length;n++){var key=analytics.methods[n];analytics[key]=analytics.factory(key)}analytics.load=function(key,n){var t=document.createElement("script");t.type="text/javascript";t.async=!0;t.setAttribute("data-global-segment-analytics-key",i);t.src="/library.js";var r=document.getElementsByTagName("script")[0];r.parentNode.insertBefore(t,r);analytics._loadOptions=n};analytics._writeKey="${writeKey}";analytics._cdn="${endpoint}";analytics.SNIPPET_VERSION="5.2.0";
+    analytics.load("${writeKey}");}}();
+    const own = () => ({ context: { mark: "${mark}" }, integrations: { Webhooks: true } });
+    analytics.identify("u-1", { plan: "pro", Größe: "☕" }, own());
+    analytics.track("Order Completed", { total: 12.5, items: [1, 2] }, own());
+    await new Promise((resolve) => analytics.ready(resolve));
+    analytics.page("Home", { tab: 1 }, own());
+    analytics.group("g-1", { name: "Acme" }, own());
+    analytics.alias("u-2", "u-1", own());`;
+
+export const SNIPPET: BrowserLibrary = {
+  name: "Segment's snippet with standalone.js of @segment/analytics-next 1.84.3",
+  file: join(MODULES, "@segment/analytics-next/dist/umd/standalone.js"),
+  script: snippet,
+  types: TYPES,
+  loadsIt: true,
+};
 
 /** Calls in its batching mode, and then the page is left before the batch is due. */
 export const LEAVING: BrowserLibrary = {

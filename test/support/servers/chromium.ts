@@ -39,10 +39,16 @@ export interface Page extends AsyncDisposable {
 /**
  * Opens a page of an origin of its own.
  *
- * @param library a script file, loaded before the page's own script.
+ * @param library a script file, at `/library.js` of the page.
  * @param script the body of an async function; its result is JSON.
+ * @param loadsIt whether the page's own script loads the library; else it comes before that.
  */
-export async function openPage(chromium: string, library: string, script: string): Promise<Page> {
+export async function openPage(
+  chromium: string,
+  library: string,
+  script: string,
+  loadsIt = false,
+): Promise<Page> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const server = createServer((request, response) => {
     if (request.url === "/library.js") {
@@ -61,7 +67,9 @@ export async function openPage(chromium: string, library: string, script: string
       });
     } else {
       response.setHeader("content-type", "text/html; charset=utf-8");
-      response.end(request.url === "/" ? pageOf(script) : "<!doctype html><title>Away</title>");
+      response.end(
+        request.url === "/" ? pageOf(script, loadsIt) : "<!doctype html><title>Away</title>",
+      );
     }
   });
   server.listen(0, "127.0.0.1");
@@ -95,9 +103,9 @@ export async function openPage(chromium: string, library: string, script: string
   };
 }
 
-function pageOf(script: string): string {
+function pageOf(script: string, loadsIt: boolean): string {
   return `<!doctype html><meta charset="utf-8"><title>A page</title>
-<script src="/library.js"></script>
+${loadsIt ? "" : '<script src="/library.js"></script>'}
 <script>
 const told = (what) => fetch("/done", { method: "POST", body: JSON.stringify(what) });
 (async () => { ${script} })().then(

@@ -1,7 +1,7 @@
 /**
  * The client libraries that ingest must take calls from, unchanged, behind one face. The npm ones
- * run in this process. The Python ones run in processes of their own, from virtual environments that
- * are kept.
+ * run in this process. Those of Python and Java run in processes of their own, from virtual
+ * environments and jars that are kept.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -14,6 +14,7 @@ import { Analytics as SegmentAnalytics } from "@segment/analytics-node";
 import { Analytics as SegmentAnalytics3 } from "segment-analytics-node-3";
 
 import { Analytics } from "../../../src/client/index.ts";
+import { prepareJava } from "./maven-jars.ts";
 
 const require = createRequire(import.meta.url);
 const run = promisify(execFile);
@@ -105,13 +106,21 @@ function python(requirement: string, module: string, gzip: boolean): PythonLibra
     send: async (endpoint, writeKey, calls) => {
       const script = join(import.meta.dirname, "python_client.py");
       const argv = [script, module, endpoint, writeKey, `${gzip}`];
-      const child = spawn(pythonOf(requirement), argv, { stdio: ["pipe", "inherit", "inherit"] });
-      const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-      child.stdin.end(JSON.stringify(calls));
-      const status = await ended;
-      if (status !== 0) throw new Error(`${script} ended with ${status}`);
+      await runWith(calls, pythonOf(requirement), argv);
     },
   };
+}
+
+async function runWith(
+  calls: readonly ClientCall[],
+  file: string,
+  args: readonly string[],
+): Promise<void> {
+  const child = spawn(file, args, { stdio: ["pipe", "inherit", "inherit"] });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  child.stdin.end(JSON.stringify(calls));
+  const status = await ended;
+  if (status !== 0) throw new Error(`${file} ${args[0]} ended with ${status}`);
 }
 
 const SEGMENT_PYTHON = "segment-analytics-python==2.4.0";
@@ -142,6 +151,24 @@ export const NPM_LIBRARIES: readonly ClientLibrary[] = [
     },
   },
 ];
+
+const JAVA = {
+  folder: join(import.meta.dirname, "java-client"),
+  main: "JavaClient",
+  what: "Segment's library for Java",
+  size: "3 MB",
+};
+
+/** Or why it cannot be had. It waits for 15 s and longer before it tries again. */
+export async function prepareJavaLibrary(): Promise<ClientLibrary | string> {
+  const program = await prepareJava(JAVA, AbortSignal.timeout(PREPARE_LIMIT_MS));
+  if (program.kind === "none") return program.why;
+  return {
+    name: "com.segment.analytics.java 3.5.1",
+    send: (endpoint, writeKey, calls) =>
+      runWith(calls, program.java, [...program.args, endpoint, writeKey]),
+  };
+}
 
 function directoryOf(requirement: string): string {
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");

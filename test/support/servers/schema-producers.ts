@@ -5,13 +5,10 @@
  */
 
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { ensureDownloaded, runMaven } from "../../../tools/kafka/download.ts";
-import { findJava, findOnPath } from "../../../tools/kafka/java-home.ts";
 import { prepareEnvironment, pythonOf } from "./client-libraries.ts";
+import { type JavaProgram, prepareJava } from "./maven-jars.ts";
 
 export const CODECS = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
 
@@ -83,37 +80,21 @@ export const PYTHON: SchemaProducer = {
   },
 };
 
-let jars = "";
+let program: JavaProgram = { kind: "none", why: "it is not prepared" };
 
 export const JAVA_CLIENT: SchemaProducer = {
   name: "java",
   prepare: async () => {
-    const java = findJava();
-    if ("trouble" in java) return `there is no Java: ${java.trouble}`;
-    if (findOnPath("mvn") === null) return "there is no Maven";
-    const pom = join(JAVA, "pom.xml");
-    const hash = createHash("sha256").update(readFileSync(pom)).digest("hex").slice(0, 8);
-    const what = "Apicurio's serializer";
     const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
-    const fill = async (target: string) => {
-      const goal = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies";
-      const options = [`-DoutputDirectory=${target}`, "-DincludeScope=runtime"];
-      await runMaven(what, ["--file", pom, goal, ...options], signal, () => undefined);
-    };
-    const download = { what, size: "26 MB", name: `schema-producer-${hash}`, fill };
-    try {
-      jars = await ensureDownloaded(download, signal, () => undefined);
-      return null;
-    } catch (error) {
-      return `there is no ${what}: ${(error as Error).message.split("\n", 1)[0]}`;
-    }
+    const size = "26 MB";
+    const source = { folder: JAVA, main: "SchemaProducer", what: "Apicurio's serializer", size };
+    program = await prepareJava(source, signal);
+    return program.kind === "none" ? program.why : null;
   },
   write: async ({ brokers, topic, apicurio }, { framing, codecs }) => {
-    const java = findJava();
-    if ("trouble" in java) throw new Error(java.trouble);
-    const source = join(JAVA, "SchemaProducer.java");
+    if (program.kind === "none") throw new Error(program.why);
     const args = [brokers, topic, apicurio, SCHEMA, framing, codecs.join(), `${COUNT}`];
-    await runToEnd(java.path, ["-cp", join(jars, "*"), source, ...args]);
+    await runToEnd(program.java, [...program.args, ...args]);
   },
 };
 
