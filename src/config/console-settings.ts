@@ -10,7 +10,7 @@ import type { Decoder } from "./decoder.ts";
 import { hidden, value, wrong } from "./decoder.ts";
 import type { Invalid, Place } from "./place.ts";
 import { CONSOLE_PORT } from "./ports.ts";
-import { flag, listOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { flag, listenHost, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 
 const TOKEN_MIN = 16;
@@ -48,7 +48,7 @@ export const consoleSettings = section(
   "The page for people, see [The page](console.md). `switchyard console` serves it, and `run` where its stages name `console`.",
   {
     host: setting(
-      textLike("an address or a host name", /^[^\s/]+$/),
+      listenHost,
       "127.0.0.1",
       "Where it listens. Beyond this machine it needs a token.",
     ),

@@ -3,7 +3,7 @@
 import { testOrigin } from "./origin.ts";
 import { certificateAndKey } from "./pem.ts";
 import { INGEST_PORT } from "./ports.ts";
-import { duration, listOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { duration, listenHost, listOf, text, wholeNumber } from "./scalars.ts";
 import { optionalSection, section, setting } from "./setting.ts";
 import { size } from "./size.ts";
 
@@ -16,7 +16,7 @@ const origin = text("an origin such as https://app.example.com, or *", testOrigi
 
 export const ingestSettings = section("The port that takes calls over HTTP.", {
   host: setting(
-    textLike("an address or a host name", /^[^\s/]+$/),
+    listenHost,
     "::",
     "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
   ),

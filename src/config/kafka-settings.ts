@@ -1,5 +1,7 @@
 /** The section `kafka`: how to reach the cluster, and the names and sizes of topics. */
 
+import { isIPv6 } from "node:net";
+
 import type { OwnTopicNames } from "../domain/topics.ts";
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { webUrl } from "./endpoint-url.ts";
@@ -25,9 +27,16 @@ export const TOPIC_NAME_CHARACTERS_MAX = 249;
 const broker = text("an address such as kafka-1:9092", testBroker, showBroker);
 
 function testBroker(given: string): Tested<string> {
-  const [, host, port] = /^([\p{L}\p{N}._-]+):(\d{1,5})$/u.exec(given) ?? [];
-  if (/^\[|:.*:/.test(given)) return wrong("give a host name or an IPv4 address, and the port");
-  if (host === undefined) return wrong("give the host and the port, nothing else");
+  const [, name, address, port] =
+    /^(?:([\p{L}\p{N}._-]+)|\[([^[\]]+)\]):(\d{1,5})$/u.exec(given) ?? [];
+  if (name === undefined && !isIPv6(address ?? "")) {
+    const isAddress = /^\[|:.*:/.test(given);
+    return wrong(
+      isAddress
+        ? "give an IPv6 address in brackets, and the port: [2001:db8::1]:9092"
+        : "give the host and the port, nothing else",
+    );
+  }
   return Number(port) >= 1 && Number(port) <= 65_535 ? value(given) : wrong("ports are 1 to 65535");
 }
 
@@ -112,7 +121,10 @@ const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 const onDamaged = oneOf("stop", "skip");
 
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
-  brokers: required(brokers, "Brokers to ask first; the others are found through them."),
+  brokers: required(
+    brokers,
+    "Brokers to ask first; the others are found through them. An IPv6 address stands in brackets: `[2001:db8::1]:9092`.",
+  ),
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
     "switchyard.",

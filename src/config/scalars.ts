@@ -1,5 +1,6 @@
 /** Decoders of single values: texts, numbers, flags, choices, durations, and lists of them. */
 
+import { withoutBrackets } from "../domain/addresses.ts";
 import { nearest } from "./collections.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
 import { durationText, parseDuration } from "./duration.ts";
@@ -27,6 +28,11 @@ export function text<Value = string>(
 export function textLike(expected: string, pattern: RegExp): Decoder<string> {
   return text(expected, (given) => (pattern.test(given) ? value(given) : wrong()));
 }
+
+/** Where a server listens; IPv6 with brackets or without. */
+export const listenHost = text("an address or a host name", (given) =>
+  /^[^\s/]+$/.test(given) ? value(withoutBrackets(given)) : wrong(),
+);
 
 /** Any text that is not empty, and that is never shown. Whitespace around it is kept and warned of. */
 export function secret(expected: string): Decoder<string> {

@@ -13,7 +13,7 @@ import { operatorEventsSettings } from "./operator-events-settings.ts";
 import { certificateFile } from "./pem.ts";
 import { ADMIN_PORT } from "./ports.ts";
 import { registrySettings } from "./registry-settings.ts";
-import { duration, flag, listOf, oneOf, text, textLike, wholeNumber } from "./scalars.ts";
+import { duration, flag, listenHost, listOf, oneOf, text, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";
 import { id, sourceSettings } from "./source-settings.ts";
 import { tracingSettings } from "./tracing-settings.ts";
@@ -74,7 +74,7 @@ export const SETTINGS = section("", {
   ingest: ingestSettings,
   admin: section("The port for metrics and health.", {
     host: setting(
-      textLike("an address or a host name", /^[^\s/]+$/),
+      listenHost,
       "::",
       "Where it listens. `::` stands for all addresses, IPv6 and IPv4.",
     ),

@@ -73,8 +73,13 @@ export function addressRange(ip: string): string {
  * @param hostname of a parsed URL, so IPv6 stands in brackets.
  */
 export function literalAddress(hostname: string): string | null {
-  const bare = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+  const bare = withoutBrackets(hostname);
   return parseAddress(bare) === null ? null : bare;
+}
+
+/** In URLs, and before ports, an IPv6 address stands in brackets; sockets want it without. */
+export function withoutBrackets(host: string): string {
+  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
 function parseAddress(text: string): Address | null {

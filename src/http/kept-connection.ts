@@ -6,6 +6,7 @@
 import type { Socket } from "node:net";
 import { Client } from "undici";
 
+import { withoutBrackets } from "../domain/addresses.ts";
 import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-answer.ts";
 import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
 import { watchWire } from "./watch-wire.ts";
@@ -52,7 +53,7 @@ export function takeConnection(origin: Origin): KeptConnection {
 export function makeConnection(origin: Origin): KeptConnection {
   const { url, options, session } = origin;
   const isSecure = url.protocol === "https:";
-  const hostname = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
+  const hostname = withoutBrackets(url.hostname);
   const port = Number(url.port || (isSecure ? 443 : 80));
   const target = { protocol: url.protocol, hostname, port };
   const client = new Client(url.origin, {

@@ -3,6 +3,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
+import { hostAndPort } from "../../src/runtime/listening.ts";
+
 export interface BrokerProxy extends AsyncDisposable {
   /** `host:port` for clients. */
   readonly address: string;
@@ -37,7 +39,8 @@ interface Pair {
   isSilent: boolean;
 }
 
-export async function startProxy(): Promise<BrokerProxy> {
+/** @param host an address to listen on. */
+export async function startProxy(host = "127.0.0.1"): Promise<BrokerProxy> {
   const pairs = new Set<Pair>();
   let asked = 0;
   let target = "127.0.0.1:1";
@@ -70,7 +73,7 @@ export async function startProxy(): Promise<BrokerProxy> {
     for (const socket of [client, broker]) socket.once("close", () => pairs.delete(pair));
     apply(pair);
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const cut = () => {
@@ -80,7 +83,7 @@ export async function startProxy(): Promise<BrokerProxy> {
     }
   };
   return {
-    address: `127.0.0.1:${port}`,
+    address: hostAndPort(host, port),
     asked: () => asked,
     leadTo: (next) => {
       target = next;

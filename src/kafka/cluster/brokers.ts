@@ -1,5 +1,6 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
+import type { Address } from "../address.ts";
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import { readTopicIds } from "../kafkajs/topic-ids.ts";
@@ -8,11 +9,6 @@ import { LEADERS_VERSION, METADATA_KEY } from "../wire/topic-leaders.ts";
 import type { Client } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 interface CoordinatorResponse {
   readonly errorCode: number;

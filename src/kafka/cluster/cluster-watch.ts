@@ -15,6 +15,7 @@
  * that is frozen still takes connections: only an answer counts.
  */
 
+import { hostAndPort } from "../../runtime/listening.ts";
 import type { BrokerState, PartitionProgress } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
@@ -189,7 +190,9 @@ export class ClusterWatch {
   }
 
   #learn({ brokers, topicMetadata }: ClusterMetadata): void {
-    this.#known = new Map(brokers.map(({ nodeId, host, port }) => [nodeId, `${host}:${port}`]));
+    this.#known = new Map(
+      brokers.map(({ nodeId, host, port }) => [nodeId, hostAndPort(host, port)]),
+    );
     for (const found of topicMetadata) {
       const { topic, partitionMetadata } = found;
       const leaders = new Map<number, number>();

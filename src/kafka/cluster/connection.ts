@@ -11,11 +11,14 @@
 import net from "node:net";
 import tls from "node:tls";
 
+import { withoutBrackets } from "../../domain/addresses.ts";
 import { awsCredentials } from "../../runtime/aws-credentials.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { hostAndPort } from "../../runtime/listening.ts";
 import { mskToken } from "../../runtime/msk-token.ts";
 import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { Address } from "../address.ts";
 import {
   CONNECTION_LIMIT_MS,
   createClient,
@@ -24,7 +27,6 @@ import {
   type SocketRequest,
 } from "../kafkajs/client.ts";
 import type { BrokerPool } from "../kafkajs/internals.ts";
-import type { Address } from "../kafkajs/line.ts";
 import { SharedMember } from "../kafkajs/member-pool.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { KafkaConnection } from "../port.ts";
@@ -76,7 +78,8 @@ export class Clients {
   createShared(retries?: number): SharedClient {
     if (this.#shared === null) {
       const client = this.create();
-      const outagesOf = ({ host, port }: Address) => this.outages.ofFetches(`${host}:${port}`);
+      const outagesOf = ({ host, port }: Address) =>
+        this.outages.ofFetches(hostAndPort(host, port));
       const connections = new SharedConnections(client.brokerPool(), outagesOf);
       this.#shared = { client, connections };
     }
@@ -206,8 +209,10 @@ class Sockets {
     this.#outages = outages;
   }
 
-  readonly create = ({ host, port, ssl, onConnect }: SocketRequest): net.Socket => {
-    const broker = `${host}:${port}`;
+  readonly create = ({ host: given, port, ssl, onConnect }: SocketRequest): net.Socket => {
+    // Brokers may advertise it with brackets.
+    const host = withoutBrackets(given);
+    const broker = hostAndPort(host, port);
     let isConnected = false;
     const connected = (): void => {
       isConnected = true;

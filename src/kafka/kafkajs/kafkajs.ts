@@ -16,6 +16,7 @@ import { logIn } from "./log-in.ts";
 import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";
+import { seedAddresses } from "./seed-addresses.ts";
 import { sessions } from "./sessions.ts";
 import { stoppedFetch } from "./stopped-fetch.ts";
 
@@ -33,6 +34,7 @@ export const REPLACEMENTS: readonly Replacement[] = [
   logIn,
   sessions,
   connectionPools,
+  seedAddresses,
   coordinatorAnswer,
   commitMetadataHook,
   joinHook,

@@ -6,6 +6,7 @@
 
 import type { Socket } from "node:net";
 
+import type { Address } from "../address.ts";
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
 import {
   type Broker,
@@ -15,11 +16,6 @@ import {
   type Protocol,
   type Versions,
 } from "./internals.ts";
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** A request that is encoded and read at once. */
 export interface Question<Answer> {

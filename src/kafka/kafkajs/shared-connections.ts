@@ -13,11 +13,13 @@
  * Connections that nobody uses are closed: those for joins soon, the others after a minute.
  */
 
+import { hostAndPort } from "../../runtime/listening.ts";
+import type { Address } from "../address.ts";
 import { COMMIT_KEY, type GroupAnswer } from "../wire/group-requests.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
-import { type Address, Line, type Question } from "./line.ts";
+import { Line, type Question } from "./line.ts";
 import { type FetchOutages, SharedFetch } from "./shared-fetch.ts";
 
 const JOIN_GROUP = 11;
@@ -45,7 +47,7 @@ export class SharedConnections {
   }
 
   broker({ host, port }: Address): SharedBroker {
-    const key = `${host}:${port}`;
+    const key = hostAndPort(host, port);
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
       const address = { host, port };

@@ -1,0 +1,14 @@
+/** Addresses of brokers. As one text, `hostAndPort` writes them: IPv6 stands in brackets. */
+
+import { withoutBrackets } from "../domain/addresses.ts";
+
+export interface Address {
+  /** A name or an address, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export function addressOf(text: string): Address {
+  const colon = text.lastIndexOf(":");
+  return { host: withoutBrackets(text.slice(0, colon)), port: Number(text.slice(colon + 1)) };
+}
