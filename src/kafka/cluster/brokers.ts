@@ -1,6 +1,6 @@
 /** Connections to the brokers that lead partitions, made when needed and dropped when they fail. */
 
-import type { Address } from "../address.ts";
+import type { Address } from "../kafkajs/address.ts";
 import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import { readTopicIds } from "../kafkajs/topic-ids.ts";

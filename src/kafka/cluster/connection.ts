@@ -18,7 +18,7 @@ import { hostAndPort } from "../../runtime/listening.ts";
 import { mskToken } from "../../runtime/msk-token.ts";
 import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Address } from "../address.ts";
+import type { Address } from "../kafkajs/address.ts";
 import {
   CONNECTION_LIMIT_MS,
   createClient,

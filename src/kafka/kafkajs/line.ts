@@ -5,9 +5,8 @@
  */
 
 import type { Socket } from "node:net";
-
-import type { Address } from "../address.ts";
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
+import type { Address } from "./address.ts";
 import {
   type Broker,
   type BrokerPool,

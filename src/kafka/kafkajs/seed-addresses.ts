@@ -3,7 +3,7 @@
  * colon, which an IPv6 address has many of.
  */
 
-import { type Address, addressOf } from "../address.ts";
+import { type Address, addressOf } from "./address.ts";
 import type { Replacement } from "./load-kafkajs.ts";
 
 interface Options {

@@ -14,8 +14,8 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
-import type { Address } from "../address.ts";
 import { COMMIT_KEY, type GroupAnswer } from "../wire/group-requests.ts";
+import type { Address } from "./address.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";

@@ -1,6 +1,6 @@
 /** Addresses of brokers. As one text, `hostAndPort` writes them: IPv6 stands in brackets. */
 
-import { withoutBrackets } from "../domain/addresses.ts";
+import { withoutBrackets } from "../../domain/addresses.ts";
 
 export interface Address {
   /** A name or an address, IPv6 without brackets. */
