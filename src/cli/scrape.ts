@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 
+import { hearingLimit } from "../runtime/hearing-limit.ts";
 import { METRICS } from "../telemetry/metrics.ts";
 import { parseMetrics, type Sample } from "./metrics-text.ts";
 
@@ -22,7 +23,8 @@ export async function ask(
   path: string,
   signal: AbortSignal,
 ): Promise<{ readonly status: number | undefined; readonly body: string }> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  using late = hearingLimit(ANSWER_LIMIT_MS);
+  const limit = AbortSignal.any([signal, late.signal]);
   // Not fetch: it refuses some ports, and an admin port may be any.
   const request = get(`http://${address}${path}`, { signal: limit, agent: false });
   const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];

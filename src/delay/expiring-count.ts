@@ -3,6 +3,7 @@
  * outside. It is asked for once in an incident, so it may read some hundred thousand records.
  */
 
+import { hearingLimit } from "../runtime/hearing-limit.ts";
 import { type AskedWaiting, eachWaiting, isWhole, type WaitingDeps } from "./each-waiting.ts";
 
 const LIMIT_MS = 5_000;
@@ -28,7 +29,8 @@ export async function countExpiring(
   ended: AbortSignal,
 ): Promise<ReadonlyMap<string, Expiring>> {
   const counts = new Map<string, number>();
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(LIMIT_MS)]);
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([ended, late.signal]);
   const asked: AskedWaiting = { ...where, recordsMax: RECORDS_MAX, signal };
   const read = await eachWaiting(deps, asked, (waiting) => {
     if (waiting.kind === "invalid" || !destinations.has(waiting.destination)) return;

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { UseKafka } from "./show.ts";
 
 const AGAIN_MS = 2_000;
@@ -42,16 +43,16 @@ export async function inTime<Result>(
   signal: AbortSignal,
   limitMs = ANSWER_LIMIT_MS,
 ): Promise<Result> {
-  const ended = new AbortController();
-  const limit = AbortSignal.any([signal, ended.signal]);
-  const late = sleep(limitMs, undefined, { signal: limit }).then(() => {
-    throw new Error(`no answer within ${limitMs / 1_000} s`);
-  });
+  using late = hearingLimit(limitMs);
+  work.catch(() => undefined);
+  const { promise, reject } = Promise.withResolvers<never>();
+  const ended = AbortSignal.any([signal, late.signal]);
+  const end = () => reject(ended.reason);
+  ended.addEventListener("abort", end);
   try {
-    return await Promise.race([work, late]);
+    ended.throwIfAborted();
+    return await Promise.race([work, promise]);
   } finally {
-    ended.abort();
-    late.catch(() => undefined);
-    work.catch(() => undefined);
+    ended.removeEventListener("abort", end);
   }
 }

@@ -30,6 +30,7 @@ import {
 import type { Kafka } from "../../kafka/port.ts";
 import type { Reading } from "../../kafka/unfinished.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connection.ts";
 import { type CountedTiers, countTiers, type InTiers } from "./tiers.ts";
 import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
@@ -284,7 +285,8 @@ async function lettersOf(options: StatusOptions, topics: TopicNames): Promise<Fo
   const retained = sizeOf(await letterRanges(kafka, topic, null));
   const uncounted = { retained, lastDay: sizeOf(recent), counts: null };
   if (sizeOf(recent) > COUNTED_LETTERS_MAX) return { status: uncounted, note: null, errors: [] };
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(LETTERS_LIMIT_MS)]);
+  using late = hearingLimit(LETTERS_LIMIT_MS);
+  const limited = AbortSignal.any([signal, late.signal]);
   const source = { kafka, topics, signal: limited };
   try {
     const marks = await readMarks(source).catch((thrown: unknown) => {

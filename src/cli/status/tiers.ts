@@ -9,6 +9,7 @@ import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { readKnownOperations } from "../known-operations.ts";
 
 export interface InTiers {
@@ -39,7 +40,8 @@ export interface CountedTiers {
 
 export async function countTiers(asked: Counted): Promise<CountedTiers> {
   const { kafka, topics, destinations, nowMs } = asked;
-  const signal = AbortSignal.any([asked.signal, AbortSignal.timeout(LIMIT_MS)]);
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([asked.signal, late.signal]);
   const labels = new Labels(destinations);
   const tallies = new Map<string, Tallies>(asked.tiers.map((tier) => [tier, new Map()]));
   try {

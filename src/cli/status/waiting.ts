@@ -21,6 +21,7 @@ import {
   unfinishedIn,
 } from "../../kafka/unfinished.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 
 export interface Waiting {
   /** Those that are not finished. */
@@ -95,7 +96,8 @@ async function readHeads(
   parts: readonly UnfinishedPart[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<UnfinishedPart, Head>> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(READ_LIMIT_MS)]);
+  using late = hearingLimit(READ_LIMIT_MS);
+  const limited = AbortSignal.any([signal, late.signal]);
   const heads = new Map<UnfinishedPart, Head>();
   const left = parts.toSorted((one, other) => other.to - other.from - (one.to - one.from));
   const next = async () => {

@@ -2,6 +2,7 @@
 
 import { recordsIn } from "../../kafka/unfinished.ts";
 import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { Expiring } from "./expiring.ts";
 import {
   eachInTiers,
@@ -31,7 +32,8 @@ export async function waitingOfPaused(
   looking: Looking,
   untilMs: number | null,
 ): Promise<PausedWaiting> {
-  const signal = AbortSignal.any([looking.signal, AbortSignal.timeout(LIMIT_MS)]);
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([looking.signal, late.signal]);
   const limited = { ...looking, signal };
   const expiring = new Expiring(looking.config.delivery.windowMs, untilMs);
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>

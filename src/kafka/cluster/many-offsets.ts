@@ -10,14 +10,16 @@
  *   a topic                                                 then
  *   does not exist                                          is left out
  *   may not be described, nor its group; has no leader;     `onUnknown` gets it, the others are there;
- *     its broker does not answer, twice                     without `onUnknown` all fails
+ *     its broker does not answer, four times                without `onUnknown` all fails
  */
+
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { asError } from "../../runtime/as-error.ts";
 import { request } from "../kafkajs/internals.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffsets } from "../port.ts";
 import type { Brokers } from "./brokers.ts";
-import { errorTypes, protocolError } from "./kafka-error.ts";
+import { errorTypes, protocolError, troubleOf } from "./kafka-error.ts";
 import { EARLIEST, LATEST, listOffsets } from "./list-offsets.ts";
 
 const TOPICS_MAX = 500;
@@ -26,6 +28,9 @@ const GROUPS_AT_ONCE = 64;
 /** Kafka's codes of a topic that there is not, or cannot be. */
 const NO_TOPIC = new Set([3, 17]);
 const NO_LEADER = 5;
+/** A broker or coordinator is asked again so many times, after so long. */
+const AGAIN = 3;
+const AGAIN_MS = 300;
 
 type Timestamp = Parameters<typeof listOffsets>[2];
 
@@ -133,22 +138,24 @@ class Unknown {
     this.#onUnknown(topic, error);
   }
 
-  /** Null: none of the topics was answered for. A connection that has ended is made anew, once. */
+  /** Null: none of the topics was answered for, also when it was asked for again. */
   async ofAll<Answer>(
     topics: readonly string[],
     ask: () => Promise<Answer>,
     what: string,
   ): Promise<Answer | null> {
     if (this.#onUnknown === undefined) return await ask();
-    const again = (error: unknown) => {
-      if (errorTypes(error).size > 0) throw error;
-      return ask();
-    };
-    try {
-      return await ask().catch(again);
-    } catch (error) {
-      for (const topic of topics) this.is(topic, worded(error, what));
-      return null;
+    for (let left = AGAIN; ; left -= 1) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (left > 0 && mayPass(error)) {
+          await sleep(AGAIN_MS);
+          continue;
+        }
+        for (const topic of topics) this.is(topic, worded(error, what));
+        return null;
+      }
     }
   }
 }
@@ -235,6 +242,11 @@ async function committed(
     return [topic, offsets.sort((one, other) => one.partition - other.partition)] as const;
   });
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
+}
+
+/** A connection that has ended, which is made anew; a coordinator or a leader that is being chosen. */
+function mayPass(error: unknown): boolean {
+  return errorTypes(error).size === 0 || troubleOf(error) !== "fatal";
 }
 
 /** The error, with the topic or group that it is about. */

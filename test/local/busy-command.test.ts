@@ -1,0 +1,63 @@
+// A command that is busy itself does not say of a process that it gives no answer.
+
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+
+import { ask, reasonOf } from "../../src/cli/scrape.ts";
+import { inTime } from "../../src/cli/status/keep-connected.ts";
+import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/in-time.ts";
+
+/** Its own thread: it answers `/answers` while this one is blocked, and nothing else ever. */
+const SERVER = `
+const { createServer } = require("node:http");
+const { parentPort } = require("node:worker_threads");
+const server = createServer((request, response) => {
+  parentPort.postMessage("asked");
+  if (request.url === "/answers") setTimeout(() => response.end("well"), 30);
+});
+server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
+`;
+
+async function startServer() {
+  const worker = new Worker(SERVER, { eval: true });
+  onTestFinished(async () => {
+    await worker.terminate();
+  });
+  const [port] = (await once(worker, "message")) as [number];
+  return { address: `127.0.0.1:${port}`, asked: once(worker, "message") };
+}
+
+/** As parsing a large answer does, or a machine without CPU. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+const never = new AbortController().signal;
+
+test("a process that answers in 30 ms has answered, also if the command was blocked for 4 s", async () => {
+  const { address, asked } = await startServer();
+  const answer = ask(address, "/answers", never);
+  await asked;
+  block(4_000);
+  await expect(answer).resolves.toEqual({ status: 200, body: "well" });
+});
+
+test("a process that does not answer is said not to", async () => {
+  const { address } = await startServer();
+  const failed = await ask(address, "/never", never).catch((error: Error) => reasonOf(error));
+  expect(failed).toBe("no answer within 3 s");
+});
+
+test.each([
+  ["a page of Kafka", (work: Promise<string>) => inTime(work, never, 500)],
+  ["a question to a broker", (work: Promise<string>) => inTimeOfKafka(work, 500)],
+])("the same for %s", async (_name, limited) => {
+  const { address, asked } = await startServer();
+  const work = fetch(`http://${address}/answers`).then((response) => response.text());
+  const answer = limited(work);
+  await asked;
+  block(1_500);
+  await expect(answer).resolves.toBe("well");
+  await expect(limited(new Promise(() => undefined))).rejects.toThrow("no answer within 0.5 s");
+});
