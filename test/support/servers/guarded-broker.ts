@@ -50,13 +50,8 @@ export async function startGuardedBroker(
       await admin.createAcls({ acl: grants.flatMap((grant) => entries(user, grant)) });
     },
     revoke: async (user, grants) => {
-      const filters = grants
-        .flatMap((grant) => entries(user, grant))
-        .map(({ resourcePatternType, ...filter }) => ({
-          ...filter,
-          resourcePatternTypeFilter: resourcePatternType,
-        }));
-      await admin.deleteAcls({ filters: filters as never });
+      const filters = grants.flatMap((grant) => entries(user, grant));
+      await admin.deleteAcls({ filters });
     },
     stop: async () => {
       await admin.disconnect();
