@@ -40,7 +40,7 @@ export interface HearingLimit extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Begins at once. Whoever needs it no longer disposes it. */
+/** Begins at once. To be disposed when it is not needed any more. */
 export function hearingLimit(limitMs: number): HearingLimit {
   const over = new AbortController();
   const heard = new HeardTime(limitMs, performance.now());

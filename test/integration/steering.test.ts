@@ -37,6 +37,34 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "a second pause keeps the end of the first one, unless it is told another or none",
+  async () => {
+    const { kafka, prefix, worldOf } = await steeredPrograms();
+    const world = worldOf(await freePort(), "10s");
+    const name = `${prefix}operations`;
+    await kafka.admin.create([{ name, partitions: 1, replicationFactor: 1, config: {} }]);
+    const pause = async (...args: string[]) =>
+      JSON.parse((await world.command(["pause", "crm", "--json", ...args])).out);
+    const first = await pause("--for", "2h");
+    expect(first).toMatchObject({ paused: true, until: expect.any(String), before: null });
+    const { until } = first;
+    const again = await pause();
+    expect(again).toMatchObject({ until, before: { until, by: "command" } });
+    const said = await world.command(["pause", "crm"]);
+    expect(said.out).toMatch(/^Paused already: crm until .* stays so: --for sets another end/);
+    const longer = await pause("--for", "3h");
+    expect(Date.parse(longer.until)).toBeGreaterThan(Date.parse(until));
+    expect(longer.before).toEqual(again.before);
+    const endless = await pause("--until-resumed");
+    expect(endless).toMatchObject({ until: null, before: { until: longer.until } });
+    expect(await pause()).toMatchObject({ until: null, before: { until: null } });
+    const both = await world.command(["pause", "crm", "--for", "1h", "--until-resumed"]);
+    expect([both.status, both.err]).toEqual([2, expect.stringContaining("exclude each other")]);
+  },
+  TIMEOUT_MS,
+);
+
 const idsOf = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
 const sortedSet = (ids: readonly (string | undefined)[]) => [...new Set(ids)].sort();
 

@@ -21,21 +21,21 @@ import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { type Operating, pauseDestination, resumeDestination } from "../../stage/operate.ts";
+import { type Operating, resumeDestination } from "../../stage/operate.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { readClaims } from "../audience/audiences.ts";
 import { releaseSync } from "../audience/release.ts";
 import { commandProducer } from "../command-producer.ts";
 import { configuredTopics } from "../connection.ts";
 import { counted } from "../count.ts";
-import { instantText } from "../instant.ts";
 import type { Telling } from "../progress.ts";
 import { routedTo } from "../replay/routed-to.ts";
 import { type CallReplayPlan, fits } from "../replay/stored-replay.ts";
-import { cancelWaiting, drain, resumedInVain, retryNow } from "../steer/acts.ts";
+import { cancelWaiting, drain, pauseNow, resumedInVain, retryNow } from "../steer/acts.ts";
 import { leftText, stillText, sumOf } from "../steer/drain.ts";
 import type { Looking } from "../steer/left.ts";
 import { pausedText, waitingOfPaused } from "../steer/paused-text.ts";
+import { pausedSentence } from "../steer/pausing.ts";
 import { webhookOf } from "../steer/steering.ts";
 import { type Doing, workOnCalls, workOnLetters } from "./replays.ts";
 
@@ -123,18 +123,12 @@ type Webhook = ReturnType<typeof webhookOf>["id"];
 
 function pause(destination: Webhook, forMs: number | null): Act {
   return async (doing) => {
-    const nowMs = systemClock.nowMs();
-    const untilMs = forMs === null ? null : nowMs + forMs;
     const looking = lookingOf(doing, destination);
-    await pauseDestination(await operatingOf(doing), {
-      destination,
-      sinceMs: nowMs,
-      by: BY,
-      untilMs,
-    });
-    doing.say(untilMs === null ? "Paused." : `Paused until ${instantText(untilMs)} UTC.`);
+    const asked = { forMs, untilResumed: false };
+    const paused = await pauseNow({ looking, by: BY }, await operatingOf(doing), asked);
+    doing.say(pausedSentence(paused));
     doing.say(
-      pausedText(await waitingOfPaused(looking, untilMs))
+      pausedText(await waitingOfPaused(looking, paused.pause.untilMs))
         .trim()
         .replaceAll("\n", " "),
     );

@@ -87,7 +87,7 @@ function letterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): s
     ["all", `${countText(lastDay)}, ${countText(retained)} retained`],
     ...(replayed === null || replayed === 0
       ? []
-      : [["replayed", `${countText(replayed)}, ${countText(lastDay - replayed)} waiting`]]),
+      : [["replayed", `${countText(replayed)}, ${countText(lastDay - replayed)} not replayed`]]),
   ];
   return table(LETTER_HEAD, rows, (cell, row) => {
     if (row < 0) return bold(cell);

@@ -1,5 +1,5 @@
 /**
- * The work of `retry`, `cancel` and `drain`. The commands and the page both do it by these, and each
+ * The work of `pause`, `retry`, `cancel` and `drain`. The commands and the page both do it by these, and each
  * says it in its own way.
  *
  *   step of retry and cancel               a crash after it
@@ -15,7 +15,12 @@ import type { Config } from "../../config/config.ts";
 import type { Pull } from "../../domain/operations.ts";
 import { isPulledBy, type Pullable } from "../../domain/pull.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { forgetOperations, type Operating, pullDeliveries } from "../../stage/operate.ts";
+import {
+  forgetOperations,
+  type Operating,
+  pauseDestination,
+  pullDeliveries,
+} from "../../stage/operate.ts";
 import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";
 import type { Telling } from "../progress.ts";
@@ -28,6 +33,7 @@ import {
   readOperations,
   returnsParts,
 } from "./left.ts";
+import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
 
 const LOOK_EVERY_MS = 2_000;
 
@@ -36,6 +42,29 @@ export interface Acting {
   readonly telling: Telling;
   /** The author that the records name. */
   readonly by: string;
+}
+
+/**
+ * Pauses the destination. The end of a pause that is in force stays, unless another is named.
+ *
+ * @throws Error where no end is named, and it cannot be read which one is in force.
+ */
+export async function pauseNow(
+  { looking, by }: Omit<Acting, "telling">,
+  operating: Operating,
+  asked: AskedPause,
+): Promise<Paused> {
+  const { destination, signal } = looking;
+  const sinceMs = systemClock.nowMs();
+  const untilMs = asked.forMs === null ? null : sinceMs + asked.forMs;
+  const known = await readOperations(looking, signal).catch((error: unknown) => {
+    if (asked.forMs === null && !asked.untilResumed) throw error;
+    return null;
+  });
+  const before = known?.pauseOf(destination, sinceMs) ?? null;
+  const paused = pausedBy(before, asked, { destination, sinceMs, by, untilMs });
+  if (paused.pause !== before) await pauseDestination(operating, paused.pause);
+  return paused;
 }
 
 /**

@@ -3,17 +3,17 @@
 import { Command } from "commander";
 
 import { isDestinationId } from "../../domain/ids.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { pauseDestination, resumeDestination } from "../../stage/operate.ts";
+import { visibleCell } from "../../domain/visible.ts";
+import { resumeDestination } from "../../stage/operate.ts";
 import { withKafka } from "../cluster.ts";
 import { loadOrExplain } from "../configuration.ts";
-import { instantText } from "../instant.ts";
 import { durationWithin } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { resumedInVain } from "./acts.ts";
+import { pauseNow, resumedInVain } from "./acts.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "./paused-text.ts";
+import { pausedSentence, pauseJson } from "./pausing.ts";
 import {
   EXIT_HELP,
   operatingOn,
@@ -27,6 +27,7 @@ type Exit = (status: ExitStatus) => void;
 interface PauseOptions extends SteerOptions {
   /** Milliseconds. */
   readonly for?: number;
+  readonly untilResumed?: boolean;
 }
 
 /** A longer pause is one without an end. */
@@ -37,36 +38,39 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
     .summary("stop posting to a destination for a while")
     .description(
       "Pauses a destination: in all processes nothing is posted to it any more, within two seconds. " +
-        "Its calls are routed on and wait in order. It stays so over restarts.",
+        "Its calls are routed on and wait in order. It stays so over restarts. If it is paused " +
+        "already, the end of that pause stays as it is, unless one of the options is given.",
     )
     .option(
       "--for <duration>",
       "it goes on by itself after that, such as 2h",
       durationWithin(1, FOR_MAX_MS),
-    );
+    )
+    .option("--until-resumed", "it has no end, also if it is paused until a time already");
   return steerOptions(command)
     .addHelpText(
       "after",
       `${EXIT_HELP}Examples:\n  switchyard pause crm --config switchyard.yaml\n` +
         "  switchyard pause crm --for 2h --config switchyard.yaml",
     )
-    .action((id: string, options: PauseOptions) =>
-      withDestination(id, options, shell, exit, async (looking) => {
+    .action((id: string, options: PauseOptions) => {
+      if (options.for !== undefined && options.untilResumed === true) {
+        throw new WrongUsage("--for and --until-resumed exclude each other.");
+      }
+      return withDestination(id, options, shell, exit, async (looking) => {
+        const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
         const operating = await operatingOn(looking, shell);
-        const nowMs = systemClock.nowMs();
-        const untilMs = options.for === undefined ? null : nowMs + options.for;
-        const { destination } = looking;
-        await pauseDestination(operating, { destination, sinceMs: nowMs, by: "command", untilMs });
-        const until = untilMs === null ? "" : ` until ${instantText(untilMs)} UTC`;
-        const done = `Paused: ${id}${until}. \`switchyard resume ${id}\` ends it.\n`;
+        const paused = await pauseNow({ looking, by: "command" }, operating, asked);
         // It is so before all is counted.
-        if (options.json !== true) shell.out(done);
-        const waiting = await waitingOfPaused(looking, untilMs);
-        const until8601 = untilMs === null ? null : new Date(untilMs).toISOString();
-        const outcome = { destination, paused: true, until: until8601 };
+        if (options.json !== true) shell.out(`${visibleCell(pausedSentence(paused))}\n`);
+        const waiting = await waitingOfPaused(looking, paused.pause.untilMs);
+        const { untilMs } = paused.pause;
+        const until = untilMs === null ? null : new Date(untilMs).toISOString();
+        const before = pauseJson(paused.before);
+        const outcome = { destination: id, paused: true, until, before };
         tell(options, shell, pausedText(waiting), { ...outcome, waiting: pausedJson(waiting) });
-      }),
-    );
+      });
+    });
 }
 
 export function resumeCommand(shell: Shell, exit: Exit): Command {

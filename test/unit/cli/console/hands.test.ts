@@ -100,12 +100,25 @@ test("a pause is written with its author and its end, and says who waits", async
   const { said, isDone } = await act({ action: "pause", destination: "crm", forMs: 900_000 });
   expect([isDone, said]).toEqual([
     true,
-    expect.stringMatching(/^Paused until .* In its line: 1\./),
+    expect.stringMatching(/^Paused: crm until .* In its line: 1\./),
   ]);
   const [written] = operations();
   if (written?.kind !== "pause") throw new Error("no pause was written");
   const { destination, by, sinceMs, untilMs } = written.pause;
   expect([destination, by, (untilMs ?? 0) - sinceMs]).toEqual(["crm", "console", 900_000]);
+});
+
+test("a second pause without an end keeps the end of the first one, and says so", async () => {
+  await act({ action: "pause", destination: "crm", forMs: 7_200_000 });
+  const again = await act({ action: "pause", destination: "crm", forMs: null });
+  expect(again.said).toMatch(/^Paused already: crm until .* It has been paused by console since/);
+  expect(operations()).toHaveLength(1);
+  const shorter = await act({ action: "pause", destination: "crm", forMs: 60_000 });
+  expect(shorter.said).toMatch(/^Paused: crm until .* It was paused by console until .* before\./);
+  const [first, last] = operations();
+  if (first?.kind !== "pause" || last?.kind !== "pause") throw new Error("no pause was written");
+  expect(last.pause.sinceMs).toBe(first.pause.sinceMs);
+  expect(last.pause.untilMs).toBeLessThan(first.pause.untilMs ?? 0);
 });
 
 test("a resume says why nothing is posted all the same", async () => {

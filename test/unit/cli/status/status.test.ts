@@ -217,6 +217,26 @@ test("deliveries that wait are counted in Kafka, by destination and tier, with t
   expect(destinations[1]?.nextAttemptAt).toEqual(expect.any(String));
 });
 
+test("nobody attempts what a topic destination or one that is not configured has: no next attempt", async () => {
+  const { append, clock, show } = world(...ALL, "deliveries.gone");
+  for (const id of ["crm", "warehouse", "gone"]) append(`deliveries.${id}`);
+  for (const id of ["warehouse", "gone"]) {
+    append("delays.10s", 0, waiting(id, clock.nowMs(), clock.nowMs() + 10_000));
+  }
+  const { out } = await show({ json: true });
+  const { destinations } = JSON.parse(out) as StatusReport;
+  const next = destinations.map(({ destination, nextAttemptAt }) => [destination, nextAttemptAt]);
+  expect(Object.fromEntries(next)).toEqual({
+    crm: expect.any(String),
+    late: null,
+    warehouse: null,
+    gone: null,
+  });
+  const of = (id: string) => destinations.find(({ destination }) => destination === id);
+  expect(of("warehouse")).toMatchObject({ waiting: null, dueAgain: null, oldestMs: null });
+  expect(of("gone")).toMatchObject({ waiting: 1 });
+});
+
 test("a thousand destinations cost as many calls as one", async () => {
   const names = Array.from({ length: 1_000 }, (_, number) => `d${number}`);
   const lines = names.map((id) => {
