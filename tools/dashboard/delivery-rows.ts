@@ -1,6 +1,6 @@
 /** The dashboard's rows about calls and deliveries: first what a person wants to know first. */
 
-import { counted, of, quantile, type Row, rate } from "./panel.ts";
+import { counted, least, most, of, quantile, type Row, rate } from "./panel.ts";
 
 const ENDED = 'outcome=~"accepted|expired|rejected"';
 const ACCEPTED = 'outcome="accepted"';
@@ -51,7 +51,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "percentunit",
         queries: [
           {
-            expr: `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
+            expr: least(
+              `sum by (destination) (${rate("attempts", ACCEPTED)}) / sum by (destination) (${rate("attempts", ENDED)})`,
+            ),
             legend: "{{destination}}",
           },
         ],
@@ -64,7 +66,10 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 6,
         unit: "s",
         queries: [
-          { expr: quantile(0.99, "deliveryLatency", ["destination"]), legend: "{{destination}}" },
+          {
+            expr: most(quantile(0.99, "deliveryLatency", ["destination"])),
+            legend: "{{destination}}",
+          },
         ],
       },
     ],
@@ -83,7 +88,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         limits: [300, 1_800],
         queries: [
           {
-            expr: `time() - min by (destination) (${of("destinationFailingSince")} > 0)`,
+            expr: most(`time() - min by (destination) (${of("destinationFailingSince")} > 0)`),
             legend: "{{destination}}",
           },
         ],
@@ -97,7 +102,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "reqps",
         queries: [
           {
-            expr: `sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`,
+            expr: most(`sum by (destination, outcome) (${rate("requests", 'outcome!="2xx"')}) > 0`),
             legend: "{{destination}} {{outcome}}",
           },
         ],
@@ -109,7 +114,10 @@ export const DELIVERY_ROWS: readonly Row[] = [
         width: 9,
         unit: "s",
         queries: [
-          { expr: quantile(0.99, "attemptDuration", ["destination"]), legend: "{{destination}}" },
+          {
+            expr: most(quantile(0.99, "attemptDuration", ["destination"])),
+            legend: "{{destination}}",
+          },
         ],
       },
     ],
@@ -127,7 +135,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "s",
         queries: [
           {
-            expr: `max by (stage, destination) (${of("oldestUnfinished")})`,
+            expr: most(`max by (stage, destination) (${of("oldestUnfinished")})`),
             legend: "{{stage}} {{destination}}",
           },
         ],
@@ -140,7 +148,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "short",
         queries: [
           {
-            expr: `sum by (stage, destination) (${of("lag")})`,
+            expr: most(`sum by (stage, destination) (${of("lag")})`),
             legend: "{{stage}} {{destination}}",
           },
         ],
@@ -154,7 +162,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
         limits: [0.5, 0.75],
         queries: [
           {
-            expr: `max by (stage, destination) (${of("oldestUnfinished")}) / max by (stage, destination) (${of("topicRetention")})`,
+            expr: most(
+              `max by (stage, destination) (${of("oldestUnfinished")}) / max by (stage, destination) (${of("topicRetention")})`,
+            ),
             legend: "{{stage}} {{destination}}",
           },
         ],
@@ -175,7 +185,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "short",
         queries: [
           {
-            expr: `sum by (destination) (${of("deliveriesWaiting")}) > 0`,
+            expr: most(`sum by (destination) (${of("deliveriesWaiting")}) > 0`),
             legend: "{{destination}}",
           },
         ],
@@ -188,7 +198,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "s",
         queries: [
           {
-            expr: `min by (destination) (${of("firstWindowEnd")} > 0) - time()`,
+            expr: least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
             legend: "{{destination}}",
           },
         ],
@@ -208,7 +218,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         names: BREAKER,
         queries: [
           {
-            expr: `max by (destination, endpoint_name, endpoint) (${of("breakerState")})`,
+            expr: most(`max by (destination, endpoint_name, endpoint) (${of("breakerState")})`),
             legend: "{{destination}} {{endpoint_name}}",
           },
         ],
@@ -222,7 +232,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         names: { 0: "goes", 1: "held" },
         queries: [
           {
-            expr: `max by (destination, because) (${of("lineHeld")}) == 1`,
+            expr: most(`max by (destination, because) (${of("lineHeld")}) == 1`),
             legend: "{{destination}}: {{because}}",
           },
         ],
@@ -254,7 +264,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         unit: "short",
         queries: [
           {
-            expr: `sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`,
+            expr: most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),
             legend: "",
           },
         ],

@@ -40,7 +40,20 @@ export interface Row {
 
 type Key = keyof typeof METRICS;
 
-/** A metric of the table, of the chosen job, destination and stage as far as it has these labels. */
+/** Lines of one panel that a person can tell apart. */
+const LINES_MAX = 20;
+
+/** Of a panel with a line for each destination: with a thousand of them the largest are shown. */
+export function most(expr: string): string {
+  return `topk(${LINES_MAX}, ${expr})`;
+}
+
+/** Likewise, where little is bad. */
+export function least(expr: string): string {
+  return `bottomk(${LINES_MAX}, ${expr})`;
+}
+
+/** A metric of the table, of the chosen namespace, job, destination and stage as far as it has these labels. */
 export function of(key: Key, matchers = ""): string {
   const spec: MetricSpec = METRICS[key];
   const end = spec.type === "histogram" ? "_bucket" : "";
@@ -54,7 +67,7 @@ export function ofProcess(name: string): string {
 
 function selected(labels: readonly string[], matchers: string): string {
   const variables = ["destination", "stage"].filter((label) => labels.includes(label));
-  return ["job", ...variables]
+  return ["namespace", "job", ...variables]
     .map((label) => `${label}=~"$${label}"`)
     .concat(matchers === "" ? [] : [matchers])
     .join(", ");

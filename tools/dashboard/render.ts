@@ -35,13 +35,18 @@ function variables(): readonly object[] {
   const { attempts, buildInfo, recordsIn } = METRICS;
   return [
     { name: "datasource", label: "Data source", type: "datasource", query: "prometheus" },
-    variable("job", "Job", `label_values(${buildInfo.name}, job)`),
+    variable("namespace", "Namespace", `label_values(${buildInfo.name}, namespace)`),
+    variable("job", "Job", `label_values(${buildInfo.name}{namespace=~"$namespace"}, job)`),
     variable(
       "destination",
       "Destination",
-      `label_values(${attempts.name}{job=~"$job"}, destination)`,
+      `label_values(${attempts.name}{namespace=~"$namespace", job=~"$job"}, destination)`,
     ),
-    variable("stage", "Stage", `label_values(${recordsIn.name}{job=~"$job"}, stage)`),
+    variable(
+      "stage",
+      "Stage",
+      `label_values(${recordsIn.name}{namespace=~"$namespace", job=~"$job"}, stage)`,
+    ),
   ];
 }
 

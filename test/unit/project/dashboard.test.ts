@@ -62,6 +62,7 @@ test("rates are over the interval that fits the scrape, and everything follows t
       expect(["$__rate_interval", "$__range"], title).toContain(range);
     }
     for (const [, name = "", matchers] of expr.matchAll(/\b(switchyard_\w+)\{([^}]*)\}/g)) {
+      expect(matchers, title).toContain('namespace=~"$namespace"');
       expect(matchers, title).toContain('job=~"$job"');
       const labels = names.find((spec) => name.startsWith(spec.name))?.labels ?? [];
       if (labels.includes("destination")) expect(matchers).toContain('destination=~"$destination"');
@@ -81,9 +82,17 @@ test("a legend names labels that its query keeps", () => {
   }
 });
 
-test("variables are the data source, job, destination and stage", () => {
+test("a line for each destination is a line for the 20 that matter most", () => {
+  const byDestination = asking.filter(({ expr }) => /\bby \([^)]*\bdestination\b/.test(expr));
+  expect(byDestination.length).toBeGreaterThan(10);
+  for (const { title, expr } of byDestination) {
+    expect(expr, title).toMatch(/^(?:topk|bottomk)\(20, /);
+  }
+});
+
+test("variables are the data source, namespace, job, destination and stage", () => {
   const names = dashboard.templating.list.map(({ name }) => name);
-  expect(names).toEqual(["datasource", "job", "destination", "stage"]);
+  expect(names).toEqual(["datasource", "namespace", "job", "destination", "stage"]);
 });
 
 test("panels have ids of their own, lie inside, and cover no other", () => {
