@@ -107,6 +107,7 @@ async function* membersNow(
   scratch: OrderedStore,
   signal: AbortSignal,
 ): AsyncGenerator<readonly string[]> {
+  await assertTopics(kafka.admin, [topics.audiences, topics.audienceMembers]);
   const audience = (await readClaims(kafka, topics, signal)).of(audienceId);
   if (audience !== null) yield* readMembers(kafka, topics, audience, scratch, signal);
 }

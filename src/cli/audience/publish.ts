@@ -100,7 +100,12 @@ async function readAndJudge(
     );
   }
   const isCompared = !force && count.read > 0 && !signal.aborted;
-  const compared = isCompared ? await compare(seen, members(), unendedId) : NO_MEMBERS;
+  const comparing = isCompared ? compare(seen, members(), unendedId) : NO_MEMBERS;
+  const compared = await Promise.resolve(comparing).catch((error: unknown) => {
+    // Reading the members ends in an error too where it is interrupted.
+    if (!signal.aborted) throw error;
+    return NO_MEMBERS;
+  });
   if (signal.aborted) return "Interrupted: nothing was written.";
   const refusal = force ? null : refusalOf(count.read, compared);
   if (refusal === null) return { unendedId };

@@ -151,6 +151,23 @@ test("a name that gives no trait is wrong usage, and nothing is written", async 
   expect(String(failed[0])).toContain("audienceName has no letter and no digit");
 });
 
+test("an interruption while the members are read writes nothing", async () => {
+  const interrupted = new AbortController();
+  const members = {
+    slice: () => {
+      interrupted.abort();
+      throw interrupted.signal.reason;
+    },
+    length: 1,
+  } as unknown as readonly string[];
+  const { status, shell, values, failed } = await publish(["u1\n"], {
+    members,
+    signal: interrupted.signal,
+  });
+  expect([status, values, failed]).toEqual([1, [], []]);
+  expect(shell.errors()).toBe("Interrupted: nothing was written.\n");
+});
+
 test("an interruption while the list is read writes nothing", async () => {
   const { status, shell, values } = await publish(["u1\n"], { signal: AbortSignal.abort() });
   expect([status, values]).toEqual([1, []]);
