@@ -29,15 +29,15 @@ export function nodeMajor() {
 }
 
 /** @param node the binary to go on with. */
-export async function goOn(node, file, args) {
-  if (node === process.execPath && hasFlags()) {
+export async function goOn(node, file, args, flags = NODE_FLAGS) {
+  if (node === process.execPath && hasAll(flags)) {
     process.argv = [process.execPath, file, ...args];
     await import(pathToFileURL(file).href);
     return;
   }
   // Those that somebody gave come last, so that they win.
   const given = node === process.execPath ? process.execArgv : [];
-  const argv = [...NODE_FLAGS, ...given, file, ...args];
+  const argv = [...flags, ...given, file, ...args];
   if (typeof process.execve === "function") {
     process.execve(node, [node, ...argv], process.env);
   } else {
@@ -46,9 +46,9 @@ export async function goOn(node, file, args) {
 }
 
 /** Whatever their values: somebody may have chosen others. */
-function hasFlags() {
+function hasAll(flags) {
   const names = process.execArgv.map(nameOf);
-  return NODE_FLAGS.every((flag) => names.includes(nameOf(flag)));
+  return flags.every((flag) => names.includes(nameOf(flag)));
 }
 
 function nameOf(flag) {

@@ -96,13 +96,15 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-test("npm's way of starting the program gives it its flags, and what somebody chose wins", async () => {
-  const plain = start(process.execPath, [BIN], clone);
+test("npm's way of starting `run` gives it its flags, and what somebody chose wins", async () => {
+  const plain = start(process.execPath, [BIN, "run"], clone);
   expect(await plain.line("up")).toBe(
     "up --max-semi-space-size=16 --initial-old-space-size=160 --no-allocation-site-pretenuring --v8-pool-size=1",
   );
-  const own = start(process.execPath, ["--max-semi-space-size=8", BIN], clone);
+  const own = start(process.execPath, ["--max-semi-space-size=8", BIN, "run"], clone);
   expect(await own.line("up")).toMatch(/ --v8-pool-size=1 --max-semi-space-size=8$/);
+  const short = start(process.execPath, [BIN, "status"], clone);
+  expect(await short.line("up")).toBe("up");
 });
 
 test.for<readonly [string, () => string | null]>([

@@ -59,9 +59,6 @@ test("the image and the command start Node with the flags that benches measure w
   const list = quoted.join(", ");
   const heap = JSON.stringify("--max-old-space-size-percentage=65");
   expect(DOCKERFILE).toContain(`ENTRYPOINT ["node", ${heap}, ${list}, "src/main.ts"]\n`);
-  expect(read("bin/switchyard.js")).toMatch(
-    new RegExp(`^#!/usr/bin/env -S node ${NODE_FLAGS.join(" ")}\n`),
-  );
   expect(read("bin/node-24.js")).toContain(`NODE_FLAGS = [\n  ${quoted.join(",\n  ")},\n];`);
 });
 
