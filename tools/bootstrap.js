@@ -124,7 +124,7 @@ function assertSolved(trouble) {
 async function npm(args) {
   const started = Date.now();
   const ticker = setInterval(
-    () => say(`npm ${args[0]}: ${Math.round((Date.now() - started) / 1000)} s`),
+    () => sayPassing(`npm ${args[0]}: ${Math.round((Date.now() - started) / 1000)} s`),
     PROGRESS_MS,
   );
   const child = spawn("npm", [...args, "--loglevel=error"], {
@@ -144,6 +144,7 @@ async function npm(args) {
     child.on("close", (status, signal) => settle({ status, signal }));
   });
   clearInterval(ticker);
+  sayPassing(null);
   if (ended.status === 0) return;
   if (ended.signal) process.exit(exitStatus(null, ended.signal));
   const command = `npm ${args.join(" ")}`;
@@ -162,6 +163,12 @@ function machinePath() {
   const own = join(ROOT, "node_modules", ".bin");
   const entries = (process.env.PATH ?? "").split(delimiter);
   return entries.filter((entry) => entry === "" || resolve(entry) !== own).join(delimiter);
+}
+
+/** On a terminal a line that the next one replaces, or that null takes away; elsewhere nothing. */
+function sayPassing(line) {
+  if (!process.stderr.isTTY) return;
+  process.stderr.write(`\r\x1b[2K${line === null ? "" : `switchyard: ${line}`}`);
 }
 
 function say(line) {

@@ -1,6 +1,6 @@
 // From a fresh clone to a running tool, with a stand-in for npm and a tool that says what it got.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -105,6 +105,40 @@ test("switchyard in a fresh clone installs as well, and builds the page of those
     expect(await run("switchyard", command, "0")).toMatchObject({ out: `${command} 0`, status: 0 });
   }
   expect(builds()).toBe("built built ");
+});
+
+const NO_TERMINAL = spawnSync("script", ["--version"]).status !== 0;
+
+test("on a terminal one line counts the seconds of an installation, elsewhere none does", async ({
+  skip,
+}) => {
+  if (NO_TERMINAL) return skip("there is no `script` of util-linux to make a terminal");
+  writeNpm(`
+    case "$1" in
+      ci)
+        until [ -e seen ]; do sleep 0.1; done
+        mkdir -p node_modules && echo '${INSTALLED}' >node_modules/.package-lock.json ;;
+      rebuild) mkdir -p node_modules/node/bin && ln -sf "${process.execPath}" node_modules/node/bin/node ;;
+    esac`);
+  const command = `${process.execPath} tools/bootstrap.js test pass 0`;
+  const child = spawn("script", ["-qec", command, "/dev/null"], {
+    cwd: clone,
+    env: { ...process.env, PATH: `${clone}:${process.env.PATH}` },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let shown = "";
+  for await (const chunk of child.stdout.setEncoding("utf8")) {
+    shown += chunk;
+    if (/npm ci: \d+ s.*npm ci: \d+ s/s.test(shown)) write("seen", "");
+  }
+  const lines = shown.replaceAll("\r\x1b[2K", "<again>").split("\r\n");
+  expect(lines[0]).toBe("switchyard: nothing is installed yet; installing the dependencies");
+  expect(lines[1]).toMatch(/^(<again>switchyard: npm ci: \d+ s){2,}<again>switchyard: installing/);
+  rmSync(join(clone, "node_modules"), { recursive: true });
+  expect((await run("test", "pass", "0")).err.trimEnd().split("\n")).toEqual([
+    expect.stringContaining("installing the dependencies"),
+    expect.stringContaining("installing Node 24"),
+  ]);
 });
 
 test("a package of another version is installed anew", async () => {

@@ -4,25 +4,33 @@ import { WRITE_KEY } from "./config.ts";
 import type { Journal } from "./journal.ts";
 import { heading, say, table, tint } from "./show.ts";
 
+const HEADER = [
+  "destination",
+  "expected calls",
+  "expected audience calls",
+  "arrived",
+  "503 responses",
+  "retries",
+  "verified signatures",
+];
+
 /** Prints the table; returns whether everything arrived as it should. */
 export function closing(journal: Journal): boolean {
   const rows = journal
     .totals()
-    .map(({ destination, expected, arrived, failedAttempts, parked, verified }) => [
+    .map(({ destination, expected, ofAudience, arrived, failedAttempts, parked, verified }) => [
       destination,
-      `${expected}`,
+      `${expected - ofAudience}`,
+      `${ofAudience}`,
       `${arrived}`,
       `${failedAttempts}`,
       `${parked}`,
       destination === "warehouse" ? "-" : `${verified}`,
     ]);
-  const header = ["destination", "expected", "arrived", "503s", "waited", "signatures verified"];
-  say(`\n${table([header, ...rows])}\n`);
+  say(`\n${table([HEADER, ...rows])}\n`);
   const problems = journal.problems();
   if (problems.length === 0) {
-    say(
-      tint("  Everything arrived as it should; the line that is no call is a dead letter.", "good"),
-    );
+    say(tint("  All calls were delivered. The one invalid line is in the dead letters.", "good"));
     return true;
   }
   for (const problem of problems) say(tint(`  ${problem}`, "bad"));

@@ -6,6 +6,8 @@
 export interface ExpectedCall {
   readonly messageId: string;
   readonly destinations: readonly string[];
+  /** An audience makes it. Else it is a line of the file. */
+  readonly isOfAudience?: true;
 }
 
 const CRM = "crm-hook"; // Webhooks
@@ -33,10 +35,10 @@ export const EXPECTED_CALLS: readonly ExpectedCall[] = [
   { messageId: "visit-blocks", destinations: ALL },
   // The audience, whose configuration says All: false, Webhooks: true. The ids are UUIDs of version 5
   // of ["trial", 0, user, sync, value]: ana and ben enter, cleo enters, ana leaves.
-  { messageId: "9c449d51-0599-50eb-9465-2cffce409b02", destinations: [CRM] },
-  { messageId: "2d436523-df85-50ea-9791-393ac0d6bb45", destinations: [CRM] },
-  { messageId: "f3ed0b15-fbcd-5f30-845b-3a9e10adbae9", destinations: [CRM] },
-  { messageId: "d21f06a3-8f43-548e-b0f2-048703d61bab", destinations: [CRM] },
+  { messageId: "9c449d51-0599-50eb-9465-2cffce409b02", destinations: [CRM], isOfAudience: true },
+  { messageId: "2d436523-df85-50ea-9791-393ac0d6bb45", destinations: [CRM], isOfAudience: true },
+  { messageId: "f3ed0b15-fbcd-5f30-845b-3a9e10adbae9", destinations: [CRM], isOfAudience: true },
+  { messageId: "d21f06a3-8f43-548e-b0f2-048703d61bab", destinations: [CRM], isOfAudience: true },
 ];
 
 /** Reasons of the dead letters: line 8 is a purchase, which is no call. */

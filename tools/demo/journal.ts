@@ -17,6 +17,8 @@ export interface Arrival {
 export interface DestinationTotals {
   readonly destination: string;
   readonly expected: number;
+  /** Of the expected ones. */
+  readonly ofAudience: number;
   readonly arrived: number;
   readonly failedAttempts: number;
   readonly parked: number;
@@ -61,6 +63,9 @@ export function createJournal(
       return {
         destination,
         expected: [...wanted].filter((each) => each.startsWith(`${destination} `)).length,
+        ofAudience: expected.filter(
+          (call) => call.isOfAudience === true && call.destinations.includes(destination),
+        ).length,
         arrived: new Set(own.filter((each) => wanted.has(key(each))).map(key)).size,
         failedAttempts: failed.filter((each) => each === destination).length,
         parked: parked.filter((each) => each === destination).length,

@@ -14,7 +14,7 @@ import { shutdownSignal } from "../../src/runtime/shutdown.ts";
 import { startKafka } from "../kafka/start.ts";
 import { buildPage } from "../page/build.ts";
 import { runDemo } from "./demo.ts";
-import { heading, say, tint } from "./show.ts";
+import { heading, say, sayPassing, tint } from "./show.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -62,15 +62,23 @@ function runReal(file: string): void {
 async function demonstrate(isOnce: boolean): Promise<number> {
   using stop = shutdownSignal();
   say(heading("Switchyard: raw calls through a real Kafka to signed webhooks\n"));
+  const status = await runOnKafka(isOnce, stop.signal);
+  if (stop.signal.aborted) say("Stopped.");
+  return status;
+}
+
+async function runOnKafka(isOnce: boolean, signal: AbortSignal): Promise<number> {
   try {
     await buildPage();
     await using kafka = await startKafka({
-      signal: stop.signal,
-      log: (line) => say(tint(`          ${line}`, "dim")),
+      signal,
+      log: (line, isPassing) => {
+        (isPassing ? sayPassing : say)(tint(`          ${line}`, "dim"));
+      },
     });
-    return await runDemo(kafka, isOnce, stop.signal);
+    return await runDemo(kafka, isOnce, signal);
   } catch (error) {
-    if (stop.signal.aborted) return 130;
+    if (signal.aborted) return 130;
     process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }

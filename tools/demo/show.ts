@@ -41,6 +41,19 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
+/** A line of `sayPassing` is on the terminal. */
+let isPassing = false;
+
 export function say(line = ""): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${isPassing ? CLEAR_LINE : ""}${line}\n`);
+  isPassing = false;
 }
+
+/** On a terminal a line that the next one replaces; elsewhere nothing. */
+export function sayPassing(line: string): void {
+  if (process.stdout.isTTY !== true) return;
+  process.stdout.write(`${CLEAR_LINE}${line}`);
+  isPassing = true;
+}
+
+const CLEAR_LINE = "\r\x1b[2K";

@@ -21,7 +21,8 @@ const MARKER = "complete";
 const QUOTED_LINES = 20;
 const PROGRESS_MS = 2_000;
 
-export type Progress = (line: string) => void;
+/** @param isPassing the next line takes its place, where that can be shown. */
+export type Progress = (line: string, isPassing?: boolean) => void;
 
 export interface Download {
   /** For people, with its version. */
@@ -71,6 +72,15 @@ function directoryOf(name: string): string {
   return join(cache, "switchyard", name);
 }
 
+const UNITS: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
+
+/** Bytes of the file that a line of Maven says has been downloaded; null: it says something else. */
+export function downloadedBytes(line: string): number | null {
+  if (!line.includes("Downloaded from")) return null;
+  const [, count, unit = ""] = / \(([\d.]+) ([kMG]?B)(?: at [^)]*)?\)$/.exec(line.trim()) ?? [];
+  return Math.round(Number(count ?? 0) * (UNITS[unit] ?? 0));
+}
+
 /**
  * Throws an error with Maven's last lines if it fails.
  *
@@ -92,17 +102,16 @@ export async function runMaven(
   maven.on("error", reject);
   maven.on("close", resolve);
   const lines: string[] = [];
-  const downloaded = { files: 0 };
+  let bytes = 0;
   const onLine = (line: string) => {
-    if (/^\[INFO\] Downloaded from .*\.(?:jar|gz)/.test(line)) downloaded.files += 1;
-    else if (!line.includes("Downloading from") && !line.includes("Downloaded from")) {
-      lines.push(line);
-    }
+    const more = downloadedBytes(line);
+    if (more !== null) bytes += more;
+    else if (!line.includes("Downloading from")) lines.push(line);
   };
   createInterface(maven.stdout).on("line", onLine);
   createInterface(maven.stderr).on("line", onLine);
   const ticker = setInterval(
-    () => progress(`downloading ${what}: ${downloaded.files} files so far`),
+    () => progress(`downloading ${what}: ${(bytes / 1_000_000).toFixed(1)} MB so far`, true),
     PROGRESS_MS,
   );
   try {

@@ -1,0 +1,67 @@
+import { stripVTControlCharacters } from "node:util";
+import { afterEach, expect, test, vi } from "vitest";
+
+import { closing } from "../../../../tools/demo/closing.ts";
+import { FLAKY } from "../../../../tools/demo/config.ts";
+import { EXPECTED_CALLS, EXPECTED_DEAD_LETTERS } from "../../../../tools/demo/expected.ts";
+import { createJournal, type Journal } from "../../../../tools/demo/journal.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+function printed(journal: Journal): { readonly isFine: boolean; readonly text: string } {
+  let text = "";
+  vi.spyOn(process.stdout, "write").mockImplementation((chunk) => {
+    text += chunk;
+    return true;
+  });
+  return { isFine: closing(journal), text: stripVTControlCharacters(text) };
+}
+
+function journalOfAll(left: number): Journal {
+  const journal = createJournal(EXPECTED_CALLS, EXPECTED_DEAD_LETTERS, {
+    [FLAKY.id]: FLAKY.failures,
+  });
+  const all = EXPECTED_CALLS.flatMap(({ messageId, destinations }) =>
+    destinations.map((destination) => ({ messageId, destination })),
+  );
+  for (const { messageId, destination } of all.slice(left)) {
+    if (destination === FLAKY.id) {
+      for (let failed = 0; failed < FLAKY.failures; failed += 1) {
+        journal.failed(destination);
+        journal.parked(destination);
+      }
+    }
+    const by = destination === "warehouse" ? "topic" : "webhook";
+    journal.arrived({ destination, messageId, by, verified: by === "webhook" });
+  }
+  for (const reason of EXPECTED_DEAD_LETTERS) journal.deadLetter(reason);
+  return journal;
+}
+
+test("the table has words for its columns, and tells calls of the file from those of the audience", () => {
+  const { isFine, text } = printed(journalOfAll(0));
+  const rows = text.split("\n").map((row) => row.trim().split(/ {2,}/));
+  expect(rows.filter((row) => row.length > 1)).toEqual([
+    [
+      "destination",
+      "expected calls",
+      "expected audience calls",
+      "arrived",
+      "503 responses",
+      "retries",
+      "verified signatures",
+    ],
+    ["crm-hook", "8", "4", "12", "0", "0", "12"],
+    ["flaky-hook", "8", "0", "8", "16", "16", "8"],
+    ["warehouse", "8", "0", "8", "0", "0", "-"],
+  ]);
+  expect(isFine).toBe(true);
+  expect(text).toContain("All calls were delivered. The one invalid line is in the dead letters.");
+});
+
+test("one call that is missing is named, and the sentence is not said", () => {
+  const { isFine, text } = printed(journalOfAll(1));
+  expect(isFine).toBe(false);
+  expect(text).toContain("crm-hook visit-pricing: has not arrived");
+  expect(text).not.toContain("All calls were delivered");
+});
