@@ -36,6 +36,46 @@ test("pods take containers and names of their own, and each stage reaches the op
   }
 });
 
+test("the page has a Deployment and a Service of its own, and finds the other pods by one name", async () => {
+  const all = await resources("console");
+  const name = "rel-switchyard-console";
+  const { replicas, template } = only(all, "Deployment", name).spec;
+  expect(replicas).toBe(1);
+  expect(template.metadata.labels).toMatchObject({ exposed: "inside" });
+  const [container] = template.spec.containers;
+  expect(container.args).toEqual(["run", "--stages", "console"]);
+  const ports = container.ports.map((port: { name: string }) => port.name);
+  expect(ports).toEqual(["console", "admin"]);
+  expect(container.env).toEqual(
+    expect.arrayContaining([
+      { name: "SWITCHYARD_CONSOLE_HOST", value: "::" },
+      { name: "SWITCHYARD_CONSOLE_PORT", value: "9465" },
+      { name: "SWITCHYARD_CONSOLE_PROCESSES", value: "rel-switchyard-admin.ns:9464" },
+    ]),
+  );
+  const selector = { ...labelsOf("console") };
+  expect(only(all, "Service", name).spec).toMatchObject({ selector, type: "ClusterIP" });
+  expect(only(all, "Deployment", name).spec.selector.matchLabels).toEqual(selector);
+  const scaled = all.filter(({ kind }) => kind === "HorizontalPodAutoscaler");
+  expect(scaled.map(({ metadata }) => metadata.name)).toEqual(["rel-switchyard"]);
+  const [own] = only(all, "NetworkPolicy", name).spec.ingress;
+  expect(own.ports).toEqual([{ port: "console", protocol: "TCP" }]);
+  expect(own.from).toHaveLength(2);
+  const other = only(all, "NetworkPolicy", "rel-switchyard").spec.ingress as Resource[];
+  expect(other.flatMap((rule) => rule.ports.map((port: { port: string }) => port.port))).toEqual([
+    ...["ingest", "admin"],
+  ]);
+  expect((await resources("defaults")).filter((r) => r.metadata.name === name)).toEqual([]);
+});
+
+function labelsOf(component: string): Record<string, string> {
+  return {
+    "app.kubernetes.io/name": "switchyard",
+    "app.kubernetes.io/instance": "rel",
+    "app.kubernetes.io/component": component,
+  };
+}
+
 describe("the network policy", () => {
   const blocks = (policy: Resource) => {
     const rule = policy.spec.egress.find((r: Resource) =>

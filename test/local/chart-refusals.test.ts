@@ -39,6 +39,11 @@ const REFUSED: readonly Row[] = [
   ['image.repository=""', "image.repository must be given"],
   ["config.kafka.brokers=[]", "config.kafka.brokers must be given"],
   ["containerPorts.admin=8080", "containerPorts.ingest and containerPorts.admin are both 8080"],
+  ["console.enabled=true", "config.console.token must be given with console.enabled"],
+  [
+    'console={"enabled":true,"extraEnv":[{"name":"SWITCHYARD_CONSOLE_PORT","value":"1"}]}',
+    "extraEnv sets SWITCHYARD_CONSOLE_PORT",
+  ],
   ["config.admin.port=9999", "config.admin.port is 9999, and containerPorts.admin is 9464"],
   ['config.ingest.host="127.0.0.1"', "config.ingest.host is 127.0.0.1"],
   ['config.sources=[{"id":"web","writeKey":"${KEY}"}]', "config names the variable ${KEY}"],

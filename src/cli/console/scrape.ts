@@ -1,6 +1,7 @@
 /** Asks each process for its metrics and its status, once a look. */
 
 import type { AllCounters, Counters } from "../../console/counters.ts";
+import { everyAddress } from "../every-address.ts";
 import { parseMetrics, type Sample } from "../metrics-text.ts";
 import { ask, reasonOf } from "../scrape.ts";
 import { type Look, METRICS_USED } from "../status/rates.ts";
@@ -27,7 +28,7 @@ export async function askAll(
   const counters = new Map<string, Counters>();
   const looks = new Map<string, Look>();
   const scraped = await Promise.all(
-    addresses.map(async (address): Promise<Scraped> => {
+    (await everyAddress(addresses)).map(async (address): Promise<Scraped> => {
       try {
         const [samples, told] = await Promise.all([
           metricsOf(address, signal),
@@ -55,7 +56,7 @@ export async function countersOf(
 ): Promise<AllCounters> {
   const counters = new Map<string, Counters>();
   await Promise.all(
-    addresses.map(async (address) => {
+    (await everyAddress(addresses)).map(async (address) => {
       const samples = await metricsOf(address, signal).catch(() => null);
       if (samples !== null) counters.set(address, digest(samples));
     }),

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ProcessStatus } from "../../domain/process-status.ts";
+import { everyAddress } from "../every-address.ts";
 import { parseMetrics } from "../metrics-text.ts";
 import { ask, reasonOf } from "../scrape.ts";
 import { type Look, METRICS_USED, type Process } from "./rates.ts";
@@ -19,18 +20,18 @@ export type Scraped =
   | { readonly kind: "unreachable"; readonly address: string; readonly why: string };
 
 /**
- * @param addresses `host:port` of admin ports
+ * @param addresses `host:port` of admin ports; a name of several addresses stands for all of them
  * @param overMs the time from the first look to the second
  * @param earlier first looks that were taken already, by address
  */
-export function scrapeAll(
+export async function scrapeAll(
   addresses: readonly string[],
   overMs: number,
   signal: AbortSignal,
   earlier: ReadonlyMap<string, Look> = new Map(),
 ): Promise<readonly Scraped[]> {
-  return Promise.all(
-    addresses.map(async (address): Promise<Scraped> => {
+  return await Promise.all(
+    (await everyAddress(addresses)).map(async (address): Promise<Scraped> => {
       try {
         let before = earlier.get(address);
         if (before === undefined) {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { kafkaSettings } from "../../../src/config/kafka-settings.ts";
-import { ADMIN_PORT, INGEST_PORT } from "../../../src/config/ports.ts";
+import { ADMIN_PORT, CONSOLE_PORT, INGEST_PORT } from "../../../src/config/ports.ts";
 import { STAGE_NAMES, STAGES } from "../../../src/domain/stages.ts";
 import { renderChartSchema } from "../../../tools/docs/chart-config.ts";
 import { valuesTable } from "../../../tools/docs/chart-values.ts";
@@ -30,11 +30,12 @@ test("its icon is the one in its folder", () => {
 test("stages, ports and partitions are those of the product", () => {
   const { separate, ...stages } = values.stages;
   expect(separate).toBe(false);
-  // The page is served by a command of somebody who looks (docs/console.md).
+  // The page has a value of its own, `console`.
   const inPods = STAGE_NAMES.filter((name) => STAGES[name].isDefault);
   expect(Object.keys(stages)).toEqual(inPods);
   expect(read("templates/_components.tpl")).toContain(`\n${inPods.join(",")}\n`);
-  expect(values.containerPorts).toEqual({ ingest: INGEST_PORT, admin: ADMIN_PORT });
+  const ports = { ingest: INGEST_PORT, admin: ADMIN_PORT, console: CONSOLE_PORT };
+  expect(values.containerPorts).toEqual(ports);
   const { partitions } = kafkaSettings.kind === "section" ? kafkaSettings.fields : {};
   const fallback = partitions?.kind === "setting" ? partitions.fallback : null;
   expect(read("templates/_validate.tpl")).toContain(`{{ default ${fallback} $configured }}`);

@@ -1,5 +1,5 @@
 {{/*
-The workloads, as YAML under `list`: one for all stages, or one for each.
+The workloads, as YAML under `list`: one for all stages, or one for each; and that of the page.
 
     name, component    of its resources, of its labels
     kind               Deployment, or StatefulSet where a store lies on a volume
@@ -21,6 +21,11 @@ The workloads, as YAML under `list`: one for all stages, or one for each.
 {{- end -}}
 {{- else if $enabled -}}
 {{- $list = append $list (dict "name" $fullname "component" "all" "kind" "Deployment" "stages" $enabled "settings" $base) -}}
+{{- end -}}
+{{- if .Values.console.enabled -}}
+{{- /* It joins no group and answers people: no scaler decides about it. */}}
+{{- $settings := mergeOverwrite (deepCopy $base) (deepCopy (omit .Values.console "enabled" "service")) (dict "autoscaling" (dict "enabled" false) "keda" (dict "enabled" false)) -}}
+{{- $list = append $list (dict "name" (printf "%s-console" $fullname) "component" "console" "kind" "Deployment" "stages" (list "console") "settings" $settings) -}}
 {{- end -}}
 {{- dict "list" $list | toYaml -}}
 {{- end -}}

@@ -55,8 +55,14 @@ spec:
         {{- if has "ingest" $component.stages }}
         - { name: ingest, containerPort: {{ $root.Values.containerPorts.ingest }}, protocol: TCP }
         {{- end }}
+        {{- if has "console" $component.stages }}
+        - { name: console, containerPort: {{ $root.Values.containerPorts.console }}, protocol: TCP }
+        {{- end }}
         - { name: admin, containerPort: {{ $root.Values.containerPorts.admin }}, protocol: TCP }
       env:
+        {{- if has "console" $component.stages }}
+        {{- include "switchyard.consoleEnv" $root | nindent 8 }}
+        {{- end }}
         {{- include "switchyard.env" (dict "root" $root "extraEnv" $settings.extraEnv) | nindent 8 }}
       {{- with $root.Values.envFrom }}
       envFrom:
@@ -143,6 +149,15 @@ securityContext:
 - { name: SWITCHYARD_AUDIENCE_STATE_DIR, value: /app/state/audience }
 {{- with .extraEnv }}
 {{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The page: every interface of its pod, and the admin ports of all pods of this release by one name. */}}
+{{- define "switchyard.consoleEnv" -}}
+- { name: SWITCHYARD_CONSOLE_HOST, value: "::" }
+- { name: SWITCHYARD_CONSOLE_PORT, value: {{ .Values.containerPorts.console | quote }} }
+{{- if not (get (default (dict) .Values.config.console) "processes") }}
+- { name: SWITCHYARD_CONSOLE_PROCESSES, value: "{{ include "switchyard.fullname" . }}-admin.{{ .Release.Namespace }}:{{ .Values.containerPorts.admin }}" }
 {{- end }}
 {{- end -}}
 

@@ -30,6 +30,11 @@ values.schema.json has refused typos before.
 {{- if not (or $brokers .Values.existingConfigMap .Values.envFrom (has "SWITCHYARD_KAFKA_BROKERS" $names)) -}}
 {{- $problems = append $problems "config.kafka.brokers must be given, such as [kafka-bootstrap.kafka:9092]" -}}
 {{- end -}}
+{{- range .Values.console.extraEnv }}{{ $names = append $names .name }}{{ end -}}
+{{- $token := get (default (dict) $config.console) "token" -}}
+{{- if and .Values.console.enabled (not (or $token .Values.existingConfigMap .Values.envFrom (has "SWITCHYARD_CONSOLE_TOKEN" $names))) -}}
+{{- $problems = append $problems "config.console.token must be given with console.enabled, such as ${file:/run/secrets/switchyard/console-token}: the page is reached from other pods" -}}
+{{- end -}}
 {{- toYaml $problems -}}
 {{- end -}}
 
@@ -40,7 +45,10 @@ values.schema.json has refused typos before.
 {{- if eq (int $ports.ingest) (int $ports.admin) -}}
 {{- $problems = append $problems (printf "containerPorts.ingest and containerPorts.admin are both %d" (int $ports.admin)) -}}
 {{- end -}}
-{{- range $part := list "ingest" "admin" -}}
+{{- if and .Values.console.enabled (or (eq (int $ports.console) (int $ports.admin)) (eq (int $ports.console) (int $ports.ingest))) -}}
+{{- $problems = append $problems (printf "containerPorts.console is %d, which containerPorts has for something else, too" (int $ports.console)) -}}
+{{- end -}}
+{{- range $part := ternary (list "ingest" "admin" "console") (list "ingest" "admin") .Values.console.enabled -}}
 {{- $settings := default (dict) (get $.Values.config $part) -}}
 {{- if and (hasKey $settings "port") (ne (toString $settings.port) (toString (get $ports $part))) -}}
 {{- $problems = append $problems (printf "config.%s.port is %v, and containerPorts.%s is %v; give the latter alone" $part $settings.port $part (get $ports $part)) -}}
@@ -69,7 +77,7 @@ values.schema.json has refused typos before.
 {{- $problems = append $problems (printf "config names the file %s, and nothing is mounted there; see secretMounts" .) -}}
 {{- end -}}
 {{- end -}}
-{{- $own := list "SWITCHYARD_CONFIG" "SWITCHYARD_INGEST_PORT" "SWITCHYARD_ADMIN_PORT" "SWITCHYARD_AUDIENCE_STATE_DIR" -}}
+{{- $own := list "SWITCHYARD_CONFIG" "SWITCHYARD_INGEST_PORT" "SWITCHYARD_ADMIN_PORT" "SWITCHYARD_AUDIENCE_STATE_DIR" "SWITCHYARD_CONSOLE_HOST" "SWITCHYARD_CONSOLE_PORT" -}}
 {{- $where := dict -}}
 {{- range $component := (include "switchyard.components" . | fromYaml).list -}}
 {{- $set := list -}}
@@ -80,7 +88,7 @@ values.schema.json has refused typos before.
 {{- if not $.Values.envFrom -}}
 {{- range regexFindAll `\$\{[A-Za-z_][A-Za-z0-9_]*\}` $text -1 | uniq -}}
 {{- if not (has (. | trimPrefix "${" | trimSuffix "}") $set) -}}
-{{- $_ := set $where (printf "config names the variable %s, and neither extraEnv nor envFrom sets it%s" . (ternary (printf " (%s)" $component.component) "" $.Values.stages.separate)) true -}}
+{{- $_ := set $where (printf "config names the variable %s, and neither extraEnv nor envFrom sets it%s" . (ternary (printf " (%s)" $component.component) "" (or $.Values.stages.separate (eq $component.component "console")))) true -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -111,6 +119,7 @@ values.schema.json has refused typos before.
 {{- range $component := $components -}}
 {{- $settings := $component.settings -}}
 {{- $at := ternary (printf " of stages.%s" $component.component) "" $.Values.stages.separate -}}
+{{- if eq $component.component "console" }}{{ $at = " of console" }}{{ end -}}
 {{- if and $settings.autoscaling.enabled $settings.keda.enabled -}}
 {{- $problems = append $problems (printf "autoscaling and keda%s are both enabled; one of them decides on replicas" $at) -}}
 {{- end -}}
@@ -119,7 +128,7 @@ values.schema.json has refused typos before.
 {{- if lt (int $most.count) (int $most.least) -}}
 {{- $problems = append $problems (printf "%s%s is %d, below the fewest, %d" $most.name $at (int $most.count) (int $most.least)) -}}
 {{- end -}}
-{{- if and (gt $partitions 0) (ne $component.component "ingest") (gt (int $most.count) $partitions) -}}
+{{- if and (gt $partitions 0) (not (has $component.component (list "ingest" "console"))) (gt (int $most.count) $partitions) -}}
 {{- $problems = append $problems (printf "%s%s is %d, and topics have %d partitions; a replica more would get none" $most.name $at (int $most.count) $partitions) -}}
 {{- end -}}
 {{- if $settings.keda.enabled -}}
