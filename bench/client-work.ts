@@ -34,7 +34,7 @@ function ours(): Library {
     fetch: noRequest,
     onError: noRequest,
   });
-  return { track: (number) => analytics.track(trackCall(number)) };
+  return { track: (number) => void analytics.track(trackCall(number)) };
 }
 
 function segment(): Library {
@@ -46,7 +46,7 @@ function segment(): Library {
   });
   analytics.on("error", noRequest);
   analytics.on("http_request", noRequest);
-  return { track: (number) => analytics.track(trackCall(number)) };
+  return { track: (number) => void analytics.track(trackCall(number)) };
 }
 
 /** Made anew for each call, as applications do. */

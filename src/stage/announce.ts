@@ -114,7 +114,7 @@ class Announcer {
       missing.set(this.#missing.size);
     });
     const limit = clock.sleep(START_LIMIT_MS, this.#stopped.signal);
-    limit.catch(() => undefined).then(() => this.#measured.resolve());
+    void limit.catch(() => undefined).then(() => this.#measured.resolve());
     void this.#live();
   }
 

@@ -45,7 +45,9 @@ test("a process that answers in 30 ms has answered, also if the command was bloc
 
 test("a process that does not answer is said not to", async () => {
   const { address } = await startServer();
-  const failed = await ask(address, "/never", never).catch((error: Error) => reasonOf(error));
+  const failed = await ask(address, "/never", never).catch((error: unknown) =>
+    reasonOf(error as Error),
+  );
   expect(failed).toBe("no answer within 3 s");
 });
 

@@ -192,7 +192,9 @@ test.each<[string, Answer, AnalyticsOptions, object]>([
   const expected = { reason, call: { messageId: "m", event: "a" }, ...more };
   await expect(call).rejects.toMatchObject({ name: "LostCallError", ...expected });
   await expect(call).rejects.toBeInstanceOf(LostCallError);
-  expect(await call.catch((error: LostCallError) => error.message)).toBe(lost[0]?.message);
+  expect(await call.catch((error: unknown) => (error as LostCallError).message)).toBe(
+    lost[0]?.message,
+  );
 });
 
 test("a call that the full queue refuses rejects, those before it do not", async () => {

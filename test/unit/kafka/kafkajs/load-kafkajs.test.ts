@@ -64,7 +64,7 @@ test("Switchyard's own replacements are all in use", async () => {
     encode(): Promise<{ readonly buffer: Buffer }>;
   };
   const messages = [{ key: null, value: null, headers: [["name", null]] }];
-  const ids = { producerId: 1, producerEpoch: 0, firstSequence: 0 };
+  const ids = { producerId: 1, producerEpoch: 0, firstSequence: 0, nowMs: 0 };
   const topicData = [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }];
   // kafkajs' own encoder cannot write a null header.
   await expect(produce({ acks: -1, timeout: 1, topicData }).encode()).resolves.toBeDefined();
