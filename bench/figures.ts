@@ -1,8 +1,8 @@
 /**
  * The figures in the tables that benches print, and how those of two commits compare.
  *
- * Of each table, the columns of CPU, of units per second and of memory count; the row's other texts
- * name it. Rows of yardsticks, which are the same program in both commits, show how far the machine
+ * A table's columns of CPU, units per second and memory are compared. The other texts of a row are its
+ * name. Rows of yardsticks, which are the same program in both commits, show how far the machine
  * moves a ratio by itself, and never fail.
  */
 

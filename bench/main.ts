@@ -44,7 +44,7 @@ interface Bench {
 }
 
 const ROUNDS = 3;
-/** Of the two commits each: fewer tell too little about chance. */
+/** How often each of the two commits is measured: fewer rounds tell too little about chance. */
 const AGAINST_ROUNDS = 5;
 /** Without names: what a change to the way of a call can make slower. */
 const AGAINST_NAMES = ["route", "deliver", "product", "ingest"];
