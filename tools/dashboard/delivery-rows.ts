@@ -163,7 +163,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         queries: [
           {
             expr: most(
-              `max by (stage, destination) (${of("oldestUnfinished")}) / max by (stage, destination) (${of("topicRetention")})`,
+              `max by (stage, destination) (${of("oldestUnfinished")}) / min by (stage, destination) (${of("topicRetention")})`,
             ),
             legend: "{{stage}} {{destination}}",
           },

@@ -15,7 +15,7 @@ export const QUERIES: readonly Subject[] = [
       ],
       [
         "How much of its retention has the oldest record used?",
-        "max by (stage, destination) (switchyard_consumer_oldest_unfinished_age_seconds) / max by (stage, destination) (switchyard_topic_retention_seconds)",
+        "max by (stage, destination) (switchyard_consumer_oldest_unfinished_age_seconds) / min by (stage, destination) (switchyard_topic_retention_seconds)",
       ],
       [
         "Is anything given up, and why?",
