@@ -51,7 +51,7 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
   const failures: string[] = [];
-  const proxies = await Promise.all(PROGRAMS.map(startProxy));
+  const proxies = await Promise.all(PROGRAMS.map(() => startProxy()));
   for (const proxy of proxies) stack.use(proxy);
   const fronts = proxies.map(({ address }) => address);
   const broker = stack.use(await startKafka({ private: true, fronts, log: say }));

@@ -70,7 +70,7 @@ test(
     await press(page, "Pause…");
     await page.getByLabel("For").selectOption({ label: "1 hour" });
     await press(page, "Pause");
-    await ended(page, "Pause for 1h", "Paused until");
+    await ended(page, "Pause for 1h", "Paused: crm until");
     await state.filter({ hasText: "paused" }).waitFor();
     await publish(20);
     await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);

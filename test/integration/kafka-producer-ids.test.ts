@@ -70,6 +70,7 @@ test("batches of one request have ids and sequences of their own", async () => {
       producerEpoch,
       firstSequence,
       messages,
+      nowMs: Date.now(),
     }));
     const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
     const { topics } = await request<Produced>(leader, "Produce", options);

@@ -37,7 +37,7 @@ export interface Download {
 
 /** The directory of a download if it is there and whole, else null. */
 export function cached({ name }: Pick<Download, "name">): string | null {
-  const directory = directoryOf(name);
+  const directory = cacheDirectory(name);
   return existsSync(join(directory, MARKER)) ? directory : null;
 }
 
@@ -48,7 +48,7 @@ export async function ensureDownloaded(
   progress: Progress,
 ): Promise<string> {
   const { what, size, name, fill } = download;
-  const directory = directoryOf(name);
+  const directory = cacheDirectory(name);
   if (cached(download) !== null) return directory;
   using _lock = await holdLock(`${directory}.lock`, signal, (owner) =>
     progress(`waiting for process ${owner}, which is downloading ${what}`),
@@ -67,7 +67,8 @@ export async function ensureDownloaded(
   return directory;
 }
 
-function directoryOf(name: string): string {
+/** Of this name, for this user. */
+export function cacheDirectory(name: string): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return join(cache, "switchyard", name);
 }

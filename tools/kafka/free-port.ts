@@ -9,8 +9,9 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+import { cacheDirectory } from "./download.ts";
 
 /** Linux gives from 32768, macOS from 49152. */
 const LOWEST = 20_000;
@@ -18,7 +19,8 @@ const END = 32_768;
 const TRIES = 100;
 /** Longer than any start takes, after which looking whether it is free is enough. */
 const RESERVED_MS = 300_000;
-const RESERVED = join(tmpdir(), "switchyard-ports");
+/** Not in the temporary directory, which a test may give its children for themselves. */
+const RESERVED = cacheDirectory("ports");
 
 /**
  * A port of 127.0.0.1 that is free now: `preferred` if that is, else one that no process of this
