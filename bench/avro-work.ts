@@ -6,7 +6,7 @@ import type { KnownSchemas } from "../src/domain/known-schemas.ts";
 import { compileSchema } from "../src/registry/compile.ts";
 import type { Schemas } from "../src/registry/port.ts";
 
-export const SCHEMA_ID = 7;
+const SCHEMA_ID = 7;
 
 const text = ["null", "string"];
 const record = (name: string, fields: readonly (readonly [string, unknown])[]) => ({

@@ -9,7 +9,7 @@
 import { type Bootstrapped, bootstrapped, markdown, median } from "./measure.ts";
 
 /** A ratio above this, surely, is a regression. */
-export const RATIO_MAX = 1.1;
+const RATIO_MAX = 1.1;
 
 const YARDSTICK = /plain|undici|bare|@segment|alone \(ceiling\)/i;
 

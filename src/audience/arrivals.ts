@@ -25,7 +25,7 @@ import type { ArrivedNumbers } from "./membership.ts";
 const PIECE_BYTES = 8_192;
 const PIECE_BITS = PIECE_BYTES * 8;
 /** 16 MiB: 134 million members. */
-export const PIECES_MAX = 2_048;
+const PIECES_MAX = 2_048;
 
 /** Room for bits, shared by the open syncs of a partition. */
 export class ArrivalRoom {

@@ -15,7 +15,7 @@ import type { Audience, OpenSync } from "./audience.ts";
 import type { Cause } from "./cause.ts";
 
 /** Some 20 to 30 MB while they are worked on. */
-export const GATHERED_MAX = 200_000;
+const GATHERED_MAX = 200_000;
 /** Users that are put in order in one go, within 5 ms. */
 const RANGE_USERS = 4_000;
 /** For each range: the more, the more equal ranges are. */

@@ -56,7 +56,7 @@ export interface PartitionDeps
 }
 
 /** Thrown where work stops because the partition is being taken away. */
-export class Interrupted extends Error {
+class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 

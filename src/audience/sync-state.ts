@@ -102,7 +102,7 @@ export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
 }
 
 /** A sync without its end is abandoned after a day, by the records' times. */
-export const ABANDON_AFTER_MS = 86_400_000;
+const ABANDON_AFTER_MS = 86_400_000;
 
 export function isTooOld(open: OpenSync, nowMs: number): boolean {
   return nowMs - open.beganAtMs > ABANDON_AFTER_MS;

@@ -12,7 +12,7 @@ import type { EncodedCall } from "./encode.ts";
 export const BATCH_MAX_BYTES = 500 * 1_024;
 
 /** Bytes around the calls: `sentAt` always has 24 characters. */
-export const ENVELOPE_BYTES = batchBody([], 0).length;
+const ENVELOPE_BYTES = batchBody([], 0).length;
 
 /** @param sentAtMs milliseconds since the epoch, before the year 10000. */
 export function batchBody(calls: readonly EncodedCall[], sentAtMs: number): string {

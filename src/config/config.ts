@@ -3,6 +3,4 @@
 import type { ValueOf } from "./setting.ts";
 import type { SETTINGS } from "./settings.ts";
 
-export type { TlsFiles } from "./pem.ts";
-
 export type Config = ValueOf<typeof SETTINGS>;

@@ -17,7 +17,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 /** A page of another origin cannot add it without being asked first, and nobody answers that. */
-export const ACTION_HEADER = "x-switchyard-console";
+const ACTION_HEADER = "x-switchyard-console";
 export const COOKIE = "switchyard_console";
 const SESSION_MS = 12 * 3_600_000;
 const FORWARDED_MAX = 200;

@@ -11,7 +11,7 @@ export interface LettersQuery {
 }
 
 /** The times that the page offers. */
-export const SINCE = {
+const SINCE = {
   "1h": 3_600_000,
   "1d": 86_400_000,
   "7d": 7 * 86_400_000,

@@ -41,7 +41,7 @@ export type Route =
   | { readonly kind: "actions"; readonly id: string | null }
   | { readonly kind: "unknown" };
 
-export const DATA_NAMES = [
+const DATA_NAMES = [
   "dead-letters",
   "audiences",
   "configuration",
@@ -51,7 +51,7 @@ export const DATA_NAMES = [
 ] as const;
 export type DataName = (typeof DATA_NAMES)[number];
 
-export const SENT_NAMES = ["user", "changes"] as const;
+const SENT_NAMES = ["user", "changes"] as const;
 export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {

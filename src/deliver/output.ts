@@ -29,7 +29,7 @@ export type Output =
     };
 
 /** Why a delivery that was due was not attempted. */
-export const WAITED = {
+const WAITED = {
   paused: "its destination was paused",
   disabled: "its destination was disabled",
   "retry-after": "its endpoint had asked to be left alone",

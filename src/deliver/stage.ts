@@ -51,8 +51,6 @@ import {
   startDestination,
 } from "./running-destination.ts";
 
-export type { DeliverDeps } from "./running-destination.ts";
-
 /**
  * More joins at a time wait for the broker rather than for us, and a group that cannot be joined
  * must not keep the others from starting.

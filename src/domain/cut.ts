@@ -57,7 +57,7 @@ export function cutWords({ keyBytes, valueBytes, headers }: Cut): string {
   return words.join(" and ");
 }
 
-export function headerBytes([name, value]: RecordHeader): number {
+function headerBytes([name, value]: RecordHeader): number {
   return Buffer.byteLength(name) + bytesOf(value);
 }
 

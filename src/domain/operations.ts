@@ -37,7 +37,7 @@ export interface Pause {
   readonly untilMs: number | null;
 }
 
-export const PULLS = ["retry", "cancel"] as const;
+const PULLS = ["retry", "cancel"] as const;
 export type PullKind = (typeof PULLS)[number];
 
 /** Takes a destination's deliveries out of the tiers before they are due. */

@@ -30,7 +30,7 @@ import {
 } from "./json.ts";
 
 /** Longest message id that is taken over (docs/calls.md#fields). */
-export const MESSAGE_ID_CHARACTERS_MAX = 100;
+const MESSAGE_ID_CHARACTERS_MAX = 100;
 
 /** The value has the outline of a call: an object with a known type. */
 export interface TypedCall {

@@ -30,7 +30,7 @@ import { isPulledBy, type Pullable } from "./pull.ts";
 /** Anybody who may write to the topic could fill it. */
 export const OPERATIONS_MAX = 20_000;
 /** Longest that a delivery lies on a topic from which a pull takes it. */
-export const PULL_KEPT_MS = 7 * 86_400_000;
+const PULL_KEPT_MS = 7 * 86_400_000;
 
 /** A record that a process left behind by a crash is forgotten then. */
 const PROCESS_KEPT_MS = 3_600_000;

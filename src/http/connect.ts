@@ -39,7 +39,7 @@ export interface TlsSession {
   last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
 }
 
-export class AddressRefusedError extends Error {
+class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
   readonly code = "ADDRESS_REFUSED";
 }

@@ -71,7 +71,7 @@ function mayBeHead(bytes: Buffer): boolean {
 }
 
 /** The offset after the blank line that ends a head, from `at` on; -1: there is none. */
-export function endOf(bytes: Buffer, at: number): number {
+function endOf(bytes: Buffer, at: number): number {
   let feed = bytes.indexOf(LINE_FEED, at);
   while (feed >= 0) {
     const next = bytes[feed + 1] === CARRIAGE_RETURN ? feed + 2 : feed + 1;

@@ -89,7 +89,7 @@ export function statusOf(answer: Answer): number {
   return answer.kind === "failure" ? ANSWERS[answer.code].status : 200;
 }
 
-export const SUCCESS_BODY = '{"success":true}';
+const SUCCESS_BODY = '{"success":true}';
 
 export function bodyOf(answer: Answer): string {
   if (answer.kind === "success") return SUCCESS_BODY;

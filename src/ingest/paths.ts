@@ -30,7 +30,7 @@ export const CALL_PATHS: ReadonlyMap<string, CallType | null> = new Map([
 ]);
 
 export const BEACON_PATH = "/beacon/v1/batch";
-export const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
+const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
   CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
 );
 /** Bodies that are answered 200 and not stored: figures about the SDK itself, and merges of users. */

@@ -30,11 +30,6 @@ export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
   return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);
 }
 
-/** The time that a destination is told: its own rule may replace the call's. */
-export function timestampFor(destination: { readonly historical: boolean }, times: CallTimes) {
-  return destination.historical ? times.timestampMs : times.receivedAtMs;
-}
-
 export interface CallToCopy {
   readonly call: Call;
   readonly source: Source;

@@ -39,7 +39,7 @@ export async function answerAttacks(
   return rows;
 }
 
-export async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<AttackRow> {
+async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<AttackRow> {
   const { name, outcomes } = answer;
   const labels = [...new Set(outcomes.map(labelOf))];
   const marker = `beside ${name}`;

@@ -48,31 +48,31 @@ export async function innerTopicAttacks(
 }
 
 /** A record of a shared tier that is due in a year, before an honest one. */
-export function dueInAYear(product: Product): Promise<AttackRow> {
+function dueInAYear(product: Product): Promise<AttackRow> {
   const headers = headersOf({ dueAtMs: Date.now() + YEAR_MS });
   return beforeAnHonestOne(product, "due in a year", headers, 2);
 }
 
 /** Returned there, it would be due again at once, and so on. */
-export function returnToTheTier(product: Product): Promise<AttackRow> {
+function returnToTheTier(product: Product): Promise<AttackRow> {
   const returnTopic = tierOf(product);
   const headers = headersOf({ dueAtMs: Date.now(), returnTopic });
   return beforeAnHonestOne(product, "returns to its own tier", headers, 2);
 }
 
-export function returnToDeadLetters(product: Product): Promise<AttackRow> {
+function returnToDeadLetters(product: Product): Promise<AttackRow> {
   const { deadLetters } = product.topics;
   const headers = headersOf({ dueAtMs: Date.now(), returnTopic: deadLetters });
   return beforeAnHonestOne(product, "returns to the dead letters", headers, 2);
 }
 
-export function delayedForNobody(product: Product): Promise<AttackRow> {
+function delayedForNobody(product: Product): Promise<AttackRow> {
   const destination = "nobody" as DestinationId;
   const headers = headersOf({ dueAtMs: Date.now(), destination });
   return beforeAnHonestOne(product, "delayed for an unknown destination", headers, 1);
 }
 
-export function delayedWithoutHeaders(product: Product): Promise<AttackRow> {
+function delayedWithoutHeaders(product: Product): Promise<AttackRow> {
   return beforeAnHonestOne(product, "delayed without headers", [], 1);
 }
 
@@ -105,7 +105,7 @@ async function beforeAnHonestOne(
 }
 
 /** A record on one destination's topic that names another. */
-export async function ofAnotherDestination(product: Product): Promise<AttackRow> {
+async function ofAnotherDestination(product: Product): Promise<AttackRow> {
   const before = gotBy(product, OTHER);
   const parked = await parkedOf(product, { destination: OTHER });
   const got = gotBy(product, OTHER) - before;
@@ -118,7 +118,7 @@ export async function ofAnotherDestination(product: Product): Promise<AttackRow>
   };
 }
 
-export async function firstAttemptedInAYear(product: Product): Promise<AttackRow> {
+async function firstAttemptedInAYear(product: Product): Promise<AttackRow> {
   const firstAttemptAtMs = Date.now() + YEAR_MS;
   const parked = await parkedOf(product, { attempt: 1, firstAttemptAtMs });
   const aheadMs = Number(parked?.get(DELIVERY_HEADER.firstAttemptAt)) - Date.now();
@@ -130,7 +130,7 @@ export async function firstAttemptedInAYear(product: Product): Promise<AttackRow
   };
 }
 
-export async function notBeforeAYear(product: Product): Promise<AttackRow> {
+async function notBeforeAYear(product: Product): Promise<AttackRow> {
   const given = { attempt: 1, firstAttemptAtMs: Date.now(), notBeforeMs: Date.now() + YEAR_MS };
   const parked = await parkedOf(product, given);
   const aheadMs = Number(parked?.get(DELIVERY_HEADER.notBefore) ?? 0) - Date.now();
@@ -142,7 +142,7 @@ export async function notBeforeAYear(product: Product): Promise<AttackRow> {
   };
 }
 
-export async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
+async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
   const count = 999_999_999_999_999;
   const given = { attempt: count, parked: count, firstAttemptAtMs: Date.now() };
   const parked = await parkedOf(product, given);

@@ -28,7 +28,7 @@ export interface Receiver extends AsyncDisposable {
 }
 
 /** The part of the path of an endpoint that always fails. */
-export const FAILING = "failing";
+const FAILING = "failing";
 const DECODED_ID_MAX = 200;
 
 export async function startReceiver(secret: string): Promise<Receiver> {

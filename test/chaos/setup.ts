@@ -34,7 +34,7 @@ export const LONELY_REPLICAS = [[1], [2], [3]] as const;
 
 const PREFIX = "chaos.";
 export const topics = topicNames(PREFIX);
-export const groups = groupNames(PREFIX);
+const groups = groupNames(PREFIX);
 
 export interface ChaosEndpoint {
   readonly key: EndpointKey;

@@ -30,7 +30,7 @@ export const KAFKA_AWAY: LoneTrouble = {
 };
 
 /** @param leastMs the outage takes at least so long. */
-export async function drillKafkaAway(
+async function drillKafkaAway(
   options: DrillOptions,
   leastMs = AWAY_LEAST_MS,
 ): Promise<readonly Row[]> {

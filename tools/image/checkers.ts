@@ -18,8 +18,8 @@ import type { Progress } from "../kafka/download.ts";
 
 const execute = promisify(execFile);
 
-export const HADOLINT_VERSION = "2.15.1";
-export const COMPOSE_VERSION = "2.16.2";
+const HADOLINT_VERSION = "2.15.1";
+const COMPOSE_VERSION = "2.16.2";
 
 const HADOLINT: ToolSource = {
   what: `hadolint ${HADOLINT_VERSION}`,

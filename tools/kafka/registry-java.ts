@@ -122,7 +122,7 @@ export async function untilRegistryAnswers(url: string, signal: AbortSignal): Pr
 }
 
 /** The error for a machine that has none of the three. */
-export function noRegistry(javaTrouble: string): Error {
+function noRegistry(javaTrouble: string): Error {
   return new Error(
     [
       "There is no schema registry to work with. Provide one of these; the first that is there is taken:",

@@ -7,7 +7,7 @@
  */
 
 /** The first one is what is started unless `SWITCHYARD_KAFKA_VERSION` says otherwise. */
-export const KAFKA_VERSIONS_TESTED = ["4.3.1", "4.4.0"] as const;
+const KAFKA_VERSIONS_TESTED = ["4.3.1", "4.4.0"] as const;
 export const KAFKA_VERSION = process.env.SWITCHYARD_KAFKA_VERSION || KAFKA_VERSIONS_TESTED[0];
 
 export type KafkaSettings = Readonly<Record<string, string>>;

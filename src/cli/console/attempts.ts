@@ -59,7 +59,7 @@ export async function readAttempts(
 }
 
 /** @param payloads whether heads of answers may be shown: endpoints repeat there what they were sent. */
-export function attemptView(
+function attemptView(
   { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
   names: Names,
   payloads: boolean,

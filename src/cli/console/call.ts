@@ -59,7 +59,7 @@ async function recordOf(
 }
 
 /** @param payloads whether data of users may be shown */
-export function callView(
+function callView(
   { steps, fates, gaps }: CallTrace,
   names: Names,
   payloads: boolean,

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 
 import type { PageFile, PageFiles } from "../../console/ports.ts";
 
-export const PAGE_FOLDER = join(import.meta.dirname, "../../../dist/page");
+const PAGE_FOLDER = join(import.meta.dirname, "../../../dist/page");
 const DOCUMENT = "index.html";
 const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",

@@ -32,7 +32,7 @@ const SAYS: Readonly<Record<string, string>> = {
 const OUTSIDE = "written before --since, or from --until on";
 
 /** @param outside of calls of another time, in the words of the one who asks: options, or fields */
-export function countText(key: string, outside = OUTSIDE): string {
+function countText(key: string, outside = OUTSIDE): string {
   if (key === "passed-over:time") return `not asked for: ${outside}`;
   const [kind, reason] = key.split(":");
   return SAYS[key] ?? (kind === "unusable" ? `no call: ${reason}` : key);

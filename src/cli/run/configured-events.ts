@@ -93,7 +93,7 @@ function windowsOf(
 }
 
 /** Those whose first partition is here. */
-export function spokenFor(
+function spokenFor(
   deliver: Pick<RunningStage, "partitions" | "destinations">,
   topics: Pick<TopicNames, "deliveries">,
 ): readonly DestinationStatus[] {

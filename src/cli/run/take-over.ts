@@ -88,7 +88,7 @@ export function takeOver(
   return (current) => retire(deps, running, current);
 }
 
-export function liveSettings(config: Config): LiveSettings {
+function liveSettings(config: Config): LiveSettings {
   const { sources, defaultSource, destinations, audiences, audienceDefaults } = config;
   return {
     sources,

@@ -1,4 +1,4 @@
-/** What a file would change, told before it is put in place. */
+/** The changes that a file would make, shown before the file is put in place. */
 
 import { useState } from "preact/hooks";
 

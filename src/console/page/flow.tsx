@@ -16,7 +16,7 @@ const LINES: readonly Line[] = [
   { name: "calls", label: "calls in", color: "--blue" },
   { name: "deadLetters", label: "dead letters", color: "--violet" },
 ];
-/** What keeps up has nothing as old. */
+/** A stage keeps up while its oldest call is younger than this. */
 const OLD_MS = 60_000;
 
 export function Flow({ overview, now }: { readonly overview: Overview; readonly now: number }) {

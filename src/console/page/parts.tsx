@@ -19,7 +19,7 @@ const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
 
 /** A sentence whose instants are read as other times of the page are. */
 export function Sentence({ text, now }: { readonly text: string; readonly now: number }) {
-  // What is caught by the pattern stands at the odd places.
+  // The instants that the pattern matched are at the odd places.
   const parts = text.split(INSTANT);
   return (
     <>

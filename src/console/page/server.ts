@@ -35,7 +35,7 @@ export async function logOut(): Promise<void> {
 const OWN = { "x-switchyard-console": "1" };
 
 /** @throws Error a sentence for people. */
-export async function get(path: string): Promise<unknown> {
+async function get(path: string): Promise<unknown> {
   return await answered(path, { headers: { accept: "application/json" } });
 }
 

@@ -11,7 +11,7 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** What it is, for those who do not see it. */
+  /** The name of the table, for screen readers. */
   readonly label: string;
   /** The first one names the row. */
   readonly columns: readonly Column<Row>[];

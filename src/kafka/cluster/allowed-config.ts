@@ -27,7 +27,7 @@ const STEP_BYTES = 1_024;
 /** No smaller records are asked for. */
 const LEAST_BYTES = 64 * 1_024;
 /** Kafka's own default is a little more. */
-export const DEFAULT_BYTES = 1_048_576;
+const DEFAULT_BYTES = 1_048_576;
 
 const REFUSALS: ReadonlySet<string> = new Set([
   "INVALID_CONFIG",

@@ -48,7 +48,7 @@ export function withPermission(error: Error, needed: readonly Grant[], asker: As
   return missingPermission({ ...grant, names }, type, asker, error);
 }
 
-export function missingPermission(
+function missingPermission(
   grant: Grant,
   type: string,
   asker: Asker,

@@ -9,8 +9,6 @@ interface Encoded {
   readonly buffer: Buffer;
 }
 
-export const originalKafkajs = original;
-
 export const originalProduceRequest = original.load(
   "src/protocol/requests/produce/v3/request.js",
 ) as (produce: object) => { encode(): Promise<Encoded> };
@@ -32,8 +30,3 @@ export const OriginalEncoder = original.load("src/protocol/encoder.js") as new (
 export const originalMurmur2 = original.load("src/producer/partitioners/default/murmur2.js") as (
   key: Buffer,
 ) => number;
-
-export const originalMessageSet = original.load("src/protocol/messageSet/index.js") as (options: {
-  readonly messageVersion: 0 | 1;
-  readonly entries: readonly object[];
-}) => Encoded;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export const ROOT = join(import.meta.dirname, "../../..");
 const FOLDERS = ["src", "test", "tools", "bench", "docs", "deploy", "examples", "bin", ".ci"];
-const KINDS = /\.(?:ts|js|md|ya?ml|py|grit)$/;
+const KINDS = /\.(?:tsx?|js|md|ya?ml|py|grit)$/;
 
 export interface Text {
   /** From the root of the project, with slashes. */

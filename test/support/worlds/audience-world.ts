@@ -17,7 +17,7 @@ import { MemoryStores } from "./memory-stores.ts";
 import { closing, stageProcess } from "./stage-process.ts";
 
 export const topics = topicNames("sw.");
-export const groups = groupNames("sw.");
+const groups = groupNames("sw.");
 /** The stage lets others run between pieces: it should not be overtaken by the clock. */
 const DRIVER = { limitMs: 3_600_000, turns: 100 };
 /** Longer than between commits. */

@@ -17,7 +17,7 @@ import { parsedLog } from "../log/parsed-log.ts";
 import { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
 import { INGEST_LIMITS } from "./ingest-limits.ts";
 
-export const TOPIC = "sw.calls";
+const TOPIC = "sw.calls";
 export const KEY = "web-key";
 
 export interface IngestWorld extends AsyncDisposable {
@@ -118,7 +118,7 @@ function keepRunning(clock: ManualClock): Disposable {
   };
 }
 
-export class RawConnection {
+class RawConnection {
   readonly socket: Socket;
   /** Resolves with everything that was read when the server has closed the connection. */
   readonly closed: Promise<string>;

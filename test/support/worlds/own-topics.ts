@@ -41,7 +41,7 @@ export function ownTopics(
 }
 
 /** All that lies in a topic now, a partition after the other. */
-export async function recordsOf(kafka: Kafka, topic: string): Promise<readonly IncomingRecord[]> {
+async function recordsOf(kafka: Kafka, topic: string): Promise<readonly IncomingRecord[]> {
   const found: IncomingRecord[] = [];
   const { signal } = new AbortController();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
