@@ -8,7 +8,6 @@
 import { startDelay } from "../src/delay/stage.ts";
 import { startDeliver } from "../src/deliver/stage.ts";
 import { deliveryHeaders } from "../src/domain/delivery.ts";
-import type { TopicDestination } from "../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { startRoute } from "../src/route/stage.ts";
@@ -19,7 +18,7 @@ import { deliveryOf } from "../test/support/build/webhook-destination.ts";
 import { benchLog } from "./bench-kafka.ts";
 import { benchDelivery, benchDestination } from "./deliver-work.ts";
 import { countAllocated } from "./measure.ts";
-import { benchCall, DESTINATIONS, destinationName } from "./route-work.ts";
+import { benchCall, benchTopicDestinations } from "./route-work.ts";
 import { type Straight, straightKafka } from "./straight-kafka.ts";
 
 /** Until then, functions are compiled, and allocate otherwise. */
@@ -44,17 +43,7 @@ async function startRouteOf(): Promise<Straight> {
     const { key, value } = benchCall(offset, "all");
     return { topic: topics.calls, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
   });
-  const destinations = Array.from(
-    { length: DESTINATIONS },
-    (_, index): TopicDestination => ({
-      kind: "topic",
-      id: `d${index + 1}` as DestinationId,
-      name: destinationName(index),
-      enabled: true,
-      historical: true,
-      partitions: null,
-    }),
-  );
+  const destinations = benchTopicDestinations();
   const source = aSource(
     "bench",
     destinations.map(({ id }) => id),

@@ -6,8 +6,7 @@
  *     [<destinations> [schemas]]
  */
 
-import type { TopicDestination } from "../src/domain/destination.ts";
-import type { DestinationId, SourceId } from "../src/domain/ids.ts";
+import type { SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { startRoute } from "../src/route/stage.ts";
 import { systemClock } from "../src/runtime/clock.ts";
@@ -16,7 +15,7 @@ import { benchSchemas } from "./avro-work.ts";
 import { benchKafka, benchLog } from "./bench-kafka.ts";
 import { countAcknowledged } from "./count-acknowledged.ts";
 import { createMeter } from "./measure.ts";
-import { DESTINATIONS, destinationName } from "./route-work.ts";
+import { benchTopicDestinations } from "./route-work.ts";
 
 const [brokers = "", prefix = "", copies = "", warmUp = "", connected, schemas] =
   process.argv.slice(2);
@@ -37,17 +36,7 @@ const producer = countAcknowledged(kafka.producer(), (records) => {
   if (done >= allCopies) finished.resolve();
 });
 
-const destinations = Array.from(
-  { length: DESTINATIONS },
-  (_, index): TopicDestination => ({
-    kind: "topic",
-    id: `d${index + 1}` as DestinationId,
-    name: destinationName(index),
-    enabled: true,
-    historical: true,
-    partitions: null,
-  }),
-);
+const destinations = benchTopicDestinations();
 const source = "bench" as SourceId;
 const stage = await startRoute(
   {
@@ -66,7 +55,9 @@ const stage = await startRoute(
       {
         id: source,
         writeKeys: [],
-        destinations: destinations.slice(0, Number(connected ?? DESTINATIONS)).map(({ id }) => id),
+        destinations: destinations
+          .slice(0, Number(connected ?? destinations.length))
+          .map(({ id }) => id),
         callsPerSecond: null,
         correctClock: true,
       },

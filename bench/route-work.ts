@@ -1,11 +1,26 @@
 /** The work of `bench route`: calls of 1 KB, and which of five destinations each one goes to. */
 
+import type { TopicDestination } from "../src/domain/destination.ts";
+import type { DestinationId } from "../src/domain/ids.ts";
+
 export const DESTINATIONS = 5;
 const CALL_BYTES = 1_024;
 
 /** Each destination's integration name: `D1` to `D5`. */
-export function destinationName(index: number): string {
+function destinationName(index: number): string {
   return `D${index + 1}`;
+}
+
+/** All five, as the route stage has them in its configuration. */
+export function benchTopicDestinations(): readonly TopicDestination[] {
+  return Array.from({ length: DESTINATIONS }, (_, index) => ({
+    kind: "topic",
+    id: `d${index + 1}` as DestinationId,
+    name: destinationName(index),
+    enabled: true,
+    historical: true,
+    partitions: null,
+  }));
 }
 
 interface BenchCall {

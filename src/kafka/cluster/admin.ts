@@ -14,7 +14,7 @@ import type {
   TopicState,
 } from "../port.ts";
 import { type AdminClient, AdminSession } from "./admin-session.ts";
-import { alterAllowed } from "./alter-allowed.ts";
+import { alterAllowed } from "./alter-config.ts";
 import { createTopics, deleteTopics } from "./change-topics.ts";
 import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
