@@ -16,7 +16,11 @@
 import type { Clock } from "./clock.ts";
 
 /** Differences that are reported. Below, they are corrected and nobody needs to know. */
-export const OFFSET_MAX_MS = 2_000;
+const OFFSET_MAX_MS = 2_000;
+export function isWrongClock(offsetMs: number): boolean {
+  return Math.abs(offsetMs) >= OFFSET_MAX_MS;
+}
+
 /** A response that took longer shows a wrong clock, but does not prove a right one. */
 const PRECISE_MS = 1_000;
 

@@ -30,7 +30,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import type { Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { type BrokerClock, OFFSET_MAX_MS } from "../runtime/broker-clock.ts";
+import { type BrokerClock, isWrongClock } from "../runtime/broker-clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { RunningSteering } from "./steering.ts";
@@ -109,8 +109,10 @@ class Announcer {
     const { id, stages, routes } = of;
     this.#process = { id, stages, sinceMs: clock.nowMs(), routes: routes() };
     const [offset, missing] = [metrics.clockOffset.bind({}), metrics.routesMissing.bind({})];
+    const own = metrics.clockTimestamp.bind({});
     this.#endGauges = metrics.onScrape(() => {
       offset.set((clock.offsetMs() ?? Number.NaN) / 1_000);
+      own.set((clock.nowMs() + (clock.offsetMs() ?? 0)) / 1_000);
       missing.set(this.#missing.size);
     });
     const limit = clock.sleep(START_LIMIT_MS, this.#stopped.signal);
@@ -259,7 +261,7 @@ class ClockTells {
     const { clock, log } = this.#deps;
     const offsetMs = clock.offsetMs();
     const before = this.#told;
-    this.#told = offsetMs === null ? "unknown" : isWrong(offsetMs) ? "wrong" : null;
+    this.#told = offsetMs === null ? "unknown" : isWrongClock(offsetMs) ? "wrong" : null;
     if (this.#told === before) return;
     if (offsetMs === null) log.warn({ topic }, "clock.unknown");
     else if (this.#told === "wrong") log.warn({ offsetMs }, "clock.wrong");
@@ -268,13 +270,9 @@ class ClockTells {
 
   troubles(): readonly string[] {
     const offsetMs = this.#deps.clock.offsetMs();
-    if (offsetMs === null || !isWrong(offsetMs)) return [];
+    if (offsetMs === null || !isWrongClock(offsetMs)) return [];
     const seconds = Math.round(Math.abs(offsetMs) / 1_000);
     const how = offsetMs > 0 ? "ahead of" : "behind";
     return [`the clock of this process is ${seconds} s ${how} the brokers'`];
   }
-}
-
-function isWrong(offsetMs: number): boolean {
-  return Math.abs(offsetMs) >= OFFSET_MAX_MS;
 }

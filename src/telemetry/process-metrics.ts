@@ -25,6 +25,12 @@ export const PROCESS_METRICS = {
     labels: [],
     help: "How far the process's clock is ahead of the brokers'; negative: behind. The stages go by the brokers' clock. Absent: it cannot be measured.",
   },
+  clockTimestamp: {
+    name: "switchyard_clock_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help: "The process's own clock. Prometheus compares it with its own clock where the brokers' clock cannot be measured.",
+  },
   routesMissing: {
     name: "switchyard_routes_missing",
     type: "gauge",

@@ -47,7 +47,7 @@ export class DrilledWorld implements AsyncDisposable {
   static async start(
     destinations: readonly DestinationNeed[],
     options: DrillOptions,
-    more: Pick<ProductOptions, "hasDisk"> = {},
+    more: Partial<ProductOptions> = {},
   ): Promise<DrilledWorld> {
     const { brokers } = options;
     const product = await Product.start({ brokers, destinations, ...more });

@@ -37,6 +37,8 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
     fire: ["SwitchyardAudienceStateStoreUnavailable"],
     mayFire: ["SwitchyardLagUnknown"],
   },
+  "clock-skew": { fire: ["SwitchyardClockWrong"] },
+  "half-a-rollout": { fire: ["SwitchyardRoutesMissing"] },
   "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
 };
 

@@ -40,6 +40,8 @@ interface StatusJson {
     readonly error: string | null;
     readonly configInvalidSince: string | null;
     readonly stateStoresUnavailable: number;
+    readonly clockOffsetSeconds: number | null;
+    readonly routesMissing: number;
   }[];
 }
 

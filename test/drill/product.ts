@@ -26,6 +26,7 @@ import { type LogLine, type Program, startProgram } from "../../tools/demo/progr
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type Certificate, issue } from "../support/build/certificates.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { settableClock } from "../support/clock/wrong-clock.ts";
 import { withDisk } from "../support/script/small-disk.ts";
 
 import { Receiver } from "./receiver.ts";
@@ -46,6 +47,8 @@ export interface DestinationNeed {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Its receiver speaks TLS. */
   readonly isTls?: boolean;
+  /** The source has it only once `product.feed()` is called. */
+  readonly isUnfed?: boolean;
 }
 
 export interface LoggedLine extends LogLine {
@@ -57,6 +60,8 @@ export interface ProductOptions {
   readonly destinations: readonly DestinationNeed[];
   /** Whether the state of audiences is on a small disk of its own; by default it is not. */
   readonly hasDisk?: boolean;
+  /** Whether the clock of its program can be set (`setClock`). */
+  readonly hasClock?: boolean;
 }
 
 export class Product implements AsyncDisposable {
@@ -73,12 +78,15 @@ export class Product implements AsyncDisposable {
   readonly #changed = new Map<DestinationId, Readonly<Record<string, unknown>>>();
   readonly #adminPort: number;
   readonly #hasDisk: boolean;
+  readonly #hasClock: boolean;
+  readonly #unfed: Set<DestinationId>;
   readonly #lines: LoggedLine[] = [];
   #program: Program | null = null;
+  #other: Program | null = null;
   #startedAtMs = 0;
 
   private constructor(
-    { brokers, destinations, hasDisk = false }: ProductOptions,
+    { brokers, destinations, hasDisk = false, hasClock = false }: ProductOptions,
     receivers: ReadonlyMap<DestinationId, Receiver>,
     ca: Certificate,
     adminPort: number,
@@ -93,9 +101,12 @@ export class Product implements AsyncDisposable {
     this.#needs = withOthers(destinations);
     this.#adminPort = adminPort;
     this.#hasDisk = hasDisk;
+    this.#hasClock = hasClock;
+    this.#unfed = new Set(this.#needs.filter(({ isUnfed }) => isUnfed).map(({ id }) => id));
     this.#directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
     writeFileSync(join(this.#directory, "ca.pem"), ca.cert);
     mkdirSync(this.#stateDir);
+    this.setClock(0);
     this.#write();
   }
 
@@ -138,6 +149,15 @@ export class Product implements AsyncDisposable {
     return join(`/proc/${this.#program?.pid}/root`, this.#stateDir);
   }
 
+  get #clockFile(): string {
+    return join(this.#directory, "clock");
+  }
+
+  /** @param offsetMs how far ahead of the real clock that of the program is. */
+  setClock(offsetMs: number): void {
+    writeFileSync(this.#clockFile, `${offsetMs}`);
+  }
+
   get #usableFile(): string {
     return join(this.#directory, "usable.yaml");
   }
@@ -156,6 +176,12 @@ export class Product implements AsyncDisposable {
   /** Puts another configuration in place, as an editor does. The program takes it over by itself. */
   configure(id: DestinationId, settings: Readonly<Record<string, unknown>>): void {
     this.#changed.set(id, settings);
+    this.#write();
+  }
+
+  /** Every destination but `idle` is one of the source's from now on. */
+  feed(): void {
+    this.#unfed.clear();
     this.#write();
   }
 
@@ -180,9 +206,28 @@ export class Product implements AsyncDisposable {
     const onLog = (line: LogLine) => this.#lines.push({ ...line, atMs: Date.now() });
     this.#program = startProgram(this.configFile, onLog, {
       env: { SWITCHYARD_KAFKA_BROKERS: "" },
-      within: this.#hasDisk ? withDisk(this.#stateDir, DISK_SIZE) : [],
+      within: [
+        ...(this.#hasClock ? settableClock(this.#clockFile) : []),
+        ...(this.#hasDisk ? withDisk(this.#stateDir, DISK_SIZE) : []),
+      ],
     });
     await this.#program.ready;
+  }
+
+  /** Starts another process of the stage `route`, whose configuration has all destinations in the source. */
+  async startOther(): Promise<void> {
+    const file = join(this.#directory, "other.yaml");
+    const admin = { host: "127.0.0.1", port: 0 };
+    writeFileSync(file, JSON.stringify({ ...this.#configuration(new Set()), admin }));
+    this.#other = startProgram(file, () => undefined, {
+      ...{ args: ["--stages", "route"], env: { SWITCHYARD_KAFKA_BROKERS: "" } },
+    });
+    await this.#other.ready;
+  }
+
+  async stopOther(): Promise<void> {
+    await this.#other?.stop();
+    this.#other = null;
   }
 
   /** Resolves with the exit status. */
@@ -193,6 +238,7 @@ export class Product implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopOther();
     await this.stopProgram();
     for (const receiver of this.receivers.values()) await receiver[Symbol.asyncDispose]();
     rmSync(this.#directory, { recursive: true, force: true });
@@ -215,8 +261,8 @@ export class Product implements AsyncDisposable {
     renameSync(next, this.configFile);
   }
 
-  #configuration(): object {
-    const fed = this.destinations.filter((id) => id !== IDLE);
+  #configuration(unfed: ReadonlySet<DestinationId> = this.#unfed): object {
+    const fed = this.destinations.filter((id) => id !== IDLE && !unfed.has(id));
     return {
       // The trouble with a topic is that nobody makes it again.
       kafka: {
@@ -231,6 +277,7 @@ export class Product implements AsyncDisposable {
       destinations: this.#needs.map(({ id, settings }) => ({
         id,
         type: "webhook",
+        messageIdHeader: true,
         endpoints: [{ url: this.receiver(id).url }],
         ...settings,
         ...this.#changed.get(id),

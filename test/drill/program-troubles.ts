@@ -50,7 +50,9 @@ export const STOPPED = lone("stopped", "the only process is stopped", {
 });
 
 export interface Lone {
-  readonly product?: Pick<ProductOptions, "hasDisk">;
+  readonly product?: Partial<ProductOptions>;
+  /** In which all of it is to be said; by default half a minute. */
+  readonly limitMs?: number;
   readonly make: (product: Product) => Promise<void>;
   readonly said: (look: Look, madeAtMs: number) => readonly Said[];
   readonly mend: (product: Product) => Promise<void>;
@@ -61,10 +63,10 @@ export interface Lone {
 export function lone(
   name: string,
   summary: string,
-  { product: more = {}, make, said, mend, mended }: Lone,
+  { product: more = {}, limitMs = LIMIT_MS, make, said, mend, mended }: Lone,
 ): LoneTrouble {
   const run = async (options: DrillOptions): Promise<readonly Row[]> => {
-    await using world = await DrilledWorld.start([], options, more);
+    await using world = await DrilledWorld.start(more.destinations ?? [], options, more);
     const { product } = world;
     const fine = (look: Look) => fineOf(look, { trouble: name, isAlways: false });
     const before = await world.settle("before", LIMIT_MS, fine);
@@ -72,7 +74,7 @@ export function lone(
     options.say("made");
     const madeAtMs = Date.now();
     await make(product);
-    const during = await world.settle("in trouble", LIMIT_MS, (look) => said(look, madeAtMs));
+    const during = await world.settle("in trouble", limitMs, (look) => said(look, madeAtMs));
     await options.hooks?.onTrouble?.(product, [name]);
     options.say("mended");
     await mend(product);

@@ -31,7 +31,8 @@ export type Manner =
 /** For the last bytes of answers, before their connections are closed. */
 const ARRIVAL_MS = 100;
 
-export const ACCEPTS: Manner = { kind: "status", status: 200 };
+const ACCEPTED = 200;
+export const ACCEPTS: Manner = { kind: "status", status: ACCEPTED };
 
 export interface Answered {
   readonly atMs: number;
@@ -43,6 +44,7 @@ export class Receiver implements AsyncDisposable {
   readonly #server: Server | TlsServer;
   readonly #certificate: Certificate | null;
   readonly #answers: Answered[] = [];
+  readonly #accepted = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
   #port = 0;
   #manner: Manner = ACCEPTS;
@@ -50,7 +52,8 @@ export class Receiver implements AsyncDisposable {
   /** @param ca signs its certificate; null: it speaks plain HTTP. */
   constructor(ca: Certificate | null) {
     const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-      request.resume().once("end", () => this.#take(response));
+      const messageId = `${request.headers["x-switchyard-message-id"]}`;
+      request.resume().once("end", () => this.#take(response, messageId));
     };
     this.#certificate =
       ca === null ? null : issue({ name: "receiver", hosts: ["127.0.0.1"], by: ca });
@@ -77,6 +80,11 @@ export class Receiver implements AsyncDisposable {
     return this.#answers;
   }
 
+  /** Message ids of the calls that it has answered with 200. */
+  get accepted(): ReadonlySet<string> {
+    return this.#accepted;
+  }
+
   async behave(manner: Manner): Promise<void> {
     const before = this.#manner;
     this.#manner = manner;
@@ -96,12 +104,12 @@ export class Receiver implements AsyncDisposable {
     else this.#server.closeAllConnections();
   }
 
-  #take(response: ServerResponse): void {
-    const answer = this.#answer(response).finally(() => this.#underWay.delete(answer));
+  #take(response: ServerResponse, messageId: string): void {
+    const answer = this.#answer(response, messageId).finally(() => this.#underWay.delete(answer));
     this.#underWay.add(answer);
   }
 
-  async #answer(response: ServerResponse): Promise<void> {
+  async #answer(response: ServerResponse, messageId: string): Promise<void> {
     const manner = this.#manner;
     if (manner.kind !== "status") {
       this.#answers.push({ atMs: Date.now(), status: null });
@@ -109,6 +117,7 @@ export class Receiver implements AsyncDisposable {
     }
     await timer(manner.afterMs ?? 0);
     this.#answers.push({ atMs: Date.now(), status: manner.status });
+    if (manner.status === ACCEPTED) this.#accepted.add(messageId);
     response.writeHead(manner.status, manner.headers).end();
   }
 

@@ -1,7 +1,9 @@
 /** Every trouble that is drilled. */
 
+import { CLOCK_SKEW } from "./clock-skew.ts";
 import { DESTINATION_TROUBLES } from "./destination-troubles.ts";
 import { FULL_DISK } from "./full-disk.ts";
+import { HALF_A_ROLLOUT } from "./half-a-rollout.ts";
 import { KAFKA_AWAY } from "./kafka-away.ts";
 import { BAD_CONFIG, STOPPED } from "./program-troubles.ts";
 import type { Trouble } from "./trouble.ts";
@@ -12,6 +14,8 @@ export const TROUBLES: readonly Trouble[] = [
   BAD_CONFIG,
   STOPPED,
   FULL_DISK,
+  CLOCK_SKEW,
+  HALF_A_ROLLOUT,
   KAFKA_AWAY,
   WRONG_PASSWORD,
 ];

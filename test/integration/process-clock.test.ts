@@ -172,3 +172,40 @@ test("brokers take what a process 5 h ahead writes, and calls are timed as the b
   expect(Math.abs((call?.timestampMs ?? 0) - Date.now())).toBeLessThan(60_000);
   expect(await metric(ahead, "switchyard_clock_offset_seconds")).toBeCloseTo(18_000, -1);
 });
+
+test("a process 5 h ahead that cannot see the brokers' clock says why they reject its writes", async () => {
+  const hook = await receiver([]);
+  const { world, kafka, prefix } = await cluster(hook.url, ["2s"]);
+  await kafka.admin.create([
+    {
+      ...{ name: `${prefix}operations`, partitions: 1, replicationFactor: 1 },
+      config: { "message.timestamp.type": "CreateTime" },
+    },
+  ]);
+  const ahead = world.start(["--stages", "ingest,deliver"], wrongClock(5 * HOUR_MS));
+  const wrong: unknown = expect.stringContaining(
+    "the clock of this process or of the broker is wrong (INVALID_TIMESTAMP)",
+  );
+  const { error } = await ahead.logged("process.unannounced");
+  expect(error).toEqual(wrong);
+  await ahead.logged("ready");
+  const { port } = await ahead.logged("ingest.listening");
+  const answer = fetch(`http://127.0.0.1:${port}/v1/track`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from("a-write-key-of-tests:").toString("base64")}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ userId: "u1", event: "e", messageId: "m1" }),
+  });
+  answer.catch(() => undefined);
+  const failing = () => ahead.lines.filter(({ msg }) => msg === "kafka.produce.failing");
+  const ofCalls = { topic: `${prefix}calls`, error: wrong };
+  await expect.poll(failing, POLL).toContainEqual(expect.objectContaining(ofCalls));
+  const { port: admin } = await ahead.logged("admin.listening");
+  const readyz = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
+  await expect.poll(readyz, POLL).toContain("INVALID_TIMESTAMP");
+  expect(await metric(ahead, "switchyard_clock_offset_seconds")).toBeNaN();
+  const ownS = await metric(ahead, "switchyard_clock_timestamp_seconds");
+  expect(ownS - Date.now() / 1_000).toBeCloseTo(18_000, -2);
+});

@@ -17,6 +17,7 @@ import type { Trouble } from "../../console/view.ts";
 import { ageText } from "../age.ts";
 import { counted } from "../count.ts";
 import { type DestinationReport, troubleOf } from "../status/destinations.ts";
+import { clockText } from "../status/notes.ts";
 import type { HaltReport } from "../status/rates.ts";
 import type { ProcessReport, StatusReport } from "../status/report.ts";
 
@@ -128,12 +129,24 @@ function processTroubles(process: ProcessReport): readonly Trouble[] {
     ...(stateStoresUnavailable > 0
       ? [bad(`${admin}: a state store cannot be used, and its audiences wait.`, "/audiences")]
       : []),
+    ...processWarnings(process).map((text) => warn(text, link)),
     ...(settingsToRestart === 0
       ? []
       : [warn(`${admin}: ${counted(settingsToRestart, "setting")} count after a restart.`, link)]),
     ...(destinationsWaiting === 0
       ? []
       : [warn(`${admin}: ${counted(destinationsWaiting, "destination")} wait for topics.`, link)]),
+  ];
+}
+
+function processWarnings({ admin, clockOffsetSeconds, routesMissing }: ProcessReport) {
+  const clock = clockText(clockOffsetSeconds);
+  const missing = counted(routesMissing, "destination");
+  return [
+    ...(clock === null ? [] : [`The clock of ${admin} is ${clock} the brokers' clock.`]),
+    ...(routesMissing === 0
+      ? []
+      : [`Calls that ${admin} routes do not reach ${missing} that another process has.`]),
   ];
 }
 

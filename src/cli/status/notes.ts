@@ -1,6 +1,7 @@
 /** The lines below the tables: troubles first, then why something is not known. */
 
 import { skipCommand } from "../../domain/damaged-batch.ts";
+import { isWrongClock } from "../../runtime/broker-clock.ts";
 import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";
 import { countText } from "./columns.ts";
@@ -19,6 +20,8 @@ export function notesOf(report: StatusReport): readonly string[] {
     ...processes.flatMap(brokerNotes),
     ...processes.flatMap(configurationNotes),
     ...processes.flatMap(storeNotes),
+    ...processes.flatMap(clockNotes),
+    ...processes.flatMap(routeNotes),
     ...report.blockedTopics.map(blockedText),
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
     ...destinations.flatMap(({ destination, note }) =>
@@ -86,6 +89,28 @@ function storeNotes({ admin, stateStoresUnavailable }: ProcessReport): readonly 
   const stores = counted(stateStoresUnavailable, "state store");
   return [
     `${admin}: ${stores} of the audience stage cannot be used, and its audiences wait: /readyz names the error.`,
+  ];
+}
+
+function clockNotes({ admin, clockOffsetSeconds }: ProcessReport): readonly string[] {
+  const text = clockText(clockOffsetSeconds);
+  return text === null
+    ? []
+    : [`The clock of ${admin} is ${text} the brokers' clock: docs/operations.md#clocks`];
+}
+
+/** How a clock differs that is wrong; null: it is right, or not known. */
+export function clockText(offsetSeconds: number | null): string | null {
+  if (offsetSeconds === null || !isWrongClock(offsetSeconds * 1_000)) return null;
+  const how = offsetSeconds > 0 ? "ahead of" : "behind";
+  return `${Math.round(Math.abs(offsetSeconds))} s ${how}`;
+}
+
+function routeNotes({ admin, routesMissing }: ProcessReport): readonly string[] {
+  if (routesMissing === 0) return [];
+  const destinations = counted(routesMissing, "destination");
+  return [
+    `Calls that ${admin} routes do not reach ${destinations} that another process has: /readyz names them.`,
   ];
 }
 

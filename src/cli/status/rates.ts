@@ -33,6 +33,8 @@ export const METRICS_USED: ReadonlySet<string> = new Set([
   METRICS.configNeedsRestart.name,
   METRICS.configHeldBack.name,
   METRICS.audienceStoresUnavailable.name,
+  METRICS.clockOffset.name,
+  METRICS.routesMissing.name,
 ]);
 
 export interface Look {

@@ -64,6 +64,10 @@ export interface ProcessReport extends RunningConfig {
   readonly brokersAway: readonly Omit<BrokerAway, "error">[];
   /** State stores of audiences that failed and are not open again. */
   readonly stateStoresUnavailable: number;
+  /** How far its clock is ahead of the brokers', negative: behind. Null: not known. */
+  readonly clockOffsetSeconds: number | null;
+  /** Destinations that miss the calls which it routes, since another process's configuration has more. */
+  readonly routesMissing: number;
 }
 
 export interface RunningConfig {
@@ -240,7 +244,7 @@ function processReport(found: Scraped): ProcessReport {
     const { address: admin, why: error } = found;
     const unknown = { version: null, startedAt: null, stages: null, brokersAway: [] };
     const config = { ...runningConfig([]), configAppliedAt: null };
-    return { admin, error, ...unknown, ...config, stateStoresUnavailable: 0 };
+    return { admin, error, ...unknown, ...config, ...health([]) };
   }
   const { address: admin, process, status } = found;
   return {
@@ -250,9 +254,18 @@ function processReport(found: Scraped): ProcessReport {
     startedAt: status?.startedAt ?? null,
     stages: status?.stages ?? null,
     brokersAway: brokersAway(process),
-    stateStoresUnavailable: gaugeOf(process.after.samples, METRICS.audienceStoresUnavailable.name),
+    ...health(process.after.samples),
     ...runningConfig(process.after.samples),
     configAppliedAt: status?.configuration.appliedAt ?? null,
+  };
+}
+
+function health(samples: readonly Sample[]) {
+  const offset = samples.find(({ name }) => name === METRICS.clockOffset.name);
+  return {
+    stateStoresUnavailable: gaugeOf(samples, METRICS.audienceStoresUnavailable.name),
+    clockOffsetSeconds: offset?.value ?? null,
+    routesMissing: gaugeOf(samples, METRICS.routesMissing.name),
   };
 }
 

@@ -47,8 +47,13 @@ export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
   return isAboutPermission(type) ? "forbidden" : "unavailable";
 }
 
-/** For people: Kafka's name of the error, or the permission that is missing. */
+/** Its own name says nothing of clocks. */
+const INVALID_TIMESTAMP = "INVALID_TIMESTAMP";
+const WRONG_CLOCK = `the broker rejects the records because their time is too far from its own clock (by default more than an hour ahead): the clock of this process or of the broker is wrong (${INVALID_TIMESTAMP})`;
+
+/** For people: Kafka's name of the error, what it means for a clock, or the permission that is missing. */
 export function refusalText(topic: string, type: string, asker: Asker): string {
+  if (type === INVALID_TIMESTAMP) return WRONG_CLOCK;
   if (!isAboutPermission(type)) return type;
   const isOnCluster = type === "CLUSTER_AUTHORIZATION_FAILED";
   const grant: Grant = isOnCluster

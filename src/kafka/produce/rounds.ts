@@ -296,7 +296,9 @@ export class ProduceRounds {
     this.#watch(this.topic(topic));
     if (lane.failures < WARN_AT) return false;
     if (by === "forbidden") this.#topics.tellRefused(topic, by, text);
-    else this.#outages.trouble(`${topic} ${error}`, { topic, error }, "kafka.produce.failing");
+    else {
+      this.#outages.trouble(`${topic} ${error}`, { topic, error: text }, "kafka.produce.failing");
+    }
     return false;
   }
 

@@ -204,7 +204,8 @@ export const RUN_LINES = {
     levels: ["warn", "debug"],
     meaning:
       "The process cannot write its record to the topic `operations`, so that its clock is not compared with the brokers', nor its routes with those of other processes. It is tried again every 30 s.",
-    action: "Read the error. Give the process the right to write to the topic (`switchyard acls`).",
+    action:
+      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, set that clock right ([Clocks](operations.md#clocks)).",
     fields: ["topic", "error"],
   },
   "routes.missing": {

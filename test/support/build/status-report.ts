@@ -43,6 +43,8 @@ export function processReport(given: Partial<ProcessReport> = {}): ProcessReport
     settingsToRestart: 0,
     destinationsWaiting: 0,
     stateStoresUnavailable: 0,
+    clockOffsetSeconds: null,
+    routesMissing: 0,
     ...given,
   };
 }

@@ -1,8 +1,21 @@
-// The clock of a child process, wrong by `SHIFTED_BY_MS`: loaded with `--import` before the program.
+// The clock of a child process, wrong by `SHIFTED_BY_MS`, or by what the file `SHIFTED_BY_FILE` says at
+// the moment: loaded with `--import` before the program.
 
-const byMs = Number(process.env.SHIFTED_BY_MS);
+import { readFileSync } from "node:fs";
+
+const READ_EVERY_MS = 200;
+const file = process.env.SHIFTED_BY_FILE;
+let byMs = Number(process.env.SHIFTED_BY_MS ?? 0);
 const OwnDate = Date;
 const nowMs = () => OwnDate.now() + byMs;
+
+if (file !== undefined) {
+  const read = () => {
+    byMs = Number(readFileSync(file, "utf8"));
+  };
+  read();
+  setInterval(read, READ_EVERY_MS).unref();
+}
 
 globalThis.Date = new Proxy(OwnDate, {
   construct: (target, given, by) =>

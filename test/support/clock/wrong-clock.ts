@@ -8,3 +8,8 @@ const SHIFTED_DATE = join(import.meta.dirname, "shifted-date.ts");
 export function wrongClock(offsetMs: number): readonly string[] {
   return ["env", `SHIFTED_BY_MS=${offsetMs}`, `NODE_OPTIONS=--import=${SHIFTED_DATE}`];
 }
+
+/** The same. The file says how far ahead it is at the moment. */
+export function settableClock(file: string): readonly string[] {
+  return ["env", `SHIFTED_BY_FILE=${file}`, `NODE_OPTIONS=--import=${SHIFTED_DATE}`];
+}

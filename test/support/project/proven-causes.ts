@@ -79,6 +79,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "Kafka is away": [
     ["kafka.broker.unreachable", AWAY],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
+    [
+      "INVALID_TIMESTAMP",
+      "integration/process-clock.test.ts: a process 5 h ahead that cannot see the brokers' clock says why",
+    ],
     ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
     ["cannot be written", `${RIGHTS}: a command without the right to write ends`],

@@ -22,6 +22,8 @@ const PROCESS: ProcessReport = {
   settingsToRestart: 0,
   destinationsWaiting: 0,
   stateStoresUnavailable: 0,
+  clockOffsetSeconds: 0,
+  routesMissing: 0,
 };
 
 function report(over: Partial<StatusReport> = {}): StatusReport {
@@ -81,6 +83,14 @@ test.each([
   [
     "host-1:9464: a state store cannot be used, and its audiences wait.",
     { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
+  ],
+  [
+    "The clock of host-1:9464 is 3600 s ahead of the brokers' clock.",
+    { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
+  ],
+  [
+    "Calls that host-1:9464 routes do not reach 1 destination that another process has.",
+    { processes: [{ ...PROCESS, routesMissing: 1 }] },
   ],
   [
     "host-1:9464: 1 setting count after a restart.",

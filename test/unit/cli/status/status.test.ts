@@ -573,6 +573,33 @@ test("a state store that cannot be used is told of its process", () => {
   );
 });
 
+test.each<[name: string, value: number, line: string | null]>([
+  ["switchyard_clock_offset_seconds", 1.9, null],
+  [
+    "switchyard_clock_offset_seconds",
+    2,
+    "The clock of a:1 is 2 s ahead of the brokers' clock: docs/operations.md#clocks",
+  ],
+  [
+    "switchyard_clock_offset_seconds",
+    -18_000.4,
+    "The clock of a:1 is 18000 s behind the brokers' clock: docs/operations.md#clocks",
+  ],
+  ["switchyard_routes_missing", 0, null],
+  [
+    "switchyard_routes_missing",
+    2,
+    "Calls that a:1 routes do not reach 2 destinations that another process has: /readyz names them.",
+  ],
+])("%s at %d: %j", (name, value, line) => {
+  const look = { atMs: 1, samples: [{ name, labels: {}, value }] };
+  const process = { before: look, after: look };
+  const text = notes(found([{ kind: "process", address: "a:1", process, status: null }]));
+  expect(text.split("\n").filter((each) => /clock|do not reach/.test(each))).toEqual(
+    line === null ? [] : [line],
+  );
+});
+
 test("a refused file, and what waits for a restart or for topics, is told of its process", () => {
   const metric = (name: string, value: number) => {
     return { name: `switchyard_config_${name}`, labels: {}, value };

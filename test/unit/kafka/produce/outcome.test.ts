@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { produceOutcome } from "../../../../src/kafka/produce/outcome.ts";
+import { produceOutcome, refusalText } from "../../../../src/kafka/produce/outcome.ts";
 
 test.each([
   [null, "acknowledged"],
@@ -21,4 +21,13 @@ test.each([
   ["an error of a later Kafka", "retry"],
 ])("%s: %s", (type, outcome) => {
   expect(produceOutcome(type)).toBe(outcome);
+});
+
+test.each([
+  ["NOT_ENOUGH_REPLICAS", /^NOT_ENOUGH_REPLICAS$/],
+  ["INVALID_TIMESTAMP", /the clock of this process or of the broker is wrong/],
+  ["TOPIC_AUTHORIZATION_FAILED", /the permission Write on the topic calls is missing/],
+])("an operator reads of %s: %s", (type, text) => {
+  const asker = { brokers: ["a:9092"], tls: null, sasl: null };
+  expect(refusalText("calls", type, asker)).toMatch(text);
 });

@@ -1,0 +1,50 @@
+/**
+ * The clock of the process is set an hour ahead, and right again. Deliveries go on all the time; what
+ * was heard before the clock was set counts as old for a moment.
+ */
+
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, worded } from "./comparison.ts";
+import { fineOf } from "./drilled-world.ts";
+import { type Look, metric } from "./look.ts";
+import { lone, own } from "./program-troubles.ts";
+
+const NAME = "clock-skew";
+const AHEAD_MS = 3_600_000;
+/** The clock of the machine and that of a broker on it. */
+const TOLERANCE_S = 1;
+
+export const CLOCK_SKEW = lone(NAME, "the clock of the process is set an hour ahead", {
+  product: { hasClock: true },
+  make: (product) => Promise.resolve(product.setClock(AHEAD_MS)),
+  said: (look) => [
+    ...fineOf(look, { trouble: NAME, isAlways: false }),
+    own(NAME, [...signals(look, AHEAD_MS), worded("log", told(look), ["clock.wrong"])]),
+  ],
+  mend: (product) => Promise.resolve(product.setClock(0)),
+  mended: (look) => [own(NAME, [...signals(look, 0), worded("log", told(look), ["clock.right"])])],
+});
+
+function signals(look: Look, aheadMs: number): readonly Comparison[] {
+  const { ready, fromMs, toMs } = look;
+  const isNamed = (ready?.parts.process ?? []).some((trouble) => trouble.includes("clock"));
+  const inStatus = look.status.report?.processes[0]?.clockOffsetSeconds ?? null;
+  const offset = around(aheadMs / 1_000, aheadMs / 1_000);
+  const own = around((fromMs + aheadMs) / 1_000, (toMs + aheadMs) / 1_000);
+  return [
+    counted("metrics: how far it is ahead", metric(look, METRICS.clockOffset), offset),
+    counted("metrics: its own clock", metric(look, METRICS.clockTimestamp), own),
+    worded("readyz: the clock", isNamed ? "named" : "silent", [aheadMs > 0 ? "named" : "silent"]),
+    worded("readyz: its status", `${ready?.status}`, ["200"]),
+    counted("status: how far it is ahead", inStatus, offset),
+  ];
+}
+
+/** The last line about it. */
+function told({ lines }: Look): string {
+  return lines.findLast(({ msg }) => msg.startsWith("clock."))?.msg ?? "silent";
+}
+
+function around(from: number, to: number) {
+  return { from: from - TOLERANCE_S, to: to + TOLERANCE_S };
+}

@@ -1,0 +1,84 @@
+/**
+ * A second process has a configuration in which the source has one destination more. What it misses
+ * meanwhile comes by the commands that the log names.
+ */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, worded } from "./comparison.ts";
+import { fineOf } from "./drilled-world.ts";
+import { type Look, metric } from "./look.ts";
+import type { LoggedLine, Product } from "./product.ts";
+import { exactly, lone, own } from "./program-troubles.ts";
+
+const NAME = "half-a-rollout";
+const ADDED = "added" as DestinationId;
+const REPLAYED = /^switchyard (replay .*)$/;
+
+export const HALF_A_ROLLOUT = lone(NAME, "one of two processes has a destination more", {
+  limitMs: 60_000,
+  product: { destinations: [{ id: ADDED, isUnfed: true }] },
+  make: (product) => product.startOther(),
+  said: (look) => [
+    ...fineOf(look, { trouble: NAME, isAlways: true }),
+    own(NAME, [...signals(look, "named", 1), worded("log", told(look), ["routes.missing"])]),
+  ],
+  mend: async (product) => {
+    product.feed();
+    await product.stopOther();
+    await replay(product);
+  },
+  mended: (look) => [
+    own(NAME, [
+      ...signals(look, "silent", 0),
+      worded("log", told(look), ["routes.missing-over"]),
+      counted("calls of the time that did not come", missed(look), exactly(0)),
+    ]),
+  ],
+});
+
+function signals(look: Look, readyz: "named" | "silent", missing: number): readonly Comparison[] {
+  const isNamed = (look.ready?.parts.process ?? []).some((trouble) => trouble.includes(ADDED));
+  const inStatus = look.status.report?.processes[0]?.routesMissing ?? null;
+  return [
+    counted("metrics: routes missing", metric(look, METRICS.routesMissing), exactly(missing)),
+    counted("status: routes missing", inStatus, exactly(missing)),
+    worded("readyz: the destination", isNamed ? "named" : "silent", [readyz]),
+    worded("readyz: its status", `${look.ready?.status}`, ["200"]),
+  ];
+}
+
+/** The last line about it, if that names the destination. */
+function told({ lines }: Look): string {
+  const line = lines.findLast(isAbout);
+  if (line === undefined) return "silent";
+  return (line.destinations as readonly string[]).includes(ADDED) ? line.msg : "another one";
+}
+
+function isAbout({ msg }: LoggedLine): boolean {
+  return msg.startsWith("routes.");
+}
+
+/** As the log says. */
+async function replay(product: Product): Promise<void> {
+  let line: LoggedLine | undefined;
+  const untilMs = Date.now() + 20_000;
+  while (line === undefined && Date.now() < untilMs) {
+    line = product.lines.find(({ msg }) => msg === "routes.missing-over");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  for (const command of `${line?.fix ?? ""}`.split("; ")) {
+    const [, words = ""] = REPLAYED.exec(command) ?? [];
+    const { status, err } = await product.command(words.split(" "));
+    if (status !== 0) throw new Error(`${command} of the log ends with ${status}: ${err}`);
+  }
+}
+
+/** Since the first process heard of the other one. */
+function missed({ lines, truth }: Look): number {
+  const over = lines.find(({ msg }) => msg === "routes.missing-over");
+  if (over === undefined) return Number.NaN;
+  const written = truth.traffic.written(Date.parse(`${over.since}`), over.atMs);
+  const { accepted } = truth.product.receiver(ADDED);
+  return written.filter((messageId) => !accepted.has(messageId)).length;
+}
