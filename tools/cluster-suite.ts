@@ -26,6 +26,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "kafka-away": OWN_BROKER,
   "kafka-connecting": OWN_BROKER,
   "kafka-ipv6": OWN_BROKER,
+  "kafka-listeners": OWN_BROKER,
   "kafka-outage": OWN_BROKER,
   "kafka-permissions": OWN_BROKER,
   "kafka-rights": OWN_BROKER,

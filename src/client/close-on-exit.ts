@@ -1,5 +1,5 @@
 /**
- * Closes a client when the process ends, for applications that ask for it.
+ * Closes clients when the process ends, for applications that ask for it.
  *
  *   the process                               what happens
  *   has nothing left to do (`beforeExit`)     close, then it ends by itself
@@ -27,29 +27,58 @@ export interface CloseOnExitOptions {
   readonly signals?: readonly ("SIGTERM" | "SIGINT" | "SIGHUP" | "SIGBREAK")[] | undefined;
 }
 
+interface Hook {
+  close(): Promise<void>;
+  remove(): void;
+}
+
+/**
+ * By event. However many clients there are, the process has one listener for it: they must not take
+ * each other for the application's own.
+ */
+const hooked = new Map<string, Set<Hook>>();
+
 /** Returns a function that takes the hooks away again. */
 export function closeOnExit(
   analytics: Pick<Analytics, "close">,
   { timeoutMs = 10_000, signals = ["SIGTERM", "SIGINT"] }: CloseOnExitOptions = {},
 ): () => void {
-  const onEnd = () => {
-    void analytics.close({ timeoutMs });
+  const events = ["beforeExit", ...signals];
+  const hook: Hook = {
+    close: () => analytics.close({ timeoutMs }),
+    remove: () => {
+      for (const event of events) unhook(event, hook);
+    },
   };
-  const onSignal = (signal: NodeJS.Signals) => {
-    const isAlone = process.listenerCount(signal) === 1;
-    // Until it is closed we keep listening: a second signal must not cut the closing short.
-    void analytics.close({ timeoutMs }).finally(() => {
-      remove();
-      if (isAlone) end(signal);
-    });
-  };
-  const remove = () => {
-    process.off("beforeExit", onEnd);
-    for (const signal of signals) process.off(signal, onSignal);
-  };
-  process.on("beforeExit", onEnd);
-  for (const signal of signals) process.on(signal, onSignal);
-  return remove;
+  for (const event of events) {
+    const hooks = hooked.get(event) ?? new Set();
+    hooked.set(event, hooks.add(hook));
+    if (hooks.size === 1) process.on(event, listenerOf(event));
+  }
+  return hook.remove;
+}
+
+function unhook(event: string, hook: Hook): void {
+  const hooks = hooked.get(event);
+  if (hooks?.delete(hook) && hooks.size === 0) process.off(event, listenerOf(event));
+}
+
+function listenerOf(event: string): (signal: NodeJS.Signals) => void {
+  return event === "beforeExit" ? onEnd : onSignal;
+}
+
+function onEnd(): void {
+  for (const { close } of hooked.get("beforeExit") ?? []) void close();
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  const isAlone = process.listenerCount(signal) === 1;
+  const hooks = [...(hooked.get(signal) ?? [])];
+  // Until all are closed we keep listening: a second signal must not cut the closing short.
+  void Promise.allSettled(hooks.map(({ close }) => close())).then(() => {
+    for (const { remove } of hooks) remove();
+    if (isAlone) end(signal);
+  });
 }
 
 /** Ends as the signal would have ended the process. */

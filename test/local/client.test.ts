@@ -11,6 +11,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import type { Fetch, FetchAnswer } from "../../src/client/fetch.ts";
@@ -394,6 +395,29 @@ test("closeOnExit sends what is queued on SIGTERM, and the process ends by the s
   const signal = await new Promise((resolve) => child.once("exit", (_, by) => resolve(by)));
   expect(signal).toBe("SIGTERM");
   expect(events(batches)).toEqual([["a"]]);
+});
+
+test("closeOnExit of a dozen clients: all of them send, the process ends by the signal, and Node warns of nothing", async () => {
+  const { endpoint, batches } = await listen();
+  const { argv, env } = program(
+    endpoint,
+    `const clients = [analytics, ...Array.from({ length: 11 }, () => new Analytics("k", { endpoint: process.env.ENDPOINT }))];
+     for (const each of clients) closeOnExit(each);
+     const removed = new Analytics("k", { endpoint: process.env.ENDPOINT });
+     closeOnExit(removed)();
+     setInterval(() => {}, 1_000);
+     for (const each of [...clients, removed]) each.track({ userId: "u", event: "a" });
+     console.log("ready");`,
+  );
+  const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const errors = text(child.stderr);
+  child.stdout.once("data", () => child.kill("SIGTERM"));
+  const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  const signal = await new Promise((resolve) => child.once("exit", (_, by) => resolve(by)));
+  clearTimeout(limit);
+  expect(signal).toBe("SIGTERM");
+  expect(events(batches)).toEqual(Array.from({ length: 12 }, () => ["a"]));
+  expect(await errors).toBe("");
 });
 
 const IGNORED = `

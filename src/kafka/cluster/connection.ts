@@ -236,9 +236,11 @@ class Sockets {
     socket.on("close", () => {
       clearTimeout(silent);
       this.#open.delete(socket);
-      // kafkajs closes one again and again, and Node would listen each time for it to be connected.
-      socket.unref = () => socket;
     });
+    // kafkajs closes one for each request that fails with it, and Node would listen each time for it
+    // to be connected. Its `close` comes too late: it is destroyed before.
+    const unref = socket.unref.bind(socket);
+    socket.unref = () => (socket.destroyed ? socket : unref());
     // kafkajs attaches its listeners after this returns, so the error must not come before.
     if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));
     return socket;

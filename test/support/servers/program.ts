@@ -31,7 +31,10 @@ export interface RunningProgram {
   kill(): Promise<void>;
 }
 
-/** A configuration, and everything that is started with it. Disposing it kills what still runs. */
+/**
+ * A configuration, and everything that is started with it. Disposing it kills what still runs, and fails
+ * if Node has warned one of them of listeners that pile up.
+ */
 export interface ProgramWorld extends AsyncDisposable {
   readonly directory: string;
   /** Of the configuration. */
@@ -59,6 +62,7 @@ export function programWorld(config: string | ((directory: string) => string)): 
   // The environment wins over the file, and here it names the tests' broker.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const children = new Set<ChildProcess>();
+  const errors: string[] = [];
   const launch = (args: readonly string[], within: readonly string[] = []) => {
     // Audiences' state is kept below the working directory.
     const command = [...within, process.execPath, MAIN, ...args, "-c", file];
@@ -72,18 +76,21 @@ export function programWorld(config: string | ((directory: string) => string)): 
   return {
     directory,
     file,
-    start: (args = [], within = []) => running(launch(["run", ...args], within)),
+    start: (args = [], within = []) => running(launch(["run", ...args], within), errors),
     spawn: (args) => launch(args),
     command: async (args) => {
       const child = launch(args);
       const ended = once(child, "close").then(([status]) => status as number | null);
       const said = [child.stdout, child.stderr].map((stream) => text(stream ?? Readable.from([])));
       const [out = "", err = ""] = await Promise.all(said);
+      errors.push(err);
       return { status: await ended, out, err };
     },
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...children].map(killed));
       rmSync(directory, { recursive: true, force: true });
+      const piled = errors.filter((text) => text.includes("MaxListenersExceededWarning"));
+      if (piled.length > 0) throw new Error(piled.join(""));
     },
   };
 }
@@ -95,9 +102,9 @@ async function killed(child: ChildProcess): Promise<void> {
   await closed;
 }
 
-function running(child: ChildProcess): RunningProgram {
+/** @param errors gets all that it writes to standard error. */
+function running(child: ChildProcess, errors: string[]): RunningProgram {
   const lines: Record<string, unknown>[] = [];
-  const errors: string[] = [];
   const looks = new Set<() => void>();
   const ended = once(child, "close").then(([status]) => status as number | null);
   if (child.stdout !== null) {

@@ -1,0 +1,46 @@
+// Sockets to brokers that are closed by everybody who waits for them, over and over. Node warns of
+// listeners that pile up on one, and operators see that.
+
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+
+import { Clients } from "../../src/kafka/cluster/connection.ts";
+import { type Broker, cutOff } from "../../src/kafka/kafkajs/internals.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { connectionTo, piledListeners } from "../support/worlds/fronted-kafka.ts";
+
+const WAITING = 60;
+
+test.each<[how: string, ends: (broker: Broker, peer: Socket) => unknown]>([
+  ["cut off from here", (broker) => cutOff(broker)],
+  ["ended by the broker", (_, peer) => peer.end()],
+  ["reset by the broker", (_, peer) => peer.resetAndDestroy()],
+])("%s, and closed by each of 60 requests", async (_, ends) => {
+  const piled = piledListeners();
+  const server = createServer((socket) => socket.on("error", () => undefined));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const client = new Clients(connectionTo(`127.0.0.1:${port}`), new LogLines().log).create();
+  onTestFinished(() => client.destroy());
+  const pool = client.brokerPool();
+  await pool.createSeedBroker();
+  const broker = pool.seedBroker;
+  const accepted = once(server, "connection");
+  const [connection] = broker.connectionPool.pool;
+  await (connection as unknown as { connect(): Promise<unknown> }).connect();
+  const [peer] = (await accepted) as [Socket];
+  const socket = connection?.socket;
+  const closed = new Promise((resolve) => socket?.once("close", resolve));
+  ends(broker, peer);
+  while (socket?.destroyed !== true) await sleep(0);
+  // As kafkajs does for each request that fails with its connection.
+  await Promise.all(Array.from({ length: WAITING }, () => broker.disconnect()));
+  await closed;
+  await Promise.all(Array.from({ length: WAITING }, () => broker.disconnect()));
+  await sleep(0);
+  expect(piled).toEqual([]);
+});
