@@ -10,7 +10,7 @@
  * Ends are indexes behind the last byte; -1: it is no JSON, or it is cut short.
  */
 
-import { endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
+import { endOfQuotes, endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -155,6 +155,31 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
     at = skipSpace(bytes, at + 1);
     isInObject = brackets[depth - 1] === CLOSE_OBJECT;
   }
+}
+
+/**
+ * End of an object or a list that is no JSON, by its brackets and its texts alone; -1: they do not
+ * fit together, so that nobody can say where it ends.
+ */
+export function endOfBrackets(bytes: Buffer, start: number): number {
+  let brackets = BRACKETS;
+  let depth = 0;
+  for (let at = start; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+      if (depth === brackets.length) brackets = doubled(brackets);
+      brackets[depth] = byte + 2;
+      depth += 1;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+      depth -= 1;
+      if (brackets[depth] !== byte) return -1;
+      if (depth === 0) return at + 1;
+    } else if (byte === QUOTE) {
+      at = endOfQuotes(bytes, at) - 1;
+    }
+    if (at < start || depth === 0) return -1;
+  }
+  return -1;
 }
 
 function endOfBroken(bytes: Buffer, start: number, nesting: Nesting): number {

@@ -27,15 +27,31 @@ function endOfWord(bytes: Buffer, start: number, word: Buffer): number {
   return start + word.length;
 }
 
-const NOT_NUMBERS = ["NaN", "Infinity", "-Infinity"].map((word) => Buffer.from(word));
+/** As Python and Ruby write them, and as C does, from which others have them; longer ones first. */
+const NOT_NUMBERS = ["NaN", "nan", "NAN", "Infinity", "infinity", "inf", "INF"].map((word) =>
+  Buffer.from(word),
+);
+const PLUS = 0x2b;
+const MINUS = 0x2d;
 
 /** End of a value that is not JSON, and that `repaired` turns into JSON. */
 export function endOfRepairable(bytes: Buffer, start: number): number {
   if (bytes[start] === QUOTE) return endOfRawText(bytes, start);
+  const isSigned = bytes[start] === MINUS || bytes[start] === PLUS;
+  const at = isSigned ? start + 1 : start;
   for (const word of NOT_NUMBERS) {
-    if (bytes[start] !== word[0]) continue;
-    const end = endOfWord(bytes, start, word);
+    if (bytes[at] !== word[0]) continue;
+    const end = endOfWord(bytes, at, word);
     if (end > 0) return end;
+  }
+  return -1;
+}
+
+/** Of a text in which anything may stand, behind a backslash too. @param start of its first quote. */
+export function endOfQuotes(bytes: Buffer, start: number): number {
+  for (let at = start + 1; at < bytes.length; at += 1) {
+    if (bytes[at] === QUOTE) return at + 1;
+    if (bytes[at] === BACKSLASH) at += 1;
   }
   return -1;
 }
@@ -61,7 +77,7 @@ export function repaired(text: string): string {
   );
 }
 
-const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g;
+const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|[-+]?(?:[Ii]nfinity|inf|INF|NaN|nan|NAN)/g;
 /** Some of these need no escape, and mean the same with it. */
 const CONTROL = /\p{Cc}/gu;
 

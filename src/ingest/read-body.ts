@@ -3,6 +3,8 @@
  *
  *   body                                            result
  *   no JSON; no object                              refused
+ *   a call of many is no JSON, but its brackets     its place: it will be left out alone
+ *     and texts end, and another call is JSON
  *   of one call                                     one call, which is the body
  *   of many: `batch` is a list                      its entries, and what stands beside them
  *   of many: `batch` is absent or something else    refused
@@ -28,7 +30,7 @@ import {
   skipSpace,
 } from "../domain/scan-json.ts";
 import { repaired } from "../domain/scan-scalar.ts";
-import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
+import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-call.ts";
 
 /** KB are 1,024 bytes. Of a call's JSON as it was sent. */
 export const CALL_MAX_BYTES = 32 * 1_024;
@@ -153,19 +155,23 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
     return { start, end: endOfValue(bytes, start, nesting), calls: null };
   }
   const calls: SentCall[] = [];
+  let isReadable = false;
   let turnEndsAt = start + TURN_BYTES;
   let at = firstEntry(bytes, start);
   while (at >= 0) {
     if (calls.length === CALLS_MAX) return "too-many";
-    const call = scanCall(bytes, at);
+    const read = scanCall(bytes, at);
+    const call = read ?? unreadableCall(bytes, at);
     if (call !== null) calls.push(call);
+    if (read !== null) isReadable = true;
     at = nextEntry(bytes, call?.end ?? -1);
     if (at > turnEndsAt) {
       yield;
       turnEndsAt = at + TURN_BYTES;
     }
   }
-  return { start, end: endOf(at), calls };
+  // Where none of the calls is JSON, the sender has to hear of it.
+  return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
 /** The body without its batch. */

@@ -16,7 +16,13 @@
  */
 
 import { exactNumber, isIdField } from "../domain/exact-ids.ts";
-import { beginsWith, endOfValue, firstEntry, scanObject } from "../domain/scan-json.ts";
+import {
+  beginsWith,
+  endOfBrackets,
+  endOfValue,
+  firstEntry,
+  scanObject,
+} from "../domain/scan-json.ts";
 import { BACKSLASH, QUOTE } from "../domain/scan-scalar.ts";
 
 export interface SentCall {
@@ -83,6 +89,12 @@ export function scanCall(bytes: Buffer, start: number): SentCall | null {
   });
   if (end < 0) return null;
   return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
+}
+
+/** One that is no JSON, but that ends somewhere; it will be left out alone. Null: nobody can say where. */
+export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
+  const end = endOfBrackets(bytes, start);
+  return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
 }
 
 /** The name of a member, with its quotes between `start` and `end`. */

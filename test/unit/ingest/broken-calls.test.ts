@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { repaired } from "../../../src/domain/scan-scalar.ts";
-import { readBodyAtOnce } from "../../../src/ingest/read-body.ts";
+import { CALL_MAX_BYTES, readBodyAtOnce } from "../../../src/ingest/read-body.ts";
 import { batchFrame, singleFrame } from "../../../src/ingest/read-call.ts";
 import { type CallsRead, readCalls } from "../../../src/ingest/read-calls.ts";
 import { anyJson } from "../../support/build/generated-calls.ts";
@@ -27,15 +27,23 @@ function read(bytes: Buffer, isBatch = true): CallsRead {
   return reader.read;
 }
 
+const NO_JSON = { kind: "refused", code: "invalid-json", error: "the body is not JSON" };
 const valuesOf = ({ records }: CallsRead) => records.map(({ value }) => JSON.parse(`${value}`));
 const track = (properties: string, id = "m") =>
   `{"type":"track","userId":"u","event":"e","messageId":"${id}","properties":${properties}}`;
+const nulls = (length: number) => ({ a: Array.from({ length }, () => null) });
 const WHOLE = { type: "track", userId: "u", event: "e", messageId: "m", receivedAt };
 
 test.each<[string, string, unknown]>([
   ["NaN", '{"a":NaN}', { a: null }],
   ["Infinity", '{"a":Infinity}', { a: null }],
   ["-Infinity", '{"a":-Infinity}', { a: null }],
+  ["those of C and Perl", '{"a":[nan,-nan,-NaN,inf,-inf,+Infinity,infinity,NAN,INF]}', nulls(9)],
+  [
+    "one beside true and null",
+    '{"a":[true,false,null,-1e3,nan]}',
+    { a: [true, false, null, -1e3, null] },
+  ],
   [
     "several, nested",
     '{"a":[1, NaN,{"b":-Infinity }],"c" : Infinity}',
@@ -49,6 +57,7 @@ test.each<[string, string, unknown]>([
   ["a raw line feed in a text", '{"a":"x\ny"}', { a: "x\ny" }],
   ["a raw zero byte and a tab", '{"a":"\u0000\t"}', { a: "\u0000\t" }],
   ["one as the properties", "NaN", null],
+  ["a raw line feed in a name, which no other call has", '{"a\nb":1}', { "a\nb": 1 }],
 ])(
   "a call with %s is repaired and counted, the others are as they were",
   (_name, broken, properties) => {
@@ -104,12 +113,63 @@ test.each<[string, Buffer, string]>([
   });
 });
 
+const MISTAKES = [
+  ...["Inf", "- NaN", "--NaN", "NaN1", "nano", "Infinit", "undefined", "None", "True", "'a'"],
+  ...[
+    '"\\\n"',
+    '"\\x41"',
+    '"\\u12"',
+    "1,",
+    "01",
+    "1.",
+    ".5",
+    "+1",
+    "1 /* one */",
+    "",
+    "[1,]",
+    '{"b" 1}',
+    '{b:"}"}',
+  ],
+  ...['"a" "b"', "1 2"],
+];
+
+test.each(MISTAKES)("a call in which a value is %s is left out alone", (value) => {
+  const others = [track("{}", "1"), track("[]", "2")];
+  const [first, second] = others;
+  const broken = track(`{"a":${value}}`);
+  const result = read(Buffer.from(`{"batch":[${first},${broken} ,\n${broken},${second}]}`));
+  expect(valuesOf(result).map(({ messageId }) => messageId)).toEqual(["1", "2"]);
+  expect(result.leftOut.get("invalid-call")).toEqual({ count: 2, error: "the call is not JSON" });
+  expect(result.repaired).toBe(0);
+});
+
+test.each(MISTAKES)(
+  "a body with no other call than one in which a value is %s is no JSON",
+  (value) => {
+    const broken = track(`{"a":${value}}`);
+    expect(readBodyAtOnce(Buffer.from(`{"batch":[${broken}]}`), true)).toEqual(NO_JSON);
+    expect(readBodyAtOnce(Buffer.from(broken), false)).toEqual(NO_JSON);
+  },
+);
+
 test.each([
-  ...["nan", "NAN", "inf", "Inf", "-NaN", "+Infinity", "NaN1", "Infinit", "undefined", "'a'"],
-  ...['"\\\n"', '"a', "1,", "01"],
-])("a batch in which a value is %s is no JSON", (value) => {
-  const bytes = Buffer.from(`{"batch":[${track(`{"a":${value}}`)}]}`);
-  expect(readBodyAtOnce(bytes, true)).toMatchObject({ code: "invalid-json" });
+  ["a text that does not end", track('{"a":"b}')],
+  ["a bracket that is not closed", track('{"a":[1}')],
+  ["a bracket too many", track('{"a":1}}')],
+  ["nothing", ""],
+  ["a word", "undefined"],
+  ["two objects", "{}{}"],
+])("nobody can say where a call ends that is %s: the body is no JSON", (_name, broken) => {
+  const body = `{"batch":[${track("{}")},${broken},${track("{}")}]}`;
+  expect(readBodyAtOnce(Buffer.from(body), true)).toEqual(NO_JSON);
+});
+
+test("a broken call over the limit is too large, and brackets of any depth cost no stack", () => {
+  const large = track(`{"a":"${"x".repeat(CALL_MAX_BYTES)}",}`);
+  const deep = `${"[".repeat(1_000_000)}x${"]".repeat(1_000_000)}`;
+  const result = read(Buffer.from(`{"batch":[${large},${deep},${track("{}")}]}`));
+  expect(result.records).toHaveLength(1);
+  expect(result.leftOut.get("too-large")?.count).toBe(2);
 });
 
 test.each<[string, string, string]>([
