@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 
+import { withoutBrackets } from "../domain/addresses.ts";
 import { hearingLimit } from "../runtime/hearing-limit.ts";
 import { METRICS } from "../telemetry/metrics.ts";
 import { parseMetrics, type Sample } from "./metrics-text.ts";
@@ -26,7 +27,11 @@ export async function ask(
   using late = hearingLimit(ANSWER_LIMIT_MS);
   const limit = AbortSignal.any([signal, late.signal]);
   // Not fetch: it refuses some ports, and an admin port may be any.
-  const request = get(`http://${address}${path}`, { signal: limit, agent: false });
+  const colon = address.lastIndexOf(":");
+  // No URL either: it takes no zone of an IPv6 address.
+  const host = withoutBrackets(address.slice(0, colon));
+  const port = address.slice(colon + 1);
+  const request = get({ host, port, path, signal: limit, agent: false });
   const [response] = (await once(request, "response", { signal: limit })) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }

@@ -35,11 +35,14 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     timer.unref();
     stop.addEventListener("abort", abort, { once: true });
     const { signal } = controller;
+    const aborted = rejectionOf(signal);
     try {
       const send: Fetch = given ?? fetch;
-      const answer = await send(url, { method: "POST", headers, body, redirect: "manual", signal });
+      const init = { method: "POST", headers, body, redirect: "manual", signal } as const;
+      // A `fetch` of the application may not heed the signal.
+      const answer = await Promise.race([send(url, init), aborted]);
       const { status } = answer;
-      const text = await readStart(answer, signal);
+      const text = await readStart(answer, aborted);
       return {
         kind: "answer",
         status,
@@ -55,20 +58,23 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
   };
 }
 
-/** Reading to the end lets the connection be used again. The status counts however the body ends. */
-async function readStart({ body }: FetchAnswer, signal: AbortSignal): Promise<string> {
+function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  // It may come when nothing is read any more.
+  // It may come when nothing is waited for any more.
   aborted.catch(() => undefined);
+  return aborted;
+}
+
+/** Reading to the end lets the connection be used again. The status counts however the body ends. */
+async function readStart(answer: FetchAnswer, aborted: Promise<never>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   try {
-    const chunks = chunksOf(body);
+    const chunks = chunksOf(answer.body);
     while (bytes <= ANSWER_MAX_BYTES) {
-      // A `fetch` of the application may not heed the signal.
       const { done, value } = await Promise.race([chunks.next(), aborted]);
       if (done || !(value instanceof Uint8Array)) return text;
       bytes += value.length;
@@ -101,7 +107,9 @@ function chunksOf(body: unknown): AsyncIterator<unknown> {
 
 function waitIn({ headers }: FetchAnswer): string | null {
   try {
-    return headers.get("retry-after");
+    const wait: unknown = headers.get("retry-after");
+    // Some that applications write give a list of values, or a number.
+    return wait === null || wait === undefined ? null : String(wait);
   } catch {
     return null;
   }

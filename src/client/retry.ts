@@ -71,6 +71,10 @@ export function decide(
   return { kind: "retry", delayMs, why };
 }
 
+/** HTTP's three forms, the first one also with a zone of mail; `deliver/outcome.ts` has the same. */
+const HTTP_DATE =
+  /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
+
 /**
  * Milliseconds from now; null for a header that is absent or says neither seconds nor a date. A
  * fraction is rounded up, of a list the longest counts, and more than a day counts as not sent.
@@ -78,7 +82,7 @@ export function decide(
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
   // The comma of a date is followed by its day, that of a list by another element.
-  for (const element of header?.split(/,(?! *\d\d [A-Z])/) ?? []) {
+  for (const element of header?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= DAY_MS) longestMs = Math.max(longestMs ?? 0, ms);
   }
@@ -87,9 +91,10 @@ export function retryAfterMs(header: string | null, nowMs: number): number | nul
 
 function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
-  // Only HTTP's own date form: Date.parse would also take "soon 5" for a date.
-  if (!/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return null;
-  const atMs = Date.parse(text);
+  // Date.parse alone would also take "soon 5" for a date.
+  if (!HTTP_DATE.test(text)) return null;
+  // The last form names no zone and means UTC.
+  const atMs = Date.parse(/:\d{2} \d{4}$/.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 

@@ -6,6 +6,7 @@
  *   any other address                    required
  */
 
+import { ADMIN_ADDRESS } from "../domain/addresses.ts";
 import type { Decoder } from "./decoder.ts";
 import { hidden, value, wrong } from "./decoder.ts";
 import type { Invalid, Place } from "./place.ts";
@@ -25,10 +26,7 @@ const token: Decoder<string> = text(
   hidden,
 );
 
-const admin = textLike(
-  "an admin port such as host-1:9464",
-  /^(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/,
-);
+const admin = textLike("an admin port such as host-1:9464", ADMIN_ADDRESS);
 
 interface Values {
   readonly host: string;

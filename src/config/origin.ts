@@ -6,7 +6,7 @@
  *   null                                       yes: pages from files, and sandboxed frames
  *   https://app.example.com, http://app:3000   yes
  *   https://*.example.com, with a port, too    yes: subdomains at any depth, example.com itself is not one
- *   capacitor://localhost, app://id            yes: the schemes of app shells and extensions
+ *   capacitor://localhost, app://id, app://-   yes: the schemes of app shells and extensions
  *   a path, a slash at the end, capitals, the port that the scheme has by itself, a `*` elsewhere
  *                                              no: browsers send no such origin
  *   file://, data:, blob:, about:              no: browsers send null
@@ -18,7 +18,7 @@ import { type Tested, value, wrong } from "./decoder.ts";
 const WEB = /^https?:$/;
 const NOT_OF_PAGES = /^(?:ws|wss|ftp):$/;
 const OPAQUE = /^(?:file|data|blob|about|javascript):/i;
-const OF_AN_APP = /^[a-z][a-z\d+.-]*:\/\/[a-z\d](?:[a-z\d._-]*[a-z\d])?(?::\d{1,5})?$/;
+const OF_AN_APP = /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]+(?::\d{1,5})?$/;
 /** Stands for the star while the rest is read as a URL. */
 const LABEL = "wildcard";
 const BEGIN = "begin with https:// or http://, or with the scheme of an app such as capacitor://";

@@ -34,14 +34,18 @@ export const listenHost = text("an address or a host name", (given) =>
   /^[^\s/]+$/.test(given) ? value(withoutBrackets(given)) : wrong(),
 );
 
+/** Whitespace; byte-order marks, joiners, control characters. */
+const UNSEEN_AT_AN_END = /^[\s\p{C}]|[\s\p{C}]$/u;
+
 /** Any text that is not empty, and that is never shown. Whitespace around it is kept and warned of. */
 export function secret(expected: string): Decoder<string> {
   const hint = "leave the setting out where there is none";
   const any = text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const decoded = any.decode(raw, place);
-    if (typeof decoded === "string" && decoded !== decoded.trim()) {
-      place.warn("the secret begins or ends with whitespace, which counts as part of it");
+    if (typeof decoded === "string" && UNSEEN_AT_AN_END.test(decoded)) {
+      const what = "whitespace or another character that is not seen";
+      place.warn(`the secret begins or ends with ${what}, which counts as part of it`);
     }
     return decoded;
   };

@@ -57,8 +57,10 @@ export type SentName = (typeof SENT_NAMES)[number];
 export function routeOf(target: string): Route {
   // Only its path and query count: whatever host the request names.
   const base = "http://console.invalid";
-  if (!target.startsWith("/") || !URL.canParse(target, base)) return { kind: "unknown" };
-  const { pathname, searchParams } = new URL(`${base}${target}`);
+  // A proxy that takes `/path` off `/path/calls`, and puts a `/` of its own before it, doubles it.
+  const url = `${base}${target.replace(/^\/+/, "/")}`;
+  if (!target.startsWith("/") || !URL.canParse(url)) return { kind: "unknown" };
+  const { pathname, searchParams } = new URL(url);
   const asset = ASSET.exec(pathname)?.[1];
   if (asset !== undefined) return { kind: "asset", name: asset };
   if (pathname === "/api/session") return { kind: "session" };

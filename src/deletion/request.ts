@@ -10,7 +10,7 @@
  *               a number                         the text of it, as in calls
  *               anything else, or absent         invalid-deletion
  *   sourceIds   a list of texts and numbers      these sources, each once
- *               null, of an Avro schema          every source: the field is not set
+ *               null, of an Avro schema          as if the field were absent
  *               anything else, null and []       invalid-deletion
  *               absent, but there is a field     invalid-deletion
  *                 that was meant for it
@@ -59,8 +59,8 @@ export function parseRequest(record: RecordValue): ParsedRequest {
     return invalid(`userId is ${kindOf(json.userId)}, expected text or a number`);
   }
   const known = record.schema?.known;
-  const isUnset = known?.kind === "schema" && known.hasNulls === true && json.sourceIds === null;
-  const listed = isUnset ? EVERY_SOURCE : parseSourceIds(json);
+  const hasNulls = known?.kind === "schema" && known.hasNulls === true;
+  const listed = parseSourceIds(hasNulls ? withoutNulls(json) : json);
   if (listed.kind === "refused") return listed;
   const { sourceIds } = listed;
   const timestampMs = readTimestamp(json.timestamp);
@@ -70,6 +70,10 @@ export function parseRequest(record: RecordValue): ParsedRequest {
 type ParsedSourceIds =
   | { readonly kind: "sources"; readonly sourceIds: DeletionRequest["sourceIds"] }
   | Refusal;
+
+function withoutNulls(json: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
+}
 
 const EVERY_SOURCE: ParsedSourceIds = { kind: "sources", sourceIds: null };
 const MEANT_FOR_SOURCE_IDS = /^sources?(?:ids?)?$/;

@@ -46,20 +46,23 @@ export function outcomeClass(result: HttpResult): string {
 }
 
 const HTTP_DATE =
-  /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
+  /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
+
+const ASCTIME = /:\d{2} \d{4}$/;
 
 /** More is not meant: a mistake must not hold a destination for its whole window. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
  * Reads `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in its three forms
- * (RFC 9110, 5.6.7); 0 for a date that has passed. Of a list, as of a header that was sent several
+ * (RFC 9110, 5.6.7), the first also with a day of one digit or a zone of mail, as servers write it that
+ * pass on dates of others; 0 for a date that has passed. Of a list, as of a header that was sent several
  * times, the longest counts. More than a day, and anything else, counts as not sent.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
   // The comma of a date is followed by its day, that of a list by another element.
-  for (const element of value?.split(/,(?! *\d\d[ -][A-Z])/) ?? []) {
+  for (const element of value?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= RETRY_AFTER_MAX_MS) longestMs = Math.max(longestMs ?? 0, ms);
   }
@@ -70,6 +73,6 @@ function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   if (!HTTP_DATE.test(text)) return null;
   // The asctime form names no zone and means UTC.
-  const atMs = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
+  const atMs = Date.parse(ASCTIME.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

@@ -82,6 +82,9 @@ export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
+/** HOST:PORT of an admin port. IPv6 stands in brackets, with a zone where it is link-local. */
+export const ADMIN_ADDRESS = /^(?:[\w.-]+|\[[\da-fA-F:.]+(?:%[\w.-]+)?\]):\d{1,5}$/;
+
 function parseAddress(text: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   const [withoutZone = "", zone] = text.split("%", 2);

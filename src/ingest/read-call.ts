@@ -11,7 +11,7 @@
  *
  *   writeKey                 taken out
  *   receivedAt               set
- *   sentAt                   the batch's, where it has one
+ *   sentAt                   the batch's, where it has one that can be read
  *   messageId                made where the call has none that can be used
  *   timestamp                set right where the device's clock is wrong (`device-clock.ts`), and then
  *   originalTimestamp          also this one
@@ -111,9 +111,10 @@ function endingOf(set: JsonObject): Buffer {
   return Buffer.from(`,${JSON.stringify(set).slice(1)}`);
 }
 
-/** Copied into each call, so it must be short; another kind of value would be ignored anyway. */
+/** Copied into each call, so it must be short. One that cannot be read takes no call's own place. */
 function isTimestamp(sentAt: unknown): boolean {
-  return typeof sentAt === "number" || (typeof sentAt === "string" && sentAt.length <= 100);
+  const isShort = typeof sentAt !== "string" || sentAt.length <= 100;
+  return isShort && readTimestamp(sentAt) !== null;
 }
 
 const NO_HEADERS: RecordHeaders = [];

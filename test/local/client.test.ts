@@ -500,6 +500,15 @@ test.each<[string, Fetch]>([
       },
     }),
   ],
+  [
+    "a body that cannot be had",
+    async (...given) =>
+      Object.defineProperty({ ...(await nodeFetch(...given)) }, "body", {
+        get: () => {
+          throw new Error("used already");
+        },
+      }),
+  ],
 ])(
   "a fetch that answers with %s: the status decides, and each batch is posted once",
   async (_what, fetch) => {
@@ -510,6 +519,36 @@ test.each<[string, Fetch]>([
     expect({ requests: requests.length, lost }).toEqual({ requests: 1, lost: [] });
   },
 );
+
+test.each([
+  ["a number", 0],
+  ["a list", ["0", "0"]],
+  ["nothing", undefined],
+])("a fetch that gives Retry-After as %s: the batch is posted again", async (_what, wait) => {
+  const { endpoint, requests } = await listen();
+  let answered = 0;
+  const fetch: Fetch = async (...given) => {
+    const answer = await nodeFetch(...given);
+    answered += 1;
+    return answered > 1 ? answer : { status: 503, headers: { get: () => wait as never } };
+  };
+  const { analytics, lost } = client(endpoint, { fetch });
+  analytics.track({ userId: "u", event: "a" });
+  await analytics.close();
+  expect({ requests: requests.length, lost }).toEqual({ requests: 2, lost: [] });
+});
+
+test("a fetch that never answers, and heeds no signal, does not hold the client up", async () => {
+  const fetch: Fetch = () => new Promise(() => undefined);
+  const { analytics, lost } = client("http://127.0.0.1:1", {
+    fetch,
+    requestTimeoutMs: 20,
+    attemptsMax: 1,
+  });
+  analytics.track({ userId: "u", event: "a" });
+  await analytics.close();
+  expect(lost).toMatchObject([{ reason: "attempts-exhausted" }]);
+});
 
 test("what an endpoint says about a refusal is read from a stream of Node too", async () => {
   const { endpoint } = await listen(status(401, {}, '{"message":"wrong write key"}'));

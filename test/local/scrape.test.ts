@@ -3,10 +3,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
 
 import { createHealth } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
+import { adminAddress } from "../../src/cli/admin-address.ts";
 import { rateOf } from "../../src/cli/status/rates.ts";
 import { scrapeAll } from "../../src/cli/status/scrape.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -39,6 +41,20 @@ test("counts what happened in between, and says of others why it cannot", async 
   const minutes = (after.atMs - before.atMs) / 60_000;
   const rate = rateOf([one.process], "deliver", "crm");
   expect((rate?.donePerMinute ?? 0) * minutes).toBeCloseTo(7);
+});
+
+const loopback = Object.entries(networkInterfaces()).find(([, all]) =>
+  all?.some(({ address }) => address === "::1"),
+)?.[0];
+
+test.skipIf(loopback === undefined)("an address of IPv6 may have a zone", async () => {
+  const health = createHealth();
+  const status = () => ({ version: "1.2.3", stages: [] });
+  const address = { host: "::1", port: 0 };
+  await using admin = await startAdmin(address, { health, metrics: createMetrics(), status });
+  const [given = ""] = adminAddress(`[::1%${loopback}]:${admin.port}`);
+  const [seen] = await scrapeAll([given], 50, new AbortController().signal);
+  expect(seen).toMatchObject({ kind: "process", status: { version: "1.2.3" } });
 });
 
 test("a process of a version that has no status is asked for its metrics all the same", async () => {

@@ -37,7 +37,7 @@ declarations in \`src/config/\` by \`npm run docs\`; a test compares the two.
 default is a problem, and so is a variable inside a default. The file is read as YAML first, so that a
 variable's value never becomes structure.
 \`\${file:/run/secrets/crm}\` inside a text is replaced by the content of that file: text in UTF-8, at most 1 MiB, and not empty.
-One newline at the end of a file or of a variable (\`\\n\` or \`\\r\\n\`) is not part of the value; \`config check\` warns of other whitespace around a secret. A file has no default: a file that is missing is a problem. A relative
+One newline at the end of a file or of a variable (\`\\n\` or \`\\r\\n\`) is not part of the value; \`config check\` warns of other whitespace, and of other characters that are not seen, around a secret. A file has no default: a file that is missing is a problem. A relative
 path starts at the folder of the configuration file. The file is read again when it changes, so that secrets can be rotated
 ([changes while running](operations.md#changes-while-running)).
 \`config print\` prints such a reference as it is written, and never the content.

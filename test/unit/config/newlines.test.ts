@@ -46,7 +46,7 @@ test("a default takes the place of a variable that is a newline alone", () => {
   expect(config(yaml, { KEY: "\n" })).toMatchObject({ sources: [{ writeKeys: ["other"] }] });
 });
 
-test.each([" ", "\t", "\n\n", " \n", "\n \n"])(
+test.each([" ", "\t", "\n\n", " \n", "\n \n", "\r", "\u00a0", "\ufeff", "\u200b", "\u0000"])(
   "more whitespace around a secret is kept, and each setting is named: %j",
   (space) => {
     const env = { PASSWORD: `p${space}`, WRITE_KEY: `k${space}`, SECRET: ` ${SECRET}`, TOKEN: "t" };

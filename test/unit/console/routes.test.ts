@@ -38,6 +38,11 @@ test.each([
   ["/destinations/a/b", "unknown"],
   ["/nothing", "unknown"],
   ["//attacker.example/destinations", "unknown"],
+  ["//", "page"],
+  ["//destinations/crm-hook", "page"],
+  ["///assets/app-0a1b.js", "asset"],
+  ["//api/session", "session"],
+  ["/destinations//crm-hook", "unknown"],
   ["http://attacker.example/", "unknown"],
   ["*", "unknown"],
 ])("%s is of kind %s", (target, kind) => {

@@ -57,6 +57,23 @@ test("a null that an Avro schema gives is no sourceIds, and one that was written
   expect(world.told("hook").toSorted()).toEqual(["jane at ios", "jane at web", "joe at ios"]);
 });
 
+test("a null of an Avro schema makes no request for all sources where another field names one", async () => {
+  const field = (name: string) => ({ name, type: ["null", "string"], default: null });
+  const schema = { ...OPTIONAL, fields: [...OPTIONAL.fields, field("sourceId"), field("reason")] };
+  const none = { sourceIds: null, sourceId: null, reason: null };
+  world = new DeletionWorld();
+  const schemas = new MemorySchemas();
+  schemas.learnAvro(1, schema);
+  const deletion = await world.start(schemas);
+  world.append(
+    framed(1, encoded(schema, { ...none, userId: "jane", sourceId: { string: "ios" } })),
+  );
+  world.append(framed(1, encoded(schema, { ...none, userId: "joe" })));
+  await world.until(() => world.told("hook").length === 2 && world.deadLetters().length === 1);
+  await deletion.close();
+  expect(world.told("hook").toSorted()).toEqual(["joe at ios", "joe at web"]);
+});
+
 test("while the registry is away a partition's requests wait, and another's go on", async () => {
   world = new DeletionWorld(2);
   const schemas = new MemorySchemas();

@@ -28,6 +28,12 @@ test.each([
     "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
     "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
   ],
+  ["app://-", "app://-"],
+  ["app://.", "app://."],
+  ["https://*.example.com.", "https://app.example.com."],
+  ["https://*.ex~ample.com", "https://app.ex~ample.com"],
+  ["https://*.example.com", "https://a~b.example.com"],
+  ["https://*.a..example.com:8443", "https://app.a..example.com:8443"],
   ["null", "null"],
 ])("an entry %s allows %s", (entry, origin) => {
   expect(allowed(entry, origin)).toBe(origin);
@@ -44,6 +50,10 @@ test.each([
   ["https://*.example.com", "https://evil.com#.example.com"],
   ["https://*.example.com", "https://evil.com:1@.example.com"],
   ["https://*.example.com", `https://${"a.".repeat(4_000)}example.com`],
+  ["https://*.example.com", "https://evil.com\\.example.com"],
+  ["https://*.example.com", "https://evil.com .example.com"],
+  ["https://*.example.com", "https://[::1].example.com"],
+  ["https://*.example.com", "https://app.example.com."],
   ["https://*.example.com", "null"],
   ["capacitor://localhost", "ionic://localhost"],
 ])("an entry %s does not allow %s", (entry, origin) => {

@@ -162,6 +162,15 @@ test.each<[string, Sent]>([
   );
 });
 
+test.each([1_763_632_800, "", "yesterday", {}])(
+  "a batch's sentAt that cannot be read, such as %j, takes no call's own place",
+  (sentAt) => {
+    const call = { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T10:59:58.000Z" };
+    const expected = { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T09:59:58.000Z" };
+    expect(stored({ call, envelope: { sentAt } })).toMatchObject(expected);
+  },
+);
+
 test("a call's own originalTimestamp stays", () => {
   const call = {
     timestamp: "2026-11-20T10:59:58.000Z",

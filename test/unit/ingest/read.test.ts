@@ -19,6 +19,8 @@ import { anyJson, nearCall, validCall } from "../../support/build/generated-call
 import { costlyInputs, GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { anyText } from "../../support/build/generated-text.ts";
 
+/** Not the time of receipt, but as good. */
+const AT = "2026-11-20T10:00:01Z";
 const RECEIVED_AT = "2026-11-20T10:00:00.000Z";
 const common = {
   topic: "calls",
@@ -69,7 +71,10 @@ test("a call's bytes stay as they were sent, big numbers and spaces too", () => 
 test.each<readonly [string, object, object, object]>([
   ["receivedAt is set", {}, {}, { receivedAt: RECEIVED_AT }],
   ["whatever the call says", { receivedAt: "1999" }, {}, { receivedAt: RECEIVED_AT }],
-  ["the batch's sentAt is copied", { sentAt: "a" }, { sentAt: "b" }, { sentAt: "b" }],
+  ["the batch's sentAt is copied", { sentAt: "a" }, { sentAt: AT }, { sentAt: AT }],
+  ["one that cannot be read is not", { sentAt: AT }, { sentAt: "b" }, { sentAt: AT }],
+  ["nor one that may be in seconds", { sentAt: AT }, { sentAt: 1_700_000_000 }, { sentAt: AT }],
+  ["nor an empty one", { sentAt: AT }, { sentAt: "" }, { sentAt: AT }],
   ["also as a number", {}, { sentAt: 1.7e12 }, { sentAt: 1.7e12 }],
   ["a strange one is not", { sentAt: "a" }, { sentAt: {} }, { sentAt: "a" }],
   ["nor a long one", { sentAt: "a" }, { sentAt: "x".repeat(101) }, { sentAt: "a" }],
@@ -263,8 +268,8 @@ test("five million brackets are no call, and cost no stack", () => {
 });
 
 test("of a repeated name the last one counts, and names may be escaped", () => {
-  const twice = `{"batch":[1],"sentAt":"a","b\\u0061tch":[${JSON.stringify(call())}],"sentAt":"b"}`;
-  expect(values(read(twice))).toEqual([{ ...call(), receivedAt: RECEIVED_AT, sentAt: "b" }]);
+  const twice = `{"batch":[1],"sentAt":"a","b\\u0061tch":[${JSON.stringify(call())}],"sentAt":"${AT}"}`;
+  expect(values(read(twice))).toEqual([{ ...call(), receivedAt: RECEIVED_AT, sentAt: AT }]);
   const hidden = JSON.stringify(call()).replace("{", '{"write\\u004bey":"k","__proto__":{"a":1},');
   const [value] = (read(`{"batch":[${hidden}]}`) as CallsRead).records;
   expect(`${value?.value}`).not.toContain("write");
