@@ -29,6 +29,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "kafka-listeners": OWN_BROKER,
   "kafka-outage": OWN_BROKER,
   "kafka-permissions": OWN_BROKER,
+  "kafka-request-versions": OWN_BROKER,
   "kafka-rights": OWN_BROKER,
   "kafka-security": OWN_BROKER,
   "kafka-sessions": OWN_BROKER,

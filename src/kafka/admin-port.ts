@@ -100,6 +100,8 @@ export interface Admin {
   /** Commits for a group, which is made where there is none. A group with members is refused. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
+  /** The versions of requests that are sent to the brokers, and those that they accept. */
+  requestVersions(): Promise<ClusterVersions>;
   /** A setting of the brokers, such as `offsets.retention.minutes`, or null when it is not shown. */
   brokerSetting(key: string): Promise<string | null>;
 }
@@ -109,6 +111,38 @@ export interface Admin {
  * leader. It is left out then, and the others are there. Without it the first such topic throws.
  */
 export type OnUnknown = (topic: string, error: Error) => void;
+
+export interface VersionRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface ClusterVersions {
+  readonly brokers: readonly {
+    readonly nodeId: number;
+    readonly address: string;
+    /** Why it cannot be reached; null: it has responded, and counts. */
+    readonly error: string | null;
+  }[];
+  readonly requests: readonly RequestVersions[];
+}
+
+/** One kind of request. */
+export interface RequestVersions {
+  /** Kafka's name of it. */
+  readonly request: string;
+  /** Can be sent. */
+  readonly known: VersionRange;
+  /** By every broker that has responded; null: there is no such version. */
+  readonly accepted: VersionRange | null;
+  /** One; several if brokers differ; empty: a broker accepts none. */
+  readonly sent: readonly number[];
+  /**
+   * `near`: it is sent in the lowest version that the cluster accepts, or the one above it, and the
+   * cluster accepts newer ones, which cannot be sent. A later release of Kafka may drop it.
+   */
+  readonly state: "ok" | "near" | "none";
+}
 
 export interface PartitionOffsets {
   readonly partition: number;

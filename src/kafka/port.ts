@@ -280,14 +280,17 @@ export class MissingPermissionError extends Error {
 
 export type {
   Admin,
+  ClusterVersions,
   CommittedOffset,
   OnRejected,
   OnUnknown,
   PartitionOffset,
   PartitionOffsets,
   RejectedSetting,
+  RequestVersions,
   TopicSpec,
   TopicState,
+  VersionRange,
 } from "./admin-port.ts";
 export type { KafkaConnection, KafkaSasl } from "./connection-options.ts";
 export type { TextBundles } from "./produce/text-bundles.ts";

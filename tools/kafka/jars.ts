@@ -21,10 +21,25 @@ function download(): Download {
     fill: async (target, signal, progress) => {
       const goal = ["--file", POM, "dependency:copy-dependencies"];
       const version = `-Dkafka.version=${KAFKA_VERSION}`;
-      const options = [version, `-DoutputDirectory=${target}`, "-DincludeScope=runtime"];
+      const options = [
+        version,
+        ...toolsOption(readFileSync(POM, "utf8"), KAFKA_VERSION),
+        `-DoutputDirectory=${target}`,
+        "-DincludeScope=runtime",
+      ];
       await runMaven(WHAT, [...goal, ...options], signal, progress);
     },
   };
+}
+
+/**
+ * Console clients of a later release do not work with an earlier one's libraries, so an earlier
+ * release brings its own.
+ */
+export function toolsOption(pom: string, version: string): readonly string[] {
+  const [, newest = version] = /<kafka\.tools\.version>([^<]+)</.exec(pom) ?? [];
+  const isEarlier = version.localeCompare(newest, "en", { numeric: true }) < 0;
+  return isEarlier ? [`-Dkafka.tools.version=${version}`] : [];
 }
 
 /** The directory of the jars if they are there and whole, else null. */

@@ -9,6 +9,7 @@
  *   topics cannot be compared: a permission is missing     1, and the rest is compared
  *   the brokers do not answer                              1
  *   `--output strimzi`: no broker is asked                 0
+ *   `--brokers`                                            see `brokers.ts`
  */
 
 import { Command, Option } from "commander";
@@ -33,6 +34,7 @@ import { differenceRow } from "./rows.ts";
 
 interface TopicsOptions extends ConfigOption, WaitOption {
   readonly apply?: boolean;
+  readonly brokers?: boolean;
   readonly json?: boolean;
   readonly output: "table" | "strimzi" | "json";
   readonly cluster: string;
@@ -45,11 +47,13 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "Compares the topic plan with the cluster and prints the differences. With --apply it " +
         "creates missing topics and sets what falls short. It never deletes anything, and never " +
         "changes partition counts. With --output strimzi it prints the plan as KafkaTopic resources, " +
-        "and asks no broker.",
+        "and asks no broker. With --brokers it prints for each request of the Kafka protocol which " +
+        "version is sent and which ones the cluster accepts.",
     )
     .addOption(configOption())
     .addOption(waitOption())
     .option("--apply", "create and change what is missing")
+    .option("--brokers", "print the versions of requests that are sent and accepted, and no topics")
     .addOption(
       new Option("--output <form>", "a table, KafkaTopic resources, or JSON")
         .choices(["table", "strimzi", "json"])
@@ -60,17 +64,23 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addHelpText(
       "after",
       "\nExit status: 0 nothing to do or all done; 1 something would be created or changed " +
-        "(without --apply), cannot be compared, was rejected by the cluster, or failed; 2 wrong usage or " +
+        "(without --apply), cannot be compared, was rejected by the cluster, or failed, or with " +
+        "--brokers a broker does not respond or accepts no version of a request; 2 wrong usage or " +
         "configuration.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
+        "  switchyard topics --brokers --config switchyard.yaml\n" +
         "  switchyard topics --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -",
     )
     .action(async (options: TopicsOptions) => {
       const loaded = await loadOrExplain(options, shell);
       if (loaded === null) return exit(2);
       const { config } = loaded;
-      const { apply = false, output, cluster } = options;
+      const { apply = false, brokers = false, output, cluster } = options;
+      if (brokers && (apply || output === "strimzi")) {
+        shell.err("error: --brokers prints no topics: leave out --apply and --output strimzi.\n");
+        return exit(2);
+      }
       if (output === "strimzi") {
         if (apply) {
           shell.err("error: --apply asks the brokers, and --output strimzi prints resources.\n");
@@ -82,9 +92,10 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       }
       const json = output === "json" || options.json === true;
       exit(
-        await withKafka(config, shell, options, ({ admin }) =>
-          compareTopics(config, admin, apply, shell, json),
-        ),
+        await withKafka(config, shell, options, async ({ admin }) => {
+          if (!brokers) return await compareTopics(config, admin, apply, shell, json);
+          return await (await import("./brokers.ts")).showBrokers(admin, shell, json);
+        }),
       );
     });
 }

@@ -5,6 +5,7 @@ import type { Grant, Operation } from "../../domain/rights.ts";
 import { request } from "../kafkajs/internals.ts";
 import type {
   Admin,
+  ClusterVersions,
   CommittedOffset,
   OnRejected,
   OnUnknown,
@@ -16,6 +17,7 @@ import type {
 import { type AdminClient, AdminSession } from "./admin-session.ts";
 import { alterAllowed } from "./alter-config.ts";
 import { createTopics, deleteTopics } from "./change-topics.ts";
+import { clusterVersions } from "./cluster-versions.ts";
 import { commitOffsets } from "./commit-offsets.ts";
 import type { Clients } from "./connection.ts";
 import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
@@ -204,6 +206,10 @@ export class KafkaAdmin implements Admin {
       },
       [on("group", [groupId], "Delete")],
     );
+  }
+
+  requestVersions(): Promise<ClusterVersions> {
+    return this.#session.call("requestVersions", ({ brokers }) => clusterVersions(brokers));
   }
 
   brokerSetting(key: string): Promise<string | null> {

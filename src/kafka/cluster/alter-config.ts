@@ -4,13 +4,13 @@
  * named back to its default.)
  */
 
-import { type Broker, Decoder, Encoder, sendRequest } from "../kafkajs/internals.ts";
+import { type Broker, Decoder, Encoder } from "../kafkajs/internals.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
 import type { OnRejected } from "../port.ts";
+import { ALTER_CONFIGS } from "../wire/request-kinds.ts";
 import { allowedConfig, isRefusal, type TopicConfig } from "./allowed-config.ts";
 import { errorType, protocolError } from "./kafka-error.ts";
 
-const API_KEY = 44;
-const API_VERSION = 0;
 const TOPIC = 2;
 const SET = 0;
 
@@ -55,14 +55,9 @@ async function alter(
     new Encoder().writeString(key).writeInt8(SET).writeString(value),
   );
   const resource = new Encoder().writeInt8(TOPIC).writeString(topic).writeArray(entries);
-  const payload = await sendRequest<Buffer>(broker, {
-    request: {
-      apiKey: API_KEY,
-      apiVersion: API_VERSION,
-      apiName: "IncrementalAlterConfigs",
-      encode: async () => new Encoder().writeArray([resource]).writeBoolean(validateOnly),
-    },
-    response: { decode: async (buffer) => buffer },
+  const payload = await rawRequest(broker, ALTER_CONFIGS, {
+    encode: () => new Encoder().writeArray([resource]).writeBoolean(validateOnly).buffer,
+    read: (answer) => answer,
   });
   const decoder = new Decoder(payload);
   decoder.readInt32();

@@ -5,7 +5,7 @@ import { type Broker, type BrokerPool, cutOff, nextSeed, request } from "../kafk
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import { readTopicIds } from "../kafkajs/topic-ids.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
-import { LEADERS_VERSION, METADATA_KEY } from "../wire/topic-leaders.ts";
+import { LEADERS } from "../wire/request-kinds.ts";
 import type { Client } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
@@ -28,7 +28,6 @@ export interface ProduceResponse {
 }
 
 const GROUP = 0;
-const LEADERS = { apiKey: METADATA_KEY, apiName: "Metadata", apiVersion: LEADERS_VERSION };
 
 export class Brokers {
   /** For questions to any broker. */
@@ -58,7 +57,8 @@ export class Brokers {
 
   /** Asks any broker for leaders. @param topics as `encodeLeadersRequest` makes it. */
   leaders(topics: Buffer): Promise<Buffer> {
-    return this.#any((broker) => rawRequest(broker, LEADERS, topics));
+    const request = { encode: () => topics, read: (payload: Buffer) => payload };
+    return this.#any((broker) => rawRequest(broker, LEADERS, request));
   }
 
   /** Asks any broker for the ids of topics. */

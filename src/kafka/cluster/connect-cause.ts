@@ -14,6 +14,7 @@
  *   a close before TLS, or before any answer      tls, brokers                    if the other way is answered
  *   a close of the first request, without a       sasl                            if it goes on for a while
  *     log-in
+ *   no version of a request that both know        the versions of both            yes
  *   no token from its endpoint                    sasl                            no
  *   a name without an address                     brokers                         no
  *   anything else: refused, silent                brokers                         no
@@ -80,6 +81,9 @@ export function connectCause(
       check: isPassword ? "kafka.sasl.username and kafka.sasl.password" : "kafka.sasl",
       lasts: true,
     };
+  }
+  if (has("NoCommonVersionError")) {
+    return { says: said, check: "the versions of Kafka and Switchyard", lasts: true };
   }
   if (has("TokenError")) return { says: said, check: "kafka.sasl", lasts: false };
   if (codes.some((code) => UNTRUSTED.has(code))) {

@@ -5,24 +5,13 @@
 
 import type { Broker } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
-import {
-  encodeListOffsets,
-  LIST_OFFSETS_KEY,
-  LIST_OFFSETS_VERSION,
-  type ListedOffset,
-  readListedOffsets,
-} from "../wire/list-offsets.ts";
+import { encodeListOffsets, type ListedOffset, readListedOffsets } from "../wire/list-offsets.ts";
+import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 
 /** In place of a time: the end of the log. */
 export const LATEST = -1;
 /** In place of a time: the first offset that is left. */
 export const EARLIEST = -2;
-
-const LIST_OFFSETS = {
-  apiKey: LIST_OFFSETS_KEY,
-  apiName: "ListOffsets",
-  apiVersion: LIST_OFFSETS_VERSION,
-};
 
 /** @param asked partitions that this broker leads. */
 export async function listOffsets(
@@ -36,6 +25,8 @@ export async function listOffsets(
     if (partitions === undefined) topics.set(topic, [partition]);
     else partitions.push(partition);
   }
-  const request = encodeListOffsets(topics, timestamp);
-  return readListedOffsets(await rawRequest(leader, LIST_OFFSETS, request));
+  return await rawRequest(leader, LIST_OFFSETS, {
+    encode: (version) => encodeListOffsets(topics, timestamp, version),
+    read: readListedOffsets,
+  });
 }

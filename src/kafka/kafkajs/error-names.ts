@@ -3,6 +3,9 @@
 /** The brokers refuse the credentials. */
 export const DRIVER_LOG_IN_REFUSED = "KafkaJSSASLAuthenticationError";
 
+/** The connection has ended, or there was none. */
+export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
+
 /** Stay until somebody changes something. */
 export const DRIVER_FATAL = [
   DRIVER_LOG_IN_REFUSED,
@@ -14,7 +17,7 @@ export const DRIVER_FATAL = [
 /** Brokers cannot be reached, or did not answer in time. */
 export const DRIVER_OUTAGE = [
   "KafkaJSConnectionError",
-  "KafkaJSConnectionClosedError",
+  DRIVER_CLOSED,
   "KafkaJSRequestTimeoutError",
   // Not retriable for kafkajs.
   "KafkaJSLockTimeout",

@@ -13,7 +13,8 @@ import type { Assigner, Cluster, ConsumerConfig, PartitionAssigner } from "kafka
 import type { FetchedOffset } from "../membership.ts";
 import type { ConsumerGroup } from "./consumer-group.ts";
 import type { Replacement } from "./load-kafkajs.ts";
-import { type RequestTarget, readTopicIds } from "./topic-ids.ts";
+import type { RawTarget } from "./raw-request.ts";
+import { readTopicIds } from "./topic-ids.ts";
 
 export interface ConsumerGroupHooks {
   /**
@@ -58,7 +59,7 @@ interface OffsetManager {
   resolveOffsets(): Promise<void>;
 }
 
-interface Coordinator extends RequestTarget {
+interface Coordinator extends RawTarget {
   offsetFetch(request: unknown): Promise<OffsetFetchResponse>;
 }
 

@@ -10,33 +10,21 @@
 
 import type { OffsetToCommit } from "../membership.ts";
 import {
-  COMMIT_KEY,
-  COMMIT_VERSION,
   encodeCommit,
   encodeHeartbeat,
   type GroupAnswer,
-  HEARTBEAT_KEY,
-  HEARTBEAT_VERSION,
   readCommitAnswer,
   readHeartbeatAnswer,
 } from "../wire/group-requests.ts";
+import * as kinds from "../wire/request-kinds.ts";
+import type { RequestKind } from "../wire/request-version.ts";
 import type { ConsumerGroup, OffsetsOfTopic } from "./consumer-group.ts";
 import { createErrorFromCode } from "./internals.ts";
 import type { Question } from "./line.ts";
 import { MemberPool } from "./member-pool.ts";
 
-const HEARTBEAT = {
-  apiKey: HEARTBEAT_KEY,
-  apiName: "Heartbeat",
-  apiVersion: HEARTBEAT_VERSION,
-  read: readHeartbeatAnswer,
-};
-const COMMIT = {
-  apiKey: COMMIT_KEY,
-  apiName: "OffsetCommit",
-  apiVersion: COMMIT_VERSION,
-  read: readCommitAnswer,
-};
+const HEARTBEAT = { ...sent(kinds.HEARTBEAT), read: readHeartbeatAnswer };
+const COMMIT = { ...sent(kinds.COMMIT), read: readCommitAnswer };
 
 /**
  * Sends none when the last one was less than `interval` ago, and gives the answer of the one under way
@@ -58,7 +46,7 @@ export function heartbeatOf(group: ConsumerGroup): ConsumerGroup["heartbeat"] {
   };
   return (request) => {
     if (underWay !== null) return underWay;
-    const pool = sharedPool(group.coordinator, HEARTBEAT);
+    const pool = sharedPool(group.coordinator, kinds.HEARTBEAT);
     if (pool === null) return ofKafkajs(request);
     const { memberId, lastRequest } = group;
     const isDue = Date.now() >= lastRequest + request.interval;
@@ -74,7 +62,7 @@ export async function commit(
   offsets: readonly OffsetToCommit[],
 ): Promise<void> {
   const { groupId, offsetManager, cluster } = group;
-  const pool = sharedPool(offsetManager.coordinator, COMMIT);
+  const pool = sharedPool(offsetManager.coordinator, kinds.COMMIT);
   const topics = byTopic(offsets);
   if (pool === null) return await group.commitOffsets({ topics: topics.map(inText) });
   const { generationId, memberId } = offsetManager;
@@ -99,12 +87,17 @@ async function ask(pool: MemberPool, question: Question<GroupAnswer>): Promise<v
   if (errorCode !== 0) throw createErrorFromCode(errorCode);
 }
 
+/** There is one version. */
+function sent({ apiKey, apiName, versions }: RequestKind) {
+  return { apiKey, apiName, apiVersion: Math.max(...versions) };
+}
+
 function sharedPool(
   coordinator: { readonly connectionPool?: unknown } | null,
-  { apiKey, apiVersion }: { readonly apiKey: number; readonly apiVersion: number },
+  kind: RequestKind,
 ): MemberPool | null {
   const pool = coordinator?.connectionPool;
-  return pool instanceof MemberPool && pool.knows(apiKey, apiVersion) ? pool : null;
+  return pool instanceof MemberPool && pool.knows(kind) ? pool : null;
 }
 
 function isElsewhere(error: unknown): boolean {

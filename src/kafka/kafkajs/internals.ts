@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 
 import type { Kafka } from "kafkajs";
 
+import type { BrokerVersions } from "../wire/request-version.ts";
 import { loadInternal } from "./kafkajs.ts";
 
 export interface Protocol {
@@ -62,12 +63,12 @@ export interface Connection {
   send(protocol: Protocol): Promise<unknown>;
 }
 
-export type Versions = Readonly<
-  Record<number, { readonly minVersion: number; readonly maxVersion: number }>
->;
+export type Versions = BrokerVersions;
 
 export interface Broker {
   readonly connectionPool: {
+    readonly host: string;
+    readonly port: number;
     readonly pool: readonly Connection[];
     send(protocol: Protocol): Promise<unknown>;
   };

@@ -16,6 +16,7 @@ import { logIn } from "./log-in.ts";
 import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";
+import { brokerVersions, requestVersions } from "./request-versions.ts";
 import { seedAddresses } from "./seed-addresses.ts";
 import { sessions } from "./sessions.ts";
 import { stoppedFetch } from "./stopped-fetch.ts";
@@ -30,6 +31,8 @@ export const REPLACEMENTS: readonly Replacement[] = [
   fetchDecoder,
   fetchContext,
   abortedFilter,
+  requestVersions,
+  brokerVersions,
   requestQueue,
   logIn,
   sessions,

@@ -10,8 +10,9 @@
  */
 
 import { Bag, type Bagged } from "../../runtime/bag.ts";
-import { FETCH_KEY, FETCH_VERSION } from "../wire/fetch-request.ts";
 import type { GroupAnswer } from "../wire/group-requests.ts";
+import { FETCH } from "../wire/request-kinds.ts";
+import { highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
@@ -21,7 +22,6 @@ import type { Question } from "./line.ts";
 import { latest, type SharedBroker, type SharedConnections } from "./shared-connections.ts";
 
 const API_VERSIONS = 18;
-const UNKNOWN = { minVersion: 0, maxVersion: -1 };
 
 interface KeyedProtocol extends Protocol {
   readonly request: { readonly apiKey: number };
@@ -109,9 +109,9 @@ export class MemberPool {
     this.pool = [{ authHandlers: null, rejectRequests }];
   }
 
-  /** Whether the broker knows the version of a fetch that carries a session. */
+  /** Whether the broker accepts the version of a fetch that carries a session. */
   get sharesFetches(): boolean {
-    return (this.#shared.line.versions?.[FETCH_KEY]?.maxVersion ?? 0) >= FETCH_VERSION;
+    return this.knows(FETCH);
   }
 
   isConnected(): boolean {
@@ -137,15 +137,14 @@ export class MemberPool {
   async send(protocol: KeyedProtocol): Promise<unknown> {
     const { apiKey } = protocol.request;
     if (apiKey === API_VERSIONS) return await this.#untilGivenUp(() => this.#versions());
-    if (apiKey === FETCH_KEY) return await this.#sendByOwn(protocol);
+    if (apiKey === FETCH.apiKey) return await this.#sendByOwn(protocol);
     const { signal } = this.#ending;
     return await this.#untilGivenUp(() => this.#shared.send(apiKey, protocol, signal));
   }
 
-  /** Whether the broker knows this version of a request. */
-  knows(apiKey: number, version: number): boolean {
-    const { minVersion, maxVersion } = this.#shared.line.versions?.[apiKey] ?? UNKNOWN;
-    return minVersion <= version && version <= maxVersion;
+  /** Whether the broker accepts a version of it. */
+  knows({ apiKey, versions }: RequestKind): boolean {
+    return highestCommon(versions, this.#shared.line.versions?.[apiKey]) !== null;
   }
 
   /** As `send` does for requests of kafkajs. */

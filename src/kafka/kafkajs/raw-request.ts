@@ -1,29 +1,54 @@
-/** Sends a request whose bytes are made and read elsewhere, through a connection of kafkajs. */
+/**
+ * Sends a request whose bytes are made and read elsewhere, through a connection of kafkajs, in the
+ * highest version that the broker accepts.
+ */
 
+import { hostAndPort } from "../../runtime/listening.ts";
+import { type BrokerVersions, commonVersion, type RequestKind } from "../wire/request-version.ts";
+import { DRIVER_CLOSED } from "./error-names.ts";
+
+/** The part of kafkajs' broker that is needed here. */
 export interface RawTarget {
-  readonly connectionPool: { send(protocol: never): Promise<unknown> };
+  readonly connectionPool: {
+    readonly host: string;
+    readonly port: number;
+    send(protocol: never): Promise<unknown>;
+  };
+  /** Null before the first connection. */
+  readonly versions: BrokerVersions | null;
 }
 
-export interface RawKind {
-  readonly apiKey: number;
-  readonly apiName: string;
-  readonly apiVersion: number;
+/** Counts as kafkajs' own, which cannot be had here: it loads this file. */
+class NotConnectedError extends Error {
+  override readonly name = DRIVER_CLOSED;
 }
 
-/** @returns the answer after its correlation id. */
-export async function rawRequest(
-  { connectionPool }: RawTarget,
-  kind: RawKind,
-  buffer: Buffer,
-): Promise<Buffer> {
+interface Raw<Answer> {
+  /** @returns the bytes after the client ID. */
+  readonly encode: (version: number) => Buffer;
+  /** @param payload the answer after its correlation id. */
+  readonly read: (payload: Buffer, version: number) => Answer;
+}
+
+/** @throws NoCommonVersionError */
+export async function rawRequest<Answer>(
+  { connectionPool, versions }: RawTarget,
+  kind: RequestKind,
+  { encode, read }: Raw<Answer>,
+): Promise<Answer> {
+  const { host, port } = connectionPool;
+  if (versions === null) throw new NotConnectedError("Not connected");
+  const { apiKey, apiName } = kind;
+  const apiVersion = commonVersion(kind, versions[apiKey], hostAndPort(host, port));
+  const buffer = encode(apiVersion);
   const { length } = buffer;
   const encoded = { buf: buffer, buffer, offset: length, size: () => length };
   const protocol = {
-    request: { ...kind, encode: async () => encoded },
+    request: { apiKey, apiName, apiVersion, encode: async () => encoded },
     response: {
       decode: async (payload: Buffer) => ({ payload }),
       parse: async ({ payload }: { readonly payload: Buffer }) => payload,
     },
   };
-  return (await connectionPool.send(protocol as never)) as Buffer;
+  return read((await connectionPool.send(protocol as never)) as Buffer, apiVersion);
 }

@@ -14,7 +14,8 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
-import { COMMIT_KEY, type GroupAnswer } from "../wire/group-requests.ts";
+import type { GroupAnswer } from "../wire/group-requests.ts";
+import { COMMIT } from "../wire/request-kinds.ts";
 import type { Address } from "./address.ts";
 import type { FetchRequest } from "./consumer-group.ts";
 import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
@@ -83,13 +84,13 @@ export class SharedBroker {
   }
 
   send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
-    if (apiKey === COMMIT_KEY) return this.#commits.send(protocol);
+    if (apiKey === COMMIT.apiKey) return this.#commits.send(protocol);
     if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) return this.#joins.send(protocol, signal);
     return this.line.send(protocol);
   }
 
   ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
-    return (question.apiKey === COMMIT_KEY ? this.#commits : this.line).ask(question);
+    return (question.apiKey === COMMIT.apiKey ? this.#commits : this.line).ask(question);
   }
 
   fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {

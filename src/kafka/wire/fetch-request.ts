@@ -1,8 +1,5 @@
 /** Encodes Fetch requests with a session (KIP-227), version 11. */
 
-export const FETCH_KEY = 1;
-export const FETCH_VERSION = 11;
-
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;

@@ -3,11 +3,6 @@
  * Heartbeat version 3 and OffsetCommit version 5. Brokers of Kafka 2.3 and later know both.
  */
 
-export const HEARTBEAT_KEY = 12;
-export const HEARTBEAT_VERSION = 3;
-export const COMMIT_KEY = 8;
-export const COMMIT_VERSION = 5;
-
 const NULL_TEXT = -1;
 /** Beside the texts: their lengths, the generation. */
 const MEMBER_BYTES = 2 + 4 + 2;

@@ -1,10 +1,15 @@
 /**
- * Asks for offsets of partitions, and reads them: version 2 of ListOffsets, which brokers of Kafka
- * 0.11 and later know. A process asks for all of its partitions every ten seconds.
+ * Asks for offsets of partitions, and reads them: versions 2 to 5 of ListOffsets. Brokers of Kafka
+ * 0.11 and later know one of them. A process asks for all of its partitions every ten seconds.
+ *
+ *   version   adds
+ *   4         the epoch of the leader, in both directions
+ *   5         an error code
  */
 
-export const LIST_OFFSETS_KEY = 2;
-export const LIST_OFFSETS_VERSION = 2;
+const WITH_EPOCH = 4;
+/** Any: the broker does not compare it with its own. */
+const NO_EPOCH = -1;
 
 const NO_REPLICA = -1;
 /** All that is in the log, open transactions too. */
@@ -23,10 +28,13 @@ export interface ListedOffset {
 export function encodeListOffsets(
   topics: ReadonlyMap<string, readonly number[]>,
   timestamp: number,
+  version: number,
 ): Buffer {
+  const epochBytes = version >= WITH_EPOCH ? 4 : 0;
   let bytes = 4 + 1 + 4;
   for (const [topic, partitions] of topics) {
-    bytes += 2 + Buffer.byteLength(topic) + 4 + partitions.length * PARTITION_BYTES;
+    bytes += 2 + Buffer.byteLength(topic) + 4;
+    bytes += partitions.length * (PARTITION_BYTES + epochBytes);
   }
   const buffer = Buffer.allocUnsafe(bytes);
   const time = BigInt(timestamp);
@@ -39,6 +47,7 @@ export function encodeListOffsets(
     at = buffer.writeInt32BE(partitions.length, at);
     for (const partition of partitions) {
       at = buffer.writeInt32BE(partition, at);
+      if (version >= WITH_EPOCH) at = buffer.writeInt32BE(NO_EPOCH, at);
       at = buffer.writeBigInt64BE(time, at);
     }
   }
@@ -46,7 +55,8 @@ export function encodeListOffsets(
 }
 
 /** @param payload the answer after its correlation id. */
-export function readListedOffsets(payload: Buffer): readonly ListedOffset[] {
+export function readListedOffsets(payload: Buffer, version: number): readonly ListedOffset[] {
+  const partitionBytes = version >= WITH_EPOCH ? 26 : 22;
   const listed: ListedOffset[] = [];
   // Behind the throttle time.
   let at = 4 + 4;
@@ -62,7 +72,7 @@ export function readListedOffsets(payload: Buffer): readonly ListedOffset[] {
       // Behind its timestamp.
       const offset = Number(payload.readBigInt64BE(at + 14));
       listed.push({ topic, partition, errorCode, offset });
-      at += 22;
+      at += partitionBytes;
     }
   }
   return listed;

@@ -3,9 +3,6 @@
  * know. A process asks for all of its topics every few seconds, so most answers are like the last one.
  */
 
-export const METADATA_KEY = 3;
-export const LEADERS_VERSION = 6;
-
 const THROTTLE_BYTES = 4;
 
 /** No topic is created. */

@@ -141,6 +141,8 @@ export class NumberingCluster {
         response: { decode: () => Promise.resolve() },
       }),
       connectionPool: {
+        host: "broker",
+        port: 9092,
         pool: [],
         send: ({ request }) => this.#answer(nodeId, request as Request),
       },

@@ -2,6 +2,7 @@
 
 import type {
   Admin,
+  ClusterVersions,
   CommittedOffset,
   PartitionOffset,
   PartitionOffsets,
@@ -141,6 +142,11 @@ export class MemoryAdmin implements Admin {
 
   deleteGroup(groupId: string): Promise<void> {
     return this.#ask(() => this.#broker.deleteGroup(groupId));
+  }
+
+  /** It speaks no protocol. */
+  requestVersions(): Promise<ClusterVersions> {
+    return this.#ask(() => ({ brokers: [], requests: [] }));
   }
 
   brokerSetting(key: string): Promise<string | null> {

@@ -46,6 +46,7 @@ function cluster(...existing: readonly TopicState[]): Cluster {
     offsetsOf: unused,
     committedOf: unused,
     topicIds: unused,
+    requestVersions: unused,
     deleteGroup: unused,
     offsetsAt: unused,
     commit: unused,

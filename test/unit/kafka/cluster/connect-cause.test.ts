@@ -31,6 +31,14 @@ const early = "Client network socket disconnected before secure TLS connection w
 
 test.each([
   ["a log-in", refused("Invalid credentials"), TLS, SCRAM, "kafka.sasl.username and", true],
+  [
+    "no common version of a request",
+    failure("NoCommonVersionError", "The broker a:1 accepts version 4 of the request X."),
+    null,
+    null,
+    "the versions of Kafka and Switchyard",
+    true,
+  ],
   ["a token", refused("invalid_token"), TLS, TOKEN, "kafka.sasl", true],
   [
     "a mechanism",

@@ -31,7 +31,11 @@ function world() {
   };
   const pool = {
     connect: async () => undefined,
-    seedBroker: { connectionPool: { send, pool: [] }, disconnect: async () => undefined },
+    seedBroker: {
+      versions: { 3: { minVersion: 0, maxVersion: 13 } },
+      connectionPool: { host: "a", port: 9092, send, pool: [] },
+      disconnect: async () => undefined,
+    },
     createSeedBroker: async () => {
       state.seeds += 1;
     },

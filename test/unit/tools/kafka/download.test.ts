@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { downloadedBytes } from "../../../../tools/kafka/download.ts";
+import { toolsOption } from "../../../../tools/kafka/jars.ts";
 
 test.each<[string, number | null]>([
   ["[INFO] Downloaded from central: https://example.com/a-1.jar (5.2 MB at 3.1 MB/s)", 5_200_000],
@@ -12,4 +13,13 @@ test.each<[string, number | null]>([
   ["[ERROR] the repository is not reachable (5 MB)", null],
 ])("%s", (line, bytes) => {
   expect(downloadedBytes(line)).toBe(bytes);
+});
+
+test.each([
+  ["3.9.2", ["-Dkafka.tools.version=3.9.2"]],
+  ["4.0.2", ["-Dkafka.tools.version=4.0.2"]],
+  ["4.3.1", []],
+  ["4.10.0", []],
+])("console clients of Kafka %s", (version, options) => {
+  expect(toolsOption("<kafka.tools.version>4.3.1</kafka.tools.version>", version)).toEqual(options);
 });

@@ -1,0 +1,94 @@
+/**
+ * Which versions of requests are sent to the brokers of a cluster, and which ones they accept.
+ *
+ *   a request                                           is
+ *   of which a broker accepts no version                `none`
+ *   sent in the lowest version that all brokers         `near`
+ *   accept, or the one above it, while they accept
+ *   newer ones than can be sent
+ *   any other                                           `ok`
+ */
+
+import { asError } from "../../runtime/as-error.ts";
+import { hostAndPort } from "../../runtime/listening.ts";
+import { loadInternal } from "../kafkajs/kafkajs.ts";
+import { kindsOfKafkajs } from "../kafkajs/request-versions.ts";
+import type { ClusterVersions, RequestVersions, VersionRange } from "../port.ts";
+import * as ours from "../wire/request-kinds.ts";
+import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
+import type { Brokers } from "./brokers.ts";
+
+/** Any topic: only the brokers count. */
+const ANY_TOPIC = "__consumer_offsets";
+/** So far above the lowest version that is accepted. */
+const NEAR = 1;
+
+/** A broker that does not respond is left out of the comparison. */
+export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions> {
+  const { brokers: known } = await brokers.metadata([ANY_TOPIC]);
+  const found = await Promise.all(
+    known.map(async ({ nodeId, host, port }) => {
+      const named = { nodeId, address: hostAndPort(host, port) };
+      try {
+        const { versions } = await brokers.leader(nodeId);
+        return { ...named, error: null, versions };
+      } catch (error) {
+        return { ...named, error: asError(error).message, versions: null };
+      }
+    }),
+  );
+  const accepted = found.flatMap(({ versions }) => (versions === null ? [] : [versions]));
+  return {
+    brokers: found
+      .map(({ nodeId, address, error }) => ({ nodeId, address, error }))
+      .sort((one, other) => one.nodeId - other.nodeId),
+    requests: sentRequests().map((kind) => compared(kind, accepted)),
+  };
+}
+
+/**
+ * All that can be sent, by the number of the request. Some requests have two encoders, ours and
+ * kafkajs', and count once. The request for topic IDs counts apart: it has one version.
+ */
+export function sentRequests(): readonly RequestKind[] {
+  const { TOPIC_IDS, ...encoded } = ours;
+  const all = Map.groupBy(
+    [...Object.values(encoded), ...kindsOfKafkajs(loadInternal)],
+    ({ apiKey }) => apiKey,
+  );
+  const kinds = [...all].map(([apiKey, same]): RequestKind => {
+    const versions = [...new Set(same.flatMap((kind) => kind.versions))];
+    const apiName = same[0]?.apiName ?? "";
+    return { apiKey, apiName, versions: versions.sort((one, other) => one - other) };
+  });
+  const withIds = { ...TOPIC_IDS, apiName: `${TOPIC_IDS.apiName} (topic IDs)` };
+  return [...kinds, withIds].sort((one, other) => one.apiKey - other.apiKey);
+}
+
+/** @param brokers at least one; each with what it accepts. */
+export function compared(
+  { apiKey, apiName: request, versions }: RequestKind,
+  brokers: readonly BrokerVersions[],
+): RequestVersions {
+  const known = { min: Math.min(...versions), max: Math.max(...versions) };
+  const ofEach = brokers.map((broker) => highestCommon(versions, broker[apiKey]));
+  const sent = [...new Set(ofEach)].filter((version) => version !== null);
+  const accepted = acceptedByAll(brokers.map((broker) => broker[apiKey]));
+  if (sent.length === 0 || ofEach.includes(null)) {
+    return { request, known, accepted, sent: [], state: "none" };
+  }
+  const isNear = accepted !== null && Math.min(...sent) - accepted.min <= NEAR;
+  const isBehind = accepted !== null && accepted.max > known.max;
+  const state = isNear && isBehind ? "near" : "ok";
+  return { request, known, accepted, sent: sent.sort((one, other) => one - other), state };
+}
+
+function acceptedByAll(
+  ranges: readonly (BrokerVersions[number] | undefined)[],
+): VersionRange | null {
+  const known = ranges.filter((range) => range !== undefined);
+  if (known.length === 0 || known.length < ranges.length) return null;
+  const min = Math.max(...known.map(({ minVersion }) => minVersion));
+  const max = Math.min(...known.map(({ maxVersion }) => maxVersion));
+  return min > max ? null : { min, max };
+}

@@ -1,0 +1,85 @@
+/**
+ * Which version of a request is sent to a broker: the highest that both know. A broker lists the
+ * versions that it accepts when a connection is opened, and a new release of Kafka may drop old ones.
+ *
+ *   the broker accepts                   then
+ *   a version that we can send           the highest of these is sent
+ *   only newer ones                      an error: Switchyard is too old for this broker
+ *   only older ones, or no such request  an error: the broker is too old for Switchyard
+ */
+
+/** The versions of a request that a broker accepts. */
+export interface AcceptedVersions {
+  readonly minVersion: number;
+  readonly maxVersion: number;
+}
+
+/** By the number of the request, its API key. */
+export type BrokerVersions = Readonly<Record<number, AcceptedVersions>>;
+
+export interface RequestKind {
+  readonly apiKey: number;
+  /** Kafka's name of it, such as `ListOffsets`. */
+  readonly apiName: string;
+  /** Those that can be sent, ascending. */
+  readonly versions: readonly number[];
+}
+
+/** Kafka's name of the error, by which it counts as one that stays. */
+const TYPE = "UNSUPPORTED_VERSION";
+
+/** A broker accepts no version of a request that can be sent. */
+export class NoCommonVersionError extends Error {
+  override readonly name = "NoCommonVersionError";
+  readonly type = TYPE;
+  /** For kafkajs: asking again does not help. */
+  readonly retriable = false;
+}
+
+/** Null: there is none. @param accepted undefined: the broker does not know the request. */
+export function highestCommon(
+  versions: readonly number[],
+  accepted: AcceptedVersions | undefined,
+): number | null {
+  if (accepted === undefined) return null;
+  const { minVersion, maxVersion } = accepted;
+  const common = versions.filter((version) => minVersion <= version && version <= maxVersion);
+  return common.length === 0 ? null : Math.max(...common);
+}
+
+/**
+ * @param broker for the error: `host:port`, or null where it is not known.
+ * @throws NoCommonVersionError
+ */
+export function commonVersion(
+  kind: RequestKind,
+  accepted: AcceptedVersions | undefined,
+  broker: string | null,
+): number {
+  const version = highestCommon(kind.versions, accepted);
+  if (version === null) throw new NoCommonVersionError(refusalText(kind, accepted, broker));
+  return version;
+}
+
+function refusalText(
+  { apiName, versions }: RequestKind,
+  accepted: AcceptedVersions | undefined,
+  broker: string | null,
+): string {
+  const who = broker === null ? "The broker" : `The broker ${broker}`;
+  const ours = rangeText(Math.min(...versions), Math.max(...versions));
+  if (accepted === undefined) {
+    return `${who} does not know the request ${apiName}, of which Switchyard can send ${ours}. Upgrade the broker: its Kafka is too old.`;
+  }
+  const { minVersion, maxVersion } = accepted;
+  const theirs = rangeText(minVersion, maxVersion);
+  const advice =
+    minVersion > Math.max(...versions)
+      ? "Upgrade Switchyard: the broker's Kafka is too new for it."
+      : "Upgrade the broker: its Kafka is too old.";
+  return `${who} accepts ${theirs} of the request ${apiName}, and Switchyard can send ${ours}. ${advice}`;
+}
+
+function rangeText(min: number, max: number): string {
+  return min === max ? `version ${min}` : `versions ${min} to ${max}`;
+}

@@ -1,0 +1,115 @@
+/**
+ * A way to a private broker on which the broker seems to be of another release of Kafka: its list of
+ * versions is rewritten, and a request in a version that is not on the list closes the connection, as
+ * brokers do.
+ */
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+const API_VERSIONS = 18;
+
+export interface VersionFront extends Disposable {
+  /** `host:port`, to be told to the broker as one of its fronts. */
+  readonly address: string;
+  /** Where the broker listens for it, `host:port`. To be set before the first connection. */
+  behind: string;
+  /** By the number of a request; null: it is not on the list. Open connections keep what they were told. */
+  accepts: Readonly<Record<number, readonly [min: number, max: number] | null>>;
+  /** What has passed: numbers of requests with the versions. */
+  readonly passed: Map<number, Set<number>>;
+  /** Requests that closed a connection, such as `2 v2`. */
+  readonly refused: string[];
+  /** Connections end; the broker is as if it had been replaced. */
+  cut(): void;
+}
+
+export async function versionFront(): Promise<VersionFront> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const [host, port] = front.behind.split(":");
+    const broker = connect(Number(port), host);
+    for (const socket of [client, broker]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => sockets.delete(socket));
+    }
+    const { accepts } = front;
+    const lists = new Set<number>();
+    client.on(
+      "data",
+      eachFrame((frame) => {
+        const [apiKey, version] = [frame.readInt16BE(4), frame.readInt16BE(6)];
+        const range = accepts[apiKey];
+        if (range === null || (range && (version < range[0] || version > range[1]))) {
+          front.refused.push(`${apiKey} v${version}`);
+          client.destroy();
+          return;
+        }
+        front.passed.set(apiKey, (front.passed.get(apiKey) ?? new Set()).add(version));
+        if (apiKey === API_VERSIONS) lists.add(frame.readInt32BE(8));
+        broker.write(frame);
+      }),
+    );
+    broker.on(
+      "data",
+      eachFrame((frame) => {
+        const isList = lists.delete(frame.readInt32BE(4));
+        client.write(isList ? rewritten(frame, accepts) : frame);
+      }),
+    );
+    broker.on("close", () => client.destroy());
+    client.on("close", () => broker.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const front: VersionFront = {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    behind: "",
+    accepts: {},
+    passed: new Map(),
+    refused: [],
+    cut,
+    [Symbol.dispose]: () => {
+      cut();
+      server.close();
+    },
+  };
+  return front;
+}
+
+function eachFrame(take: (frame: Buffer) => void): (chunk: Buffer) => void {
+  let rest = Buffer.alloc(0);
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 4 && rest.length >= 4 + rest.readInt32BE(0)) {
+      const end = 4 + rest.readInt32BE(0);
+      const frame = Buffer.from(rest.subarray(0, end));
+      rest = rest.subarray(end);
+      take(frame);
+    }
+  };
+}
+
+/** Of versions 0 to 2, which kafkajs asks for: an error, then a list of three numbers each. */
+function rewritten(frame: Buffer, accepts: VersionFront["accepts"]): Buffer {
+  const count = frame.readInt32BE(10);
+  const listed = Array.from({ length: count }, (_, at) => frame.subarray(14 + at * 6, 20 + at * 6));
+  const kept = listed.flatMap((entry) => {
+    const range = accepts[entry.readInt16BE(0)];
+    if (range === null) return [];
+    if (range === undefined) return [entry];
+    const changed = Buffer.from(entry);
+    changed.writeInt16BE(range[0], 2);
+    changed.writeInt16BE(range[1], 4);
+    return [changed];
+  });
+  const tail = frame.subarray(14 + count * 6);
+  const whole = Buffer.concat([frame.subarray(0, 14), ...kept, tail]);
+  whole.writeInt32BE(whole.length - 4, 0);
+  whole.writeInt32BE(kept.length, 10);
+  return whole;
+}
