@@ -21,8 +21,9 @@ const connection: KafkaConnection = {
   recordMaxBytes: () => 900_000,
 };
 const CONSUMERS = 50;
-const SOCKETS_MAX = 4 * brokers.length;
-/** Unused connections of joins and of the administration are closed by then. */
+/** For fetches, commits, other questions, what is produced, and what is followed. */
+const SOCKETS_MAX = 5 * brokers.length;
+/** Unused connections of joins, of the administration and of one reading are closed by then. */
 const SETTLED = { interval: 250 };
 
 const bench = new Bench();
@@ -63,7 +64,7 @@ function countSockets() {
   };
 }
 
-test("fifty consumers, a producer and the watch have four sockets to a broker", async () => {
+test("fifty consumers, a producer, the watch and a follower have five sockets to a broker", async () => {
   using sockets = countSockets();
   const kafka = bench.connect();
   const watch = kafka.watch();
@@ -81,6 +82,11 @@ test("fifty consumers, a producer and the watch have four sockets to a broker", 
     await producer.send(all.map(({ topic }) => record(topic, `${round}`)));
     await Promise.all(all.map(({ taker }) => taker.untilTaken(round)));
   }
+  const stopped = new AbortController();
+  const [{ topic: followed = "" } = {}] = all;
+  const place = { topic: followed, partition: 0, from: 0, maxBytes: 1_000_000 };
+  for await (const _records of kafka.read({ ...place, to: 1, signal: stopped.signal }));
+  const following = untilOver(kafka.follow({ ...place, signal: stopped.signal }));
   const committed = () =>
     all.filter(({ consumer }) => consumer.progress().some(({ position }) => position > 0)).length;
   await expect.poll(committed, SETTLED).toBe(CONSUMERS);
@@ -92,7 +98,13 @@ test("fifty consumers, a producer and the watch have four sockets to a broker", 
   await Promise.all(all.map(({ taker }) => taker.untilTaken(3)));
   expect(sockets.open()).toBeLessThanOrEqual(SOCKETS_MAX);
   for (const { taker } of all) expect(taker.taken).toHaveLength(3);
+  stopped.abort();
+  await following;
 });
+
+async function untilOver(records: AsyncIterable<unknown>): Promise<void> {
+  for await (const _records of records);
+}
 
 test("two groups of a process that read the same partitions both have all of it", async () => {
   const kafka = bench.connect();

@@ -20,7 +20,7 @@ import { withPermission } from "./permission.ts";
 
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
-const IDLE_LIMIT_MS = 10_000;
+const IDLE_LIMIT_MS = 1_000;
 /** Of kafkajs' steps; callers decide about longer outages. */
 const RETRIES = 3;
 /** An election, of a controller too; or kafkajs begins a log-in anew on a connection that is in the middle of one. */
@@ -122,11 +122,12 @@ export class AdminSession {
 
   #create(): Open {
     const client = this.#clients.create(RETRIES);
+    const pool = client.brokerPool();
     this.#open = {
       client,
       admin: client.admin(),
-      pool: client.brokerPool(),
-      brokers: new Brokers(client),
+      pool,
+      brokers: new Brokers({ ...client, questionPool: () => pool }),
       isNew: true,
     };
     return this.#open;

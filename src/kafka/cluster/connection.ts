@@ -98,14 +98,14 @@ export class Clients {
   }
 
   /** On connections of its own for records, and on shared ones for questions. */
-  createProducing(): Client {
-    const producing = this.create();
+  createForRecords(): Client {
+    const records = this.create();
     const questions = this.createShared();
     const destroy = (): void => {
-      producing.destroy();
+      records.destroy();
       questions.destroy();
     };
-    return { ...producing, questionPool: () => questions.brokerPool(), destroy };
+    return { ...records, questionPool: () => questions.brokerPool(), destroy };
   }
 
   /** Closes what is shared. */

@@ -14,7 +14,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { type Broker, request } from "../kafkajs/internals.ts";
+import { type Broker, fetchInTurn, request } from "../kafkajs/internals.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
 import { endOfBatches } from "../wire/decode-records.ts";
 import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
@@ -36,6 +36,8 @@ const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
 /** A batch is always whole. The one behind it tells where it ends. */
 const DAMAGED_FETCH_BYTES = 1_024 * 1_024;
+/** Unused connections are closed after this time. */
+const IDLE_LIMIT_MS = 1_000;
 
 type Message = (FetchedRecord | OldMessage) & { readonly isControlRecord?: boolean };
 
@@ -65,6 +67,8 @@ export class RangeReader {
   readonly #clients: Clients;
   #open: { readonly client: Client; readonly brokers: Brokers } | null = null;
   #isClosed = false;
+  #underWay = 0;
+  #idle: NodeJS.Timeout | undefined;
   #waitMaxMs = WAIT_MAX_MS;
   /** Node ids by topic, then by partition. */
   readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
@@ -81,6 +85,7 @@ export class RangeReader {
 
   async *read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
     const { to, signal } = range;
+    using _use = this.#use();
     let position: number | null = range.from;
     while (position !== null && position < to && !signal.aborted) {
       const step: Step = await this.#step(range, position);
@@ -92,6 +97,7 @@ export class RangeReader {
   async damageAt(
     place: PartitionOffset & { readonly topic: string },
   ): Promise<DamagedBatch | null> {
+    using _use = this.#use();
     const { topic, partition, offset } = place;
     const damaged = await this.#damageAt(topic, partition, offset);
     if (damaged === null || damaged.isEndKnown) return damaged;
@@ -120,6 +126,23 @@ export class RangeReader {
   /** Reads under way end with an error. */
   close(): void {
     this.#isClosed = true;
+    this.#disconnect();
+  }
+
+  #use(): Disposable {
+    clearTimeout(this.#idle);
+    this.#underWay += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#underWay -= 1;
+        if (this.#underWay > 0) return;
+        this.#idle = setTimeout(() => this.#disconnect(), IDLE_LIMIT_MS).unref();
+      },
+    };
+  }
+
+  #disconnect(): void {
+    clearTimeout(this.#idle);
     this.#open?.brokers.close();
     this.#open?.client.destroy();
     this.#open = null;
@@ -153,7 +176,7 @@ export class RangeReader {
     const broker = await this.#leader(topic, partition);
     const policy = { recordMaxBytes: this.#clients.connection.recordMaxBytes(topic) };
     const asked = { partition, fetchOffset: `${position}`, maxBytes: maxBytes, policy };
-    const { responses } = await request<FetchResponse>(broker, "Fetch", {
+    const { responses } = await fetchInTurn<FetchResponse>(broker, {
       maxWaitTime: this.#waitMaxMs,
       minBytes: 1,
       maxBytes: maxBytes,
@@ -197,7 +220,7 @@ export class RangeReader {
   #connection(): { readonly brokers: Brokers } {
     if (this.#isClosed) throw new ClosedError("the Kafka client is closed");
     if (this.#open === null) {
-      const client = this.#clients.create();
+      const client = this.#clients.createForRecords();
       this.#open = { client, brokers: new Brokers(client) };
     }
     return this.#open;

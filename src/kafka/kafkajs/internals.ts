@@ -178,7 +178,6 @@ export async function request<Decoded>(
     | "CreateTopics"
     | "DeleteTopics"
     | "DescribeConfigs"
-    | "Fetch"
     | "GroupCoordinator"
     | "InitProducerId"
     | "ListOffsets"
@@ -188,14 +187,31 @@ export async function request<Decoded>(
     | "Produce",
   options: object,
 ): Promise<Decoded> {
+  return await sendRequest(broker, protocolOf(broker, name, options));
+}
+
+function protocolOf(broker: Broker, name: string, options: object): Protocol {
   const definition = requests[name];
   const apiKey = apiKeys[name];
   if (definition === undefined || apiKey === undefined) throw new Error(`kafkajs lacks ${name}`);
-  return await sendRequest(broker, broker.lookupRequest(apiKey, definition)(options));
+  return broker.lookupRequest(apiKey, definition)(options);
 }
 
-export async function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
-  const { decode } = protocol.response;
+export function sendRequest<Decoded>(broker: Broker, protocol: Protocol): Promise<Decoded> {
+  return sendThrough(broker.connectionPool, protocol);
+}
+
+/** A Fetch on the connection of all other requests, where kafkajs would open one for it alone. */
+export async function fetchInTurn<Decoded>(broker: Broker, options: object): Promise<Decoded> {
+  const [connection] = broker.connectionPool.pool;
+  if (connection === undefined) throw new Error("kafkajs gives no connection to the broker");
+  return await sendThrough(connection, protocolOf(broker, "Fetch", options));
+}
+
+async function sendThrough<Decoded>(
+  connection: Pick<Connection, "send">,
+  { request: asked, response: { decode } }: Protocol,
+): Promise<Decoded> {
   const response = { decode, parse: async (decoded: unknown) => decoded };
-  return (await broker.connectionPool.send({ request: protocol.request, response })) as Decoded;
+  return (await connection.send({ request: asked, response })) as Decoded;
 }

@@ -10,7 +10,7 @@
  *   any other (heartbeats, leaving,  no time                       a connection for all of these
  *   committed offsets, metadata)
  *
- * Connections that nobody uses are closed: those for joins soon, the others after a minute.
+ * Connections that nobody uses are closed: those for joins at once, the others after a minute.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -28,7 +28,8 @@ const SYNC_GROUP = 14;
 
 const LOOK_EVERY_MS = 2_500;
 const UNUSED_MS = 60_000;
-const UNUSED_JOIN_MS = 5_000;
+/** A member that has joined asks to sync next. */
+const UNUSED_JOIN_MS = 250;
 /** To one broker. A thousand members that begin together should not open a thousand connections. */
 const JOINS_MAX = 256;
 
@@ -123,7 +124,6 @@ export class SharedBroker {
     this.line.closeIfUnused(UNUSED_MS);
     this.#commits.closeIfUnused(UNUSED_MS);
     for (const { line } of this.#fetches) line.closeIfUnused(UNUSED_MS);
-    this.#joins.closeUnused();
   }
 
   close(): void {
@@ -146,6 +146,7 @@ class Joins {
   readonly #lines = new Set<Line>();
   readonly #free: Line[] = [];
   readonly #waiting: ((line: Line) => void)[] = [];
+  #look: NodeJS.Timeout | undefined;
 
   constructor(newLine: () => Line) {
     this.#newLine = newLine;
@@ -162,20 +163,29 @@ class Joins {
     } finally {
       signal.removeEventListener("abort", giveUp);
       const next = this.#waiting.shift();
-      if (next === undefined) this.#free.push(line);
+      if (next === undefined) this.#leave(line);
       else next(line);
     }
   }
 
-  closeUnused(): void {
+  #leave(line: Line): void {
+    this.#free.push(line);
+    this.#look ??= setInterval(() => this.#closeUnused(), UNUSED_JOIN_MS).unref();
+  }
+
+  #closeUnused(): void {
     for (const line of this.#free.splice(0)) {
       line.closeIfUnused(UNUSED_JOIN_MS);
       if (line.isOpen) this.#free.push(line);
       else this.#lines.delete(line);
     }
+    if (this.#free.length > 0) return;
+    clearInterval(this.#look);
+    this.#look = undefined;
   }
 
   close(): void {
+    clearInterval(this.#look);
     for (const line of this.#lines) line.close();
   }
 

@@ -57,7 +57,7 @@ export class ProduceRounds {
   constructor(clients: Clients, options: ProducerOptions) {
     this.#options = options;
     this.#clock = clients.clock;
-    this.#client = clients.createProducing();
+    this.#client = clients.createForRecords();
     this.#brokers = new Brokers(this.#client);
     this.#outages = clients.outages;
     this.#topics = new ProduceTopics({

@@ -92,7 +92,7 @@ export class NumberingCluster {
       createBroker: (options) => this.#broker((options as { readonly nodeId: number }).nodeId),
     };
     const clients = {
-      createProducing: () => ({ brokerPool: () => pool, destroy: () => undefined }),
+      createForRecords: () => ({ brokerPool: () => pool, destroy: () => undefined }),
       outages: {
         warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
         trouble: (_text: string, fields: object, msg: string) =>
