@@ -211,4 +211,37 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       await expect.poll(async () => (await seen()).exits[0], SOON).toBe(0);
     }
   });
+
+  test.each([
+    all("deliveries.d0"),
+    all("returns.d0"),
+    all("delays.10m"),
+    read("delays.10m"),
+    group("deliver.d0"),
+    group("delay.10m"),
+    all("operations"),
+  ])(
+    "drain says what it may not see: $operations on the $on $names",
+    {
+      timeout: TIMEOUT_MS,
+    },
+    async (missing) => {
+      const drained = async () => {
+        const shell = fakeShell();
+        const command = ["drain", "d0", "--timeout", "1ms", "--config", file];
+        const exit = await runProgram(command, shell);
+        return `${exit} ${shell.output()} ${shell.errors()}`;
+      };
+      const known = "3 left: 2 in its line, 0 due again, 1 in tiers";
+      await expect.poll(drained, SOON).toContain(known);
+      await broker?.revoke(USER, [missing]);
+      try {
+        const [operation] = missing.operations.toReversed();
+        const permission = `the permission ${operation} on the ${missing.on} ${missing.names[0]}`;
+        await expect.poll(drained, SOON).toContain(permission);
+      } finally {
+        await broker?.grant(USER, [missing]);
+      }
+    },
+  );
 });

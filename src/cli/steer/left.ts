@@ -94,7 +94,10 @@ export async function eachInTiers(
   return isWhole(read);
 }
 
-/** Those of the configuration, and others in which something may wait. */
+/**
+ * Those of the configuration, and others in which something may wait. One that may not be seen is not
+ * among the topics that are listed, and has to be asked for by its name.
+ */
 async function tiersOf(kafka: Kafka, config: Config): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;
   const existing = (await kafka.admin.topics())
@@ -102,5 +105,5 @@ async function tiersOf(kafka: Kafka, config: Config): Promise<readonly string[]>
     .map((topic) => topic.slice(start.length))
     .filter((tier) => tierDelayMs(tier) !== null);
   const configured = config.delivery.delaysMs.map(tierName);
-  return [...new Set([...configured, ...existing])].filter((tier) => existing.includes(tier));
+  return [...new Set([...configured, ...existing])];
 }
