@@ -66,7 +66,7 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
     "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
   ],
   operations: [
-    "every destination paused for as long as wanted, what waits sent early or given up as dead letters; a pause ended; false alarms about missing routes",
+    "every destination paused for any length of time, or resumed; waiting deliveries sent early, or turned into dead letters; endpoints kept from requests, or probed too soon, by false news; false alarms about missing routes",
     "which destinations are paused, and by whom; which processes run, and the ids of sources and destinations",
   ],
   audienceSyncs: [
