@@ -31,6 +31,7 @@ import { conditions } from "./measure.ts";
 import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
+import { benchStarts } from "./starts.ts";
 import { benchTracing } from "./tracing.ts";
 
 interface Bench {
@@ -73,6 +74,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per call against a plain kafkajs loop that makes the same copies",
     minutes: 1.5,
     run: (brokers, rounds) => benchRoute(brokers, { calls: 60_000, rounds }),
+  },
+  starts: {
+    says: "route from its start as the image starts it, once each round: do all runs go alike",
+    minutes: 1.5,
+    rounds: 20,
+    run: (brokers, starts) => benchStarts(brokers, 60_000, starts),
   },
   avro: {
     says: "CPU of route per call as Avro against the same calls as JSON",

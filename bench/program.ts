@@ -53,6 +53,8 @@ export interface Program {
   cpuMs(): number;
   /** Resident memory, likewise. */
   rssMb(): number;
+  /** The most it ever had. */
+  peakMb(): number;
   /** SIGKILL. Returns when it is gone. */
   kill(): Promise<void>;
   /** SIGTERM, then waits for the end. Throws when it did not end in good order. */
@@ -89,7 +91,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     metric: async (name, having = "") =>
       sum(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name, having),
     cpuMs: () => cpuMsOf(child.pid ?? 0),
-    rssMb: () => rssMbOf(child.pid ?? 0),
+    rssMb: () => memoryMb(child.pid ?? 0, "VmRSS"),
+    peakMb: () => memoryMb(child.pid ?? 0, "VmHWM"),
     kill: async () => {
       child.kill("SIGKILL");
       await ended;
@@ -110,9 +113,9 @@ export function cpuMsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-function rssMbOf(pid: number): number {
+function memoryMb(pid: number, name: "VmRSS" | "VmHWM"): number {
   const text = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) / 1_024;
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]) / 1_024;
 }
 
 function configuration(

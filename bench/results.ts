@@ -22,6 +22,7 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   everyday: ALL_STAGES,
   "everyday-short": ALL_STAGES,
   route: [...CONSUMING, "src/route"],
+  starts: [...CONSUMING, "src/route"],
   avro: [...CONSUMING, "src/route", "src/registry"],
   deliver: [...CONSUMING, "src/deliver", "src/http"],
   tracing: [...CONSUMING, "src/deliver", "src/telemetry"],
