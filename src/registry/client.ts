@@ -61,16 +61,17 @@ export function schemaSource(
     const judged = await ask(path, what, signal);
     if (judged.kind !== "found") return judged;
     const used = new Used(judged.text.length);
-    const failed = await gather(judged.references, used, what, (reference) => {
+    const gathered = await gather(judged.references, used, what, (reference) => {
       const { subject, version } = reference;
       // One that was deleted softly is still used by those that name it.
       const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
       return ask(at, `version ${version} of ${shown}, which ${what} uses`, signal);
     });
-    if (failed !== null) return failed;
+    if (gathered.kind !== "gathered") return gathered;
     const { type, text } = judged;
-    return { kind: "found", schema: { type, text, references: used.schemas } };
+    const own = used.schemas.length === 0 ? {} : { uses: gathered.uses };
+    return { kind: "found", schema: { type, text, references: used.schemas, ...own } };
   };
 
   return { lookUp };
@@ -79,7 +80,8 @@ export function schemaSource(
 /** The schemas that one schema uses, as far as they are known. */
 class Used {
   readonly schemas: FoundSchema["references"][number][] = [];
-  readonly seen = new Set<string>();
+  /** Their places; null: it is being looked up. */
+  readonly seen = new Map<string, number | null>();
   characters: number;
 
   constructor(characters: number) {
@@ -87,17 +89,26 @@ class Used {
   }
 }
 
-/** Null: all are there. A schema that uses itself, by whatever way, is asked for once. */
+interface Gathered {
+  readonly kind: "gathered";
+  /** Places of the schemas that were asked for, in their order. */
+  readonly uses: readonly number[];
+}
+
+/** A schema that uses itself, by whatever way, is asked for once. */
 async function gather(
   references: readonly Reference[],
   used: Used,
   what: string,
   ask: (reference: Reference) => Promise<Judged>,
-): Promise<Exclude<LookUp, { readonly kind: "found" }> | null> {
+): Promise<Exclude<LookUp, { readonly kind: "found" }> | Gathered> {
+  const uses: number[] = [];
   for (const reference of references) {
     const key = JSON.stringify([reference.name, reference.subject, reference.version]);
-    if (used.seen.has(key)) continue;
-    used.seen.add(key);
+    const seen = used.seen.get(key);
+    if (typeof seen === "number") uses.push(seen);
+    if (seen !== undefined) continue;
+    used.seen.set(key, null);
     if (used.seen.size > REFERENCES_MAX) {
       const error = `${what} uses more than ${REFERENCES_MAX} other schemas, which are not read`;
       return { kind: "unusable", error };
@@ -109,9 +120,12 @@ async function gather(
       const error = `${what} and the schemas that it uses are larger than 1 MiB, which is not read`;
       return { kind: "unusable", error };
     }
-    const failed = await gather(judged.references, used, what, ask);
-    if (failed !== null) return failed;
-    used.schemas.push({ name: reference.name, text: judged.text });
+    const inner = await gather(judged.references, used, what, ask);
+    if (inner.kind !== "gathered") return inner;
+    const place = used.schemas.length;
+    used.schemas.push({ name: reference.name, text: judged.text, uses: inner.uses });
+    used.seen.set(key, place);
+    uses.push(place);
   }
-  return null;
+  return { kind: "gathered", uses };
 }

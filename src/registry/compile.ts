@@ -14,10 +14,11 @@ import { compileAvro } from "./avro/reader.ts";
 import type { FoundSchema } from "./port.ts";
 
 /** Never throws: a schema by which nothing can be read is `refused`. */
-export function compileSchema({ type, text, references }: FoundSchema): KnownSchema {
+export function compileSchema(schema: FoundSchema): KnownSchema {
+  const { type } = schema;
   switch (type) {
     case "AVRO": {
-      const compiled = compileAvro([...references.map((reference) => reference.text), text]);
+      const compiled = compileAvro([...schema.references, schema]);
       if (compiled.kind === "refused") return refused(compiled.error);
       return { kind: "schema", read: compiled.read, hasNulls: true };
     }

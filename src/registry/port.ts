@@ -1,14 +1,14 @@
 /** All that the rest of the program knows of a schema registry. */
 
 import type { KnownSchemas, SchemaRef } from "../domain/known-schemas.ts";
+import type { SchemaText } from "./avro/schema-text.ts";
 
 /** A schema as the registry has it. */
-export interface FoundSchema {
+export interface FoundSchema extends SchemaText {
   /** The registry says `AVRO`, `JSON` or `PROTOBUF`; others may come. */
   readonly type: string;
-  readonly text: string;
   /** Schemas that it uses, those that others use first. */
-  readonly references: readonly { readonly name: string; readonly text: string }[];
+  readonly references: readonly (SchemaText & { readonly name: string })[];
 }
 
 /** Errors are one sentence. */

@@ -5,7 +5,7 @@ import { copyOf } from "./copies.ts";
 import type { Copy } from "./copy-logical.ts";
 import { UnreadableError } from "./json-output.ts";
 import { typeOf } from "./resolve-schema.ts";
-import { readSchemas, UnusableSchemaError } from "./schema-text.ts";
+import { readSchemas, type SchemaText, UnusableSchemaError } from "./schema-text.ts";
 import { Transcript } from "./transcript.ts";
 
 export type CompiledAvro =
@@ -17,7 +17,7 @@ export type CompiledAvro =
 const transcript = new Transcript();
 
 /** @param texts the schema's last, before it those that it refers to. Never throws. */
-export function compileAvro(texts: readonly string[]): CompiledAvro {
+export function compileAvro(texts: readonly SchemaText[]): CompiledAvro {
   let copy: Copy;
   try {
     copy = copyOf(typeOf(readSchemas(texts)));

@@ -7,8 +7,8 @@
  *                                            such as `a-b` or `Outer$`
  *   names of fields and symbols              numbered when they are no identifiers; `nameOf` has them
  *   a type that comes twice, the same        counts once: two references may define it
- *   the same name for another type           stands for the latest, in the texts that follow; within
- *                                            one text it is refused
+ *   the same name for another type           is the one that the text's own references define, else
+ *                                            the latest of theirs; within one text it is refused
  *   default, doc, aliases, order, others     left out: a value has every field of the schema that it
  *                                            was written with
  *   a logical type that is known and fits    kept
@@ -23,6 +23,13 @@
  *   places that have a type                  10,000
  *   levels                                   64
  */
+
+/** The text of a schema, and which others it reads. */
+export interface SchemaText {
+  readonly text: string;
+  /** Their places among the references; absent: all that stand before it. */
+  readonly uses?: readonly number[];
+}
 
 export type AvroSchema = string | AvroObject | readonly AvroSchema[];
 
@@ -76,12 +83,12 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
  * @param texts the schema's last, before it those that it refers to.
  * @returns one for each text. Throws `UnusableSchemaError`.
  */
-export function readSchemas(texts: readonly string[]): readonly AvroSchema[] {
+export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
   if (texts.length > REFERENCES_MAX + 1) refuse(`has over ${REFERENCES_MAX} references`);
-  const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
   if (characters > TEXT_MAX_CHARACTERS) refuse(`has over ${TEXT_MAX_CHARACTERS} characters`);
   const reader = new SchemaReader();
-  return texts.map((text) => reader.text(parsed(text)));
+  return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
 }
 
 /** The name of a field or a symbol as its schema has it. */
@@ -100,22 +107,45 @@ function parsed(text: string): unknown {
   }
 }
 
+interface Known {
+  /** Its name in avsc. */
+  readonly as: string;
+  /** Null while it is being read. */
+  definition: string | null;
+}
+
+/** A text that was read. */
+interface Read {
+  readonly known: ReadonlyMap<string, Known>;
+  /** Those of them that it defines. */
+  readonly own: readonly (readonly [name: string, known: Known])[];
+}
+
 class SchemaReader {
   #records = 0;
   #names = 0;
   #types = 0;
-  /** By full name: what avsc knows it as, and its definition. */
-  readonly #known = new Map<string, { readonly as: string; definition: string | null }>();
+  /** The types that the text knows, by full name. */
+  #known = new Map<string, Known>();
+  /** Of the texts before. */
+  readonly #before: Read[] = [];
   /** Full names that the text has defined. */
   #defined = new Set<string>();
   #numbers = 0;
   /** Of the type around. */
   #namespace = "";
 
-  text(schema: unknown): AvroSchema {
+  text(schema: unknown, uses: readonly number[] = [...this.#before.keys()]): AvroSchema {
     this.#defined = new Set();
     this.#namespace = "";
-    return this.read(schema, 1);
+    const used = uses.flatMap((place) => this.#before[place] ?? []);
+    this.#known = new Map(used.flatMap(({ known }) => [...known]));
+    // A reference's own definition counts more than one that another reference refers to.
+    for (const { own } of used) for (const [name, known] of own) this.#known.set(name, known);
+    const read = this.read(schema, 1);
+    const own = [...this.#known].filter(([name]) => this.#defined.has(name));
+    this.#before.push({ known: this.#known, own });
+    return read;
   }
 
   read(schema: unknown, level: number): AvroSchema {
@@ -153,7 +183,7 @@ class SchemaReader {
     if (this.#defined.has(fullName)) return refuse("has a duplicate type name");
     this.#defined.add(fullName);
     this.#numbers += 1;
-    const known = { as: `T${this.#numbers}`, definition: null as string | null };
+    const known: Known = { as: `T${this.#numbers}`, definition: null };
     this.#known.set(fullName, known);
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
     const read = content();

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import { REFERENCES_MAX, schemaSource } from "../../../src/registry/client.ts";
+import { compileSchema } from "../../../src/registry/compile.ts";
 import type { Exchange, Exchanged } from "../../../src/registry/exchange.ts";
 
 const signal = new AbortController().signal;
@@ -53,10 +54,11 @@ test("schemas that it uses come first those that others use, each once", async (
   });
   const found = await schemaSource(["http://a/v7"], exchange).lookUp(7, signal);
   const references = [
-    { name: "C", text: "c" },
-    { name: "B", text: "b" },
+    { name: "C", text: "c", uses: [] },
+    { name: "B", text: "b", uses: [0] },
   ];
-  expect(found).toEqual({ kind: "found", schema: { type: "AVRO", text: "7", references } });
+  const schema = { type: "AVRO", text: "7", references, uses: [1, 0] };
+  expect(found).toEqual({ kind: "found", schema });
   expect(asked).toHaveLength(3);
 });
 
@@ -128,3 +130,61 @@ test("a look-up that was given up asks no other URL", async () => {
   expect((await source.lookUp(7, AbortSignal.abort())).kind).toBe("outage");
   expect(asked).toHaveLength(1);
 });
+
+const COLOR = (...symbols: readonly string[]) =>
+  JSON.stringify({ type: "enum", name: "Color", symbols });
+const holding = (name: string, ...types: readonly string[]) =>
+  JSON.stringify({
+    type: "record",
+    name,
+    fields: types.map((type, index) => ({ name: `f${index}`, type })),
+  });
+const OLD = { name: "Color", subject: "color", version: 1 };
+const NEW = { ...OLD, version: 2 };
+const ANSWERS = {
+  "http://a/subjects/color/versions/1?deleted=true": json(200, { schema: COLOR("RED", "BLUE") }),
+  "http://a/subjects/color/versions/2?deleted=true": json(200, { schema: COLOR("GREEN", "PINK") }),
+  "http://a/subjects/old/versions/1?deleted=true": json(200, {
+    schema: holding("Old", "Color"),
+    references: [OLD],
+  }),
+  "http://a/subjects/older/versions/1?deleted=true": json(200, {
+    schema: holding("Older", "Color"),
+    references: [OLD],
+  }),
+  "http://a/subjects/new/versions/1?deleted=true": json(200, {
+    schema: holding("New", "Color"),
+    references: [NEW],
+  }),
+};
+const the = (name: string) => ({ name, subject: name.toLowerCase(), version: 1 });
+
+test.each<[string, readonly object[], readonly string[], string]>([
+  ["before another's newer one", [OLD, the("New")], ["Color", "New"], "BLUE, PINK"],
+  ["behind it", [the("New"), OLD], ["Color", "New"], "BLUE, PINK"],
+  ["the newer one", [NEW, the("Old")], ["Color", "Old"], "PINK, BLUE"],
+  [
+    "for the first and the last of three",
+    [the("Old"), the("New"), the("Older")],
+    ["Old", "New", "Older"],
+    "BLUE, PINK, BLUE",
+  ],
+])(
+  "two versions of a reference: each text reads its own, %s",
+  async (_name, references, types, read) => {
+    const schema = holding("Root", ...types);
+    const { exchange } = scripted({
+      ...ANSWERS,
+      "http://a/schemas/ids/7": json(200, { schema, references }),
+    });
+    const found = await schemaSource(["http://a"], exchange).lookUp(7, signal);
+    const known = found.kind === "found" ? compileSchema(found.schema) : null;
+    const value =
+      known?.kind === "schema" ? known.read(Buffer.from([2, 2, 2].slice(0, types.length))) : null;
+    const colors =
+      value?.kind === "json"
+        ? [...`${value.bytes}`.matchAll(/[A-Z]+/g)].join(", ")
+        : (value ?? known);
+    expect(colors).toBe(read);
+  },
+);

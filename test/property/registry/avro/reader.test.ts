@@ -130,7 +130,7 @@ function key(): fc.Arbitrary<string> {
 }
 
 function decodedBy(schema: unknown, value: Buffer) {
-  const compiled = compileAvro([JSON.stringify(schema)]);
+  const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   if (compiled.kind === "refused") throw new Error(compiled.error);
   const known = { kind: "schema", read: compiled.read } as const;
   return decodeValue({ value, headers: [], schema: { ref: 1, known, start: 0 } });
@@ -184,7 +184,7 @@ test(
   "whatever JSON a schema is, it is compiled or refused with a sentence",
   () => {
     const check = (schema: unknown) => {
-      const compiled = compileAvro([JSON.stringify(schema)]);
+      const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
       if (compiled.kind === "refused") expect(compiled.error).toMatch(/^the schema (?!cannot)/);
     };
     const part = fc.oneof(

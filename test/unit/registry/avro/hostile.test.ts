@@ -12,7 +12,7 @@ const record = (...fields: readonly (readonly [string, unknown])[]) => ({
 });
 
 function errorOf(schema: unknown, bytes: Buffer): string {
-  const compiled = compileAvro([JSON.stringify(schema)]);
+  const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   if (compiled.kind === "refused") throw new Error(compiled.error);
   const read = compiled.read(bytes);
   return read.kind === "json" ? `read: ${read.bytes.length}` : read.error;
@@ -126,7 +126,7 @@ test.each<[string, unknown, string]>([
   ],
   ["300 KB of text", { type: "int", doc: "x".repeat(300_000) }, "over 262144 characters"],
 ])("a schema with %s is refused", (_name, schema, error) => {
-  const compiled = compileAvro([JSON.stringify(schema)]);
+  const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   expect(compiled).toEqual({ kind: "refused", error: expect.stringContaining(error) });
   expect(globalThis).not.toHaveProperty("polluted");
 });
@@ -158,7 +158,7 @@ test.each<[string, unknown, Buffer, string]>([
     '{"a":"AA==","b":"AA=="}',
   ],
 ])("a schema with %s is read, since bytes do not depend on names", (_name, schema, bytes, json) => {
-  const compiled = compileAvro([JSON.stringify(schema)]);
+  const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   const read = compiled.kind === "reader" ? compiled.read(bytes) : null;
   expect(read?.kind === "json" ? `${read.bytes}` : (read ?? compiled)).toBe(json);
   expect(globalThis).not.toHaveProperty("polluted");
@@ -182,22 +182,27 @@ test.each<[string, readonly string[], string]>([
     '{"one":{"color":"BLUE"},"two":{"color":"GREEN"}}',
   ],
 ])("references that define %s", (_what, texts, json) => {
-  const compiled = compileAvro(texts);
+  const compiled = compileAvro(texts.map((text) => ({ text })));
   const read = compiled.kind === "reader" ? compiled.read(Buffer.from([2, 2])) : null;
   expect(read?.kind === "json" ? `${read.bytes}` : (read ?? compiled)).toBe(json);
 });
 
 test("a schema that is no JSON, and one with 101 references, is refused", () => {
-  expect(compileAvro(["{"])).toMatchObject({ kind: "refused", error: "the schema is not JSON" });
-  expect(compileAvro(Array.from({ length: 102 }, () => '"int"'))).toMatchObject({
+  expect(compileAvro([{ text: "{" }])).toMatchObject({
+    kind: "refused",
+    error: "the schema is not JSON",
+  });
+  expect(compileAvro(Array.from({ length: 102 }, () => ({ text: '"int"' })))).toMatchObject({
     error: "the schema has over 100 references",
   });
 });
 
 test("JSON that nests 20,000 levels deep as a schema is refused", () => {
   const text = `${'{"type":'.repeat(20_000)}"int"${"}".repeat(20_000)}`;
-  expect(compileAvro([text])).toMatchObject({ error: expect.stringContaining("64 levels") });
-  expect(compileAvro(["[".repeat(20_000) + "]".repeat(20_000)])).toMatchObject({ kind: "refused" });
+  expect(compileAvro([{ text }])).toMatchObject({ error: expect.stringContaining("64 levels") });
+  expect(compileAvro([{ text: "[".repeat(20_000) + "]".repeat(20_000) }])).toMatchObject({
+    kind: "refused",
+  });
 });
 
 test("names that are words of JavaScript are names like others", () => {
@@ -222,7 +227,7 @@ test("names that are words of JavaScript are names like others", () => {
   });
   const schema = { ...record(...fields), name: "R0" };
   const bytes = Buffer.from(words.flatMap((_, at) => (at % 2 === 0 ? [2] : [2, 2])));
-  const compiled = compileAvro([JSON.stringify(schema)]);
+  const compiled = compileAvro([{ text: JSON.stringify(schema) }]);
   const read = compiled.kind === "reader" ? compiled.read(bytes) : null;
   const json: unknown = read?.kind === "json" ? JSON.parse(`${read.bytes}`) : null;
   expect(JSON.stringify(json)).toBe(
@@ -233,7 +238,7 @@ test("names that are words of JavaScript are names like others", () => {
 test("nothing else of a schema gets anywhere: doc, defaults, attributes with odd names", () => {
   const text = `{"type":"record","name":"R","doc":"*/${INJECTED}","__proto__":{"polluted":1},
     "fields":[{"name":"a","type":"int","doc":"${INJECTED}","default":"${INJECTED}","constructor":1}]}`;
-  const compiled = compileAvro([text]);
+  const compiled = compileAvro([{ text }]);
   expect(compiled.kind === "reader" && compiled.read(varint(1n))).toMatchObject({ kind: "json" });
   expect(globalThis).not.toHaveProperty("polluted");
   expect({}).not.toHaveProperty("polluted");

@@ -4,7 +4,7 @@ import { compileAvro } from "../../../../src/registry/avro/reader.ts";
 import { encoded, varint } from "../../../support/build/avro.ts";
 
 function readerOf(...schemas: unknown[]) {
-  const compiled = compileAvro(schemas.map((schema) => JSON.stringify(schema)));
+  const compiled = compileAvro(schemas.map((schema) => ({ text: JSON.stringify(schema) })));
   if (compiled.kind === "refused") throw new Error(compiled.error);
   return compiled.read;
 }
@@ -104,7 +104,7 @@ test("names are those of their namespace, and of schemas that are referred to", 
 test("a schema may be written in longer forms than it needs", () => {
   const schema = record(["a", { type: { type: "string" } }], ["b", { type: ["null", "int"] }]);
   expect(textOf(schema, Buffer.from("\x02x\x02\x02"))).toBe('{"a":"x","b":1}');
-  const compiled = compileAvro(["string"]);
+  const compiled = compileAvro([{ text: "string" }]);
   expect(compiled.kind === "reader" && compiled.read(Buffer.from("\x02x")).kind).toBe("json");
 });
 
