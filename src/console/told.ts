@@ -78,6 +78,7 @@ export function rowsOf(seen: Seen, history: History, told: Map<string, string>):
 function rowOf(seen: DestinationSeen, rates: DestinationRates): DestinationRow {
   const {
     endpoints: _,
+    failedShare: _share,
     dueAgain: _due,
     byTier: _tier,
     lastAcceptedAt: _at,

@@ -89,6 +89,7 @@ export interface EndpointView {
   readonly origin: string;
   readonly breaker: BreakerState | null;
   readonly failingSince: string | null;
+  readonly failedShare: number | null;
   readonly awayUntil: string | null;
   readonly last: LastOutcome | null;
 }
@@ -102,6 +103,8 @@ export interface DestinationSeen {
   /** The smaller, the worse: from 0, halted, to 6, none. */
   readonly trouble: number;
   readonly failingSince: string | null;
+  /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
+  readonly failedShare: number | null;
   readonly held: {
     readonly because: HeldBy;
     readonly since: string | null;
@@ -175,7 +178,10 @@ export interface DestinationRates extends Latency {
 /** A row of the table: what fits there. */
 export interface DestinationRow
   extends DestinationRates,
-    Omit<DestinationSeen, "endpoints" | "dueAgain" | "byTier" | "lastAcceptedAt" | "note"> {}
+    Omit<
+      DestinationSeen,
+      "endpoints" | "failedShare" | "dueAgain" | "byTier" | "lastAcceptedAt" | "note"
+    > {}
 
 /** Rows that have changed since the last event, and the order of all. */
 export interface RowsEvent {

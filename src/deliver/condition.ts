@@ -1,14 +1,12 @@
 /**
  * The results of a destination's attempts, for operators. It remembers between two attempts: a
- * destination that fails each time looks like it all the time.
+ * destination that fails each time looks like it all the time. `recent-attempts.ts` judges.
  *
- *   an attempt of `any`             the destination
- *   one request accepted            does not fail
- *   none accepted                   fails, since the first such attempt after the last accepted one
- *
- *   an attempt of `every`           the destination
- *   all endpoints accept            does not fail
- *   an endpoint accepts nothing     fails, since that endpoint does: each has to get all
+ *   deliver     counts as accepted            the destination fails
+ *   any         an attempt, if an endpoint    if its attempts do
+ *                 accepts it
+ *   every       a request                     if an endpoint does: each has to get all. The one that
+ *                                               has failed for longest counts
  *
  *   its partitions                  what is remembered
  *   are here                        counts
@@ -25,16 +23,17 @@ import type { EndpointKey } from "../domain/ids.ts";
 import type { Pause } from "../domain/operations.ts";
 import type { HttpResult } from "./attempt.ts";
 import { judge } from "./outcome.ts";
+import { RecentAttempts } from "./recent-attempts.ts";
 import { type Stillness, stillnessOf } from "./stillness.ts";
 import type { Attempted } from "./work-ports.ts";
 
 const REBALANCE_MAX_MS = 60_000;
 
-/** The last result of an endpoint. */
+/** The last result of an endpoint, and the verdict on it. */
 export interface EndpointMemory {
   readonly result: HttpResult;
   readonly atMs: number;
-  readonly failingSinceMs: number | null;
+  readonly recent: RecentAttempts;
 }
 
 export class Condition {
@@ -42,7 +41,7 @@ export class Condition {
   #still: Stillness | null = null;
   #endpoints = new Map<EndpointKey, EndpointMemory>();
   #acceptedAtMs: number | null = null;
-  #failingSinceMs: number | null = null;
+  #recent = new RecentAttempts();
   #partitions = 0;
   #leftAtMs: number | null = null;
 
@@ -57,7 +56,7 @@ export class Condition {
     this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
     this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
-    if (destination.deliver !== this.#destination.deliver) this.#failingSinceMs = null;
+    if (destination.deliver !== this.#destination.deliver) this.#recent = new RecentAttempts();
     this.#destination = destination;
   }
 
@@ -78,22 +77,30 @@ export class Condition {
     let isAccepted = false;
     for (const { endpoint, result } of results) {
       if (result.kind === "held") continue;
-      const before = this.#endpoints.get(endpoint)?.failingSinceMs ?? endedAtMs;
       const isFine = judge(result, endedAtMs).kind === "accepted";
-      const failingSinceMs = isFine ? null : before;
-      this.#endpoints.set(endpoint, { result, atMs: endedAtMs, failingSinceMs });
+      const recent = this.#endpoints.get(endpoint)?.recent ?? new RecentAttempts();
+      recent.add(isFine, endedAtMs);
+      this.#endpoints.set(endpoint, { result, atMs: endedAtMs, recent });
       isAccepted ||= isFine;
     }
     if (isAccepted) this.#acceptedAtMs = endedAtMs;
-    this.#failingSinceMs = isAccepted ? null : (this.#failingSinceMs ?? endedAtMs);
+    this.#recent.add(isAccepted, endedAtMs);
   }
 
-  /** Null: its requests are accepted, or there were none, or its partitions are elsewhere. */
-  get failingSinceMs(): number | null {
+  /** The attempts that the verdict is about. Null: its partitions are elsewhere. */
+  recent(nowMs: number): RecentAttempts | null {
     if (this.#partitions === 0) return null;
-    if (this.#destination.deliver === "any") return this.#failingSinceMs;
-    const all = [...this.#endpoints.values()].flatMap((each) => each.failingSinceMs ?? []);
-    return all.length === 0 ? null : Math.min(...all);
+    if (this.#destination.deliver === "any") return this.#recent;
+    let worst: RecentAttempts | null = null;
+    for (const { recent } of this.#endpoints.values()) {
+      if (worst === null || isWorse(recent, worst, nowMs)) worst = recent;
+    }
+    return worst;
+  }
+
+  /** Null: it does not fail, or there were no attempts, or its partitions are elsewhere. */
+  failingSinceMs(nowMs: number): number | null {
+    return this.recent(nowMs)?.failingSinceMs(nowMs) ?? null;
   }
 
   /** As it is configured now. */
@@ -121,8 +128,15 @@ export class Condition {
   #forget(): void {
     this.#endpoints.clear();
     this.#acceptedAtMs = null;
-    this.#failingSinceMs = null;
+    this.#recent = new RecentAttempts();
   }
+}
+
+/** It has failed for longer, or neither fails and more of its attempts failed. */
+function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boolean {
+  const [mine, others] = [one.failingSinceMs(nowMs), other.failingSinceMs(nowMs)];
+  if (mine !== null || others !== null) return (mine ?? nowMs) < (others ?? nowMs);
+  return one.failures(nowMs) > other.failures(nowMs);
 }
 
 /** For people and programs. */

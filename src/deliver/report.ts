@@ -118,7 +118,7 @@ export function createReport(
     still: tellStillness(log, destination),
     showEndpoints,
     watch: (condition: Condition, hold: () => LineHold | null) =>
-      watch(metrics, destination, condition, hold),
+      watch({ metrics, clock }, destination, condition, hold),
     taken: (count: number) => recordsIn.inc(count),
     started: () => inFlight.inc(),
     rounded: () => rounded.inc(),
@@ -167,7 +167,7 @@ function logAttempt(
 
 /** Shows in metrics whether it fails, and whether the line is held. Returns how to end that. */
 function watch(
-  metrics: Metrics,
+  { metrics, clock }: Pick<ReportDeps, "metrics" | "clock">,
   destination: DestinationId,
   condition: Condition,
   hold: () => LineHold | null,
@@ -187,7 +187,7 @@ function watch(
     const authors = pausedBy(condition.still);
     for (const [by, gauge] of paused) gauge.set(authors.includes(by) ? 1 : 0);
     heldSince.set((now?.sinceMs ?? 0) / 1_000);
-    failingSince.set((condition.failingSinceMs ?? 0) / 1_000);
+    failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
     lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
   });
 }

@@ -188,7 +188,7 @@ export function startDestination(
     partitionsAre: (count) => work.partitionsAre(count),
     troubles: () => troublesOf(condition, consumer.trouble(), work),
     partitions: () => consumer.progress(),
-    status: () => statusOf(condition, holdOf(condition, work), work.endpoints()),
+    status: () => statusOf(condition, holdOf(condition, work), work.endpoints(), clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
       await consumer.stop();
       stopped.abort();

@@ -5,6 +5,7 @@
 
 import type { WebhookDestination } from "../domain/destination.ts";
 import type {
+  AttemptCounts,
   DestinationStateName,
   DestinationStatus,
   EndpointStatus,
@@ -13,14 +14,17 @@ import type {
 import { endpointNames } from "../domain/endpoint-name.ts";
 import { type Condition, lastOutcome } from "./condition.ts";
 import type { GateState, LineHold } from "./endpoint-gates.ts";
+import type { RecentAttempts } from "./recent-attempts.ts";
 
 /** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */
 export function statusOf(
   condition: Condition,
   lineHold: LineHold | null,
   gates: readonly GateState[],
+  nowMs: number,
 ): DestinationStatus {
-  const { destination, failingSinceMs, acceptedAtMs, partitions } = condition;
+  const { destination, acceptedAtMs, partitions } = condition;
+  const failingSinceMs = condition.failingSinceMs(nowMs);
   const hold = holdThatCounts(lineHold, partitions);
   const names = endpointNames(destination);
   const endpoints = destination.endpoints.map(({ key, url }): EndpointStatus => {
@@ -31,7 +35,8 @@ export function statusOf(
       key,
       origin: new URL(url).origin,
       breaker: gate?.breaker ?? "closed",
-      failingSince: instant(memory?.failingSinceMs),
+      failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
+      lastMinute: countsOf(memory?.recent, nowMs),
       awayUntil: instant(gate?.awayUntilMs),
       last: memory === null ? null : lastOutcome(memory),
     };
@@ -40,6 +45,7 @@ export function statusOf(
     id: destination.id,
     state: stateOf({ hold, failingSinceMs, endpoints, partitions }),
     failingSince: instant(failingSinceMs),
+    lastMinute: countsOf(condition.recent(nowMs), nowMs),
     held: hold && {
       because: hold.because,
       since: new Date(hold.sinceMs).toISOString(),
@@ -90,6 +96,10 @@ function latest(
     if (isLater || isMore) found = { ...last, endpoint: name };
   }
   return found;
+}
+
+function countsOf(recent: RecentAttempts | null | undefined, nowMs: number): AttemptCounts {
+  return { attempts: recent?.attempts(nowMs) ?? 0, failures: recent?.failures(nowMs) ?? 0 };
 }
 
 function instant(atMs: number | null | undefined): string | null {

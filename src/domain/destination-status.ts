@@ -4,8 +4,9 @@
  *
  *   state        the destination
  *   held         all its endpoints are left alone, or it is paused or disabled
- *   failing      it was tried, and no request was accepted since `failingSince`
- *   delivering   the last attempt was accepted
+ *   failing      at least half of the attempts in a minute failed, until less than a fifth do
+ *                (`deliver/recent-attempts.ts` has all of it)
+ *   delivering   it was tried, and is not failing
  *   untried      nothing was attempted since the process started, or took over its partitions
  *   elsewhere    the process owns no partitions of it: those that own some know
  *
@@ -38,6 +39,12 @@ export interface LastOutcome {
   readonly cause: string;
 }
 
+/** Attempts of the last minute. */
+export interface AttemptCounts {
+  readonly attempts: number;
+  readonly failures: number;
+}
+
 export interface EndpointStatus {
   /** As in `crm-hook[1] crm.example.com`. */
   readonly name: string;
@@ -46,6 +53,7 @@ export interface EndpointStatus {
   readonly origin: string;
   readonly breaker: BreakerState;
   readonly failingSince: string | null;
+  readonly lastMinute: AttemptCounts;
   /** When it may be asked again, while it is left alone. */
   readonly awayUntil: string | null;
   readonly last: LastOutcome | null;
@@ -55,6 +63,7 @@ export interface DestinationStatus {
   readonly id: DestinationId;
   readonly state: DestinationStateName;
   readonly failingSince: string | null;
+  readonly lastMinute: AttemptCounts;
   readonly held: {
     readonly because: HeldBy;
     readonly since: string;

@@ -6,7 +6,7 @@
  *   a destination, at its speaker                        sighting
  *   fails since a minute                                 failing, so
  *   fails since less                                     failing, unknown: most of it is over in a moment
- *   was accepted since, and does not fail                failing, not so
+ *   was accepted once, and does not fail                 failing, not so
  *   was not tried since the process started, or took     failing, unknown
  *     over its partitions
  *   is held because it is paused                         paused, so

@@ -26,7 +26,7 @@ export const DESTINATION_METRICS = {
     name: "switchyard_destination_failing_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "Since when no request of a destination was accepted, although it was tried; also between two attempts. With deliver: every, of the endpoint that has failed for longest. 0: it does not fail, only shown with metrics.destinations: full. Alert on minutes of it.",
+    help: "Unix time since which a destination has been failing: at least half of its attempts in a minute failed, and no minute since then had less than a fifth that did. It stays between two attempts. With deliver: every, of the endpoint that has failed for longest. 0: it is not failing, only shown with metrics.destinations: full. Alert on minutes of it.",
     isSparse: true,
   },
   destinationLastAccepted: {

@@ -73,7 +73,8 @@ export const DESTINATION_TROUBLES: readonly DestinationTrouble[] = [
       {
         ...FINE,
         held: "retry-after",
-        isFailing: true,
+        // One attempt in 40 s: the third one that fails makes it failing.
+        isFailing: null,
         state: "held",
         failures: { outcome: "429", status: 429, level: "warn" },
       },

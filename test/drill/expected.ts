@@ -10,8 +10,8 @@ export interface Expected {
   readonly breaker: "closed" | "left alone";
   /** Why its line is held; null: it is not. */
   readonly held: "breaker" | "retry-after" | "paused" | "disabled" | null;
-  /** Whether it was tried, and nothing is accepted. */
-  readonly isFailing: boolean;
+  /** Whether too many of its attempts fail; null: it is not known when enough of them have. */
+  readonly isFailing: boolean | null;
   /** Whether `/readyz` names it. */
   readonly isNamed: boolean;
   readonly state: DestinationStateName | typeof NOT_KNOWN;

@@ -40,7 +40,9 @@ export function stateSignals(
     worded("metrics: breaker", BREAKER[number] ?? `${number}`, [breaker]),
     worded("metrics: line held", heldReasons(look, id) || "no", [held ?? "no"]),
     dated("metrics: held since", since(METRICS.lineHeldSince), held === null ? null : heldSince),
-    dated("metrics: failing since", failingSince, expected.isFailing ? made : null),
+    ...(expected.isFailing === null
+      ? []
+      : [dated("metrics: failing since", failingSince, expected.isFailing ? made : null)]),
     dated("metrics: last accepted", since(METRICS.destinationLastAccepted), lastAccepted(look, id)),
     worded("readyz", named.length > 0 ? "names it" : "silent", [isNamed ? "names it" : "silent"]),
     worded("/status: state", toldState(look, id), [state]),

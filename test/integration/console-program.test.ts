@@ -86,7 +86,7 @@ function there(skip: (note: string) => never): PageOnKafka {
 }
 
 const VIEWS = [
-  ["/", /^down fails/],
+  ["/", /^down has been failing/],
   ["/destinations", "failing"],
   ["/destinations/down", "down[1] 127.0.0.1"],
   ["/calls", "A call is found by its message id."],
@@ -143,7 +143,7 @@ test(
     there(skip);
     await using view = await opened("/destinations/down", /in the tier 10m/);
     const { page } = view;
-    await page.getByText(/^No request was accepted for/).waitFor();
+    await page.getByText(/^It has been failing for .*in the last minute/).waitFor();
     await page.getByText(/^Next attempt in/).waitFor();
     await page
       .getByText(/down\[1\] 127\.0\.0\.1:\d+ 503 in/)

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { DestinationReport } from "../../src/cli/status/destinations.ts";
 import type { StatusReport } from "../../src/cli/status/report.ts";
+import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -22,10 +23,20 @@ const prefix = uniquePrefix("status");
 const admin = `127.0.0.1:${await freePort()}`;
 const gone = `127.0.0.1:${await freePort()}`;
 
-/** Answers by its path: `/503`, `/200`, or `/later`, which asks to be left alone for an hour. */
+let flaky = 0;
+
+/**
+ * Answers by its path: `/503`, `/200`, `/later`, which asks to be left alone for an hour, or `/flaky`,
+ * which accepts one of three.
+ */
 const server = createServer((request, response) => {
   request.resume();
   const isLater = request.url === "/later";
+  if (request.url === "/flaky") {
+    flaky += 1;
+    response.writeHead(flaky % 3 === 0 ? 200 : 503).end();
+    return;
+  }
   response.writeHead(isLater ? 503 : Number(request.url?.slice(1)), {
     ...(isLater ? { "retry-after": "3600" } : {}),
   });
@@ -38,7 +49,7 @@ const receiver = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 /** Nothing is tried a second time for ten minutes: it has to be known from what was. */
 const configOf = (at: readonly string[], window = "4h") => `
 kafka: { brokers: [${at.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
-sources: [{ id: web, destinations: [fine, fails, later, dead, pair, off] }]
+sources: [{ id: web, destinations: [fine, fails, later, dead, pair, off, flaky] }]
 defaultSource: web
 destinations:
   - { id: fine, type: webhook, endpoints: [{ url: "${receiver}/200" }] }
@@ -47,6 +58,7 @@ destinations:
   - { id: dead, type: webhook, name: Dead, endpoints: [{ url: "http://${gone}/" }] }
   - { id: pair, type: webhook, name: Pair, endpoints: [{ url: "http://${gone}/x" }, { url: "${receiver}/200" }] }
   - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: "${receiver}/200" }] }
+  - { id: flaky, type: webhook, name: Flaky, endpoints: [{ url: "${receiver}/flaky" }] }
 delivery: { delays: [10m], window: ${window}, allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: ${admin.split(":")[1]} }
 `;
@@ -118,6 +130,7 @@ test("between two attempts a destination that fails says so, with its last outco
     .toMatchObject({
       state: "failing",
       failingSince: expect.any(String),
+      failedShare: 1,
       lastAcceptedAt: null,
       last: { outcome: "retry", cause: "503", endpoint: `fails[1] ${new URL(receiver).host}` },
       waiting: 0,
@@ -187,6 +200,26 @@ test("of two endpoints one accepts: the destination delivers, and the other one 
     });
 });
 
+test("one that fails two of three attempts is failing all the time, with their share", async () => {
+  const states: string[] = [];
+  const look = async () => {
+    const response = await fetch(`http://${admin}/status`);
+    const { destinations } = (await response.json()) as ProcessStatus;
+    const found = destinations.find(({ id }) => id === "flaky");
+    if (found !== undefined && found.state !== states.at(-1)) states.push(found.state);
+    return flaky;
+  };
+  for (let round = 1; round <= 4; round += 1) {
+    await publish(15, { All: false, Flaky: true });
+    await expect.poll(look, { interval: 20 }).toBeGreaterThanOrEqual(15 * round);
+  }
+  expect(states.filter((state) => state !== "untried")).toEqual(["failing"]);
+  const report = await of("flaky");
+  expect(report?.failedShare).toBeCloseTo(2 / 3, 1);
+  const { out } = await world.command(["status", "--admin", admin, "--destination", "flaky"]);
+  expect(out).toMatch(/failing since \S+: 6[5-9] % of attempts in the last minute$/m);
+});
+
 test("those in trouble come first; a disabled one says what that means; tables say it, too", async () => {
   const { report } = await heard();
   const ids = report.destinations.map(({ destination }) => destination);
@@ -204,7 +237,9 @@ test("those in trouble come first; a disabled one says what that means; tables s
   expect(stages?.map(({ name }) => name)).toEqual(["route", "deliver", "delay"]);
   expect(stages?.[0]?.partitions).toEqual({ [`${prefix}calls`]: [0, 1] });
   const text = async () => (await world.command(["status", "--admin", admin, "--failing"])).out;
-  await expect.poll(text, PATIENCE).toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d$/m);
+  await expect
+    .poll(text, PATIENCE)
+    .toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d(: 100 % of .*)?$/m);
   await expect.poll(text, PATIENCE).not.toMatch(/^fine /m);
   await expect
     .poll(text, PATIENCE)

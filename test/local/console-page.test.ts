@@ -286,6 +286,7 @@ test("names, sentences and values that want to be scripts are only read", async 
         origin: `javascript:document.title='run'`,
         breaker: "open",
         failingSince: SINCE,
+        failedShare: 1,
         awayUntil: SINCE,
         last: { at: SINCE, outcome: "retry", cause: HOSTILE },
       },

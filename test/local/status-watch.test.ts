@@ -44,7 +44,10 @@ async function failingProcess(): Promise<string> {
   const [endpoint] = crm.endpoints;
   const results = endpoint ? [{ endpoint: endpoint.key, result }] : [];
   condition.attempted({ results, endedAtMs: Date.UTC(2026, 2, 1, 9) });
-  const status = () => ({ version: "1.2.3", destinations: [statusOf(condition, null, [])] });
+  const status = () => ({
+    version: "1.2.3",
+    destinations: [statusOf(condition, null, [], Date.now())],
+  });
   const sources = { health: createHealth(), metrics: createMetrics(), status };
   const admin = await startAdmin({ host: "127.0.0.1", port: 0 }, sources);
   onTestFinished(() => admin[Symbol.asyncDispose]());

@@ -79,9 +79,9 @@ export const DELIVERY_ROWS: readonly Row[] = [
     height: 8,
     panels: [
       {
-        title: "Nothing accepted for",
+        title: "Failing for",
         description:
-          "Destinations of which every attempt has failed, and for how long. Empty is good.",
+          "Destinations of which at least half of the attempts in a minute failed and that have not recovered since, and for how long. Empty is good.",
         look: "bargauge",
         width: 6,
         unit: "s",

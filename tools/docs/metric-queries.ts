@@ -61,7 +61,7 @@ export const QUERIES: readonly Subject[] = [
     subject: "Which destination fails, and why?",
     queries: [
       [
-        "Since when has nothing been accepted?",
+        "Since when has it been failing?",
         "min by (destination) (switchyard_destination_failing_since_timestamp_seconds > 0)",
       ],
       [

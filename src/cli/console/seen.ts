@@ -43,6 +43,7 @@ function destinationSeen(
     state: report.state,
     trouble: troubleOf(report),
     failingSince: report.failingSince,
+    failedShare: report.failedShare,
     held: report.held,
     waiting: report.waiting,
     inTiers: report.waitingInTiers,
@@ -52,8 +53,8 @@ function destinationSeen(
     nextAttemptAt: report.nextAttemptAt,
     deadLettersLastDay: report.deadLettersLastDay,
     endpoints: report.endpoints.map(
-      ({ name: called, origin, breaker, failingSince, awayUntil, last }) => {
-        return { name: called, origin, breaker, failingSince, awayUntil, last };
+      ({ name: called, origin, breaker, failingSince, failedShare, awayUntil, last }) => {
+        return { name: called, origin, breaker, failingSince, failedShare, awayUntil, last };
       },
     ),
     dueAgain: report.dueAgain,

@@ -15,7 +15,7 @@
 
 import type { Trouble } from "../../console/view.ts";
 import { ageText } from "../age.ts";
-import { counted } from "../count.ts";
+import { counted, percentText } from "../count.ts";
 import { type DestinationReport, troubleOf } from "../status/destinations.ts";
 import { clockText } from "../status/notes.ts";
 import type { HaltReport } from "../status/rates.ts";
@@ -92,7 +92,7 @@ function destinationTroubles(
 }
 
 function failure(
-  { destination, failingSince, held, last, waiting }: DestinationReport,
+  { destination, failingSince, failedShare, held, last, waiting }: DestinationReport,
   nowMs: number,
 ) {
   const since = failingSince ?? held?.since ?? null;
@@ -101,8 +101,12 @@ function failure(
   const left = held === null ? "" : `; it is left alone (${held.because})`;
   const waits =
     (waiting ?? 0) === 0 ? "" : `, ${counted(waiting ?? 0, "delivery", "deliveries")} wait`;
-  const verb = failingSince === null ? "is held" : "fails";
-  return `${destination} ${verb}${long}${why}${left}${waits}.`;
+  const verb = failingSince === null ? "is held" : "has been failing";
+  const share =
+    failingSince === null || failedShare === null
+      ? ""
+      : `, ${percentText(failedShare)} of attempts in the last minute`;
+  return `${destination} ${verb}${long}${share}${why}${left}${waits}.`;
 }
 
 function causeText(cause: string): string {

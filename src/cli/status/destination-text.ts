@@ -3,9 +3,10 @@
  *
  *   the state of a destination           is shown as
  *   delivering, untried                  the same
- *   failing                              failing since 09:12:03
+ *   failing                              failing since 09:12:03: 66 % of attempts in the last minute
+ *   ... not attempted for a minute       failing since 09:12:03
  *   held by its endpoints                held since 09:12:40 by breaker (or retry-after)
- *   ... and failing                      held since 09:12:40 by breaker, failing since 09:12:03
+ *   ... and failing                      held since 09:12:40 by breaker, failing since 09:12:03: ...
  *   disabled                             held since 08:00:00: disabled
  *   paused                               held since 08:00:00: paused by command until 10:00:00
  *   so in 1 of 3 processes               the same, with (1 of 3 processes)
@@ -16,6 +17,7 @@
 
 import { visibleCell } from "../../domain/visible.ts";
 import { ageText } from "../age.ts";
+import { percentText } from "../count.ts";
 import type { Colors } from "../shell.ts";
 import { table } from "../table.ts";
 import { alignRight, countText, sinceText } from "./columns.ts";
@@ -99,14 +101,13 @@ export function endpointTable(
   });
 }
 
-export function stateText({ state, held, failingSince, processes }: StateReport, nowMs: number) {
+export function stateText(report: StateReport, nowMs: number) {
+  const { state, held, processes } = report;
   const { owning } = processes;
   const share = (count: number) =>
     count === 0 || count === owning ? "" : ` (${count} of ${owning} processes)`;
-  const fails =
-    failingSince === null
-      ? null
-      : `failing since ${sinceText(failingSince, nowMs)}${share(processes.failing)}`;
+  const failing = failingText(report, nowMs);
+  const fails = failing === null ? null : `${failing}${share(processes.failing)}`;
   if (held === null) return fails ?? state ?? "-";
   const since = held.since === null ? "held" : `held since ${sinceText(held.since, nowMs)}`;
   const isStill = held.because === "paused" || held.because === "disabled";
@@ -114,15 +115,25 @@ export function stateText({ state, held, failingSince, processes }: StateReport,
   return `${since}${why}${share(processes.held)}${fails === null ? "" : `, ${fails}`}`;
 }
 
+function failingText(
+  { failingSince, failedShare }: Pick<StateReport, "failingSince" | "failedShare">,
+  nowMs: number,
+): string | null {
+  if (failingSince === null) return null;
+  const share =
+    failedShare === null ? "" : `: ${percentText(failedShare)} of attempts in the last minute`;
+  return `failing since ${sinceText(failingSince, nowMs)}${share}`;
+}
+
 function pausedText({ by, until }: NonNullable<StateReport["held"]>, nowMs: number): string {
   const who = by === undefined ? "" : ` by ${visibleCell(by)}`;
   return until === null ? who : `${who} until ${sinceText(until, nowMs)}`;
 }
 
-function endpointStateText({ failingSince, awayUntil, last }: EndpointReport, nowMs: number) {
-  const away = awayUntil === null ? [] : [`left alone until ${sinceText(awayUntil, nowMs)}`];
-  const fails = failingSince === null ? [] : [`failing since ${sinceText(failingSince, nowMs)}`];
-  const parts = [...fails, ...away];
+function endpointStateText(report: EndpointReport, nowMs: number) {
+  const { awayUntil, last } = report;
+  const away = awayUntil === null ? null : `left alone until ${sinceText(awayUntil, nowMs)}`;
+  const parts = [failingText(report, nowMs), away].filter((part) => part !== null);
   if (parts.length > 0) return parts.join(", ");
   return last === null ? "-" : "accepting";
 }

@@ -8,12 +8,15 @@
  *   all, that nothing was attempted              untried
  *   no process was reached, or none owns any     paused or disabled by the file, else not known
  *
- * Times are the earliest of those that say it, and outcomes the latest. Those in trouble come first.
+ * Times are the earliest of those that say it, and outcomes the latest. The share of attempts that
+ * failed is that of all processes together, because each has its part of the partitions. Those in
+ * trouble come first.
  */
 
 import { stillness } from "../../deliver/prepare.ts";
 import type { Destination } from "../../domain/destination.ts";
 import {
+  type AttemptCounts,
   BREAKER_STATES,
   type BreakerState,
   DESTINATION_STATES,
@@ -30,6 +33,8 @@ import type { HaltReport } from "./rates.ts";
 export interface StateReport {
   readonly state: DestinationStateName | null;
   readonly failingSince: string | null;
+  /** Of the attempts of the last minute, from 0 to 1; null: there were none. */
+  readonly failedShare: number | null;
   readonly held: {
     readonly because: HeldBy;
     /** Null: only the file says so. */
@@ -46,8 +51,9 @@ export interface StateReport {
   readonly endpoints: readonly EndpointReport[];
 }
 
-export interface EndpointReport extends Omit<EndpointStatus, "breaker"> {
+export interface EndpointReport extends Omit<EndpointStatus, "breaker" | "lastMinute"> {
   readonly breaker: BreakerState | null;
+  readonly failedShare: number | null;
 }
 
 export interface DestinationReport extends StateReport {
@@ -84,6 +90,7 @@ export function stateOf(
   return {
     state: held === null ? (known ?? null) : "held",
     failingSince: fails.toSorted()[0] ?? null,
+    failedShare: failedShareOf(owners),
     held,
     processes: { owning: owners.length, held: holders.length, failing: fails.length },
     lastAcceptedAt:
@@ -94,6 +101,15 @@ export function stateOf(
     last: latest(told.flatMap(({ last }) => last ?? [])),
     endpoints: endpointsOf(destination, owners),
   };
+}
+
+function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): number | null {
+  let [attempts, failures] = [0, 0];
+  for (const { lastMinute } of all) {
+    attempts += lastMinute.attempts;
+    failures += lastMinute.failures;
+  }
+  return attempts === 0 ? null : failures / attempts;
 }
 
 function heldByFile(because: "paused" | "disabled"): StateReport["held"] {
@@ -128,18 +144,22 @@ function endpointsOf(
   const names = file === null ? new Map<string, string>() : endpointNames(file);
   const untold = (file?.endpoints ?? []).map(({ key, url }): EndpointReport => {
     const known = { name: names.get(key) ?? key, key, origin: new URL(url).origin };
-    return { ...known, breaker: null, failingSince: null, awayUntil: null, last: null };
+    const none = { failingSince: null, failedShare: null, awayUntil: null, last: null };
+    return { ...known, breaker: null, ...none };
   });
   const others = [...told.values()]
     .flatMap(([first]) => first ?? [])
     .filter(({ key }) => !names.has(key));
-  return [...untold, ...others].map((each) => {
-    const all = told.get(each.key) ?? [];
+  return [...untold, ...others].map(({ name, key, origin }) => {
+    const all = told.get(key) ?? [];
     const breaker = BREAKER_STATES.findLast((state) => all.some((one) => one.breaker === state));
     return {
-      ...each,
+      name,
+      key,
+      origin,
       breaker: breaker ?? null,
       failingSince: all.flatMap(({ failingSince }) => failingSince ?? []).toSorted()[0] ?? null,
+      failedShare: failedShareOf(all),
       awayUntil:
         all
           .flatMap(({ awayUntil }) => awayUntil ?? [])

@@ -4,6 +4,7 @@
  */
 
 import {
+  type AttemptCounts,
   BREAKER_STATES,
   DESTINATION_STATES,
   type DestinationStatus,
@@ -57,6 +58,7 @@ function destination(found: Fields): DestinationStatus | null {
     id: id as DestinationId,
     state,
     failingSince: instant(found.failingSince),
+    lastMinute: attemptCounts(found.lastMinute),
     held: held && {
       because: held,
       since: instant(since) ?? "",
@@ -65,7 +67,7 @@ function destination(found: Fields): DestinationStatus | null {
     },
     lastAcceptedAt: instant(found.lastAcceptedAt),
     last: last && { ...last, endpoint: textOf(fields(found.last).endpoint) ?? "" },
-    partitions: typeof found.partitions === "number" ? found.partitions : 0,
+    partitions: countOf(found.partitions),
     endpoints: list(found.endpoints).flatMap((each) => endpoint(each) ?? []),
   };
 }
@@ -79,9 +81,15 @@ function endpoint(found: Fields): EndpointStatus | null {
     origin: textOf(found.origin) ?? "",
     breaker: oneOf(BREAKER_STATES, found.breaker) ?? "closed",
     failingSince: instant(found.failingSince),
+    lastMinute: attemptCounts(found.lastMinute),
     awayUntil: instant(found.awayUntil),
     last: lastOutcome(found.last),
   };
+}
+
+function attemptCounts(value: unknown): AttemptCounts {
+  const { attempts, failures } = fields(value);
+  return { attempts: countOf(attempts), failures: countOf(failures) };
 }
 
 function lastOutcome(value: unknown): LastOutcome | null {
@@ -113,6 +121,10 @@ function fields(value: unknown): Fields {
 
 function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map(fields) : [];
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
 }
 
 function textOf(value: unknown): string | null {

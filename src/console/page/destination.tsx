@@ -125,7 +125,7 @@ function linesThere({ values }: DestinationView["answers"]): readonly Line[] {
 }
 
 function sentenceOf(
-  { failingSince, held, last, note, state, kind, share }: DestinationView,
+  { failingSince, failedShare, held, last, note, state, kind }: DestinationView,
   now: number,
 ) {
   const long = (at: string | null) =>
@@ -139,18 +139,24 @@ function sentenceOf(
   const alone = held === null ? "" : ` Its endpoints are left alone${until} (${held.because}).`;
   if (failingSince !== null) {
     const why = last === null ? "" : ` The last answer: ${outcomeText(last)}.`;
-    return `No request was accepted${long(failingSince)}.${why}${alone}`;
+    return `It has been failing${long(failingSince)}. ${shareSentence(failedShare)}${why}${alone}`;
   }
   if (held !== null) return alone.trim();
   if (note !== null) return `${note[0]?.toUpperCase()}${note.slice(1)}.`;
-  if (state === "delivering" && share !== null && share < 0.9) {
-    return `The last attempt was accepted, but ${percentText(1 - share)} of those of the last minute failed.`;
+  if (state === "delivering") {
+    const answer = last === null ? "" : ` The last answer: ${outcomeText(last)}.`;
+    return `${shareSentence(failedShare)}${failedShare === null ? answer : ""}`;
   }
-  if (state === "delivering") return "The last attempt was accepted.";
   if (kind === "topic") return "Only its topic is written; its own consumers read it.";
   return state === null
     ? "No process that was asked delivers to it."
     : "Nothing was attempted since its process started.";
+}
+
+function shareSentence(failedShare: number | null): string {
+  if (failedShare === null) return "Nothing was attempted in the last minute.";
+  if (failedShare === 0) return "All attempts of the last minute were accepted.";
+  return `${percentText(failedShare)} of the attempts in the last minute failed.`;
 }
 
 function Figures({ view, now }: { readonly view: DestinationView; readonly now: number }) {
@@ -197,6 +203,17 @@ function Figures({ view, now }: { readonly view: DestinationView; readonly now: 
   );
 }
 
+function Failing({ endpoint, now }: { readonly endpoint: EndpointView; readonly now: number }) {
+  const { failingSince, failedShare } = endpoint;
+  const isShown = failingSince !== null && failedShare !== null;
+  return (
+    <>
+      <Age at={failingSince} now={now} />
+      {isShown ? `, ${percentText(failedShare)} of attempts` : null}
+    </>
+  );
+}
+
 function Endpoints({
   endpoints,
   now,
@@ -209,7 +226,7 @@ function Endpoints({
     { label: "Endpoint", of: ({ name }) => name },
     { label: "Address", of: ({ origin }) => origin },
     { label: "Breaker", of: (endpoint) => <Breaker endpoint={endpoint} /> },
-    { label: "Failing", of: ({ failingSince }) => <Age at={failingSince} now={now} /> },
+    { label: "Failing", of: (endpoint) => <Failing endpoint={endpoint} now={now} /> },
     { label: "Asked again", of: ({ awayUntil }) => <Age at={awayUntil} now={now} /> },
     {
       label: "Last answer",

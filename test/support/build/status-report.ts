@@ -8,6 +8,7 @@ export function destinationReport(given: Partial<DestinationReport> = {}): Desti
     destination: "crm",
     state: null,
     failingSince: null,
+    failedShare: null,
     held: null,
     processes: { owning: 0, held: 0, failing: 0 },
     lastAcceptedAt: null,

@@ -12,6 +12,7 @@ const STATUS: DestinationStatus = {
   id: "crm" as DestinationId,
   state: "delivering",
   failingSince: null,
+  lastMinute: { attempts: 0, failures: 0 },
   held: null,
   lastAcceptedAt: null,
   last: null,

@@ -85,7 +85,8 @@ class World {
   #status(more: Partial<DestinationStatus>): DestinationStatus {
     const id = "crm" as DestinationId;
     const none = { failingSince: null, held: null, lastAcceptedAt: null, last: null };
-    return { id, state: "failing", ...none, partitions: 1, endpoints: [], ...more };
+    const lastMinute = { attempts: 1, failures: 1 };
+    return { id, state: "failing", lastMinute, ...none, partitions: 1, endpoints: [], ...more };
   }
 
   last(): Record<string, unknown> {

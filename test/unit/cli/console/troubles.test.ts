@@ -34,8 +34,16 @@ function report(over: Partial<StatusReport> = {}): StatusReport {
 }
 
 function destination(over: Partial<DestinationReport>): DestinationReport {
-  const quiet = { state: "delivering", failingSince: null, held: null, last: null, endpoints: [] };
-  return { destination: "crm", waiting: 0, halts: [], ...quiet, ...over } as DestinationReport;
+  const quiet = { state: "delivering", failingSince: null, failedShare: null, held: null };
+  return {
+    destination: "crm",
+    waiting: 0,
+    halts: [],
+    last: null,
+    endpoints: [],
+    ...quiet,
+    ...over,
+  } as DestinationReport;
 }
 
 const said = (over: Partial<StatusReport>) => troublesOf(report(over)).map(({ text }) => text);
@@ -50,10 +58,21 @@ test("a destination that fails says since when, why, and what waits", () => {
   expect(troublesOf(report({ destinations: [failing] }))).toEqual([
     {
       level: "bad",
-      text: "crm fails for 1h: it answers 503, 1,204 deliveries wait.",
+      text: "crm has been failing for 1h: it answers 503, 1,204 deliveries wait.",
       link: "/destinations/crm",
     },
   ]);
+});
+
+test.each([
+  [0.664, ", 66 % of attempts in the last minute"],
+  [1, ", 100 % of attempts in the last minute"],
+  [0.999, ", >99 % of attempts in the last minute"],
+  [0.001, ", <1 % of attempts in the last minute"],
+  [null, ""],
+])("it says the share of attempts that failed: %d%s", (failedShare, text) => {
+  const destinations = [destination({ failingSince: SINCE, failedShare })];
+  expect(said({ destinations })).toEqual([`crm has been failing for 1h${text}.`]);
 });
 
 test("of many that fail, four are named", () => {

@@ -9,6 +9,7 @@ import {
 } from "../../../../src/cli/status/destination-text.ts";
 import {
   byTrouble,
+  type EndpointReport,
   isFailing,
   nextAttemptAt,
   stateOf,
@@ -29,10 +30,12 @@ const crm = webhookDestination({ urls: [A, B] });
 const NOW_MS = Date.UTC(2026, 2, 1, 10);
 const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 9, minute)).toISOString();
 
+const NONE = { attempts: 0, failures: 0 };
+
 function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
   const { key } = endpointOf(url);
   const known = { name: `crm[1] ${new URL(url).host}`, key, origin: new URL(url).origin };
-  const none = { failingSince: null, awayUntil: null, last: null };
+  const none = { failingSince: null, lastMinute: NONE, awayUntil: null, last: null };
   return { ...known, breaker: "closed", ...none, ...given };
 }
 
@@ -41,6 +44,7 @@ function told(given: Partial<DestinationStatus> = {}): DestinationStatus {
     id: "crm" as DestinationId,
     state: "delivering",
     failingSince: null,
+    lastMinute: NONE,
     held: null,
     lastAcceptedAt: null,
     last: null,
@@ -77,6 +81,22 @@ test("of several processes the earliest time, and how many of them say so", () =
     processes: { owning: 3, held: 1, failing: 2 },
     lastAcceptedAt: at(8),
   });
+});
+
+test("the share of failed attempts is that of all processes that own partitions", () => {
+  const lastMinute = (failures: number, attempts: number) => ({
+    lastMinute: { attempts, failures },
+    endpoints: [endpoint(A, { lastMinute: { attempts, failures } })],
+  });
+  const share = (...all: readonly Partial<DestinationStatus>[]) => {
+    const { failedShare, endpoints } = stateOf(crm, all.map(told));
+    return [failedShare, endpoints[0]?.failedShare];
+  };
+  expect(share(lastMinute(1, 2), lastMinute(60, 98))).toEqual([0.61, 0.61]);
+  expect(share(lastMinute(1, 4), { ...lastMinute(9, 9), partitions: 0 })).toEqual([0.25, 0.25]);
+  expect(share(lastMinute(0, 4))).toEqual([0, 0]);
+  expect(share(lastMinute(0, 0))).toEqual([null, null]);
+  expect(share()).toEqual([null, null]);
 });
 
 test("the last outcome is the latest of all processes", () => {
@@ -125,11 +145,15 @@ test.each([
   expect(next).toBe(expected === null ? null : new Date(expected).toISOString());
 });
 
+function reported(given: Partial<EndpointStatus> = {}): EndpointReport {
+  return { ...endpoint(A, given), failedShare: null };
+}
+
 const TROUBLES = [
   destinationReport({ destination: "h", halts: [{ topic: "t", partition: 0, offset: 1 }] }),
   destinationReport({ destination: "b", held, state: "held", waiting: 10 }),
   destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
-  destinationReport({ destination: "e", endpoints: [{ ...endpoint(A), failingSince: at(1) }] }),
+  destinationReport({ destination: "e", endpoints: [reported({ failingSince: at(1) })] }),
   destinationReport({ destination: "p", held: { because: "paused", since: at(1), until: null } }),
   destinationReport({ destination: "d", held: { because: "disabled", since: null, until: null } }),
   destinationReport({ destination: "u", waiting: 7 }),
@@ -169,6 +193,16 @@ test.each([
     { state: "held", held, failingSince: at(5) },
     "held since 09:20:00 by breaker, failing since 09:05:00",
   ],
+  [
+    {
+      state: "failing",
+      failingSince: at(5),
+      failedShare: 0.664,
+      processes: { ...none, failing: 1 },
+    },
+    "failing since 09:05:00: 66 % of attempts in the last minute (1 of 2 processes)",
+  ],
+  [{ state: "delivering", failedShare: 0.15 }, "delivering"],
   [{ state: "held", held: { because: "disabled", since: null, until: null } }, "held: disabled"],
   [
     { state: "failing", failingSince: "2026-02-27T09:05:00.000Z" },
@@ -181,9 +215,8 @@ test.each([
 test("a thousand destinations: endpoints are shown of those that fail alone", () => {
   const many = Array.from({ length: 1_000 }, (_, number) => {
     const isBad = number === 7;
-    const endpoints = [
-      endpoint(A, { name: `d-${number}[1] a.test`, breaker: isBad ? "open" : "closed" }),
-    ];
+    const breaker = isBad ? "open" : "closed";
+    const endpoints = [reported({ name: `d-${number}[1] a.test`, breaker })];
     return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
   });
   const { colors } = fakeShell();

@@ -22,7 +22,7 @@ test("what a process of this version says is read whole", () => {
     stages: [{ name: "deliver", partitions: { "deliveries.crm": [0, 1] } }],
     configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },
     brokersAway: [{ broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no answer" }],
-    destinations: [statusOf(condition, hold, [])],
+    destinations: [statusOf(condition, hold, [], 2_000)],
   };
   expect(readStatus(JSON.stringify(said))).toEqual(said);
 });
@@ -50,7 +50,14 @@ test("words of another version count as not known, and spoil nothing else", () =
         held: { because: "gravity" },
         endpoints: [{ name: "b[1] x" }, null],
       },
-      { id: "c", state: "failing", failingSince: "soon", last: { at: 5 }, partitions: "two" },
+      {
+        id: "c",
+        state: "failing",
+        failingSince: "soon",
+        last: { at: 5 },
+        partitions: "two",
+        lastMinute: 5,
+      },
     ],
   };
   expect(readStatus(JSON.stringify(strange))).toMatchObject({
@@ -60,7 +67,10 @@ test("words of another version count as not known, and spoil nothing else", () =
     brokersAway: [],
     destinations: [
       { id: "b", state: "held", held: null, endpoints: [] },
-      { id: "c", state: "failing", failingSince: null, last: null, partitions: 0 },
+      {
+        ...{ id: "c", state: "failing", failingSince: null, last: null, partitions: 0 },
+        lastMinute: { attempts: 0, failures: 0 },
+      },
     ],
   });
 });

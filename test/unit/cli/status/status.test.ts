@@ -335,7 +335,7 @@ test("--json prints the same as one object", async () => {
     endpoints: [
       {
         ...{ name: "crm[1] a.example.com", key, origin: "https://a.example.com" },
-        ...{ breaker: null, failingSince: null, awayUntil: null, last: null },
+        ...{ breaker: null, failingSince: null, failedShare: null, awayUntil: null, last: null },
       },
     ],
   });
@@ -354,6 +354,7 @@ test("--json prints the same as one object", async () => {
 const AT = "2026-03-01T09:30:15.250Z";
 const failing = {
   failingSince: "2026-03-01T09:11:40.000Z",
+  failedShare: 0.664,
   last: { at: "2026-03-01T09:30:05.000Z", outcome: "retry", cause: "503" },
 } as const;
 
@@ -391,6 +392,7 @@ const REPORT: StatusReport = {
         until: "2026-03-01T09:30:45.000Z",
       },
       failingSince: failing.failingSince,
+      failedShare: failing.failedShare,
       processes: { owning: 2, held: 1, failing: 2 },
       last: { ...failing.last, endpoint: "crm-hook[1] crm.example.com" },
       waiting: 120_000,
@@ -428,6 +430,7 @@ const REPORT: StatusReport = {
           origin: "http://10.20.1.4:8080",
           breaker: "closed",
           failingSince: null,
+          failedShare: 0,
           awayUntil: null,
           last: { at: "2026-03-01T09:30:14.000Z", outcome: "accepted", cause: "200" },
         },
@@ -465,11 +468,11 @@ test("the tables line up, numbers below each other", () => {
     "delay    5  6m 40s         4           0",
     "",
     "DESTINATION  WAITING  IN TIERS  OLDEST  DONE/MIN  FAILED/MIN  DEAD LETTERS 24H  LAST OUTCOME  NEXT ATTEMPT  STATE",
-    "crm-hook     120,000         5  2h 5m          0         2.5                17  503 10s ago   in 1s         held since 09:12:10 by breaker (1 of 2 processes), failing since 09:11:40",
+    "crm-hook     120,000         5  2h 5m          0         2.5                17  503 10s ago   in 1s         held since 09:12:10 by breaker (1 of 2 processes), failing since 09:11:40: 66 % of attempts in the last minute",
     "mail               0         0  -            310           0                 0  200 1s ago    -             delivering",
     "",
     "ENDPOINT                     KEY               BREAKER  LAST OUTCOME  STATE",
-    "crm-hook[1] crm.example.com  3f2a9c1b7e5d4a60  open     503 10s ago   failing since 09:11:40, left alone until 09:30:45",
+    "crm-hook[1] crm.example.com  3f2a9c1b7e5d4a60  open     503 10s ago   failing since 09:11:40: 66 % of attempts in the last minute, left alone until 09:30:45",
     "mail[1] 10.20.1.4:8080       90ab3e11c2d40f77  closed   200 1s ago    accepting",
     "",
     "DELAY         WAITING  OLDEST  NEXT DUE",
