@@ -7,9 +7,13 @@
  *   is refused (`whole-list.ts`)       the same, unless it is forced
  *   any other                          all of it is written; the `end` has the number of different ids
  *
- *   an interruption                    then
+ *   an interruption, or a crash        then
  *   before the `begin` is written      nothing is written
- *   after it                           no `end`: ids that were written are members, nobody is removed
+ *   after it                           no `end`: ids that were written are members, nobody is removed.
+ *                                      The next publication has another sync id: its `begin` abandons
+ *                                      this sync, and its `end` removes who is not in the list
+ *   after the `end`                    the sync is complete. The next publication of the same list
+ *                                      changes nothing
  */
 
 import { parseSync } from "../../audience/parse-sync.ts";
