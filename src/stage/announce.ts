@@ -15,6 +15,9 @@
  *   the process stops                                a tombstone
  *   the process is killed                            the others forget it after 90 s; one that starts an
  *                                                    hour later removes its record
+ *     before its record is taken                     nobody knows of it
+ *     after that, before its first commit            the records that it read are read again by the next
+ *                                                    process, which does not wait for it
  *
  * No offset depends on any of it.
  */
