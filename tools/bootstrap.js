@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster|switchyard [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster|kafka-versions|switchyard [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool.
@@ -19,6 +19,7 @@ const TOOLS = {
   soak: "bench/soak.ts",
   chaos: "test/chaos/main.ts",
   cluster: "tools/test-cluster.ts",
+  "kafka-versions": "tools/test-kafka-versions.ts",
   attack: "test/attacks/main.ts",
   drill: "test/drill/main.ts",
   steer: "test/steer/main.ts",

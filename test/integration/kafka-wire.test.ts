@@ -24,11 +24,17 @@ import type { FetchedOffset } from "../../src/kafka/membership.ts";
 import type { OutgoingMessage } from "../../src/kafka/wire/encode-records.ts";
 import { recordOf } from "../../src/kafka/wire/fetched-record.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { KAFKA_VERSION } from "../../tools/kafka/settings.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { damagingProxy } from "../support/servers/damaging-proxy.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const jars = process.env.SWITCHYARD_KAFKA_JARS;
+/** The console consumer has another name for it since Kafka 4.2. */
+const PROPERTY =
+  KAFKA_VERSION.localeCompare("4.2", "en", { numeric: true }) < 0
+    ? "--property"
+    : "--formatter-property";
 const prefix = uniquePrefix("wire");
 
 const createClient = (config: Partial<KafkaConfig> = {}) =>
@@ -168,7 +174,7 @@ describe("what we write", () => {
           "print.key=true",
           "key.separator=|",
           "headers.separator=;",
-        ].flatMap((property) => ["--formatter-property", property]),
+        ].flatMap((property) => [PROPERTY, property]),
       ],
       {
         maxBuffer: 2 ** 24,

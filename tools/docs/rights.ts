@@ -15,6 +15,8 @@ import {
   STAGE_ROLES,
 } from "../../src/domain/rights.ts";
 import type { TopicKind } from "../../src/domain/stages.ts";
+import { withKafkaVersions } from "./kafka-versions.ts";
+import { withMarkedTable } from "./marked-table.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -105,7 +107,8 @@ export function renderOperations(): string {
     ["stage `console` with `console.readOnly: false`", ...cells(roleOf("console", true))],
     ...COMMAND_ROLES.map((name) => row(name, "command")),
   ];
-  return withTable("docs/operations.md", ["Role", "Reads", "Writes", "Groups"], rows);
+  const page = withTable("docs/operations.md", ["Role", "Reads", "Writes", "Groups"], rows);
+  return withKafkaVersions(page);
 }
 
 export function renderSecurity(): string {
@@ -135,20 +138,10 @@ function cells({ reads, writes, groups }: Role): readonly string[] {
 
 const GROUPS_OF_MANY = ["deliver", "delay", "replay"];
 
-const BEGIN = "<!-- rights: `npm run docs` writes this table -->\n";
-const END = "<!-- end of rights -->\n";
-
 function withTable(
   path: string,
   header: readonly string[],
   rows: readonly (readonly string[])[],
 ): string {
-  const page = readFileSync(join(ROOT, path), "utf8");
-  const from = page.indexOf(BEGIN);
-  const to = page.indexOf(END);
-  if (from < 0 || to < from) throw new Error(`${path} has no marks for the table of rights`);
-  const line = (cellsOfRow: readonly string[]) => `| ${cellsOfRow.join(" | ")} |\n`;
-  const rule = `|${"---|".repeat(header.length)}\n`;
-  const table = line(header) + rule + rows.map(line).join("");
-  return page.slice(0, from + BEGIN.length) + table + page.slice(to);
+  return withMarkedTable(readFileSync(join(ROOT, path), "utf8"), "rights", header, rows);
 }

@@ -6,7 +6,7 @@
  */
 
 import { dockerHost, KAFKA_IMAGE } from "./docker.ts";
-import { cachedJars, ensureJars, type Progress } from "./jars.ts";
+import { cachedJars, ensureClients, ensureJars, type Progress } from "./jars.ts";
 import { findJava, findOnPath, JAVA_VERSION_MIN } from "./java-home.ts";
 
 export interface DockerChoice {
@@ -48,11 +48,11 @@ export function environmentBrokers(): string[] {
   return list.split(",").flatMap((entry) => entry.trim() || []);
 }
 
-/** The directory of the jars, for tests that use Java's clients; null without Java and Maven. */
+/** The directory of jars whose console clients run, for tests that use them; null without Java and Maven. */
 export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
   if ("trouble" in findJava()) return null;
   if (findOnPath("mvn") === null) return cachedJars();
-  return await ensureJars(signal, log);
+  return await ensureClients(signal, log);
 }
 
 /** The error for a machine that has none of the three. */

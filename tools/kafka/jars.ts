@@ -10,44 +10,44 @@ import { KAFKA_VERSION } from "./settings.ts";
 export type { Progress } from "./download.ts";
 
 const POM = join(import.meta.dirname, "pom.xml");
-const WHAT = `Apache Kafka ${KAFKA_VERSION}`;
 
-function download(): Download {
-  const pomHash = createHash("sha256").update(readFileSync(POM)).digest("hex").slice(0, 8);
+function download(version: string): Download {
+  const pom = readFileSync(POM, "utf8");
+  const pomHash = createHash("sha256").update(pom).digest("hex").slice(0, 8);
+  const what = `Apache Kafka ${version}`;
   return {
-    what: WHAT,
+    what,
     size: "60 MB",
-    name: `kafka-${KAFKA_VERSION}-${pomHash}`,
+    name: `kafka-${version}-${pomHash}`,
     fill: async (target, signal, progress) => {
       const goal = ["--file", POM, "dependency:copy-dependencies"];
-      const version = `-Dkafka.version=${KAFKA_VERSION}`;
-      const options = [
-        version,
-        ...toolsOption(readFileSync(POM, "utf8"), KAFKA_VERSION),
-        `-DoutputDirectory=${target}`,
-        "-DincludeScope=runtime",
-      ];
-      await runMaven(WHAT, [...goal, ...options], signal, progress);
+      const versions = [`-Dkafka.version=${version}`];
+      // Console clients work with the libraries of their own release alone.
+      const tools = clientsVersion(pom, version);
+      const options = [...versions, `-Dkafka.tools.version=${tools}`, "-DincludeScope=runtime"];
+      await runMaven(what, [...goal, ...options, `-DoutputDirectory=${target}`], signal, progress);
     },
   };
 }
 
-/**
- * Console clients of a later release do not work with an earlier one's libraries, so an earlier
- * release brings its own.
- */
-export function toolsOption(pom: string, version: string): readonly string[] {
+/** Of the console clients that go with a release: the newest that are published, or its own. */
+export function clientsVersion(pom: string, version: string): string {
   const [, newest = version] = /<kafka\.tools\.version>([^<]+)</.exec(pom) ?? [];
-  const isEarlier = version.localeCompare(newest, "en", { numeric: true }) < 0;
-  return isEarlier ? [`-Dkafka.tools.version=${version}`] : [];
+  return version.localeCompare(newest, "en", { numeric: true }) < 0 ? version : newest;
 }
 
 /** The directory of the jars if they are there and whole, else null. */
 export function cachedJars(): string | null {
-  return cached(download());
+  return cached(download(KAFKA_VERSION));
 }
 
 /** Downloads the jars unless they are there. Returns their directory. Throws if Maven fails. */
 export async function ensureJars(signal: AbortSignal, progress: Progress): Promise<string> {
-  return await ensureDownloaded(download(), signal, progress);
+  return await ensureDownloaded(download(KAFKA_VERSION), signal, progress);
+}
+
+/** Likewise, of a release whose console clients run: an earlier one where this has none. */
+export async function ensureClients(signal: AbortSignal, progress: Progress): Promise<string> {
+  const version = clientsVersion(readFileSync(POM, "utf8"), KAFKA_VERSION);
+  return await ensureDownloaded(download(version), signal, progress);
 }

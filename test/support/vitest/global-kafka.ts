@@ -21,7 +21,7 @@ export async function setup(): Promise<() => Promise<void>> {
   const log = (line: string) => process.stderr.write(`kafka: ${line}\n`);
   const kafka = await startKafka({ log });
   process.env.SWITCHYARD_KAFKA_BROKERS = kafka.brokers.join(",");
-  const jars = kafka.jars ?? (await findJars(new AbortController().signal, log));
+  const jars = await findJars(new AbortController().signal, log);
   if (jars !== null) process.env.SWITCHYARD_KAFKA_JARS = jars;
   const launcher = await startLauncher();
   process.env.SWITCHYARD_TEST_LAUNCHER = launcher.url;

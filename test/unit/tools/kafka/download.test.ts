@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { downloadedBytes } from "../../../../tools/kafka/download.ts";
-import { toolsOption } from "../../../../tools/kafka/jars.ts";
+import { clientsVersion } from "../../../../tools/kafka/jars.ts";
 
 test.each<[string, number | null]>([
   ["[INFO] Downloaded from central: https://example.com/a-1.jar (5.2 MB at 3.1 MB/s)", 5_200_000],
@@ -16,10 +16,12 @@ test.each<[string, number | null]>([
 });
 
 test.each([
-  ["3.9.2", ["-Dkafka.tools.version=3.9.2"]],
-  ["4.0.2", ["-Dkafka.tools.version=4.0.2"]],
-  ["4.3.1", []],
-  ["4.10.0", []],
-])("console clients of Kafka %s", (version, options) => {
-  expect(toolsOption("<kafka.tools.version>4.3.1</kafka.tools.version>", version)).toEqual(options);
+  ["3.9.2", "3.9.2"],
+  ["4.0.2", "4.0.2"],
+  ["4.3.1", "4.3.1"],
+  ["4.4.0", "4.3.1"],
+  ["4.10.0", "4.3.1"],
+])("console clients for Kafka %s are those of %s", (version, expected) => {
+  const pom = "<kafka.tools.version>4.3.1</kafka.tools.version>";
+  expect(clientsVersion(pom, version)).toBe(expected);
 });
