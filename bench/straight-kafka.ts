@@ -18,7 +18,13 @@ const IDLE: Consumer = {
   joined: Promise.resolve(),
   stop: () => Promise.resolve(),
   progress: () => [],
-  vitals: () => ({ isAssigned: true, fetchedAtMs: null, heardAtMs: null, commitFailures: 0 }),
+  vitals: () => ({
+    isAssigned: true,
+    fetchedAtMs: null,
+    heardAtMs: null,
+    commitFailures: 0,
+    foreignMembers: [],
+  }),
   rebalances: () => 0,
   offsetResets: () => 0,
 };

@@ -32,7 +32,7 @@ import { givingUpOmitted } from "../stage/omitted-values.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
 import { schemasAdmit } from "../stage/schemas-admit.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
-import { watchConsumer } from "../stage/watch-consumer.ts";
+import { foreignText, watchConsumer } from "../stage/watch-consumer.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../tracing/port.ts";
@@ -186,7 +186,7 @@ export function startDestination(
     steer: () => goBy(condition.destination),
     heard: (endpoint, news) => work.heard(endpoint, news),
     partitionsAre: (count) => work.partitionsAre(count),
-    troubles: () => troublesOf(condition, consumer.trouble(), work),
+    troubles: () => troublesOf(condition, consumerTroubles(consumer), work),
     partitions: () => consumer.progress(),
     status: () => statusOf(condition, holdOf(condition, work), work.endpoints(), clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
@@ -197,6 +197,12 @@ export function startDestination(
       await connections.close();
     },
   };
+}
+
+function consumerTroubles(consumer: KeptConsumer): readonly string[] {
+  const trouble = consumer.trouble();
+  const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
+  return [...restarts, ...foreignText(consumer.vitals())];
 }
 
 function watchOne({ metrics, clock }: DeliverDeps, destination: DestinationId, own: KeptConsumer) {

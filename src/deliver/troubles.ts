@@ -5,13 +5,11 @@ import type { Condition } from "./condition.ts";
 import type { DestinationWork } from "./destination-work.ts";
 import type { Stillness } from "./stillness.ts";
 
-/** @param trouble of the consumer; null: it runs. */
 export function troublesOf(
   { destination, still }: Pick<Condition, "destination" | "still">,
-  trouble: string | null,
+  ofConsumer: readonly string[],
   work: Pick<DestinationWork, "endpoints">,
 ): readonly string[] {
-  const restarts = trouble === null ? [] : [`the consumer starts again: ${trouble}`];
   const names = endpointNames(destination);
   const open = work
     .endpoints()
@@ -20,7 +18,8 @@ export function troublesOf(
       return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
-  return [...restarts, ...paused, ...open].map((each) => `destination ${destination.id}: ${each}`);
+  const all = [...ofConsumer, ...paused, ...open];
+  return all.map((each) => `destination ${destination.id}: ${each}`);
 }
 
 function stillText({ by, sinceMs, untilMs }: Stillness): readonly string[] {

@@ -44,7 +44,12 @@ export function createKafka(
   let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
     createMembership: (options, events) =>
-      new KafkajsMembership(clients.createShared(), options, events, topics),
+      new KafkajsMembership(
+        clients.createShared(),
+        { ...options, clientId: connection.clientId },
+        events,
+        topics,
+      ),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
     groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs)),

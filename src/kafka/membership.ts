@@ -6,7 +6,7 @@
  *   is about to join, the first time too     `beforeJoin`, and waits for it
  *   failed to join                           `joinsAgain`, which says whether to try once more
  *   has read the group's commits             `offsetsFetched`, before the first fetch
- *   has its assignment                       `assigned`
+ *   has its assignment                       `assigned`, and before it `foreignMembers`
  *   wants to ask a broker for records        `fetch`, once for each broker at the same time
  *   wants to send a heartbeat                `heartbeat`
  *   gives up                                 `failed`
@@ -49,6 +49,8 @@ export interface GroupEvents {
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
   readonly assigned: (assignment: Assignment) => void;
+  /** Client IDs of other programs in the group, as far as this member sees them. */
+  readonly foreignMembers: (clientIds: readonly string[]) => void;
   /** The driver goes on when it resolves. When it rejects, the driver does what the error asks for. */
   readonly fetch: (member: Member, nodeId: string, ask: AskBroker) => Promise<void>;
   /** Stands around each heartbeat, those of the driver too. */

@@ -25,6 +25,8 @@ export interface ConsumerVitals {
   readonly heardAtMs: number | null;
   /** Since the start. Rebalances make some. */
   readonly commitFailures: number;
+  /** Client IDs of other programs that are in its group, or were in the last 2 minutes. */
+  readonly foreignMembers: readonly string[];
 }
 
 export interface PartitionProgress {

@@ -30,7 +30,7 @@ import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
 import { givingUpOmitted } from "./omitted-values.ts";
 import type { RunningStage } from "./running-stage.ts";
 import type { StageDeps } from "./stage-deps.ts";
-import { watchConsumer } from "./watch-consumer.ts";
+import { foreignText, watchConsumer } from "./watch-consumer.ts";
 
 /** Says that the stage cannot go on. */
 export type Fail = (thrown: unknown) => void;
@@ -90,7 +90,7 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
   return {
     name,
     joined,
-    troubles: () => [...halts(), ...troubles()],
+    troubles: () => [...halts(), ...foreignText(together(consumers).vitals()), ...troubles()],
     ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
     partitions: () => consumers.flatMap((consumer) => consumer.progress()),
@@ -170,5 +170,6 @@ function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
     fetchedAtMs: earliest(all.map(({ fetchedAtMs }) => fetchedAtMs)),
     heardAtMs: earliest(all.map(({ heardAtMs }) => heardAtMs)),
     commitFailures: all.reduce((sum, { commitFailures }) => sum + commitFailures, 0),
+    foreignMembers: [...new Set(all.flatMap(({ foreignMembers }) => foreignMembers))],
   };
 }

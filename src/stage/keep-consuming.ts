@@ -26,6 +26,7 @@ const NO_LIFE: ConsumerVitals = {
   fetchedAtMs: null,
   heardAtMs: null,
   commitFailures: 0,
+  foreignMembers: [],
 };
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
@@ -150,5 +151,6 @@ function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): 
     fetchedAtMs: now.fetchedAtMs ?? before.fetchedAtMs,
     heardAtMs: now.heardAtMs ?? before.heardAtMs,
     commitFailures: failures + now.commitFailures,
+    foreignMembers: now.foreignMembers,
   };
 }

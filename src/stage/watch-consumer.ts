@@ -2,7 +2,7 @@
 
 import type { DamagedBatch } from "../domain/damaged-batch.ts";
 import type { StageName } from "../domain/stages.ts";
-import type { Consumer } from "../kafka/port.ts";
+import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { BacklogSight } from "./consumer-signals.ts";
 
@@ -47,6 +47,7 @@ export function watchConsumer(
     countUnknown(backlog.lag === null ? 1 : 0);
     lastFetch.set((vitals.fetchedAtMs ?? 0) / 1_000);
     lastHeartbeat.set((vitals.heardAtMs ?? 0) / 1_000);
+    showForeign(metrics, { stage, destination }, vitals);
     commitFailures.inc(vitals.commitFailures - counted.commitFailures);
     counted.commitFailures = vitals.commitFailures;
     const halts = consumer.haltedAt?.() ?? [];
@@ -67,12 +68,31 @@ export function watchConsumer(
         metrics.lastFetch,
         metrics.lastHeartbeat,
         metrics.consumerHalted,
+        metrics.foreignMembers,
       ]) {
         gauge.remove({ stage, destination });
       }
       shown.show([]);
     },
   };
+}
+
+/** Only if there are some: with a thousand destinations a series for each is many. */
+function showForeign(
+  { foreignMembers: gauge }: Metrics,
+  labels: { readonly stage: StageName; readonly destination: string },
+  { foreignMembers }: ConsumerVitals,
+): void {
+  if (foreignMembers.length === 0) gauge.remove(labels);
+  else gauge.bind(labels).set(foreignMembers.length);
+}
+
+/** For `/readyz`; empty: there is no such member. */
+export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
+  if (foreignMembers.length === 0) return [];
+  return [
+    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each of its joins stops the group for a moment`,
+  ];
 }
 
 /** The offsets of the batches, for as long as they halt. */

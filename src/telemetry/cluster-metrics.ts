@@ -57,6 +57,12 @@ export const CLUSTER_METRICS = {
     labels: ["stage", "destination"],
     help: "The last time that the coordinator knew the consumer; of several, the earliest. It rises while the consumer lives. 0: not yet.",
   },
+  foreignMembers: {
+    name: "switchyard_consumer_foreign_members",
+    type: "gauge",
+    labels: ["stage", "destination"],
+    help: "Other programs that are members of the consumer group, or were in the last 2 minutes, by client ID. The process that leads the group sees all of them. Absent: there are none.",
+  },
   commitFailures: {
     name: "switchyard_consumer_commit_failures_total",
     type: "counter",

@@ -39,6 +39,9 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   },
   "clock-skew": { fire: ["SwitchyardClockWrong"] },
   "half-a-rollout": { fire: ["SwitchyardRoutesMissing"] },
+  // To write one topic, and to read in one group.
+  "permission-lost": { fire: ["SwitchyardTopicTakesNothing", "SwitchyardLagUnknown"] },
+  "foreign-member": { fire: ["SwitchyardForeignGroupMember"], mayFire: ["SwitchyardLagUnknown"] },
   "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
 };
 

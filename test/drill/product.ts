@@ -62,6 +62,8 @@ export interface ProductOptions {
   readonly hasDisk?: boolean;
   /** Whether the clock of its program can be set (`setClock`). */
   readonly hasClock?: boolean;
+  /** Settings of Kafka for the program and its commands; they win over all others. */
+  readonly kafka?: Readonly<Record<string, unknown>>;
 }
 
 export class Product implements AsyncDisposable {
@@ -79,6 +81,7 @@ export class Product implements AsyncDisposable {
   readonly #adminPort: number;
   readonly #hasDisk: boolean;
   readonly #hasClock: boolean;
+  readonly #kafkaSettings: Readonly<Record<string, unknown>>;
   readonly #unfed: Set<DestinationId>;
   readonly #lines: LoggedLine[] = [];
   #program: Program | null = null;
@@ -86,7 +89,7 @@ export class Product implements AsyncDisposable {
   #startedAtMs = 0;
 
   private constructor(
-    { brokers, destinations, hasDisk = false, hasClock = false }: ProductOptions,
+    { brokers, destinations, hasDisk = false, hasClock = false, kafka = {} }: ProductOptions,
     receivers: ReadonlyMap<DestinationId, Receiver>,
     ca: Certificate,
     adminPort: number,
@@ -102,6 +105,7 @@ export class Product implements AsyncDisposable {
     this.#adminPort = adminPort;
     this.#hasDisk = hasDisk;
     this.#hasClock = hasClock;
+    this.#kafkaSettings = kafka;
     this.#unfed = new Set(this.#needs.filter(({ isUnfed }) => isUnfed).map(({ id }) => id));
     this.#directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
     writeFileSync(join(this.#directory, "ca.pem"), ca.cert);
@@ -271,6 +275,7 @@ export class Product implements AsyncDisposable {
         partitions: PARTITIONS,
         replicationFactor: 1,
         createTopics: false,
+        ...this.#kafkaSettings,
       },
       sources: [{ id: SOURCE, writeKey: "drill", destinations: fed }],
       defaultSource: SOURCE,

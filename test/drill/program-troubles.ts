@@ -51,7 +51,7 @@ export const STOPPED = lone("stopped", "the only process is stopped", {
 
 export interface Lone {
   readonly product?: Partial<ProductOptions>;
-  /** In which all of it is to be said; by default half a minute. */
+  /** In which all of it is to be said, then and after it is mended; by default half a minute. */
   readonly limitMs?: number;
   readonly make: (product: Product) => Promise<void>;
   readonly said: (look: Look, madeAtMs: number) => readonly Said[];
@@ -78,10 +78,7 @@ export function lone(
     await options.hooks?.onTrouble?.(product, [name]);
     options.say("mended");
     await mend(product);
-    const after = await world.settle("mended", LIMIT_MS, (look) => [
-      ...fine(look),
-      ...mended(look),
-    ]);
+    const after = await world.settle("mended", limitMs, (look) => [...fine(look), ...mended(look)]);
     await options.hooks?.onMended?.(product, [name]);
     return [...before, ...during, ...after];
   };

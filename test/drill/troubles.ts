@@ -2,9 +2,11 @@
 
 import { CLOCK_SKEW } from "./clock-skew.ts";
 import { DESTINATION_TROUBLES } from "./destination-troubles.ts";
+import { FOREIGN_MEMBER } from "./foreign-member.ts";
 import { FULL_DISK } from "./full-disk.ts";
 import { HALF_A_ROLLOUT } from "./half-a-rollout.ts";
 import { KAFKA_AWAY } from "./kafka-away.ts";
+import { PERMISSION_LOST } from "./permission-lost.ts";
 import { BAD_CONFIG, STOPPED } from "./program-troubles.ts";
 import type { Trouble } from "./trouble.ts";
 import { WRONG_PASSWORD } from "./wrong-password.ts";
@@ -16,6 +18,8 @@ export const TROUBLES: readonly Trouble[] = [
   FULL_DISK,
   CLOCK_SKEW,
   HALF_A_ROLLOUT,
+  PERMISSION_LOST,
+  FOREIGN_MEMBER,
   KAFKA_AWAY,
   WRONG_PASSWORD,
 ];

@@ -19,7 +19,7 @@ const bench = new Bench();
 beforeEach(() =>
   bench.open({
     connect: () => {
-      const connection = { brokers: BROKERS.split(","), clientId: "other", tls: null, sasl: null };
+      const connection = { brokers: BROKERS.split(","), clientId: "frozen", tls: null, sasl: null };
       const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 };
       return createKafka({ ...connection, ...limits }, createLog("error"));
     },

@@ -93,6 +93,7 @@ export class ConsumerRun {
       joinsAgain: (error) => this.#joinsAgain(error),
       offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
       assigned: (assignment) => this.#assigned(assignment),
+      foreignMembers: options.onForeignMembers,
       fetch: (...fetch) => this.#fetchInTurn(...fetch),
       heartbeat: (...heartbeat) => this.#standing.around(...heartbeat),
       failed: (error) => this.#fail(error),

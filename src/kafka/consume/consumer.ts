@@ -30,6 +30,7 @@ import {
 } from "../port.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import { ConsumerRun } from "./consumer-run.ts";
+import { ForeignMembers } from "./foreign-members.ts";
 import type { GroupWatch } from "./group-watch.ts";
 import { type Memory, newMemory } from "./ownership.ts";
 
@@ -59,6 +60,7 @@ export class KafkaConsumer implements Consumer {
   readonly #options: ConsumeOptions;
   readonly #stopping = new AbortController();
   readonly #memory: Memory = newMemory();
+  readonly #foreign: ForeignMembers;
   /** Resolves when it is stopped or has crashed. */
   readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
@@ -70,6 +72,11 @@ export class KafkaConsumer implements Consumer {
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
     this.#world = world;
     this.#options = options;
+    this.#foreign = new ForeignMembers(
+      () => performance.now(),
+      (clients) =>
+        world.log.warn({ ...membersHint(world, options), clients }, "kafka.group.foreign-members"),
+    );
     this.joined = this.#joinedOnce.promise;
     // Nobody has to wait for it.
     this.joined.catch(() => undefined);
@@ -96,6 +103,7 @@ export class KafkaConsumer implements Consumer {
       fetchedAtMs: this.#instant(this.#run?.fetchedAtMs() ?? pulse.fetchedAtMs),
       heardAtMs: this.#instant(pulse.heardAtMs),
       isAssigned: this.#run?.isAssigned ?? false,
+      foreignMembers: this.#foreign.now(),
     };
   }
 
@@ -119,6 +127,7 @@ export class KafkaConsumer implements Consumer {
         consume: this.#options,
         memory: this.#memory,
         onJoined: () => this.#joined(),
+        onForeignMembers: (clientIds) => this.#foreign.joined(clientIds),
         onOffsetReset: () => {
           this.#offsetResets += 1;
         },
@@ -128,7 +137,7 @@ export class KafkaConsumer implements Consumer {
       const ended = await run.ended;
       this.#run = null;
       if (ended === null || this.#stopping.signal.aborted) return;
-      const error = withPermission(ended, this.#needed(), this.#world.asker);
+      const error = this.#explained(ended);
       const trouble = troubleOf(error);
       this.#failures += 1;
       if (trouble === "fatal" || (trouble === "unknown" && this.#failures >= FAILURES_MAX)) {
@@ -140,6 +149,16 @@ export class KafkaConsumer implements Consumer {
       }
       await this.#wait(error, trouble === "outage");
     }
+  }
+
+  /** Names the permission that is missing, or the group that another program has taken. */
+  #explained(ended: Error): Error {
+    if (!errorTypes(ended).has("INCONSISTENT_GROUP_PROTOCOL")) {
+      return withPermission(ended, this.#needed(), this.#world.asker);
+    }
+    const { group, fix } = membersHint(this.#world, this.#options);
+    const text = `the members of the group ${group} are another program, whose way to share out partitions differs: ${ended.message}. To list them: ${fix}`;
+    return new Error(text, { cause: ended });
   }
 
   #needed(): readonly Grant[] {
@@ -168,4 +187,10 @@ export class KafkaConsumer implements Consumer {
     this.#failures = 0;
     this.#joinedOnce.resolve();
   }
+}
+
+/** The tool shows the hosts of members as well. */
+function membersHint({ asker }: ConsumerWorld, { groupId }: ConsumeOptions) {
+  const tool = `kafka-consumer-groups.sh --bootstrap-server ${asker.brokers.join(",")}`;
+  return { group: groupId, fix: `${tool} --describe --members --group ${groupId}` };
 }

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly memory: Memory;
   readonly groups: GroupWatch;
   readonly onJoined: () => void;
+  /** Called at each rebalance with client IDs of other programs in the group. */
+  readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
   /** Shared by the consumers of the process. */
   readonly commits: CommitPace;

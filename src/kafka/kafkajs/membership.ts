@@ -30,6 +30,7 @@ import { consumerGroupHooks } from "./group-hooks.ts";
 import { commit, heartbeatOf } from "./group-requests.ts";
 import { PartitionAssigners } from "./kafkajs.ts";
 import { isStale, MemberFetches } from "./member-fetches.ts";
+import { clientIdOf, ownMembersOnly } from "./own-members.ts";
 
 /** The watch of topics says so earlier where something has changed. */
 const METADATA_AGE_MAX_MS = 600_000;
@@ -59,7 +60,7 @@ export class KafkajsMembership implements Membership {
 
   constructor(
     client: MembershipClient,
-    options: MembershipOptions,
+    options: MembershipOptions & { readonly clientId: string },
     events: GroupEvents,
     topicWatch: TopicWatch,
   ) {
@@ -71,6 +72,11 @@ export class KafkajsMembership implements Membership {
     this.#watching = { topics: options.topics, found: (leaders) => this.#found(leaders) };
     const { passesDamaged } = options;
     this.#policyOf = (topic) => ({ recordMaxBytes: options.recordMaxBytes(topic), passesDamaged });
+    const assigner = ownMembersOnly(
+      PartitionAssigners.roundRobin,
+      options.clientId,
+      events.foreignMembers,
+    );
     this.#consumer = client.kafka.consumer({
       groupId: options.groupId,
       sessionTimeout: options.sessionTimeoutMs,
@@ -83,14 +89,18 @@ export class KafkajsMembership implements Membership {
       allowAutoTopicCreation: false,
       // Every crash ends this member. kafkajs would start again with connections in an odd state.
       retry: { restartOnFailure: async () => false },
-      ...consumerGroupHooks(PartitionAssigners.roundRobin, {
+      ...consumerGroupHooks(assigner, {
         beforeJoin: (group) => events.beforeJoin(this.#memberOf(group)),
         offsetsFetched: events.offsetsFetched,
         joinsAgain: events.joinsAgain,
       }),
     });
     const { GROUP_JOIN, CRASH } = this.#consumer.events;
-    this.#consumer.on(GROUP_JOIN, ({ payload }) => events.assigned(payload.memberAssignment));
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => {
+      const leader = clientIdOf(payload.leaderId);
+      if (!payload.isLeader) events.foreignMembers(leader === options.clientId ? [] : [leader]);
+      events.assigned(payload.memberAssignment);
+    });
     this.#consumer.on(CRASH, ({ payload }) => events.failed(payload.error));
   }
 

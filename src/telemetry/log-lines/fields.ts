@@ -38,6 +38,7 @@ export const LOG_FIELDS = {
     meaning:
       "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the answer, or why there was none.",
   },
+  clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
   code: { type: "text", meaning: "Code of a refused request, as in the answer's body." },
   committed: { type: "number", meaning: "The offset that was committed." },
   connections: { type: "number", meaning: "How many connections are taken at a time." },

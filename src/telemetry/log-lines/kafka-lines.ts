@@ -57,6 +57,14 @@ export const KAFKA_LINES = {
     action: "Nothing, if it is rare. Otherwise read the error.",
     fields: ["group", "error"],
   },
+  "kafka.group.foreign-members": {
+    levels: ["warn"],
+    meaning:
+      "Another program is a member of a consumer group of Switchyard. It is given no partitions as long as a process of Switchyard leads the group, but each of its joins and leaves stops the group for a moment. If it leads the group, it may take records, which Switchyard then misses. Logged when it is seen first, and at most once a minute.",
+    action:
+      "Give that program another group. `fix` is the command that lists the members of the group with their hosts.",
+    fields: ["group", "clients", "fix"],
+  },
   "kafka.commit.metadata-refused": {
     levels: ["warn"],
     meaning: "The brokers take no long metadata with a commit. A restart repeats more records.",

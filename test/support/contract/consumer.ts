@@ -385,7 +385,7 @@ function testLife(bench: Bench): void {
     const place = { topic, partition: 0, position: 2, next: 5, end: 5 };
     const [endAtMs, atMs]: number[] = [expect.any(Number), expect.any(Number)];
     expect(consumer.progress()).toEqual([{ ...place, endAtMs, inHand: 1, oldestUnfinishedMs }]);
-    const life = { fetchedAtMs: atMs, heardAtMs: atMs, commitFailures: 0 };
+    const life = { fetchedAtMs: atMs, heardAtMs: atMs, commitFailures: 0, foreignMembers: [] };
     expect(consumer.vitals()).toEqual({ ...life, isAssigned: true });
     await consumer.stop();
     expect(consumer.progress()).toEqual([]);

@@ -77,6 +77,7 @@ export class MemoryConsumer implements Consumer, Member {
       fetchedAtMs: this.#fetchedAtMs,
       heardAtMs: this.#fetchedAtMs,
       commitFailures: 0,
+      foreignMembers: [],
     };
   }
 

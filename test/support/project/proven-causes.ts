@@ -116,6 +116,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "unit/stage/watch-consumer.test.ts: lag, oldest record",
     ],
     [
+      "switchyard_consumer_foreign_members",
+      "integration/foreign-member.test.ts: a program that joins and leaves",
+    ],
+    [
       "switchyard_consumer_offset_resets",
       "integration/kafka-traps.test.ts: retention has overtaken",
     ],

@@ -3,15 +3,17 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import kafkajs from "kafkajs";
+import type * as Kafkajs from "kafkajs";
 
 import type { Grant } from "../../../src/domain/rights.ts";
-import { Kafka as KafkajsClient } from "../../../src/kafka/kafkajs/kafkajs.ts";
+import { Kafka as KafkajsClient, loadInternal } from "../../../src/kafka/kafkajs/kafkajs.ts";
 import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { killBroker, prepareBroker, startBroker } from "../../../tools/kafka/java.ts";
 
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+// Its own copy: a second one cannot be loaded next to it.
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } =
+  loadInternal("index.js") as typeof Kafkajs;
 const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const never = new AbortController().signal;
 
@@ -27,6 +29,9 @@ export interface GuardedBroker {
   readonly grant: (user: string, grants: readonly Grant[]) => Promise<void>;
   /** Takes all permissions of the user on these topics or groups away. */
   readonly revoke: (user: string, grants: readonly Grant[]) => Promise<void>;
+  /** Takes permissions away, whatever grants them; `permit` ends that. */
+  readonly forbid: (user: string, grants: readonly Grant[]) => Promise<void>;
+  readonly permit: (user: string, grants: readonly Grant[]) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -52,6 +57,16 @@ export async function startGuardedBroker(
     revoke: async (user, grants) => {
       const filters = grants.flatMap((grant) => entries(user, grant));
       await admin.deleteAcls({ filters });
+    },
+    forbid: async (user, grants) => {
+      await admin.createAcls({
+        acl: grants.flatMap((grant) => entries(user, grant, AclPermissionTypes.DENY)),
+      });
+    },
+    permit: async (user, grants) => {
+      await admin.deleteAcls({
+        filters: grants.flatMap((grant) => entries(user, grant, AclPermissionTypes.DENY)),
+      });
     },
     stop: async () => {
       await admin.disconnect();
@@ -95,7 +110,11 @@ const RESOURCES = {
   cluster: AclResourceTypes.CLUSTER,
 } as const;
 
-function entries(user: string, { on, names, pattern, operations }: Grant) {
+function entries(
+  user: string,
+  { on, names, pattern, operations }: Grant,
+  permissionType = AclPermissionTypes.ALLOW,
+) {
   const isPrefixed = pattern === "prefixed";
   return (on === "cluster" ? ["kafka-cluster"] : names).flatMap((resourceName) =>
     operations.map((operation) => ({
@@ -107,7 +126,7 @@ function entries(user: string, { on, names, pattern, operations }: Grant) {
       principal: `User:${user}`,
       host: "*",
       operation: OPERATIONS[operation],
-      permissionType: AclPermissionTypes.ALLOW,
+      permissionType,
     })),
   );
 }

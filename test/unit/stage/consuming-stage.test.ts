@@ -19,7 +19,11 @@ function world(onDamaged?: OnDamaged) {
   const consume = (options: ConsumeOptions): Consumer => {
     started.push(options);
     const counts = { progress: () => reading, rebalances: () => 0, offsetResets: () => 0 };
-    const vitals = { isAssigned: true, fetchedAtMs: 0, heardAtMs: 0, commitFailures: 0 };
+    const vitals = {
+      isAssigned: true,
+      ...{ fetchedAtMs: 0, heardAtMs: 0 },
+      ...{ commitFailures: 0, foreignMembers: [] as string[] },
+    };
     return {
       joined: Promise.resolve(),
       stop: () => Promise.resolve(),

@@ -20,7 +20,11 @@ const OPTIONS = {
   onAssigned: () => ({ take: () => undefined, drain: () => Promise.resolve() }),
 };
 
-const VITALS = { isAssigned: true, fetchedAtMs: 5, heardAtMs: 6, commitFailures: 0 };
+const VITALS = {
+  isAssigned: true,
+  ...{ fetchedAtMs: 5, heardAtMs: 6 },
+  ...{ commitFailures: 0, foreignMembers: [] as string[] },
+};
 
 /** Consumers that count what a test says, and crash when it says so. */
 function fakeKafka() {

@@ -25,7 +25,13 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   const metrics = createMetrics();
   let rebalances = 2;
   let offsetResets = 0;
-  let vitals = { isAssigned: true, fetchedAtMs: 8_500, heardAtMs: 9_500, commitFailures: 2 };
+  let vitals = {
+    isAssigned: true,
+    fetchedAtMs: 8_500,
+    heardAtMs: 9_500,
+    commitFailures: 2,
+    foreignMembers: ["a-script"],
+  };
   const consumer = {
     progress: () => [at(10, 15, 4_000), at(3, 3, null), at(5, 4, 2_500)],
     vitals: () => vitals,
@@ -55,11 +61,13 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   expect(shown).toContain(`switchyard_consumer_last_fetch_timestamp_seconds{${of}} 8.5\n`);
   expect(shown).toContain(`switchyard_consumer_last_heartbeat_timestamp_seconds{${of}} 9.5\n`);
   expect(shown).toContain(`switchyard_consumer_commit_failures_total{${of}} 2\n`);
+  expect(shown).toContain(`switchyard_consumer_foreign_members{${of}} 1\n`);
   expect(shown).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 0\n');
   // It has lost its partitions: nothing is known of them, and that is not 0.
-  vitals = { ...vitals, isAssigned: false, commitFailures: 3 };
+  vitals = { ...vitals, isAssigned: false, commitFailures: 3, foreignMembers: [] };
   const lost = await metrics.text();
   expect(lost).not.toContain("switchyard_consumer_lag_records{");
+  expect(lost).not.toContain("switchyard_consumer_foreign_members{");
   expect(lost).not.toContain("switchyard_consumer_oldest_unfinished_age_seconds{");
   expect(lost).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
   expect(lost).toContain(`switchyard_consumer_commit_failures_total{${of}} 3\n`);

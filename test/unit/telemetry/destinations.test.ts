@@ -21,7 +21,11 @@ import { LogLines } from "../../support/log/log-lines.ts";
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
 const HOLD = { because: "breaker", sinceMs: 5_000, untilMs: null } as const;
 const TIERS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
-const VITALS = { isAssigned: true, fetchedAtMs: 9_000, heardAtMs: 9_000, commitFailures: 0 };
+const VITALS = {
+  isAssigned: true,
+  ...{ fetchedAtMs: 9_000, heardAtMs: 9_000 },
+  ...{ commitFailures: 0, foreignMembers: [] as string[] },
+};
 
 /** Of each destination one delivery waits in each tier. */
 function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): void {

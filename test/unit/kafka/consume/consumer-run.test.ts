@@ -42,7 +42,7 @@ function world() {
   const lines = new LogLines();
   const run = new ConsumerRun({
     createMembership: (options, events) =>
-      new KafkajsMembership(client, options, events, {
+      new KafkajsMembership(client, { ...options, clientId: "switchyard" }, events, {
         add: () => undefined,
         delete: () => undefined,
       }),
@@ -61,6 +61,7 @@ function world() {
     memory: newMemory(),
     commits: new CommitPace(),
     groups: new GroupWatch(5_000),
+    onForeignMembers: () => undefined,
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,

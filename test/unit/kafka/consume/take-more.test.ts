@@ -69,6 +69,7 @@ async function world({ recordsMax = 1_000, fetchSpacingMs = 0 } = {}) {
     memory: newMemory(),
     commits: new CommitPace(),
     groups: new GroupWatch(5_000),
+    onForeignMembers: () => undefined,
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: new LogLines().log,

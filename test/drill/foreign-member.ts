@@ -1,0 +1,100 @@
+/**
+ * Another program joins the group of `route` and leaves it, again and again. It is given no calls, the
+ * program names it, and no call is lost.
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+import { Kafka } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { type Comparison, counted, worded } from "./comparison.ts";
+import { fineOf } from "./drilled-world.ts";
+import { type Look, metric } from "./look.ts";
+import { type Product, WELL } from "./product.ts";
+import { exactly, lone, own } from "./program-troubles.ts";
+
+const NAME = "foreign-member";
+const CLIENT_ID = "a-script";
+const STAYS_MS = 3_000;
+const AWAY_MS = 2_000;
+/** Of a call, while the group rebalances again and again. */
+const ARRIVAL_MS = 15_000;
+const MANY = 1_000_000;
+
+const churning = new AbortController();
+let churn: Promise<void> = Promise.resolve();
+/** Records that the other program was given. */
+let taken = 0;
+
+export const FOREIGN_MEMBER = lone(NAME, "another program joins and leaves a group all the time", {
+  limitMs: 60_000,
+  make: (product) => {
+    churn = joinAndLeave(product, churning.signal);
+    return Promise.resolve();
+  },
+  said: (look) => [
+    ...fineOf(look, { trouble: NAME, isAlways: false }),
+    own(NAME, [
+      ...whatever(look),
+      counted("metrics: other programs", foreign(look, "route"), exactly(1)),
+      worded("readyz: the other program", inReadyz(look), ["named"]),
+      worded("log: the other program", inLog(look), ["named"]),
+      counted("metrics: rebalances", metric(look, METRICS.rebalances, { stage: "route" }), {
+        from: 5,
+        to: MANY,
+      }),
+    ]),
+  ],
+  mend: async () => {
+    churning.abort();
+    await churn;
+  },
+  mended: (look) => [own(NAME, whatever(look))],
+});
+
+/** As a person's script does: kafkajs with its own way to share out partitions, which is ours. */
+async function joinAndLeave({ brokers, groups, topics }: Product, signal: AbortSignal) {
+  const kafka = new Kafka({ brokers: [...brokers], clientId: CLIENT_ID, logLevel: 0 });
+  while (!signal.aborted) {
+    const consumer = kafka.consumer({ groupId: groups.route });
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topics.calls] });
+    await consumer.run({
+      eachMessage: async () => {
+        taken += 1;
+      },
+    });
+    await timer(STAYS_MS, undefined, { signal }).catch(() => undefined);
+    await consumer.disconnect();
+    await timer(AWAY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function whatever(look: Look): readonly Comparison[] {
+  return [
+    counted("calls that the other program was given", taken, exactly(0)),
+    counted("calls that did not come", missed(look), exactly(0)),
+    counted("metrics: other programs elsewhere", foreign(look, "deliver"), exactly(0)),
+    worded("readyz: its status", `${look.ready?.status}`, ["200"]),
+  ];
+}
+
+function foreign(look: Look, stage: string): number {
+  return metric(look, METRICS.foreignMembers, { stage }) ?? 0;
+}
+
+function inReadyz({ ready }: Look): string {
+  const troubles = ready?.parts.route ?? [];
+  return troubles.some((trouble) => trouble.includes(CLIENT_ID)) ? "named" : "silent";
+}
+
+function inLog({ lines, truth }: Look): string {
+  const line = lines.find(({ msg }) => msg === "kafka.group.foreign-members");
+  const isOf = line?.group === truth.product.groups.route;
+  return isOf && `${line?.clients}` === CLIENT_ID ? "named" : "silent";
+}
+
+function missed({ truth, fromMs }: Look): number {
+  const { accepted } = truth.product.receiver(WELL);
+  const written = truth.traffic.written(0, fromMs - ARRIVAL_MS);
+  return written.filter((messageId) => !accepted.has(messageId)).length;
+}

@@ -1,0 +1,142 @@
+/**
+ * Permissions are taken away while the program runs, and granted again: to write the topic of one
+ * destination, and to read in the group of another one. The program names both, and no call is lost.
+ */
+
+import type { DestinationId } from "../../src/domain/ids.ts";
+import type { Grant } from "../../src/domain/rights.ts";
+import { METRICS } from "../../src/telemetry/metrics.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
+import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";
+import { type Comparison, counted, worded } from "./comparison.ts";
+import { fineOf } from "./drilled-world.ts";
+import { type Look, metric } from "./look.ts";
+import type { Product } from "./product.ts";
+import { exactly, lone, own } from "./program-troubles.ts";
+import type { DrillOptions, LoneTrouble } from "./trouble.ts";
+
+const NAME = "permission-lost";
+const SUMMARY = "the permissions to write one topic and to read in another group are taken away";
+const USER = "drilled";
+/** Its topic cannot be written. */
+const UNWRITTEN = "unwritten" as DestinationId;
+/** Its group cannot be read in. */
+const UNREAD = "unread" as DestinationId;
+const LIMIT_MS = 60_000;
+/** From a call's acknowledgement to its delivery, a reroute included. */
+const ARRIVAL_MS = 5_000;
+
+export const PERMISSION_LOST: LoneTrouble = {
+  kind: "alone",
+  name: NAME,
+  summary: SUMMARY,
+  run: async (options) => {
+    const java = await chooseJava(new AbortController().signal, options.say).catch(() => null);
+    if (java !== null) return await drillPermissions(options, java);
+    options.say("left out: it needs Java");
+    return [];
+  },
+};
+
+async function drillPermissions(
+  options: DrillOptions,
+  java: Awaited<ReturnType<typeof chooseJava>>,
+) {
+  const broker = await startGuardedBroker(java, [USER]);
+  try {
+    await broker.grant(USER, ALL);
+    const sasl = { mechanism: "plain", username: USER, password: PASSWORD };
+    const { run } = lone(NAME, SUMMARY, {
+      product: {
+        destinations: [{ id: UNWRITTEN }, { id: UNREAD }],
+        kafka: { brokers: [broker.guardedAddress], sasl },
+      },
+      limitMs: LIMIT_MS,
+      make: (product) => broker.forbid(USER, lost(product)),
+      said: (look) => [
+        ...fineOf(look, { trouble: NAME, isAlways: true }),
+        own(NAME, [...whileLost(look)]),
+      ],
+      mend: (product) => broker.permit(USER, lost(product)),
+      mended: (look) => [own(NAME, [...afterwards(look)])],
+    });
+    return await run({ ...options, brokers: [broker.openAddress] });
+  } finally {
+    await broker.stop();
+  }
+}
+
+/** Whatever the prefix of the product is. */
+const ALL: readonly Grant[] = [
+  {
+    ...{ on: "topic", names: ["drill"], pattern: "prefixed" },
+    operations: ["Read", "Write", "Describe", "Create", "DescribeConfigs", "AlterConfigs"],
+  },
+  { on: "group", names: ["drill"], pattern: "prefixed", operations: ["Read"] },
+];
+
+function lost({ topics, groups }: Product): readonly [Grant, Grant] {
+  return [
+    {
+      ...{ on: "topic", names: [topics.deliveries(UNWRITTEN)], pattern: "literal" },
+      operations: ["Write"],
+    },
+    {
+      ...{ on: "group", names: [groups.deliver(UNREAD)], pattern: "literal" },
+      operations: ["Read"],
+    },
+  ];
+}
+
+/** As each sentence about them begins. */
+function sentences({ truth }: Look): readonly string[] {
+  return lost(truth.product).map(
+    ({ on, names, operations }) =>
+      `the permission ${operations.join()} on the ${on} ${names.join()} is missing for User:${USER}`,
+  );
+}
+
+function whileLost(look: Look): readonly Comparison[] {
+  const { ready, lines, status, truth } = look;
+  const [write = "", read = ""] = sentences(look);
+  const named = (troubles: readonly string[] = [], sentence: string) =>
+    troubles.some((trouble) => trouble.includes(sentence)) ? "named" : "silent";
+  const logged = (msg: string) =>
+    lines.filter((line) => line.msg === msg).map((line) => `${line.error}`);
+  const topic = truth.product.topics.deliveries(UNWRITTEN);
+  const isBlocked = status.report?.blockedTopics.some((each) => each.topic === topic) ?? false;
+  return [
+    worded("readyz: to write the topic", named(ready?.troubles, write), ["named"]),
+    worded("readyz: to read in the group", named(ready?.troubles, read), ["named"]),
+    worded("readyz: its status", `${ready?.status}`, ["200"]),
+    worded("log: to write the topic", named(logged("kafka.produce.permission-missing"), write), [
+      "named",
+    ]),
+    worded("log: to read in the group", named(logged("deliver.consumer-restarts"), read), [
+      "named",
+    ]),
+    worded("log: missing topics", logged("kafka.produce.topic-missing").join() || "none", ["none"]),
+    worded("status: the topic", isBlocked ? "takes nothing" : "silent", ["takes nothing"]),
+    counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(1)),
+  ];
+}
+
+function afterwards(look: Look): readonly Comparison[] {
+  const { ready, status } = look;
+  const all = sentences(look);
+  const isNamed = ready?.troubles.some((trouble) => all.some((each) => trouble.includes(each)));
+  return [
+    worded("readyz: the permissions", isNamed === false ? "silent" : "named", ["silent"]),
+    counted("status: blocked topics", status.report?.blockedTopics.length ?? null, exactly(0)),
+    counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), exactly(0)),
+    ...[UNWRITTEN, UNREAD].map((id) =>
+      counted(`calls that did not come to ${id}`, missed(look, id), exactly(0)),
+    ),
+  ];
+}
+
+function missed({ truth, fromMs }: Look, id: DestinationId): number {
+  const { accepted } = truth.product.receiver(id);
+  const written = truth.traffic.written(0, fromMs - ARRIVAL_MS);
+  return written.filter((messageId) => !accepted.has(messageId)).length;
+}

@@ -1,0 +1,119 @@
+// Another program in a consumer group of Switchyard: a plain consumer of kafkajs.
+
+import { setTimeout as timer } from "node:timers/promises";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { Kafka, PartitionAssigners } from "../../src/kafka/kafkajs/kafkajs.ts";
+import type { Kafka as OurKafka } from "../../src/kafka/port.ts";
+import { Bench, record, values } from "../support/contract/bench.ts";
+import { Taker } from "../support/contract/taker.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+
+const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+const bench = new Bench();
+let lines: LogLines;
+
+beforeEach(() => {
+  lines = new LogLines();
+  const connection = { brokers: BROKERS, clientId: "switchyard", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 };
+  bench.open({
+    connect: () => createKafka({ ...connection, ...limits }, lines.log),
+    close: () => Promise.resolve(),
+  });
+});
+afterEach(() => bench.close());
+
+/** Resolves when it has its partitions; `taken` grows with what it is given. */
+async function foreign(topic: string, assigner = PartitionAssigners.roundRobin) {
+  const kafka = new Kafka({ brokers: [...BROKERS], clientId: "a-script", logLevel: 0 });
+  const consumer = kafka.consumer({ groupId: topic, partitionAssigners: [assigner] });
+  const taken: string[] = [];
+  const joined = Promise.withResolvers<void>();
+  consumer.on(consumer.events.GROUP_JOIN, () => joined.resolve());
+  await consumer.connect();
+  await consumer.subscribe({ topics: [topic], fromBeginning: true });
+  await consumer.run({ eachMessage: async ({ message }) => void taken.push(`${message.value}`) });
+  await joined.promise;
+  let isIn = true;
+  const leave = async () => {
+    if (isIn) await consumer.disconnect();
+    isIn = false;
+  };
+  onTestFinished(leave);
+  return { taken, leave };
+}
+
+async function ours(kafka: OurKafka, topic: string) {
+  const taker = new Taker({ finishesAtOnce: true });
+  const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic] });
+  await consumer.joined;
+  return { taker, consumer };
+}
+
+test("a program that joins and leaves is given nothing, is named, and costs no record", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 3);
+  const { taker, consumer } = await ours(kafka, topic);
+  const producer = kafka.producer();
+  const sent: string[] = [];
+  const send = async () => {
+    for (let count = 0; count < 20; count += 1) {
+      const value = `${sent.length}`;
+      sent.push(value);
+      expect(await producer.send([{ ...record(topic, value), key: Buffer.from(value) }])).toEqual(
+        [],
+      );
+    }
+  };
+  expect(consumer.vitals().foreignMembers).toEqual([]);
+  const given: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const { taken, leave } = await foreign(topic);
+    await send();
+    await timer(500);
+    await leave();
+    given.push(...taken);
+    await send();
+  }
+  await expect.poll(() => new Set(values(taker.taken)).size, { timeout: 20_000 }).toBe(sent.length);
+  expect(given).toEqual([]);
+  expect(consumer.vitals().foreignMembers).toEqual(["a-script"]);
+  const logged = lines.lines.filter(({ msg }) => msg === "kafka.group.foreign-members");
+  expect(logged.map(({ fields }) => fields)).toEqual([
+    {
+      ...{ group: topic, clients: ["a-script"] },
+      fix: `kafka-consumer-groups.sh --bootstrap-server ${BROKERS} --describe --members --group ${topic}`,
+    },
+  ]);
+});
+
+test("a program that leads the group is named by each process that joins it", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 2);
+  const { leave } = await foreign(topic);
+  const { consumer } = await ours(kafka, topic);
+  expect(consumer.vitals().foreignMembers).toEqual(["a-script"]);
+  await leave();
+  await expect.poll(() => consumer.progress().length, { timeout: 20_000 }).toBe(2);
+});
+
+test("a program whose way to share out partitions differs keeps others out, and is named for it", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 2);
+  await foreign(topic, (config) => {
+    const own = PartitionAssigners.roundRobin(config);
+    return { ...own, name: "range", protocol: (of) => ({ ...own.protocol(of), name: "range" }) };
+  });
+  const crashed = Promise.withResolvers<string>();
+  const taker = new Taker();
+  kafka.consume({
+    ...{ groupId: topic, topics: [topic], partitionRecordsMax: 10, maxBytes: 1_000_000 },
+    ...{ whenFull: "hold", drainLimitMs: 1_000, onAssigned: taker.onAssigned },
+    onCrash: ({ message }) => crashed.resolve(message),
+  });
+  expect(await crashed.promise).toContain(
+    `the members of the group ${topic} are another program, whose way to share out partitions differs`,
+  );
+});
