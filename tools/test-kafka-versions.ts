@@ -24,37 +24,49 @@ import { runShown } from "./steps.ts";
 const interrupted = new AbortController();
 process.once("SIGINT", () => interrupted.abort(new Error("Interrupted.")));
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { versions: { type: "string" }, all: { type: "boolean", default: false } },
-});
-const wanted = values.versions?.split(",") ?? LINES;
-const isWhole = positionals.length === 0 && values.versions === undefined;
-const chosen = positionals.length > 0 ? positionals : TESTS.map((name) => pathOf(name));
-const files = values.all ? [] : chosen;
+try {
+  process.exitCode = (await run(process.argv.slice(2))) ? 0 : 1;
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 2;
+}
 
-const found = new Map<string, string>();
-for (const each of wanted) found.set(each, await findVersion(each, interrupted.signal));
-const results = new Map<string, boolean>();
-for (const version of new Set(found.values())) {
-  if (interrupted.signal.aborted) break;
-  process.stdout.write(`\nApache Kafka ${version}\n`);
-  results.set(version, await passes(version));
+/** Returns whether all passed. */
+async function run(args: string[]): Promise<boolean> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { versions: { type: "string" }, all: { type: "boolean", default: false } },
+  });
+  const chosen = positionals.length > 0 ? positionals : TESTS.map(pathOf);
+  const files = values.all ? [] : chosen;
+  const found = new Map<string, string>();
+  for (const each of values.versions?.split(",") ?? LINES) {
+    found.set(each, await findVersion(each, interrupted.signal));
+  }
+  const results = new Map<string, boolean>();
+  for (const version of new Set(found.values())) {
+    if (interrupted.signal.aborted) break;
+    process.stdout.write(`\nApache Kafka ${version}\n`);
+    results.set(version, await passes(version, files));
+  }
+  process.stdout.write("\n");
+  for (const [each, version] of found) {
+    const state = results.get(version) === true ? "passed" : "FAILED";
+    const line = each === version ? "" : ` (${each})`;
+    process.stdout.write(`${state} Apache Kafka ${version}${line}\n`);
+  }
+  const isGood = [...found.values()].every((version) => results.get(version) === true);
+  const isWhole = positionals.length === 0 && values.versions === undefined;
+  if (isGood && isWhole) writeDown(Object.fromEntries(found) as Tested);
+  return isGood;
 }
-process.stdout.write("\n");
-for (const [each, version] of found) {
-  const state = results.get(version) === true ? "passed" : "FAILED";
-  process.stdout.write(`${state} Apache Kafka ${version}${each === version ? "" : ` (${each})`}\n`);
-}
-const isGood = [...found.values()].every((version) => results.get(version) === true);
-if (isGood && isWhole) writeDown(Object.fromEntries(found) as Tested);
-process.exitCode = isGood ? 0 : 1;
 
 function pathOf(name: string): string {
   return `test/integration/${name}.test.ts`;
 }
 
-async function passes(version: string): Promise<boolean> {
+async function passes(version: string, files: readonly string[]): Promise<boolean> {
   return await runShown({
     name: `integration tests with Apache Kafka ${version}`,
     command: ["vitest", "run", "--project", "integration", ...files],
