@@ -28,6 +28,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "kafka-ipv6": OWN_BROKER,
   "kafka-listeners": OWN_BROKER,
   "kafka-outage": OWN_BROKER,
+  "kafka-quotas": OWN_BROKER,
   "kafka-permissions": OWN_BROKER,
   "kafka-request-versions": OWN_BROKER,
   "kafka-rights": OWN_BROKER,

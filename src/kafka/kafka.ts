@@ -41,6 +41,7 @@ export function createKafka(
   const followers = new Set<RangeReader>();
   const ends = new LogEnds();
   const topics = new ClusterTopicWatch(clients);
+  const isThrottled = () => clients.throttles.isThrottled();
   let watch: ClusterWatch | null = null;
   const consumerWorld: ConsumerWorld = {
     createMembership: (options, events) =>
@@ -52,10 +53,10 @@ export function createKafka(
       ),
     sessionTimeoutMs: connection.sessionTimeoutMs,
     recordMaxBytes: connection.recordMaxBytes,
-    groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs)),
+    groups: new GroupWatch(idleHeartbeatMs(connection.sessionTimeoutMs), isThrottled),
     outages: clients.outages,
     ends,
-    commits: new CommitPace(),
+    commits: new CommitPace(isThrottled),
     asker: connection,
     clock,
     log,

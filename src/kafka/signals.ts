@@ -6,6 +6,8 @@ export interface ClusterView {
   brokers(): readonly BrokerState[];
   /** The last look at the ends of logs that every broker answered; null: none yet. */
   endsAtMs(): number | null;
+  /** By broker: the sum of the throttle times in its responses since the start, in milliseconds. */
+  throttledMs(): ReadonlyMap<string, number>;
 }
 
 export interface BrokerState {

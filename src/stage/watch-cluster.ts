@@ -1,4 +1,4 @@
-/** Which brokers are away: for metrics before each scrape, and for the JSON body of `/readyz`. */
+/** Which brokers are away, and how much they throttle: for metrics before each scrape, and for the JSON body of `/readyz`. */
 
 import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -12,7 +12,16 @@ export function watchCluster(
   let shown: readonly string[] = [];
   const startedAtMs = clock.nowMs();
   const lagAge = metrics.lagAge.bind({});
+  const throttledMs = new Map<string, number>();
+  const countThrottles = () => {
+    for (const [broker, totalMs] of view.throttledMs()) {
+      const moreMs = totalMs - (throttledMs.get(broker) ?? 0);
+      throttledMs.set(broker, totalMs);
+      metrics.kafkaThrottle.bind({ broker }).inc(moreMs / 1_000);
+    }
+  };
   const show = () => {
+    countThrottles();
     const brokers = view.brokers();
     const names = brokers.map(({ broker }) => broker);
     for (const broker of shown) if (!names.includes(broker)) remove(broker);

@@ -15,6 +15,12 @@ export const CLUSTER_METRICS = {
     labels: ["broker"],
     help: "Since when the broker does not answer; 0: it does.",
   },
+  kafkaThrottle: {
+    name: "switchyard_kafka_throttle_seconds_total",
+    type: "counter",
+    labels: ["broker"],
+    help: "Sum of the throttle times in responses from the broker: pauses on single connections, because this process is above one of its quotas in Kafka. Pauses on several connections overlap, so the rate can be above 1.",
+  },
   lag: {
     name: "switchyard_consumer_lag_records",
     type: "gauge",

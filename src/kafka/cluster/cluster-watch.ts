@@ -11,6 +11,9 @@
  *      new topics, after a move              or less  known broker answers: the configured addresses
  *                                                     are asked in turn
  *
+ * A broker that throttles this process responds, if late: it is not away, until 5 s have passed without
+ * a throttled response. Meanwhile it is not asked for nothing.
+ *
  * A request may take 4 s. So an outage is known within 10 s, and an end is at most 15 s old. A broker
  * that is frozen still takes connections: only an answer counts.
  */
@@ -65,6 +68,10 @@ export class ClusterWatch {
     this.#ends = ends;
     this.#owned = owned;
     void this.#live();
+  }
+
+  throttledMs(): ReadonlyMap<string, number> {
+    return this.#clients.throttles.totalsMs();
   }
 
   /** Of all brokers of the cluster; before the first answer, of the configured addresses. */
@@ -129,14 +136,17 @@ export class ClusterWatch {
 
   async #ask(nodeId: number, owned: Owned): Promise<boolean> {
     const broker = this.#known.get(nodeId) ?? "";
-    const { outages } = this.#clients;
+    const { outages, throttles } = this.#clients;
     try {
-      await inTime(this.#askEnds(nodeId, owned), ANSWER_LIMIT_MS);
+      const isForLife = owned.length === 0;
+      // A throttled response is one.
+      if (!isForLife || !throttles.isThrottled(broker))
+        await inTime(this.#askEnds(nodeId, owned), ANSWER_LIMIT_MS);
       outages.answered(broker);
       return true;
     } catch (error) {
       this.#brokers.drop(nodeId);
-      if (!this.#isClosed) outages.silent(broker, error as Error);
+      if (!this.#isClosed && !throttles.isThrottled(broker)) outages.silent(broker, error as Error);
       return false;
     }
   }
@@ -212,7 +222,7 @@ export class ClusterWatch {
   /** Known brokers have been found silent by then. */
   #nobodyAnswers(error: Error): void {
     this.#brokers.nextSeed();
-    if (this.#known.size > 0) return;
+    if (this.#known.size > 0 || this.#clients.throttles.isThrottled()) return;
     for (const broker of this.#clients.connection.brokers) {
       this.#clients.outages.silent(broker, error);
     }

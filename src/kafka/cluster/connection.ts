@@ -29,8 +29,10 @@ import {
 import type { BrokerPool } from "../kafkajs/internals.ts";
 import { SharedMember } from "../kafkajs/member-pool.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
+import { reportThrottles } from "../kafkajs/throttles.ts";
 import type { KafkaConnection } from "../port.ts";
 import { OutageLog } from "./outage-log.ts";
+import { Throttles } from "./throttles.ts";
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
@@ -55,6 +57,7 @@ export interface SharedClient extends Client {
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
+  readonly throttles: Throttles;
   /** Of the records that are written, and of all that is said. */
   readonly clock: Clock;
   readonly #log: Log;
@@ -66,6 +69,7 @@ export class Clients {
     this.#log = log;
     this.clock = clock;
     this.outages = new OutageLog(log, clock);
+    this.throttles = new Throttles(log, clock);
     this.#sasl = saslOptions(connection, clock);
   }
 
@@ -80,7 +84,9 @@ export class Clients {
       const client = this.create();
       const outagesOf = ({ host, port }: Address) =>
         this.outages.ofFetches(hostAndPort(host, port));
-      const connections = new SharedConnections(client.brokerPool(), outagesOf);
+      const isThrottled = ({ host, port }: Address) =>
+        this.throttles.isThrottled(hostAndPort(host, port));
+      const connections = new SharedConnections(client.brokerPool(), outagesOf, isThrottled);
       this.#shared = { client, connections };
     }
     const sockets = new Sockets(this.outages);
@@ -116,6 +122,7 @@ export class Clients {
 
   #create(sockets: Sockets, retries: number | undefined): Client {
     const { brokers, clientId } = this.connection;
+    reportThrottles(sockets.create, this.throttles.throttled);
     const client = createClient({
       brokers,
       clientId,

@@ -3,7 +3,9 @@
  *
  *   the answer                                     then
  *   batches                                        their records; on behind the last batch
- *   nothing                                        the same again: an open transaction, or a quota
+ *   nothing                                        the same again: an open transaction, or a quota.
+ *                                                  While the brokers throttle this process, `follow`
+ *                                                  waits for 5 s before that
  *   the offset is below the first one              on at the first one
  *   the offset is behind the end                   done: what was wanted is gone
  *   the topic is gone, no right, a damaged batch   throws
@@ -91,6 +93,7 @@ export class RangeReader {
       const step: Step = await this.#step(range, position);
       position = step.next;
       if (step.records.length > 0) yield step.records;
+      else await this.#rest(signal);
     }
   }
 
@@ -146,6 +149,13 @@ export class RangeReader {
     this.#open?.brokers.close();
     this.#open?.client.destroy();
     this.#open = null;
+  }
+
+  /** A throttled fetch brings nothing, and counts like any other. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const isFollowing = this.#waitMaxMs === FOLLOW_WAIT_MAX_MS;
+    if (!isFollowing || !this.#clients.throttles.isThrottled()) return;
+    await sleep(FOLLOW_WAIT_MAX_MS, undefined, { signal }).catch(() => undefined);
   }
 
   /** Tries until it succeeds or gives up. */

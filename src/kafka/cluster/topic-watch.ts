@@ -6,6 +6,8 @@
  *   a look                               then
  *   each 5 s, 500 topics a request       all members are told, also when nothing is news: one may have
  *                                        asked a broker that knew less
+ *   each 30 s while the brokers          the same
+ *   throttle this process
  *   fails, or takes longer than 4 s      the next one asks another address. Members that fetch hear
  *                                        from their brokers that leaders have moved
  */
@@ -17,8 +19,11 @@ import type { Client, Clients } from "./connection.ts";
 import { inTime } from "./in-time.ts";
 
 const LOOK_EVERY_MS = 5_000;
+const THROTTLED_LOOK_EVERY_MS = 30_000;
 const ANSWER_LIMIT_MS = 4_000;
 const TOPICS_MAX = 500;
+
+type WatchingClients = Pick<Clients, "createShared" | "throttles">;
 
 interface Asked {
   readonly request: Buffer;
@@ -29,7 +34,7 @@ interface Asked {
 
 /** Shared by the consumers of a process. It does nothing while there are none. The caller closes it. */
 export class ClusterTopicWatch implements TopicWatch {
-  readonly #clients: Pick<Clients, "createShared">;
+  readonly #clients: WatchingClients;
   readonly #watching = new Set<WatchingTopics>();
   #client: Client | null = null;
   #brokers: Brokers | null = null;
@@ -38,7 +43,7 @@ export class ClusterTopicWatch implements TopicWatch {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(clients: Pick<Clients, "createShared">) {
+  constructor(clients: WatchingClients) {
     this.#clients = clients;
   }
 
@@ -60,7 +65,9 @@ export class ClusterTopicWatch implements TopicWatch {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => void this.#live(), LOOK_EVERY_MS).unref();
+    const isThrottled = this.#clients.throttles.isThrottled();
+    const everyMs = isThrottled ? THROTTLED_LOOK_EVERY_MS : LOOK_EVERY_MS;
+    this.#timer = setTimeout(() => void this.#live(), everyMs).unref();
   }
 
   async #live(): Promise<void> {

@@ -6,6 +6,7 @@
  *   while at most 200 a second have             a second later, on the next tick of the clock
  *   while more have                             in its turn, 200 a second
  *   and has waited for 4 s                      on the next tick
+ *   while the brokers throttle the process      five seconds later
  *
  * A request costs a process and its coordinator as much for one record as for many. With 1,000 busy
  * destinations the commits of each second took as much as a part of their deliveries. A crash
@@ -15,6 +16,8 @@
 import { TICK_MS, untilTickMs } from "../../domain/tick.ts";
 
 const INTERVAL_MS = 1_000;
+/** As Java's clients do by default. */
+const THROTTLED_INTERVAL_MS = 5_000;
 const TURN_SIZE = 10;
 const TURN_LIMIT_MS = 4_000;
 
@@ -28,6 +31,12 @@ export class CommitPace {
   /** In the order in which they are due. */
   #turns: Turn[] = [];
   #timer: NodeJS.Timeout | undefined;
+  readonly #isThrottled: () => boolean;
+
+  /** @param isThrottled whether the brokers ask this process for pauses. */
+  constructor(isThrottled: () => boolean = () => false) {
+    this.#isThrottled = isThrottled;
+  }
 
   /**
    * Calls `commit` once, a second from now or later.
@@ -35,7 +44,8 @@ export class CommitPace {
    * @returns gives it up.
    */
   wait(commit: () => void): () => void {
-    const turn: Turn = { dueAtMs: performance.now() + INTERVAL_MS, commit };
+    const intervalMs = this.#isThrottled() ? THROTTLED_INTERVAL_MS : INTERVAL_MS;
+    const turn: Turn = { dueAtMs: performance.now() + intervalMs, commit };
     this.#turns.push(turn);
     this.#schedule();
     return () => {

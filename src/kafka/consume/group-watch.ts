@@ -10,9 +10,10 @@
  *   a process                                  sends, beside that,
  *   at rest                                    two heartbeats in 100 ms, in one write, for its groups in
  *                                              turns; none of a group that has sent one within half a
- *                                              second
+ *                                              second; none while the brokers throttle the process
  *   of which one group rebalances, and for     one for each group at once, and then every 200 ms, or
- *   3 s after the last that began              2 ms for each group where that is more
+ *   3 s after the last that began              2 ms for each group where that is more, or a second
+ *                                              while the brokers throttle the process
  *
  * A process that starts or stops is in all groups of its stages. So the first group to hear of it says
  * so to all, however many there are.
@@ -26,6 +27,7 @@ const QUIET_MS = 500;
 const ALARM_FOR_MS = 3_000;
 const ALARM_STEP_MS = 200;
 const ALARM_STEP_PER_GROUP_MS = 2;
+const THROTTLED_ALARM_STEP_MS = 1_000;
 
 export interface WatchedGroup {
   /**
@@ -53,9 +55,15 @@ export class GroupWatch {
   readonly #idleMs: number;
   #askedDueAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @param idleMs after this time without a word of the coordinator a member sends a heartbeat. */
-  constructor(idleMs: number) {
+  readonly #isThrottled: () => boolean;
+
+  /**
+   * @param idleMs after this time without a word of the coordinator a member sends a heartbeat.
+   * @param isThrottled whether the brokers ask this process for pauses.
+   */
+  constructor(idleMs: number, isThrottled: () => boolean = () => false) {
     this.#idleMs = idleMs;
+    this.#isThrottled = isThrottled;
   }
 
   add(group: WatchedGroup): void {
@@ -82,7 +90,7 @@ export class GroupWatch {
     const isAlarm = nowMs < this.#alarmUntilMs;
     if (isAlarm && nowMs - this.#askedAllAtMs >= this.#alarmStepMs()) this.#askAll(nowMs);
     if (nowMs - this.#askedDueAtMs >= DUE_EVERY_MS) this.#askDue(nowMs);
-    if (isAlarm) return;
+    if (isAlarm || this.#isThrottled()) return;
     for (let asked = 0; asked < AT_A_STEP; asked += 1) {
       const next = this.#next();
       if (next !== null) this.#ask(next, QUIET_MS);
@@ -97,7 +105,8 @@ export class GroupWatch {
   }
 
   #alarmStepMs(): number {
-    return Math.max(ALARM_STEP_MS, this.#groups.size * ALARM_STEP_PER_GROUP_MS);
+    const leastMs = this.#isThrottled() ? THROTTLED_ALARM_STEP_MS : ALARM_STEP_MS;
+    return Math.max(leastMs, this.#groups.size * ALARM_STEP_PER_GROUP_MS);
   }
 
   #askAll(nowMs: number): void {

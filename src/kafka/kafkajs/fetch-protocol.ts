@@ -14,10 +14,7 @@ export function fetchProtocol(fetch: FetchWithSession): Protocol {
       encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
     },
     response: {
-      decode: async (payload: Buffer) => {
-        const response = readFetchResponse(payload);
-        return { ...response, clientSideThrottleTime: response.throttleMs };
-      },
+      decode: async (payload: Buffer) => readFetchResponse(payload),
       parse: async (response: unknown) => response,
     },
   };

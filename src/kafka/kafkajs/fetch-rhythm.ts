@@ -9,6 +9,10 @@
  *   when a member that had records is    not before a millisecond after the last answer: its wish is
  *   without a wish                       about to come
  *
+ *   after throttled responses without    not before 2, 4, and then 8 s after the last one: a broker that
+ *   records, from the second one         counts a client above its quota gives it no records, and
+ *                                        each request is counted
+ *
  *   wishes                               the broker waits at most
  *   all members' that read from it       a second: a new member's first wish waits for the answer
  *   not those of a member that had        as long as no record came, at least 10 ms, at most a second:
@@ -23,6 +27,8 @@ const SPACING_OF_PARTITION_MS = 0.01;
 const AFTER_ANSWER_MS = 1;
 const WAIT_MIN_MS = 10;
 const WAIT_MAX_MS = 1_000;
+/** Below the 11 s for which brokers sum up what a client has used. */
+const THROTTLED_PAUSE_MAX_MS = 8_000;
 
 /** Times are monotonic, in milliseconds. */
 export interface Rhythm {
@@ -50,6 +56,12 @@ export function spacedUntilMs(
 
 function spacingMs(partitions: number): number {
   return SPACING_MS + partitions * SPACING_OF_PARTITION_MS;
+}
+
+/** @param throttled responses in a row that were throttled and had no records. */
+export function throttledPauseMs(throttled: number): number {
+  if (throttled < 2) return 0;
+  return Math.min(THROTTLED_PAUSE_MAX_MS, 1_000 * 2 ** (throttled - 1));
 }
 
 export interface Waiting {

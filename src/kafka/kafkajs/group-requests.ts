@@ -23,8 +23,9 @@ import { createErrorFromCode } from "./internals.ts";
 import type { Question } from "./line.ts";
 import { MemberPool } from "./member-pool.ts";
 
-const HEARTBEAT = { ...sent(kinds.HEARTBEAT), read: readHeartbeatAnswer };
-const COMMIT = { ...sent(kinds.COMMIT), read: readCommitAnswer };
+const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatAnswer };
+// The earlier of two commits could come last, after a later one.
+const COMMIT = { ...sent(kinds.COMMIT), isRepeatable: false, read: readCommitAnswer };
 
 /**
  * Sends none when the last one was less than `interval` ago, and gives the answer of the one under way

@@ -51,8 +51,11 @@ export interface Connection {
   readonly requestQueue: {
     /** Not sent yet. */
     readonly pending: readonly unknown[];
+    /** The latest response had a throttle time. */
+    readonly isThrottled: boolean;
+    /** In epoch milliseconds. */
+    readonly throttledUntil: number;
     push(request: object): void;
-    maybeThrottle(ms: number): void;
   };
   nextCorrelationId(): number;
   isAuthenticated(): boolean;

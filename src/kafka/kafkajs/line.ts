@@ -16,20 +16,21 @@ import {
   type Versions,
 } from "./internals.ts";
 
-/** A request that is encoded and read at once. */
+/** A request that is encoded and read at once. It may be sent twice if `isRepeatable`. */
 export interface Question<Answer> {
   readonly apiKey: number;
   readonly apiName: string;
   readonly apiVersion: number;
+  readonly isRepeatable: boolean;
   /** Leaves so much room in front. */
   encode(roomBytes: number): Buffer;
   /** Throws what is no answer. */
   read(payload: Buffer): Answer;
 }
 
-interface Throttled {
-  /** The broker asks for a pause; 0: it doesn't. */
-  readonly throttleMs: number;
+/** A question that waits for its answer. */
+interface Waiting {
+  readonly again: () => void;
 }
 
 export interface LineOptions {
@@ -38,6 +39,8 @@ export interface LineOptions {
    * its answer another one.
    */
   readonly isGathered: boolean;
+  /** Asks elsewhere what waits here when the broker begins to throttle. */
+  readonly elsewhere?: <Answer>(question: Question<Answer>) => Promise<Answer>;
 }
 
 export class Line {
@@ -49,9 +52,13 @@ export class Line {
   #opening: Promise<Broker> | null = null;
   #underWay = 0;
   #usedAtMs = performance.now();
+  readonly #elsewhere: LineOptions["elsewhere"];
+  /** Those that may be asked twice. */
+  readonly #waiting = new Set<Waiting>();
 
-  constructor(source: BrokerPool, address: Address, { isGathered }: LineOptions) {
+  constructor(source: BrokerPool, address: Address, { isGathered, elsewhere }: LineOptions) {
     this.#isGathered = isGathered;
+    this.#elsewhere = elsewhere;
     this.#source = source;
     this.#address = address;
   }
@@ -73,6 +80,17 @@ export class Line {
   /** Requests wait in this process: the broker has asked for a pause. */
   get isHeldBack(): boolean {
     return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
+  }
+
+  /** For so long the broker reads nothing from the latest connection. */
+  get throttledForMs(): number {
+    return Math.max(0, (this.#connection?.requestQueue.throttledUntil ?? 0) - Date.now());
+  }
+
+  /** Another request would wait: the broker throttles, and takes one at a time. */
+  get isHeldUp(): boolean {
+    if (this.#connection?.requestQueue.isThrottled !== true) return false;
+    return this.isInUse || this.throttledForMs > 0;
   }
 
   get #connection(): Connection | undefined {
@@ -108,7 +126,7 @@ export class Line {
    * The same in one promise, where kafkajs makes a dozen: of a thousand members there are several
    * hundred of these a second.
    */
-  ask<Answer extends Throttled>(question: Question<Answer>): Promise<Answer> {
+  ask<Answer>(question: Question<Answer>): Promise<Answer> {
     const connection = this.isOpen ? this.#connection : undefined;
     // kafkajs knows how to log in.
     if (connection === undefined || (connection.sasl != null && !connection.isAuthenticated()))
@@ -118,10 +136,7 @@ export class Line {
   }
 
   /** In kafkajs' queue of the connection, which waits for the answer and looks at its time. */
-  #askNow<Answer extends Throttled>(
-    connection: Connection,
-    question: Question<Answer>,
-  ): Promise<Answer> {
+  #askNow<Answer>(connection: Connection, question: Question<Answer>): Promise<Answer> {
     const { clientId, requestQueue } = connection;
     const { apiKey, apiName, apiVersion } = question;
     const correlationId = connection.nextCorrelationId();
@@ -129,17 +144,18 @@ export class Line {
     const header = { apiKey, apiVersion, correlationId, clientId };
     const framed = frameRequest(header, question.encode(roomBytes), roomBytes);
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const waiting = this.#repeatable(question, resolve);
     const answered = ({ payload }: { readonly payload: Buffer }): void => {
+      this.#waiting.delete(waiting);
       this.#ended();
       try {
-        const answer = question.read(payload);
-        requestQueue.maybeThrottle(answer.throttleMs);
-        resolve(answer);
+        resolve(question.read(payload));
       } catch (error) {
         reject(error);
       }
     };
     const failed = (error: Error): void => {
+      this.#waiting.delete(waiting);
       this.#ended();
       reject(error);
     };
@@ -153,9 +169,24 @@ export class Line {
     return promise;
   }
 
+  /** A broker that throttles reads what was sent to it one by one, up to a second apart. */
+  #repeatable<Answer>(question: Question<Answer>, resolve: (answer: Answer) => void): Waiting {
+    const again = () =>
+      void this.#elsewhere?.(question).then(resolve, () => {
+        // The answer that is awaited here may still come, or the error of this connection.
+      });
+    const waiting = { again };
+    if (question.isRepeatable && this.#elsewhere !== undefined) this.#waiting.add(waiting);
+    return waiting;
+  }
+
   #ended(): void {
     this.#underWay -= 1;
     this.#usedAtMs = performance.now();
+    if (this.#waiting.size === 0 || this.#connection?.requestQueue.isThrottled !== true) return;
+    const stuck = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { again } of stuck) again();
   }
 
   /** kafkajs writes the request before the turn ends. */
@@ -202,7 +233,7 @@ function isUp({ connectionPool, versions }: Broker): boolean {
   return versions !== null && connectionPool.pool[0]?.isConnected() === true;
 }
 
-function protocolOf<Answer extends Throttled>(question: Question<Answer>): Protocol {
+function protocolOf<Answer>(question: Question<Answer>): Protocol {
   const { apiKey, apiName, apiVersion } = question;
   return {
     request: {
@@ -212,10 +243,7 @@ function protocolOf<Answer extends Throttled>(question: Question<Answer>): Proto
       encode: async (roomBytes = 0) => ({ buffer: question.encode(roomBytes), roomBytes }),
     },
     response: {
-      decode: async (payload: Buffer) => {
-        const answer = question.read(payload);
-        return { ...answer, clientSideThrottleTime: answer.throttleMs };
-      },
+      decode: async (payload: Buffer) => question.read(payload),
       parse: async (answer: unknown) => answer,
     },
   };

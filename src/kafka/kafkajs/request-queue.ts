@@ -14,9 +14,15 @@
  * A connection with a request that took too long is closed, as Java's client does: a broker answers
  * in order, so nothing more comes of it. kafkajs would go on asking there, 30 s each time.
  *
+ * A response with a throttle time (KIP-219) says that the broker reads nothing more from the
+ * connection for that time. kafkajs sends what is pending before it has read that. Here the throttle
+ * time counts first, and from then on one request is sent at a time, until a response has none: what
+ * waits in the broker can be neither sent by another connection nor kept out of the time limits.
+ *
  * While a connection logs in again (`sessions.ts`) its other requests are held, in their order.
  */
 
+import { throttleMsIn } from "../wire/throttle-time.ts";
 import type { Replacement } from "./load-kafkajs.ts";
 
 const OVERLOADED_CHECK_MS = 10;
@@ -34,8 +40,13 @@ interface RequestQueue {
   requestTimeoutIntervalId?: NodeJS.Timeout;
   readonly isConnected: () => boolean;
   onTimedOut: (() => void) | null;
+  onThrottled: HoldingQueue["onThrottled"];
+  isThrottled: boolean;
   push(request: PushedRequest): void;
   rejectAll(error: Error): void;
+  maybeThrottle(ms: number): void;
+  fulfillRequest(response: Fulfilled): void;
+  canSendSocketRequestImmediately(): boolean;
   checkPendingRequests(): void;
   scheduleCheckPendingRequests(): void;
   scheduleRequestTimeoutCheck(): void;
@@ -49,8 +60,17 @@ interface PushedRequest {
   };
 }
 
-/** The part of the replacement that `sessions.ts` uses. */
+interface Fulfilled {
+  readonly correlationId: number;
+  readonly payload: Buffer;
+}
+
+/** The part of the replacement that others use. */
 export interface HoldingQueue {
+  /** Called when the broker asks for a pause. */
+  onThrottled: ((request: string, throttleMs: number) => void) | null;
+  /** The latest response had a throttle time. */
+  readonly isThrottled: boolean;
   /** Called when a request has taken too long. */
   onTimedOut: (() => void) | null;
   /** From now on only requests of a log-in are sent. */
@@ -62,7 +82,12 @@ export interface HoldingQueue {
 type RequestQueueClass = new (options: unknown) => RequestQueue;
 
 interface SocketRequest {
-  readonly sentAt: number;
+  readonly entry: {
+    readonly apiKey: number;
+    readonly apiName: string;
+    readonly apiVersion: number;
+  };
+  sentAt: number;
   readonly requestTimeout: number;
   timeoutRequest(): void;
 }
@@ -152,6 +177,8 @@ export const requestQueue: Replacement = {
     };
     return class extends Original implements HoldingQueue {
       override onTimedOut: (() => void) | null = null;
+      override onThrottled: ((request: string, throttleMs: number) => void) | null = null;
+      override isThrottled = false;
       #held: PushedRequest[] | null = null;
 
       hold(): void {
@@ -170,6 +197,27 @@ export const requestQueue: Replacement = {
       override push(request: PushedRequest): void {
         if (this.#held === null || LOG_IN_KEYS.has(request.entry.apiKey)) super.push(request);
         else this.#held.push(request);
+      }
+
+      override fulfillRequest(response: Fulfilled): void {
+        const entry = this.inflight.get(response.correlationId)?.entry;
+        if (entry !== undefined) this.#mayBeThrottled(entry, response.payload);
+        super.fulfillRequest(response);
+      }
+
+      override canSendSocketRequestImmediately(): boolean {
+        if (this.isThrottled && this.inflight.size > 0) return false;
+        return super.canSendSocketRequestImmediately();
+      }
+
+      #mayBeThrottled({ apiKey, apiName, apiVersion }: SocketRequest["entry"], payload: Buffer) {
+        const throttleMs = throttleMsIn(apiKey, apiVersion, payload);
+        this.isThrottled = throttleMs > 0;
+        if (!this.isThrottled) return;
+        this.maybeThrottle(throttleMs);
+        // The broker does not read them before that.
+        for (const request of this.inflight.values()) request.sentAt += throttleMs;
+        this.onThrottled?.(apiName, throttleMs);
       }
 
       override rejectAll(error: Error): void {

@@ -23,8 +23,10 @@ import assert from "node:assert/strict";
 import type net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { hostAndPort } from "../../runtime/listening.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 import type { HoldingQueue } from "./request-queue.ts";
+import { throttled } from "./throttles.ts";
 
 const AGAIN_AFTER_MS = 1_100;
 const SHARE_MIN = 0.85;
@@ -38,6 +40,9 @@ export function isTimeToLogIn(sinceLoginMs: number, sessionMs: number, share: nu
 /** The part of kafkajs' Connection that is used here. */
 interface Connection {
   readonly requestQueue: HoldingQueue;
+  readonly host: string;
+  readonly port: number;
+  readonly socketFactory: object;
   readonly socket?: net.Socket;
   /** By `process.hrtime`; null: not logged in. */
   readonly authenticatedAt: [number, number] | null;
@@ -61,6 +66,9 @@ export const sessions: Replacement = {
         super(options);
         this.requestQueue.onTimedOut = () =>
           this.socket?.destroy(new Error("a request was not answered in time"));
+        const broker = hostAndPort(this.host, this.port);
+        this.requestQueue.onThrottled = (request, throttleMs) =>
+          throttled(this.socketFactory, { broker, request, throttleMs });
         // Under a symbol of the module, and called only through it.
         const isLogIn = ({ description }: symbol) => description === LOG_IN;
         const symbol = Object.getOwnPropertySymbols(this).find(isLogIn);

@@ -10,6 +10,11 @@
  *   any other (heartbeats, leaving,  no time                       a connection for all of these
  *   committed offsets, metadata)
  *
+ * A broker that throttles reads nothing more from a connection for up to a second after each response.
+ * Fetches wait for that. While the connection of a commit or of any other request is held up, the
+ * request goes by one that is not. So a thousand heartbeats do not wait for one another, until
+ * their sessions end. Heartbeats that the broker has not read yet are sent once more this way.
+ *
  * Connections that nobody uses are closed: those for joins at once, the others after a minute.
  */
 
@@ -31,17 +36,28 @@ const UNUSED_MS = 60_000;
 /** A member that has joined asks to sync next. */
 const UNUSED_JOIN_MS = 250;
 /** To one broker. A thousand members that begin together should not open a thousand connections. */
-const JOINS_MAX = 256;
+const CONNECTIONS_MAX = 256;
+/** While a broker throttles: each connection takes about one request a second. */
+const WAITING_PER_LINE = 1;
 
 export class SharedConnections {
   readonly #source: BrokerPool;
   readonly #brokers = new Map<string, SharedBroker>();
   readonly #outagesOf: (address: Address) => FetchOutages;
+  readonly #isThrottled: (address: Address) => boolean;
   readonly #looks: NodeJS.Timeout;
 
-  /** @param source makes connections. */
-  constructor(source: BrokerPool, outagesOf: (address: Address) => FetchOutages) {
+  /**
+   * @param source makes connections.
+   * @param isThrottled whether the broker throttles any connection of this process.
+   */
+  constructor(
+    source: BrokerPool,
+    outagesOf: (address: Address) => FetchOutages,
+    isThrottled: (address: Address) => boolean,
+  ) {
     this.#source = source;
+    this.#isThrottled = isThrottled;
     this.#outagesOf = outagesOf;
     this.#looks = setInterval(() => {
       for (const broker of this.#brokers.values()) broker.look();
@@ -53,7 +69,10 @@ export class SharedConnections {
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
       const address = { host, port };
-      broker = new SharedBroker(this.#source, address, this.#outagesOf(address));
+      broker = new SharedBroker(this.#source, address, {
+        outages: this.#outagesOf(address),
+        isThrottled: () => this.#isThrottled(address),
+      });
       this.#brokers.set(key, broker);
     }
     return broker;
@@ -70,28 +89,53 @@ export class SharedBroker {
   /** For requests that are answered at once. */
   readonly line: Line;
   readonly #commits: Line;
-  readonly #joins: Joins;
+  readonly #joins: Lines;
+  /** While the broker throttles. */
+  readonly #spare: Lines;
   /** More than one only where two groups read the same partition: a session has it once. */
   readonly #fetches: SharedFetch[] = [];
   readonly #newLine: () => Line;
   readonly #outages: FetchOutages;
+  readonly #isThrottled: () => boolean;
 
-  constructor(source: BrokerPool, address: Address, outages: FetchOutages) {
+  constructor(
+    source: BrokerPool,
+    address: Address,
+    {
+      outages,
+      isThrottled,
+    }: { readonly outages: FetchOutages; readonly isThrottled: () => boolean },
+  ) {
     this.#outages = outages;
+    this.#isThrottled = isThrottled;
     this.#newLine = () => new Line(source, address, { isGathered: false });
-    this.line = new Line(source, address, { isGathered: true });
+    this.#joins = new Lines(this.#newLine, { waitingPerLine: 0, unusedMs: UNUSED_JOIN_MS });
+    this.#spare = new Lines(this.#newLine, {
+      waitingPerLine: WAITING_PER_LINE,
+      unusedMs: UNUSED_MS,
+    });
+    const elsewhere = <Answer>(question: Question<Answer>): Promise<Answer> =>
+      this.#spare.use((line) => line.ask(question));
+    this.line = new Line(source, address, { isGathered: true, elsewhere });
     this.#commits = new Line(source, address, { isGathered: true });
-    this.#joins = new Joins(this.#newLine);
   }
 
   send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
-    if (apiKey === COMMIT.apiKey) return this.#commits.send(protocol);
-    if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) return this.#joins.send(protocol, signal);
-    return this.line.send(protocol);
+    const send = (line: Line): Promise<unknown> => line.send(protocol);
+    if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP)
+      return this.#joins.use((line) => untilAborted(line, send, signal));
+    return this.#by(apiKey, send);
   }
 
   ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
-    return (question.apiKey === COMMIT.apiKey ? this.#commits : this.line).ask(question);
+    return this.#by(question.apiKey, (line) => line.ask(question));
+  }
+
+  #by<Answer>(apiKey: number, send: (line: Line) => Promise<Answer>): Promise<Answer> {
+    const line = apiKey === COMMIT.apiKey ? this.#commits : this.line;
+    // A quota is the same for all connections.
+    const isHeldUp = line.isHeldUp || (line.isInUse && this.#isThrottled());
+    return isHeldUp ? this.#spare.use(send) : send(line);
   }
 
   fetch(member: object, request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
@@ -131,6 +175,7 @@ export class SharedBroker {
     this.#commits.close();
     for (const { line } of this.#fetches) line.close();
     this.#joins.close();
+    this.#spare.close();
   }
 }
 
@@ -140,42 +185,70 @@ export function latest(times: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** Connections for requests that wait for other members, each of them for one request at a time. */
-class Joins {
+/** A member that has given up must not keep a connection until the coordinator answers. */
+async function untilAborted<Answer>(
+  line: Line,
+  send: (line: Line) => Promise<Answer>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const giveUp = (): void => line.close();
+  signal.addEventListener("abort", giveUp);
+  try {
+    signal.throwIfAborted();
+    return await send(line);
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+interface LinesOptions {
+  /** So many may wait for each connection before another one is made. */
+  readonly waitingPerLine: number;
+  /** A connection that has not been used for this time is closed. */
+  readonly unusedMs: number;
+}
+
+/** Connections for requests that must not wait for others, each of them for one request at a time. */
+class Lines {
   readonly #newLine: () => Line;
+  readonly #waitingPerLine: number;
+  readonly #unusedMs: number;
   readonly #lines = new Set<Line>();
   readonly #free: Line[] = [];
   readonly #waiting: ((line: Line) => void)[] = [];
   #look: NodeJS.Timeout | undefined;
 
-  constructor(newLine: () => Line) {
+  constructor(newLine: () => Line, { waitingPerLine, unusedMs }: LinesOptions) {
     this.#newLine = newLine;
+    this.#waitingPerLine = waitingPerLine;
+    this.#unusedMs = unusedMs;
   }
 
-  async send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
+  async use<Answer>(send: (line: Line) => Promise<Answer>): Promise<Answer> {
     const line = await this.#take();
-    // A member that has given up must not keep a connection until the coordinator answers.
-    const giveUp = (): void => line.close();
-    signal.addEventListener("abort", giveUp);
     try {
-      signal.throwIfAborted();
-      return await line.send(protocol);
+      return await send(line);
     } finally {
-      signal.removeEventListener("abort", giveUp);
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#leave(line);
-      else next(line);
+      const forMs = line.throttledForMs;
+      if (forMs === 0) this.#leave(line);
+      else setTimeout(() => this.#leave(line), forMs).unref();
     }
   }
 
   #leave(line: Line): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) {
+      next(line);
+      return;
+    }
     this.#free.push(line);
-    this.#look ??= setInterval(() => this.#closeUnused(), UNUSED_JOIN_MS).unref();
+    const everyMs = Math.min(this.#unusedMs, LOOK_EVERY_MS);
+    this.#look ??= setInterval(() => this.#closeUnused(), everyMs).unref();
   }
 
   #closeUnused(): void {
     for (const line of this.#free.splice(0)) {
-      line.closeIfUnused(UNUSED_JOIN_MS);
+      line.closeIfUnused(this.#unusedMs);
       if (line.isOpen) this.#free.push(line);
       else this.#lines.delete(line);
     }
@@ -192,7 +265,10 @@ class Joins {
   #take(): Promise<Line> {
     const free = this.#free.pop();
     if (free !== undefined) return Promise.resolve(free);
-    if (this.#lines.size >= JOINS_MAX) return new Promise((resolve) => this.#waiting.push(resolve));
+    const { size } = this.#lines;
+    const isRoom = this.#waiting.length < size * this.#waitingPerLine;
+    if (isRoom || size >= CONNECTIONS_MAX)
+      return new Promise((resolve) => this.#waiting.push(resolve));
     const line = this.#newLine();
     this.#lines.add(line);
     return Promise.resolve(line);

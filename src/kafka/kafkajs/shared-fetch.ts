@@ -36,7 +36,7 @@ import {
 import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
-import { beginsInMs, brokerWaitsMs, spacedUntilMs } from "./fetch-rhythm.ts";
+import { beginsInMs, brokerWaitsMs, spacedUntilMs, throttledPauseMs } from "./fetch-rhythm.ts";
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import type { Line } from "./line.ts";
@@ -74,6 +74,9 @@ export class SharedFetch {
   #late: MemberWish[] = [];
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
+  /** Responses in a row that were throttled and had nothing. */
+  #throttled = 0;
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
   /** The same as a time of day; null: never. */
   #answeredDate: number | null = null;
   #recordsAtMs = performance.now();
@@ -174,7 +177,8 @@ export class SharedFetch {
       partitions: this.#plan.size,
       isEverybodyIn: this.#without === 0,
     };
-    const inMs = beginsInMs(rhythm, performance.now());
+    const nowMs = performance.now();
+    const inMs = Math.max(beginsInMs(rhythm, nowMs), this.#pausedUntilMs - nowMs);
     this.#isNextTimed = true;
     // A timer would wake the process once more, and no sooner than a millisecond from now.
     if (inMs === 0) setImmediate(() => void this.#ask());
@@ -196,6 +200,9 @@ export class SharedFetch {
       this.#isWaiting = true;
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
+      const isRefused = this.line.throttledForMs > 0 && response.sets.length === 0;
+      this.#throttled = isRefused ? this.#throttled + 1 : 0;
+      this.#pausedUntilMs = performance.now() + throttledPauseMs(this.#throttled);
       if (this.#silence.answered()) this.#outages.fetchesAnswered();
       this.#isAnswering = true;
       this.#answeredDate = Date.now();

@@ -47,7 +47,6 @@ export interface FetchedSet extends RecordSet {
 }
 
 export interface FetchResponse {
-  readonly throttleMs: number;
   /** Kafka's; 0: none. */
   readonly errorCode: number;
   /** 0: the broker keeps none. */
@@ -84,7 +83,6 @@ export function readFetchResponse(payload: Buffer): FetchResponse {
     }
   }
   return {
-    throttleMs: payload.readInt32BE(0),
     errorCode: payload.readInt16BE(4),
     sessionId: payload.readInt32BE(6),
     sets,

@@ -24,8 +24,9 @@ export interface OffsetsOfTopic {
   }[];
 }
 
+const THROTTLE_BYTES = 4;
+
 export interface GroupAnswer {
-  readonly throttleMs: number;
   /** 0: none. Of a commit the first partition's that has one. */
   readonly errorCode: number;
 }
@@ -65,23 +66,22 @@ export function encodeCommit(
 }
 
 export function readHeartbeatAnswer(payload: Buffer): GroupAnswer {
-  return { throttleMs: payload.readInt32BE(0), errorCode: payload.readInt16BE(4) };
+  return { errorCode: payload.readInt16BE(THROTTLE_BYTES) };
 }
 
 export function readCommitAnswer(payload: Buffer): GroupAnswer {
-  const throttleMs = payload.readInt32BE(0);
-  let at = 8;
-  for (let topics = payload.readInt32BE(4); topics > 0; topics -= 1) {
+  let at = THROTTLE_BYTES + 4;
+  for (let topics = payload.readInt32BE(THROTTLE_BYTES); topics > 0; topics -= 1) {
     at += 2 + payload.readInt16BE(at);
     let partitions = payload.readInt32BE(at);
     at += 4;
     for (; partitions > 0; partitions -= 1) {
       const errorCode = payload.readInt16BE(at + 4);
-      if (errorCode !== 0) return { throttleMs, errorCode };
+      if (errorCode !== 0) return { errorCode };
       at += 6;
     }
   }
-  return { throttleMs, errorCode: 0 };
+  return { errorCode: 0 };
 }
 
 function memberBytes({ groupId, memberId }: MemberOfGroup): number {

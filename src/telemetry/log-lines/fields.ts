@@ -121,6 +121,10 @@ export const LOG_FIELDS = {
     type: "texts",
     meaning: "Parts of the Kafka client that Switchyard has replaced.",
   },
+  request: {
+    type: "text",
+    meaning: "Kafka's name of a kind of request, such as Fetch.",
+  },
   requests: {
     type: "objects",
     meaning: "Per endpoint: `endpoint`, `endpointName`, `status` or `cause`, and `durationMs`.",
@@ -140,7 +144,12 @@ export const LOG_FIELDS = {
   stages: { type: "texts", meaning: "Names of stages." },
   state: { type: "text", meaning: "State of a breaker: closed, open, probing, ramping." },
   subject: { type: "text", meaning: "The thing that an event for people is about." },
+  sumMs: { type: "number", meaning: "Sum of the times since the line before, in milliseconds." },
   sync: { type: "text", meaning: "Id of a sync." },
+  throttleMs: {
+    type: "number",
+    meaning: "How long the broker reads nothing more from the connection, in milliseconds.",
+  },
   tier: { type: "text", meaning: "The delay topic's tier, such as 10s." },
   topic: { type: "text", meaning: "Name of a topic." },
   topics: { type: "texts", meaning: "Names of topics." },

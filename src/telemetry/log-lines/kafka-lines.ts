@@ -29,6 +29,13 @@ export const KAFKA_LINES = {
     action: null,
     fields: ["broker", "unreachableForMs"],
   },
+  "kafka.throttled": {
+    levels: ["warn"],
+    meaning:
+      "A broker throttled this process, because the process is above one of its quotas in Kafka. Logged at once, and then once a minute while it lasts, with the last throttle time and the sum since the line before.",
+    action: "[The brokers throttle the process](operations.md#the-brokers-throttle-the-process).",
+    fields: ["broker", "request", "throttleMs", "sumMs"],
+  },
   "kafka.client": {
     levels: ["debug", "warn"],
     meaning:

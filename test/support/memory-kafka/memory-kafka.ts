@@ -148,6 +148,7 @@ export class MemoryKafka implements Kafka {
     const endsAtMs = () => (network.isUp ? clock.nowMs() : null);
     return {
       endsAtMs,
+      throttledMs: () => new Map(),
       brokers: () => [{ broker: "memory:9092", away: network.isUp ? null : away }],
     };
   }

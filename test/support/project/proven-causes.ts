@@ -20,6 +20,7 @@ const REFUSED_RECORDS = `${PROGRAM}: records that cannot be used`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
 const RIGHTS = "integration/kafka-rights.test.ts";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
+const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
 const AWAY = "integration/kafka-away.test.ts: Kafka away and back";
 const DRILL = "integration/drill.test.ts: down, refuses or is disabled";
 const FLOWS = "unit/audience/flows.test.ts";
@@ -67,6 +68,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "All destinations are late": [
     ["switchyard_kafka_connected", AWAY],
+    ["switchyard_kafka_throttle", THROTTLED],
     ["OLDEST of `route`", NOBODY],
     [
       "switchyard_registry_unreachable_since",
@@ -78,6 +80,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "Kafka is away": [
     ["kafka.broker.unreachable", AWAY],
+    ["kafka.throttled", THROTTLED],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is told as"],
     [
       "INVALID_TIMESTAMP",

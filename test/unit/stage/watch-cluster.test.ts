@@ -10,7 +10,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
   const metrics = createMetrics();
   let brokers: readonly BrokerState[] = [{ broker: "a:1", away: null }, AWAY];
   let endsAtMs: number | null = null;
-  const view = { brokers: () => brokers, endsAtMs: () => endsAtMs };
+  const view = { brokers: () => brokers, endsAtMs: () => endsAtMs, throttledMs: () => new Map() };
   let nowMs = 10_000;
   const watch = watchCluster(metrics, view, { nowMs: () => nowMs });
   nowMs = 12_000;

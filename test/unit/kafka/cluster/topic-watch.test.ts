@@ -21,7 +21,10 @@ afterEach(() => {
 
 /** One partition for each topic that is asked for, led by `leader`. */
 function world() {
-  const state = { leader: 1, asked: [] as number[], seeds: 0, isSilent: false };
+  const state = {
+    ...{ leader: 1, asked: [] as number[], seeds: 0 },
+    ...{ isSilent: false, isThrottled: false },
+  };
   const send = async ({ request }: Request): Promise<Buffer> => {
     const { buffer } = await request.encode();
     const count = buffer.readInt32BE(0);
@@ -42,7 +45,8 @@ function world() {
     disconnect: async () => undefined,
   };
   const client = { brokerPool: () => pool, destroy: () => undefined };
-  const clients = { createShared: () => client } as unknown as Pick<Clients, "createShared">;
+  const throttles = { isThrottled: () => state.isThrottled };
+  const clients = { createShared: () => client, throttles } as unknown as Clients;
   const watch = new ClusterTopicWatch(clients);
   const member = (...topics: readonly string[]) => {
     const found: TopicLeaders[] = [];
@@ -100,6 +104,17 @@ test("a thousand topics take two requests; without members nothing is asked", as
   member("a");
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   expect(state.asked).toEqual([500, 500, 1]);
+  watch.close();
+});
+
+test("brokers that throttle this process are asked less often", async () => {
+  const { state, watch, member } = world();
+  state.isThrottled = true;
+  const { found } = member("a");
+  await vi.advanceTimersByTimeAsync(29_999);
+  expect(found).toHaveLength(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(found).toHaveLength(1);
   watch.close();
 });
 

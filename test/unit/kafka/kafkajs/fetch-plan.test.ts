@@ -29,7 +29,7 @@ function set(topic: string, records: string, errorCode = 0, partition = 0): Fetc
 }
 
 function response(sets: readonly FetchedSet[] = NONE, sessionId = 7, errorCode = 0): FetchResponse {
-  return { throttleMs: 0, errorCode, sessionId, sets };
+  return { errorCode, sessionId, sets };
 }
 
 function answersOf(plan: FetchPlan<Wish>, answer: FetchResponse) {

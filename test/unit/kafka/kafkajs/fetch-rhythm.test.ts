@@ -6,6 +6,7 @@ import {
   beginsInMs,
   brokerWaitsMs,
   spacedUntilMs,
+  throttledPauseMs,
 } from "../../../../src/kafka/kafkajs/fetch-rhythm.ts";
 
 const never = Number.NEGATIVE_INFINITY;
@@ -47,4 +48,10 @@ test.each([
   ["one asks for what is there", false, 300, 0, 0],
 ])("%s", (_, isEverybodyIn, quietMs, wishedMs, expected) => {
   expect(brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs })).toBe(expected);
+});
+
+test("throttled responses without records are followed by longer and longer pauses", () => {
+  expect([0, 1, 2, 3, 4, 5, 100].map(throttledPauseMs)).toEqual([
+    0, 0, 2_000, 4_000, 8_000, 8_000, 8_000,
+  ]);
 });

@@ -4,6 +4,8 @@ import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import { timeoutCheckMs } from "../../../../src/kafka/kafkajs/request-queue.ts";
 
 interface Queue {
+  onThrottled: (request: string, throttleMs: number) => void;
+  readonly isThrottled: boolean;
   readonly pending: readonly unknown[];
   maybeThrottle(forMs: number): void;
   push(request: object): void;
@@ -19,6 +21,13 @@ const RequestQueue = loadInternal("src/network/requestQueue/index.js") as new (
   options: object,
 ) => Queue;
 
+const EMPTY = Buffer.alloc(0);
+/** Of a Fetch: the throttle time is in front. */
+const throttling = (throttleMs: number): Buffer => {
+  const payload = Buffer.alloc(8);
+  payload.writeInt32BE(throttleMs);
+  return payload;
+};
 const logger = { debug: () => undefined, warn: () => undefined };
 
 function createQueue(options: object = {}) {
@@ -56,7 +65,7 @@ test("an idle connection has no timer for pending requests, nor has a waiting on
   const queue = createQueue();
   push(queue, 1);
   expect(vi.getTimerCount()).toBe(0);
-  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  queue.fulfillRequest({ correlationId: 1, payload: EMPTY, size: 0 });
   expect(vi.getTimerCount()).toBe(0);
 });
 
@@ -82,12 +91,53 @@ test("a throttle that is prolonged meanwhile counts", () => {
   expect(sendRequest).toHaveBeenCalledOnce();
 });
 
+test("the throttle time of a response holds what is pending, and then one request is sent at a time", () => {
+  const queue = createQueue();
+  const heard = vi.fn<(request: string, throttleMs: number) => void>();
+  queue.onThrottled = heard;
+  push(queue, 1);
+  queue.fulfillRequest({ correlationId: 1, payload: throttling(1_000), size: 8 });
+  expect(heard).toHaveBeenCalledWith("Fetch", 1_000);
+  const [second, third, fourth] = [2, 3, 4].map((id) => push(queue, id));
+  vi.advanceTimersByTime(999);
+  expect(second?.sendRequest).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(2);
+  expect(second?.sendRequest).toHaveBeenCalledOnce();
+  expect(third?.sendRequest).not.toHaveBeenCalled();
+  queue.fulfillRequest({ correlationId: 2, payload: throttling(300), size: 8 });
+  expect(third?.sendRequest).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(301);
+  expect(third?.sendRequest).toHaveBeenCalledOnce();
+  expect(fourth?.sendRequest).not.toHaveBeenCalled();
+  expect(queue.isThrottled).toBe(true);
+  queue.fulfillRequest({ correlationId: 3, payload: throttling(0), size: 8 });
+  expect(fourth?.sendRequest).toHaveBeenCalledOnce();
+  expect(queue.isThrottled).toBe(false);
+  queue.destroy();
+});
+
+test("throttle times do not count as a part of the time that a request may take", () => {
+  const queue = createQueue();
+  queue.scheduleRequestTimeoutCheck();
+  const requests = Array.from({ length: 60 }, (_, id) => push(queue, id));
+  // They were sent before the broker began to throttle, and it reads one a second.
+  for (const id of requests.keys()) {
+    queue.fulfillRequest({ correlationId: id, payload: throttling(1_000), size: 8 });
+    vi.advanceTimersByTime(1_000);
+  }
+  for (const { resolve, reject } of requests) {
+    expect(resolve).toHaveBeenCalledOnce();
+    expect(reject).not.toHaveBeenCalled();
+  }
+  queue.destroy();
+});
+
 test("with too many in flight a request is sent as soon as one is answered, in order", () => {
   const queue = createQueue({ maxInFlightRequests: 1 });
   push(queue, 1);
   const second = push(queue, 2);
   const third = push(queue, 3);
-  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  queue.fulfillRequest({ correlationId: 1, payload: EMPTY, size: 0 });
   expect(second.sendRequest).toHaveBeenCalledOnce();
   expect(third.sendRequest).not.toHaveBeenCalled();
   queue.destroy();
@@ -97,13 +147,13 @@ test("answers reach their own requests, in whatever order they come", () => {
   const queue = createQueue();
   const requests = [1, 2, 3].map((id) => push(queue, id));
   for (const id of [2, 3, 1]) {
-    queue.fulfillRequest({ correlationId: id, payload: `answer ${id}`, size: 8 });
+    queue.fulfillRequest({ correlationId: id, payload: Buffer.from(`..${id}`), size: 3 });
     // A second one is nobody's.
-    queue.fulfillRequest({ correlationId: id, payload: "again", size: 5 });
+    queue.fulfillRequest({ correlationId: id, payload: EMPTY, size: 0 });
   }
   const payloads = requests.map(({ resolve }) => resolve.mock.calls);
   expect(payloads).toEqual(
-    [1, 2, 3].map((id) => [[expect.objectContaining({ payload: `answer ${id}` })]]),
+    [1, 2, 3].map((id) => [[expect.objectContaining({ payload: Buffer.from(`..${id}`) })]]),
   );
 });
 
@@ -185,7 +235,7 @@ test("a request that takes too long is told of once, after it was refused; an an
   Object.assign(queue, { onTimedOut });
   queue.scheduleRequestTimeoutCheck();
   push(queue, 1);
-  queue.fulfillRequest({ correlationId: 1, payload: null, size: 0 });
+  queue.fulfillRequest({ correlationId: 1, payload: EMPTY, size: 0 });
   await vi.advanceTimersByTimeAsync(40_000);
   expect(onTimedOut).not.toHaveBeenCalled();
   const { reject } = push(queue, 2);

@@ -16,6 +16,7 @@ class ScriptedLine {
   #arrived: (() => void) | null = null;
   underWay = 0;
   underWayMax = 0;
+  throttledForMs = 0;
   /** Fails to connect. */
   refused: Error | null = null;
 
@@ -400,4 +401,32 @@ test("a fetch that goes on has been answered as often as its broker has", async 
   expect(fetch.answeredAtMs(one)).toBe(5_000);
   fetch.end(one);
   expect(fetch.answeredAtMs(one)).toBe(null);
+});
+
+test("after throttled responses without records it asks less and less often, until some come", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const { line, fetch } = create();
+  const asked: number[] = [];
+  const first = fetch.fetch(one, request("a"));
+  const beganMs = performance.now();
+  const answer = async (throttledForMs: number, payload: Buffer) => {
+    let isAsked = false;
+    const next = line.next().then((request) => {
+      isAsked = true;
+      return request;
+    });
+    while (!isAsked) await vi.advanceTimersByTimeAsync(10);
+    asked.push(Math.round((performance.now() - beganMs) / 1_000));
+    line.throttledForMs = throttledForMs;
+    (await next).answer(payload);
+  };
+  // The line itself, which is none here, waits for the throttle time.
+  for (let times = 0; times < 5; times += 1) await answer(1_000, fetchAnswer([]));
+  expect(asked).toEqual([0, 0, 2, 6, 14]);
+  await answer(0, fetchAnswer([{ topic: "a", records: await batch() }]));
+  await first;
+  void fetch.fetch(one, request("a", LONG_MS, 1));
+  await answer(1_000, fetchAnswer([]));
+  await answer(1_000, fetchAnswer([]));
+  expect(asked.slice(5)).toEqual([22, 22, 22]);
 });

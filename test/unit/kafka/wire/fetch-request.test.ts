@@ -52,7 +52,7 @@ test("an answer is read whole", async () => {
   payload.writeInt16BE(71, 4);
   payload.writeInt32BE(99, 6);
   const { sets, ...head } = readFetchResponse(payload);
-  expect(head).toEqual({ throttleMs: 250, errorCode: 71, sessionId: 99 });
+  expect(head).toEqual({ errorCode: 71, sessionId: 99 });
   expect(sets).toHaveLength(4);
   expect(sets[3]).toMatchObject({ topic: "second", partition: 6, errorCode: 6, end: 4_096 });
   expect(sets[3]?.records.equals(records)).toBe(true);

@@ -1,0 +1,70 @@
+/**
+ * Counts and logs the pauses that brokers ask for when a client is above a quota, and knows whether
+ * that is so now.
+ *
+ *   a broker throttles                     line
+ *   and has not done so for a minute       warn   kafka.throttled
+ *   and goes on                            the same, once a minute, with the sum since the line before
+ */
+
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Throttle } from "../kafkajs/throttles.ts";
+
+const REPEAT_AFTER_MS = 60_000;
+/** A client that is above a quota hears of it with each response. */
+const RECENT_MS = 5_000;
+
+interface Throttled {
+  totalMs: number;
+  /** Monotonic. */
+  untilMs: number;
+  loggedAtMs: number;
+  loggedTotalMs: number;
+}
+
+export class Throttles {
+  readonly #log: Log;
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #brokers = new Map<string, Throttled>();
+  #untilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(log: Log, clock: Pick<Clock, "nowMs">) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  readonly throttled = ({ broker, request, throttleMs }: Throttle): void => {
+    const of = this.#of(broker);
+    of.totalMs += throttleMs;
+    of.untilMs = Math.max(of.untilMs, performance.now() + throttleMs + RECENT_MS);
+    this.#untilMs = Math.max(this.#untilMs, of.untilMs);
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - of.loggedAtMs < REPEAT_AFTER_MS) return;
+    const sumMs = of.totalMs - of.loggedTotalMs;
+    of.loggedAtMs = nowMs;
+    of.loggedTotalMs = of.totalMs;
+    this.#log.warn({ broker, request, throttleMs, sumMs }, "kafka.throttled");
+  };
+
+  /** Whether any broker throttles this process, or the given one. */
+  isThrottled(broker?: string): boolean {
+    const untilMs = broker === undefined ? this.#untilMs : this.#brokers.get(broker)?.untilMs;
+    return untilMs !== undefined && performance.now() < untilMs;
+  }
+
+  /** By broker: the sum of all throttle times, in milliseconds. */
+  totalsMs(): ReadonlyMap<string, number> {
+    return new Map([...this.#brokers].map(([broker, { totalMs }]) => [broker, totalMs]));
+  }
+
+  #of(broker: string): Throttled {
+    let of = this.#brokers.get(broker);
+    if (of === undefined) {
+      const [never, none] = [Number.NEGATIVE_INFINITY, 0];
+      of = { totalMs: none, untilMs: never, loggedAtMs: never, loggedTotalMs: none };
+      this.#brokers.set(broker, of);
+    }
+    return of;
+  }
+}

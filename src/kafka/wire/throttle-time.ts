@@ -1,0 +1,59 @@
+/**
+ * The throttle time in a response: the broker has responded at once, and reads nothing more from the
+ * connection for this time (KIP-219). Nearly all kinds of responses have it, at one of two places.
+ */
+
+interface Place {
+  /** The first version of the response that has it. */
+  readonly since: number;
+  /** The first version in which tagged fields stand in front of it. */
+  readonly flexibleSince?: number;
+  readonly isAtEnd?: true;
+}
+
+const PRODUCE: Place = { since: 1, isAtEnd: true };
+const API_VERSIONS: Place = { since: 1, isAtEnd: true };
+
+/** By API key: those that are sent from here. */
+const PLACES: Readonly<Record<number, Place>> = {
+  0: PRODUCE,
+  1: { since: 1, flexibleSince: 12 }, // Fetch
+  2: { since: 2, flexibleSince: 6 }, // ListOffsets
+  3: { since: 3, flexibleSince: 9 }, // Metadata
+  8: { since: 3, flexibleSince: 8 }, // OffsetCommit
+  9: { since: 3, flexibleSince: 6 }, // OffsetFetch
+  10: { since: 1, flexibleSince: 3 }, // FindCoordinator
+  11: { since: 2, flexibleSince: 6 }, // JoinGroup
+  12: { since: 1, flexibleSince: 4 }, // Heartbeat
+  13: { since: 1, flexibleSince: 4 }, // LeaveGroup
+  14: { since: 1, flexibleSince: 4 }, // SyncGroup
+  15: { since: 1, flexibleSince: 5 }, // DescribeGroups
+  16: { since: 1, flexibleSince: 3 }, // ListGroups
+  18: API_VERSIONS,
+  19: { since: 2, flexibleSince: 5 }, // CreateTopics
+  20: { since: 1, flexibleSince: 4 }, // DeleteTopics
+  21: { since: 0, flexibleSince: 2 }, // DeleteRecords
+  22: { since: 0, flexibleSince: 2 }, // InitProducerId
+  29: { since: 0, flexibleSince: 2 }, // DescribeAcls
+  32: { since: 0, flexibleSince: 4 }, // DescribeConfigs
+  33: { since: 0, flexibleSince: 2 }, // AlterConfigs
+  37: { since: 0, flexibleSince: 2 }, // CreatePartitions
+  42: { since: 0, flexibleSince: 2 }, // DeleteGroups
+  44: { since: 0, flexibleSince: 1 }, // IncrementalAlterConfigs
+};
+
+const BYTES = 4;
+
+/**
+ * @param payload the response after its correlation id.
+ * @returns 0 if the broker asks for no pause, or the response has no throttle time.
+ */
+export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
+  const place = PLACES[apiKey];
+  if (place === undefined || apiVersion < place.since) return 0;
+  // No version that is sent from here has fields behind it. Tagged fields in front are not in use.
+  const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
+  const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? 1 : 0;
+  if (at < 0 || at + BYTES > payload.length) return 0;
+  return Math.max(0, payload.readInt32BE(at));
+}

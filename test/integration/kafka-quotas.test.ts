@@ -1,0 +1,164 @@
+// A program whose requests the brokers throttle, as managed clusters do: a broker responds at once,
+// and then reads nothing more from that connection for up to a second.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+
+import { kafkaConnection } from "../../src/cli/connection.ts";
+import { run } from "../../src/cli/run/run.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { loadInternal } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { freePort } from "../../tools/kafka/free-port.ts";
+import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { LogLines } from "../support/log/log-lines.ts";
+import { type Quota, setQuota } from "../support/servers/client-quota.ts";
+import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
+
+const IDS = Array.from({ length: 20 }, (_, at) => `hook-${at}`);
+const CALLS = 50;
+/** Their deliveries are some 100 kB. */
+const FEW_CALLS = 15;
+/** Three and a half sessions. */
+const THROTTLED_MS = 35_000;
+const TIMEOUT_MS = 300_000;
+const SOON = { interval: 100, timeout: 120_000 };
+/** It keeps the requests of twenty destinations above it all the time, whatever the machine. */
+const TIGHT = 0.2;
+const NO_LIMIT = 1_000_000_000;
+
+let broker: PrivateKafka;
+beforeAll(async () => {
+  broker = await startKafka({ private: true });
+});
+afterAll(() => broker.stop());
+
+const joinsSeen = () =>
+  vi.spyOn(
+    (loadInternal("src/broker/index.js") as { prototype: { joinGroup(): Promise<unknown> } })
+      .prototype,
+    "joinGroup",
+  );
+
+async function configured(prefix: string, receiver: WebhookServer) {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-quotas-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "switchyard.yaml");
+  const port = await freePort();
+  const destinations = IDS.map((id) => ({
+    ...{ id, type: "webhook" },
+    endpoints: [{ url: `http://127.0.0.1:${receiver.port}/${id}` }],
+  }));
+  const config = {
+    kafka: { brokers: broker.brokers, topicPrefix: `${prefix}.`, partitions: 1 },
+    sources: [{ id: "web", writeKey: "k", destinations: IDS }],
+    defaultSource: "web",
+    destinations,
+    delivery: { delays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
+    admin: { host: "127.0.0.1", port },
+    audience: { stateDir: join(directory, "state") },
+  };
+  writeFileSync(file, JSON.stringify(config));
+  const load = () => {
+    const loaded = loadConfig({ file, env: {} });
+    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+    return loaded;
+  };
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return { load, metrics, connection: kafkaConnection(load().config) };
+}
+
+/** It runs until the test is over. */
+async function running(prefix: string, receiver: WebhookServer) {
+  const { load, metrics, connection } = await configured(prefix, receiver);
+  const lines = new LogLines();
+  const stopping = new AbortController();
+  const status = run(load(), load, ["route", "deliver", "delay"], stopping.signal, lines.log);
+  const stop = async () => {
+    stopping.abort("SIGTERM");
+    return await status;
+  };
+  onTestFinished(async () => {
+    await stop().catch(() => undefined);
+  });
+  await Promise.race([lines.until("ready"), status]);
+  const publisher = createKafka({ ...connection, clientId: "publisher" }, new LogLines().log);
+  onTestFinished(() => publisher.close());
+  const producer = publisher.producer();
+  const publish = async (at: number) => {
+    const call = { type: "track", userId: `u${at}`, event: "E", messageId: `m${at}` };
+    const value = Buffer.from(JSON.stringify(call));
+    const topic = `${prefix}.calls`;
+    await producer.send([{ topic, key: Buffer.from(call.userId), value, headers: [] }]);
+  };
+  const limit = (kind: Quota["kind"], most: number) =>
+    setQuota(broker.brokers, connection.clientId, { kind, limit: most });
+  const counts = (...names: string[]) =>
+    names.map((name) => lines.lines.filter(({ msg }) => msg === name).length);
+  return { publish, limit, counts, metrics, stop };
+}
+
+const QUIET = ["kafka.broker.unreachable", "kafka.commit.given-up", "kafka.consumer.restarting"];
+
+test(
+  "above a quota all the time, the consumers of 20 destinations keep their places in the groups, and no broker is called unreachable",
+  async () => {
+    await using receiver = await webhookServer();
+    const program = await running("tight", receiver);
+    const joins = joinsSeen();
+    onTestFinished(() => joins.mockRestore());
+    await program.limit("request_percentage", TIGHT);
+    const untilMs = performance.now() + THROTTLED_MS;
+    for (let at = 0; at < CALLS; at += 1) {
+      await program.publish(at);
+      await sleep(200);
+    }
+    await sleep(Math.max(0, untilMs - performance.now()));
+    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+      joins: 0,
+      lines: [0, 0, 0],
+    });
+    const [logged] = program.counts("kafka.throttled");
+    expect(logged).toBeGreaterThanOrEqual(1);
+    expect(logged).toBeLessThanOrEqual(3);
+    const text = await program.metrics();
+    const seconds = /^switchyard_kafka_throttle_seconds_total\{broker="[^"]+"\} (\S+)$/m.exec(text);
+    expect(Number(seconds?.[1])).toBeGreaterThan(10);
+    expect(text).toMatch(/^switchyard_kafka_connected\{broker="[^"]+"\} 1$/m);
+    await program.limit("request_percentage", NO_LIMIT);
+    await expect.poll(() => receiver.taken.length, SOON).toBe(CALLS * IDS.length);
+    expect(await program.stop()).toBe(0);
+    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+      joins: 0,
+      lines: [0, 0, 0],
+    });
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  ["producer_byte_rate", 3_000],
+  ["consumer_byte_rate", 3_000],
+] as const)(
+  "above a %s of %i, deliveries are late and nothing else",
+  async (kind, limit) => {
+    await using receiver = await webhookServer();
+    const program = await running(kind, receiver);
+    const joins = joinsSeen();
+    onTestFinished(() => joins.mockRestore());
+    await program.limit(kind, limit);
+    for (let at = 0; at < FEW_CALLS; at += 1) await program.publish(at);
+    await expect.poll(() => receiver.taken.length, SOON).toBe(FEW_CALLS * IDS.length);
+    expect(program.counts("kafka.throttled")[0]).toBeGreaterThanOrEqual(1);
+    await program.limit(kind, NO_LIMIT);
+    expect(await program.stop()).toBe(0);
+    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+      joins: 0,
+      lines: [0, 0, 0],
+    });
+  },
+  TIMEOUT_MS,
+);
