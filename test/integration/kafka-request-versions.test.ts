@@ -174,7 +174,7 @@ test.each([
   front.accepts = { [key]: range };
   const error = await act().then(
     () => "it went well",
-    (reason: Error) => reason.message,
+    (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
   );
   expect(error).toContain(`The broker ${front.address}`);
   expect(error).toContain(`the request ${name}`);

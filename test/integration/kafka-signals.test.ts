@@ -1,6 +1,7 @@
 // What the looks at a real cluster tell: ends of logs that nobody fetches, and a broker that is silent
 // behind connections which stay open. kafka-signals-outage.test.ts has one that dies.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
@@ -154,17 +155,22 @@ test("connections to a silent broker are given up whole, however often: no reque
   const brokers = new Brokers(client);
   const { brokers: known } = await brokers.metadata([]);
   const node = known[0]?.nodeId ?? -1;
-  proxy.hold("everything");
   for (let times = 0; times < 12; times += 1) {
     const sent = inFlight(await brokers.leader(node));
+    proxy.hold("everything");
     const ofOne = expect(brokers.metadataFrom(node, [])).rejects.toThrow();
     const ofAny = expect(brokers.metadata([])).rejects.toThrow();
     await expect.poll(sent).toBe(1);
     brokers.drop(node);
     brokers.nextSeed();
     await Promise.all([ofOne, ofAny]);
+    // A new connection waits for the versions that the broker accepts.
+    const connecting = expect(brokers.leader(node)).rejects.toThrow();
+    await sleep(50);
+    brokers.drop(node);
+    await connecting;
+    proxy.release();
   }
-  proxy.release();
   expect(piled).toEqual([]);
   expect((await brokers.metadata([])).brokers).toHaveLength(1);
   brokers.close();
