@@ -7,6 +7,7 @@
  *     the same name: by its id, or it is behind the end
  *   names an offset                                        all from there
  *   lists finished ranges above it (`finished-ranges.ts`)  the same, without these
+ *   is held, and says to where records were worked on      all from there
  *
  *   the topic                                              is
  *   does not exist                                         missing
@@ -15,7 +16,7 @@
 
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Admin, CommittedOffset, PartitionOffsets } from "./admin-port.ts";
-import { finishedIn, type Range, topicIdIn } from "./consume/finished-ranges.ts";
+import { finishedIn, type Range, topicIdIn, workedTo } from "./consume/finished-ranges.ts";
 
 /** A topic, and the group that reads it. */
 export interface Reading {
@@ -84,7 +85,7 @@ function partOf(
   if (commit === undefined || isOfEarlier(commit, topicId, end)) {
     return first < end ? [{ topic, partition, from: first, to: end, finished: [] }] : [];
   }
-  const from = Math.max(first, commit.offset);
+  const from = Math.max(first, workedTo(commit, topicId));
   const finished = within(finishedIn(commit, topicId), from, end);
   const part = { topic, partition, from, to: end, finished };
   return from < end && recordsIn([part]) > 0 ? [part] : [];

@@ -3,6 +3,7 @@
  * offset are finished already.
  *
  *   sw1:<committed offset>:<topic id>:<ranges>
+ *   sw1:<committed offset>:<topic id>:~<count>    a commit that is held (`AssignedPartition.hold`)
  *
  * Ranges are lengths in offsets, beginning at the committed offset and in turn unfinished, finished,
  * unfinished, finished, ... Everything after the last range is unfinished. Each length is written in
@@ -12,6 +13,9 @@
  *   "sw1:", the same offset and topic id, sound     its ranges, perhaps none
  *   "sw1:", the same offset, another topic id       the commit counts another topic's records
  *   anything else                                   no ranges: all records count as unfinished
+ *
+ * The count of a held commit is that of the offsets above it that were worked on. An owner reads them
+ * again all the same, so for it they are unfinished; for those who look from outside nothing waits there.
  *
  * The offset is named because other tools move offsets and leave the metadata; the topic id
  * because a topic that was deleted and created again has other records at the same offsets.
@@ -23,6 +27,8 @@ import assert from "node:assert/strict";
 export const METADATA_CHARS_MAX = 3_000;
 
 const VERSION = "sw1";
+/** Not a digit, so that it decodes to no ranges. */
+const WORKED = "~";
 const OFFSET_CHARS_MAX = `${Number.MAX_SAFE_INTEGER}`.length;
 const TOPIC_ID = /^[\w-]{0,64}$/;
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -63,6 +69,18 @@ export function encodeRanges(offset: number, topicId: string, ranges: readonly n
     `${count} ranges are more than the metadata holds`,
   );
   return `${VERSION}:${offset}:${topicId}:${text}`;
+}
+
+/** The metadata of a commit that is held at `offset`. @param workedTo all records below were worked on. */
+export function encodeHeld(offset: number, topicId: string, workedTo: number): string {
+  return `${VERSION}:${offset}:${topicId}:${WORKED}${workedTo - offset}`;
+}
+
+/** The offset below which all records were worked on: the committed one, or a higher one if that is held. */
+export function workedTo({ offset, metadata }: Place, topicId: string): number {
+  const prefix = `${VERSION}:${offset}:${topicId}:${WORKED}`;
+  const count = metadata.startsWith(prefix) ? metadata.slice(prefix.length) : "";
+  return /^\d{1,15}$/.test(count) ? offset + Number(count) : offset;
 }
 
 /** The same metadata without its ranges: a few bytes that name the topic. */

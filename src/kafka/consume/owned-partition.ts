@@ -22,7 +22,7 @@ import type { PartitionHandler, PartitionProgress } from "../port.ts";
 import { Admission } from "./admission.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
-import { encodeRanges, withFinished, withoutRanges } from "./finished-ranges.ts";
+import { encodeHeld, withFinished, withoutRanges } from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -244,7 +244,7 @@ export class OwnedPartition {
     const position = this.#held(this.#completion.position);
     const isHeld = position < this.#completion.position;
     const metadata = isHeld
-      ? encodeRanges(position, this.topicId, [])
+      ? encodeHeld(position, this.topicId, this.#completion.position)
       : this.#completion.metadata();
     const { offset, metadata: before } = this.#committed ?? NOTHING_COMMITTED;
     // An id alone is worth no commit.

@@ -3,7 +3,7 @@
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import { Admission } from "../../../src/kafka/consume/admission.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
-import { encodeRanges, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
+import { encodeHeld, withoutRanges } from "../../../src/kafka/consume/finished-ranges.ts";
 import type { PartitionHandler, PartitionProgress } from "../../../src/kafka/port.ts";
 import type { Offset, TopicPartition } from "./group.ts";
 import type { MemoryPartition, MemoryTopic } from "./topics.ts";
@@ -137,7 +137,9 @@ export class OwnedPartition implements TopicPartition {
     const { topic, partition } = this;
     const offset = this.#position();
     const isHeld = offset < this.#completion.position;
-    const metadata = isHeld ? encodeRanges(offset, this.#topicId, []) : this.#completion.metadata();
+    const metadata = isHeld
+      ? encodeHeld(offset, this.#topicId, this.#completion.position)
+      : this.#completion.metadata();
     const { metadata: before } = this.#committed;
     const isSame = metadata === before || (before === "" && metadata === withoutRanges(metadata));
     const isCommitted = offset === this.#committed.offset && isSame;

@@ -5,8 +5,11 @@ import { expect, test } from "vitest";
 
 import {
   decodeRanges,
+  encodeHeld,
   encodeRanges,
+  topicIdIn,
   withFinished,
+  workedTo,
 } from "../../../../src/kafka/consume/finished-ranges.ts";
 
 const TOPIC = "topic-id";
@@ -50,4 +53,23 @@ test("where both together are too long, the group's counts", () => {
   const committed = singles(1, 2_000);
   expect(withFinished(committed, singles(5_000, 100), TOPIC)).not.toEqual(committed);
   expect(withFinished(committed, singles(5_000, 2_000), TOPIC)).toEqual(committed);
+});
+
+test("a held commit says to where records were worked on, and an owner reads them again", () => {
+  const held = { offset: 7, metadata: encodeHeld(7, TOPIC, 30) };
+  expect(workedTo(held, TOPIC)).toBe(30);
+  expect(decodeRanges(held.metadata, 7, TOPIC)).toEqual([]);
+  expect(topicIdIn(held.metadata, 7)).toBe(TOPIC);
+  expect(workedTo({ offset: 7, metadata: encodeHeld(7, "", 30) }, "")).toBe(30);
+});
+
+test.each([
+  ["of another offset", encodeHeld(6, TOPIC, 30)],
+  ["of another topic", encodeHeld(7, "other-id", 30)],
+  ["without a count", `sw1:7:${TOPIC}:~`],
+  ["with ranges", encodeRanges(7, TOPIC, [1, 2])],
+  ["that is no number", `sw1:7:${TOPIC}:~-3`],
+  ["empty", ""],
+])("metadata %s: only what is below the commit was worked on", (_, metadata) => {
+  expect(workedTo({ offset: 7, metadata }, TOPIC)).toBe(7);
 });

@@ -123,13 +123,16 @@ describe("an owned partition", () => {
   });
 });
 
-test("held at an offset a partition is committed no further, and says nothing of what is finished above", () => {
+test("held at an offset a partition is committed no further, and says to where records were worked on", () => {
   const partition = owned();
   partition.offer(batch(0, [0, 1, 2, 3, 4]), null);
   partition.handOver();
   for (const offset of [0, 1, 3]) partition.finish(offset);
   partition.hold(1);
-  expect(partition.toCommit()).toEqual({ offset: 1, metadata: `sw1:1:${TOPIC_ID}:` });
+  const held = { offset: 1, metadata: `sw1:1:${TOPIC_ID}:~1` };
+  expect(partition.toCommit()).toEqual(held);
+  partition.wasCommitted(held);
+  expect(partition.toCommit()).toBeNull();
   expect(partition.progress().position).toBe(1);
   partition.hold(null);
   expect(partition.toCommit()).toEqual({ offset: 2, metadata: `sw1:2:${TOPIC_ID}:BB` });
