@@ -5,7 +5,7 @@
  *
  *   right on        operations that Kafka checks for it
  *   read, write     Read, Write on the topic
- *   groups          Read on the group
+ *   groups          Read on the group; `audience-command` only describes it
  *   every role      Describe on all topics of the prefix: a process waits until they are all there
  *   makes topics    Create on the topics of the prefix
  *
@@ -106,9 +106,9 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   topics: { reads: [], writes: [], groups: [] },
   publish: { reads: [], writes: ["calls"], groups: [] },
   "audience-command": {
-    reads: ["audiences", "audienceMembers"],
+    reads: ["audienceSyncs", "audiences", "audienceMembers"],
     writes: ["audienceSyncs"],
-    groups: [],
+    groups: ["audience"],
   },
   delete: { reads: [], writes: ["deletionRequests"], groups: [] },
   status: {
@@ -242,6 +242,7 @@ export function grantsOf(
 const CLUSTER = { on: "cluster", names: [], pattern: "literal" } as const;
 
 function groupOperations(name: RoleName): readonly Operation[] {
+  if (name === "audience-command") return ["Describe"];
   return name === "replay" || name === "console" ? ["Read", "Delete"] : ["Read"];
 }
 

@@ -1,5 +1,5 @@
 // `audience publish` with the real program on a real Kafka: an export that failed looks like one that
-// ends, and does not empty the audience.
+// ends, and does not empty the audience. It is compared with what all earlier syncs of the audience make of it.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
+import type { Grant } from "../../src/domain/rights.ts";
+import { createKafka } from "../../src/kafka/kafka.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
@@ -18,32 +23,46 @@ const TIMEOUT_MS = 120_000;
 const lines = (count: number) =>
   Array.from({ length: count }, (_, index) => `user-${String(index).padStart(4, "0")}\n`).join("");
 
-test(
-  "lists that are empty, cut or lack most members are refused; forced ones are published",
-  async () => {
-    const { prefix, brokers, recordsIn } = ownTopics("lists");
-    const world = programWorld(`
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2, replicationFactor: 1 }
+/** The program with the audience stage alone, and the command as `export | switchyard audience publish`. */
+async function publishing(name: string, partitions: number) {
+  const own = ownTopics(name);
+  const { prefix, brokers } = own;
+  const world = programWorld(`
+kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: ${partitions}, replicationFactor: 1 }
 sources: [{ id: web, destinations: [] }]
 audienceDefaults: { source: web }
 admin: { host: 127.0.0.1, port: ${await freePort()} }
 `);
-    onTestFinished(() => world[Symbol.asyncDispose]());
+  onTestFinished(() => world[Symbol.asyncDispose]());
+  return { ...own, world, ...commandsOf(world.file) };
+}
+
+function commandsOf(file: string) {
+  const start = (text: string, ...more: readonly string[]) => {
+    const command = ["audience", "publish", "--name", "VIP", "-c", file, ...more];
+    const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+    const child = spawn(process.execPath, [BIN, ...command], { env });
+    const said: string[] = [];
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => said.push(chunk));
+    child.stdout.resume();
+    child.stdin.end(text);
+    const ended = once(child, "close").then(([status]) => {
+      return { status: status as number | null, err: said.join("") };
+    });
+    return { child, err: () => said.join(""), ended };
+  };
+  return {
+    start,
+    piped: (text: string, ...more: readonly string[]) => start(text, ...more).ended,
+  };
+}
+
+test(
+  "lists that are empty, cut or lack most members are refused; forced ones are published",
+  async () => {
+    const { world, recordsIn, piped } = await publishing("lists", 2);
     const program = world.start(["--stages", "audience"]);
     await program.logged("ready");
-
-    /** As `export | switchyard audience publish`. */
-    const piped = async (text: string, ...more: readonly string[]) => {
-      const command = ["audience", "publish", "--name", "VIP", "-c", world.file, ...more];
-      const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
-      const child = spawn(process.execPath, [BIN, ...command], { env });
-      const said: string[] = [];
-      child.stderr.setEncoding("utf8").on("data", (chunk: string) => said.push(chunk));
-      child.stdout.resume();
-      child.stdin.end(text);
-      const [status] = await once(child, "close");
-      return { status: status as number | null, err: said.join("") };
-    };
     const members = async () => {
       const { out } = await world.command(["audience", "members", "vip"]);
       return out.split("\n").length - 1;
@@ -79,6 +98,150 @@ admin: { host: 127.0.0.1, port: ${await freePort()} }
     await expect.poll(members, POLL).toBe(10);
     expect(await piped("", "--force")).toMatchObject({ status: 0 });
     await expect.poll(members, POLL).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+const NOT_APPLIED = "3 records of its earlier syncs have not been applied";
+
+test(
+  "while the stage is down, a second list is refused, and only of that audience; once it is up, lists are compared",
+  async () => {
+    const { world, recordsIn, start, piped } = await publishing("unapplied", 1);
+    expect(await world.command(["topics", "--apply"])).toMatchObject({ status: 0 });
+    expect(await piped(lines(1_000))).toEqual({ status: 0, err: "" });
+    const written = async () => (await recordsIn("audience-syncs")).length;
+    expect(await written()).toBe(3);
+
+    const [cut, interrupted] = [start(lines(10)), start(lines(10))];
+    const asks = expect.stringContaining("Waiting until the audience stage has applied 3 records");
+    await expect.poll(interrupted.err, POLL).toEqual(asks);
+    interrupted.child.kill("SIGINT");
+    const nothing = { status: 1, err: expect.stringContaining("Interrupted: nothing was written") };
+    expect(await interrupted.ended).toMatchObject(nothing);
+    // Another audience does not wait for them.
+    const others = [...["--name", "Other"], ...["--audience", "other"]];
+    expect(await piped(lines(1_000), ...others)).toEqual({ status: 0, err: "" });
+    expect(await written()).toBe(6);
+    const { status, err } = await cut.ended;
+    expect([status, err]).toEqual([1, expect.stringContaining(NOT_APPLIED)]);
+    expect(err).toMatch(/the oldest of them since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(/);
+    expect(err).toContain("Nothing was written. Start the audience stage");
+    expect(err).toContain("--force");
+    expect(await written()).toBe(6);
+    expect(await piped(lines(1_000), "--force")).toMatchObject({ status: 0 });
+    expect(await written()).toBe(9);
+
+    // It waits for the stage, and then knows the members.
+    const waiting = [start(lines(499)), start(lines(501))];
+    await Promise.all(waiting.map(({ err }) => expect.poll(err, POLL).toContain("6 records")));
+    await world.start(["--stages", "audience"]).logged("ready");
+    const [refused, taken] = await Promise.all(waiting.map(({ ended }) => ended));
+    expect(refused).toMatchObject({
+      status: 1,
+      err: expect.stringContaining("501 of its 1,000 members are not in the list"),
+    });
+    expect(taken).toMatchObject({ status: 0 });
+  },
+  2 * TIMEOUT_MS,
+);
+
+test(
+  "an open sync, of the audience or of another one in the partition, holds up no list once it is applied",
+  async () => {
+    const { world, prefix, kafka, piped } = await publishing("open", 1);
+    await world.start(["--stages", "audience"]).logged("ready");
+    const producer = kafka.producer();
+    const begin = async (audienceId: string, ...userIds: readonly string[]) => {
+      const of = { audienceId, syncId: `open-${userIds.length}`, audienceName: audienceId };
+      const values = [
+        { type: "begin", ...of },
+        { type: "members", ...of, userIds },
+      ];
+      const records = values.map((value) => ({
+        ...{ topic: `${prefix}audience-syncs`, key: Buffer.from(audienceId), headers: [] },
+        value: Buffer.from(JSON.stringify(value)),
+      }));
+      expect(await producer.send(records)).toEqual([]);
+    };
+    const ids = lines(100).trim().split("\n");
+    // Stays open, and so does the committed offset.
+    await begin("other", "u1");
+    expect(await piped(lines(100))).toMatchObject({ status: 0 });
+    // Its users are members already, so the changelog gets nothing of it.
+    await begin("vip", ...ids);
+    expect(await piped(lines(49))).toMatchObject({
+      status: 1,
+      err: expect.stringContaining("51 of its 100 members are not in the list"),
+    });
+    expect(await piped(lines(60))).toMatchObject({ status: 0 });
+    expect(await piped(lines(60))).toMatchObject({ status: 0 });
+    await producer.close(5_000);
+  },
+  TIMEOUT_MS,
+);
+
+/** May do everything. */
+function createOpen(address: string) {
+  const connection = { brokers: [address], clientId: "open", tls: null, sasl: null };
+  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 };
+  return createKafka({ ...connection, ...limits }, createLog("error", { write: () => undefined }));
+}
+
+const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
+
+test.skipIf(java === null)(
+  "without the permissions for it, a list is refused with what could not be checked (needs Java)",
+  async () => {
+    if (java === null) return;
+    const broker = await startGuardedBroker(java, ["editor"]);
+    onTestFinished(broker.stop);
+    const topic = (name: string, ...operations: Grant["operations"]): Grant => {
+      return { on: "topic", names: [name], pattern: "literal", operations };
+    };
+    const group: Grant = { ...topic("audience", "Describe"), on: "group" };
+    const syncs = topic("audience-syncs", "Read");
+    const all: Grant = { ...topic("*", "Describe"), pattern: "literal" };
+    const rest = [
+      topic("audience-syncs", "Write"),
+      ...["audiences", "audience-members"].map((name) => topic(name, "Read")),
+    ];
+    await broker.grant("editor", [all, ...rest, group, syncs]);
+    const world = programWorld(
+      JSON.stringify({
+        kafka: {
+          ...{ brokers: [broker.guardedAddress], topicPrefix: "", partitions: 1 },
+          sasl: { mechanism: "plain", username: "editor", password: PASSWORD },
+        },
+        sources: [{ id: "web", destinations: [] }],
+        audienceDefaults: { source: "web" },
+      }),
+    );
+    onTestFinished(() => world[Symbol.asyncDispose]());
+    const { piped } = commandsOf(world.file);
+    const open = createOpen(broker.openAddress);
+    onTestFinished(() => open.close());
+    const names = ["audience-syncs", "audience-members", "audiences"];
+    await open.admin.create(
+      names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
+    );
+    const written = async () => (await open.admin.offsets("audience-syncs"))[0]?.end;
+    expect(await piped(lines(10))).toMatchObject({ status: 0 });
+    for (const [missing, what] of [
+      [group, "the permission Describe on the group audience is missing"],
+      [syncs, "the permission Read on the topic audience-syncs is missing"],
+    ] as const) {
+      await broker.forbid("editor", [missing]);
+      const { status, err } = await piped(lines(10));
+      expect([status, err]).toEqual([1, expect.stringContaining(what)]);
+      expect(err).toContain("it cannot be checked whether its earlier syncs have been applied");
+      expect(err).toContain("--force publishes it without comparing it");
+      expect(await written()).toBe(3);
+      await broker.permit("editor", [missing]);
+    }
+    await broker.forbid("editor", [group, syncs]);
+    expect(await piped(lines(10), "--force")).toMatchObject({ status: 0 });
+    expect(await written()).toBe(6);
   },
   TIMEOUT_MS,
 );

@@ -5,9 +5,10 @@ import { Command } from "commander";
 
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { Config } from "../../config/config.ts";
-import type { TopicNames } from "../../domain/topics.ts";
+import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { type WaitOption, waitOption, withKafka } from "../cluster.ts";
@@ -21,6 +22,7 @@ import { tell } from "../tell.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
 import { releaseSync } from "./release.ts";
+import { untilApplied } from "./unapplied.ts";
 
 interface PublishOptions extends ConfigOption, WaitOption {
   readonly name: string;
@@ -53,13 +55,15 @@ function publishSync(shell: Shell, exit: Exit): Command {
       "Reads user ids, one a line, and writes them as a complete sync: those who are new are told " +
         "that they are members, those who are not listed any more that they are none. Without " +
         "--file it reads standard input. Repeated ids count once. All of the list is read, into a " +
-        "temporary directory, before anything is written. A list that is empty, that lacks more " +
-        "than half of the members or whose last line was cut is refused.",
+        "temporary directory, before anything is written. Then the command waits up to a minute " +
+        "until the audience stage has applied earlier syncs of this audience. A list is refused if " +
+        "they are not applied by then, if it is empty, lacks more than half of the members or " +
+        "begins with the name of a column, or if its last line was cut.",
     )
     .requiredOption("--name <name>", "the audience's name, which gives the trait")
     .option("--audience <id>", "the audience's id (default: the snake_case form of its name)")
     .option("--file <file>", "the user ids")
-    .option("--force", "publish a list that is empty or lacks more than half of the members")
+    .option("--force", "publish a list that would be refused, without comparing it")
     .option("--json", "print the outcome as one JSON object")
     .addOption(configOption())
     .addOption(waitOption())
@@ -75,6 +79,8 @@ function publishSync(shell: Shell, exit: Exit): Command {
       await withConfig(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audienceId = audience ?? snakeCase(name);
+        const groupId = groupNames(config.kafka.topicPrefix).audience;
+        const reading = { groupId, topic: topics.audienceSyncs };
         await assertTopics(kafka.admin, [topics.audienceSyncs]);
         const { withScratchStore } = await import("../scratch-store.ts");
         return withScratchStore((seen) =>
@@ -87,6 +93,8 @@ function publishSync(shell: Shell, exit: Exit): Command {
               audienceName: name,
               syncId: randomUUID(),
               seen,
+              applied: (onWaiting) =>
+                untilApplied({ kafka, clock: systemClock, signal, reading, audienceId }, onWaiting),
               members: () => membersNow(kafka, topics, audienceId, scratch, signal),
               force: options.force ?? false,
               json: options.json ?? false,

@@ -4,6 +4,9 @@
  *   the input                          then
  *   cannot be read to its end          nothing is written
  *   has a line that is no id           the same
+ *   cannot be compared, because        the same, unless it is forced
+ *     earlier syncs of the audience
+ *     are not applied (`unapplied.ts`)
  *   is refused (`whole-list.ts`)       the same, unless it is forced
  *   any other                          all of it is written; the `end` has the number of different ids
  *
@@ -21,12 +24,23 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import { visibleCell } from "../../domain/visible.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
+import { ageText } from "../age.ts";
 import { counted } from "../count.ts";
+import { instantText } from "../instant.ts";
 import { startProgress } from "../progress.ts";
 import type { Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { compare, ID_MAX_BYTES, listedIds, readList, refusalOf } from "./whole-list.ts";
+import type { Unapplied } from "./unapplied.ts";
+import {
+  type Compared,
+  compare,
+  ID_MAX_BYTES,
+  listedIds,
+  readList,
+  refusalOf,
+  refusalOfAny,
+} from "./whole-list.ts";
 
 export interface PublishAudienceOptions {
   readonly input: AsyncIterable<Buffer>;
@@ -38,7 +52,9 @@ export interface PublishAudienceOptions {
   readonly syncId: string;
   /** Empty; for the ids of the list. */
   readonly seen: OrderedStore;
-  /** The members of the audience now, asked for once the list is read. */
+  /** Waits until earlier syncs of the audience are applied: `untilApplied`. */
+  readonly applied: (onWaiting: (records: number) => void) => Promise<Unapplied | null>;
+  /** The members of the audience now, asked for once these are applied. */
   readonly members: () => AsyncIterable<readonly string[]>;
   /** Publishes a list also when it is refused. */
   readonly force: boolean;
@@ -57,10 +73,11 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   const begin = { type: "begin", audienceId, audienceName, syncId };
   const parsed = parseSync(begin);
   if (parsed.kind === "refused") throw new WrongUsage(parsed.error);
-  const count = { read: 0, written: 0 };
-  using progress = startProgress(
-    shell,
-    () => `${counted(count.read, "user")} read, ${count.written.toLocaleString("en")} written`,
+  const count = { read: 0, written: 0, unapplied: 0 };
+  using progress = startProgress(shell, () =>
+    count.unapplied > 0
+      ? `Waiting until the audience stage has applied ${counted(count.unapplied, "record")} of earlier syncs`
+      : `${counted(count.read, "user")} read, ${count.written.toLocaleString("en")} written`,
   );
   const against = await readAndJudge(options, count);
   const outcome = (end: "written" | "interrupted" | "refused", error: string | null = null) => ({
@@ -91,32 +108,66 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
 
 /** A text for the person in front of it when nothing is to be written. */
 async function readAndJudge(
-  { input, seen, members, audienceId, force, signal }: PublishAudienceOptions,
-  count: { read: number },
+  options: PublishAudienceOptions,
+  count: { read: number; unapplied: number },
 ): Promise<string | { readonly unendedId: string | null }> {
-  const { wrongLine, unendedId } = await readList(input, seen, signal, (fresh) => {
+  const { input, seen, audienceId, force, signal } = options;
+  const list = await readList(input, seen, signal, (fresh) => {
     count.read += fresh;
   });
+  const { wrongLine, unendedId } = list;
   if (wrongLine !== null) {
     return (
       `line ${wrongLine} is no id: text of at most ${ID_MAX_BYTES} bytes in UTF-8 is expected.\n` +
       "Nothing was written. Put the line right and publish the list again."
     );
   }
-  const isCompared = !force && count.read > 0 && !signal.aborted;
-  const comparing = isCompared ? compare(seen, members(), unendedId) : NO_MEMBERS;
+  const refused = refusalOfAny(list);
+  const isCompared = !force && refused === null && !signal.aborted;
+  const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // Reading the members ends in an error too where it is interrupted.
+    // Waiting, and reading the members, end in an error too if they are interrupted.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });
   if (signal.aborted) return "Interrupted: nothing was written.";
-  const refusal = force ? null : refusalOf(count.read, compared);
+  const refusal = force ? null : whyNot(refused, compared);
   if (refusal === null) return { unendedId };
-  return (
-    `error: audience ${visibleCell(audienceId)} is not published: ${refusal}.\n` +
-    "Nothing was written. If the list is right, publish it with --force."
-  );
+  return `error: audience ${visibleCell(audienceId)} is not published: ${refusal.why}.\nNothing was written. ${refusal.todo}`;
+}
+
+async function compareWithMembers(
+  { applied, members, seen }: PublishAudienceOptions,
+  count: { unapplied: number },
+  unendedId: string | null,
+): Promise<Compared | Unapplied> {
+  const unapplied = await applied((records) => {
+    count.unapplied = records;
+  });
+  count.unapplied = 0;
+  return unapplied ?? compare(seen, members(), unendedId);
+}
+
+/** Null: the list may be published. */
+function whyNot(refused: string | null, compared: Compared | Unapplied) {
+  if (!("kind" in compared)) {
+    const why = refused ?? refusalOf(compared);
+    return why === null ? null : { why, todo: "If the list is right, publish it with --force." };
+  }
+  const uncompared = "--force publishes it without comparing it with the members.";
+  if (compared.kind === "unknown") {
+    return {
+      why: `it cannot be checked whether its earlier syncs have been applied: ${compared.error}`,
+      todo: `Fix that, and publish the list again; ${uncompared}`,
+    };
+  }
+  const { records, oldestAtMs } = compared;
+  const have = records === 1 ? "has" : "have";
+  const since = `${instantText(oldestAtMs)} UTC (${ageText(Date.now() - oldestAtMs)})`;
+  return {
+    why: `${counted(records, "record")} of its earlier syncs ${have} not been applied, the oldest of them since ${since}, so the members are not known`,
+    todo: `Start the audience stage, or wait until it has caught up, and publish the list again; ${uncompared}`,
+  };
 }
 
 /** Whether it was written whole. */

@@ -4,6 +4,7 @@
  *
  *   the list                                                        then
  *   is empty                                                        refused
+ *   begins with the name of a column, as an export with a header    refused
  *   lacks more than half of the members, of any number              refused
  *   ends in a line without a line feed that is no member, while a   refused: the line was cut
  *   member that begins with it is missing
@@ -26,6 +27,8 @@ const PIECE_BYTES = 512 * 1_024;
 export interface ListRead {
   /** Of a line that is no id, from 1; null: all are. */
   readonly wrongLine: number | null;
+  /** Null: the list is empty. */
+  readonly firstId: string | null;
   /** The last id if no line feed ends its line. */
   readonly unendedId: string | null;
 }
@@ -46,12 +49,14 @@ export async function readList(
   signal: AbortSignal,
   onRead: (fresh: number) => void,
 ): Promise<ListRead> {
+  let firstId: string | null = null;
   let unendedId: string | null = null;
   for await (const lines of linesOf(input, ID_MAX_BYTES + 2, signal)) {
     const ids = new Set<string>();
     for (const { number, bytes, isEnded } of lines) {
       const id = bytes === null ? null : readId(bytes);
-      if (id === null) return { wrongLine: number, unendedId };
+      if (id === null) return { wrongLine: number, firstId, unendedId };
+      firstId ??= id;
       ids.add(ID_PREFIX + id);
       if (!isEnded) unendedId = id;
     }
@@ -61,7 +66,7 @@ export async function readList(
     await store.write(fresh.map((key) => [key, ""]));
     onRead(fresh.length);
   }
-  return { wrongLine: null, unendedId };
+  return { wrongLine: null, firstId, unendedId };
 }
 
 /** Null: the line is no id. */
@@ -113,9 +118,18 @@ export async function compare(
   return { ...count, isCut: hasLonger && !isMember };
 }
 
+const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
+
+/** Why the list is not to be published to any members; null: it has to be compared with them. */
+export function refusalOfAny({ firstId }: ListRead): string | null {
+  if (firstId === null) return "the list is empty";
+  return COLUMN.test(firstId)
+    ? `its first line, ${firstId.trim()}, is the name of a column: export the list without a header`
+    : null;
+}
+
 /** Why the list is not to be published; null: it may be. */
-export function refusalOf(listed: number, { members, missing, isCut }: Compared): string | null {
-  if (listed === 0) return "the list is empty";
+export function refusalOf({ members, missing, isCut }: Compared): string | null {
   if (2 * missing > members) {
     return `${missing.toLocaleString("en")} of its ${counted(members, "member")} are not in the list, which is more than half`;
   }

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 
 import { audienceTable } from "../../../../src/cli/audience/audiences.ts";
 import { publishAudience } from "../../../../src/cli/audience/publish.ts";
+import type { Unapplied } from "../../../../src/cli/audience/unapplied.ts";
 import { WrongUsage } from "../../../../src/cli/wrong-usage.ts";
 import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import { MemoryStore } from "../../../../src/store/memory-store.ts";
@@ -14,6 +15,8 @@ interface Given {
   readonly name?: string;
   /** Of the audience now. */
   readonly members?: readonly string[];
+  /** Of earlier syncs. */
+  readonly unapplied?: Unapplied;
   readonly force?: boolean;
   readonly signal?: AbortSignal;
   readonly json?: boolean;
@@ -21,7 +24,14 @@ interface Given {
 
 async function publish(
   chunks: readonly (string | Buffer | Error)[],
-  { name = "VIP Customers", members = [], force = false, signal, json = false }: Given = {},
+  {
+    name = "VIP Customers",
+    members = [],
+    unapplied,
+    force = false,
+    signal,
+    json = false,
+  }: Given = {},
 ) {
   const shell = fakeShell();
   const records: OutgoingRecord[] = [];
@@ -46,6 +56,7 @@ async function publish(
     audienceName: name,
     syncId: "s1",
     seen: new MemoryStore(),
+    applied: async () => unapplied ?? null,
     members: async function* () {
       for (let from = 0; from < members.length; from += 3) yield members.slice(from, from + 3);
     },
@@ -97,6 +108,10 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
   ["half of the members", ["u1\nu2\nu3\n"], SIX, null],
   ["less than half of them", ["u1\nu2\n"], SIX, "4 of its 6 members are not in the list"],
   ["less, with as many others", ["u1\nu2\na\nb\nc\nd\n"], SIX, "4 of its 6 members"],
+  ["begun by a header", ["user_id\nu1\n"], [], "its first line, user_id, is the name of a column"],
+  ["begun by a header of another form", [' "userId" \r\nu1'], SIX, "is the name of a column"],
+  ["short, and begun by a header", ["ID\n"], SIX, "its first line, ID, is the name of a column"],
+  ["of ids like a header", ["id-1\nuser_id\n"], [], null],
   ["others alone", ["a\n"], ["u1"], "1 of its 1 member are not in the list"],
   ["any, nobody is there", ["a\n"], [], null],
   ["cut in its last line", ["u1\nu2\nu3\nu4\nu5\nuse"], SIX, "the line was cut"],
@@ -115,6 +130,34 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
   expect(shell.errors()).toContain("--force");
   const forced = await publish(chunks, { members, force: true });
   expect([forced.status, forced.values.at(-1)?.type]).toEqual([0, "end"]);
+});
+
+test.each<[Unapplied, string, string]>([
+  [
+    { kind: "waiting", records: 1, oldestAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) },
+    "1 record of its earlier syncs has not been applied, the oldest of them since 2026-01-02 03:04:05 UTC (",
+    "Start the audience stage",
+  ],
+  [
+    { kind: "waiting", records: 1_200, oldestAtMs: 0 },
+    "1,200 records of its earlier syncs have not been applied",
+    "Start the audience stage",
+  ],
+  [
+    { kind: "unknown", error: "the permission is missing" },
+    "it cannot be checked whether its earlier syncs have been applied: the permission is missing",
+    "Fix that",
+  ],
+])("a list is refused while earlier syncs are not applied: %j", async (unapplied, why, todo) => {
+  const { status, shell, values } = await publish(["u1\n"], { unapplied });
+  expect([status, values]).toEqual([1, []]);
+  expect(shell.errors()).toContain(`audience vip is not published: ${why}`);
+  expect(shell.errors()).toContain(`Nothing was written. ${todo}`);
+  expect(shell.errors()).toContain("--force");
+  const forced = await publish(["u1\n"], { unapplied, force: true });
+  expect([forced.status, forced.values.at(-1)?.type]).toEqual([0, "end"]);
+  // An empty list is refused at once.
+  expect((await publish([""], { unapplied })).shell.errors()).toContain("the list is empty");
 });
 
 test("a last line without a line feed is told of", async () => {

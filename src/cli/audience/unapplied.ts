@@ -1,0 +1,107 @@
+/**
+ * Waits until the audience stage has applied the records of one audience that are in `audience-syncs`.
+ * Before that, its members are not yet what its earlier syncs make of them.
+ *
+ *   the records of the audience          then
+ *   are all applied                      null
+ *   are not all applied after a minute   the result says how many are left, and since when
+ *   cannot be read, or the group of      the result says why
+ *     the stage cannot be seen
+ *
+ * A record belongs to the audience whose id is its key (docs/audiences.md#sending-a-sync). Those of others may wait.
+ */
+
+import type { Kafka } from "../../kafka/port.ts";
+import {
+  isFinished,
+  partFrom,
+  type Reading,
+  readUnfinished,
+  type UnfinishedPart,
+  unfinishedIn,
+} from "../../kafka/unfinished.ts";
+import { asError } from "../../runtime/as-error.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
+
+const WAIT_MS = 60_000;
+const LOOK_EVERY_MS = 500;
+const STEP_BYTES = 1_048_576;
+
+export type Unapplied =
+  | { readonly kind: "waiting"; readonly records: number; readonly oldestAtMs: number }
+  | { readonly kind: "unknown"; readonly error: string };
+
+/** A record of the audience. */
+interface Place {
+  readonly partition: number;
+  readonly offset: number;
+  readonly atMs: number;
+}
+
+export interface Waiting {
+  readonly kafka: Pick<Kafka, "admin" | "read">;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The topic of syncs, and the group of the audience stage. */
+  readonly reading: Reading;
+  readonly audienceId: string;
+}
+
+/** @param onWaiting called for each look that finds some. @throws the signal's reason. */
+export async function untilApplied(
+  waiting: Waiting,
+  onWaiting: (records: number) => void,
+): Promise<Unapplied | null> {
+  const { clock, signal } = waiting;
+  const untilMs = clock.nowMs() + WAIT_MS;
+  const look = lookAt(waiting);
+  for (;;) {
+    const found = await look().catch((error: unknown) => asError(error));
+    signal.throwIfAborted();
+    if (found instanceof Error) return { kind: "unknown", error: found.message };
+    if (found.length === 0) return null;
+    if (clock.nowMs() >= untilMs) {
+      const oldestAtMs = found.reduce((least, { atMs }) => Math.min(least, atMs), untilMs);
+      return { kind: "waiting", records: found.length, oldestAtMs };
+    }
+    onWaiting(found.length);
+    await clock.sleep(LOOK_EVERY_MS, signal);
+  }
+}
+
+/** Each look reads only what was not there at the one before, and returns all that is not applied now. */
+function lookAt({ kafka, signal, reading, audienceId }: Waiting) {
+  const readTo = new Map<number, number>();
+  let ours: readonly Place[] = [];
+  return async (): Promise<readonly Place[]> => {
+    const unfinished = (await unfinishedIn(kafka, [reading])).get(reading.topic);
+    if (unfinished?.kind === "unknown") throw new Error(unfinished.error);
+    const parts = unfinished?.kind === "known" ? unfinished.parts : [];
+    const fresh: Place[] = [];
+    // An open transaction of a producer can hold records back.
+    using late = hearingLimit(WAIT_MS);
+    const limited = AbortSignal.any([signal, late.signal]);
+    for (const part of parts) {
+      const { partition } = part;
+      const rest = partFrom(part, readTo.get(partition) ?? 0);
+      for await (const records of readUnfinished(kafka, rest, {
+        maxBytes: STEP_BYTES,
+        signal: limited,
+      })) {
+        for (const { key, offset, timestampMs: atMs } of records) {
+          if (key?.toString() === audienceId) fresh.push({ partition, offset, atMs });
+        }
+      }
+      if (limited.aborted) throw new Error(`${reading.topic} could not be read within a minute`);
+      readTo.set(partition, part.to);
+    }
+    ours = [...ours, ...fresh].filter((place) => parts.some((part) => waitsIn(part, place)));
+    return ours;
+  };
+}
+
+function waitsIn(part: UnfinishedPart, { partition, offset }: Place): boolean {
+  const isWithin = part.partition === partition && part.from <= offset && offset < part.to;
+  return isWithin && !isFinished(part, offset);
+}
