@@ -13,6 +13,8 @@ import { type Look, metric, statusRow } from "./look.ts";
 export const NOTICED_MS = 15_000;
 /** An answer that was sent a moment ago may not be counted yet. */
 export const COUNTING_MS = 3_000;
+/** The program goes by the brokers' clock, which it measures to some milliseconds. */
+const CLOCKS_MS = 5;
 /** A trouble that goes on is told again after so long at most. */
 const WARNED_EVERY_MS = 60_000;
 const CLOSED = "closed";
@@ -74,7 +76,7 @@ function lastAccepted({ fromMs, toMs, truth }: Look, id: DestinationId): Range |
   if (first === undefined || last === undefined) return null;
   const counted = accepted.findLast(({ atMs }) => atMs <= fromMs - COUNTING_MS) ?? first;
   // It was sent before it was accepted there.
-  return { from: counted.atMs, to: Math.max(toMs, last.atMs) };
+  return { from: counted.atMs - CLOCKS_MS, to: Math.max(toMs, last.atMs) };
 }
 
 function instant(seconds: number | null): number | null {
