@@ -1,7 +1,7 @@
 // Two processes in one group, of which one routes to a destination that the other does not know.
 
 import { writeFileSync } from "node:fs";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, type TestContext, test } from "vitest";
 import { stringify } from "yaml";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
@@ -12,7 +12,7 @@ const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const MINUTE = { interval: 500, timeout: 60_000 };
 
 /** Each process has a file of its own. */
-function twoConfigurations(stages: string) {
+function twoConfigurations(stages: string, onTestFinished: TestContext["onTestFinished"]) {
   const prefix = uniquePrefix("routes");
   const configOf = (destinations: readonly string[]) =>
     stringify({
@@ -50,69 +50,78 @@ async function troubles(program: RunningProgram): Promise<string> {
   return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
 }
 
-test.each([["route"], ["deletion"]])(
-  "%s: the process that lacks a destination says so within a minute, and what to replay when it is over",
-  async (stages) => {
-    const { start } = twoConfigurations(stages);
-    const old = start(["crm"]);
-    await old.logged("ready");
-    const beganAtMs = Date.now();
+// Each waits for half a minute.
+describe.concurrent("two processes of a group", () => {
+  test.for(["route", "deletion"])(
+    "%s: the process that lacks a destination says so within a minute, and what to replay when it is over",
+    async (stages, { expect, onTestFinished }) => {
+      const { start } = twoConfigurations(stages, onTestFinished);
+      const old = start(["crm"]);
+      await old.logged("ready");
+      const beganAtMs = Date.now();
+      const fresh = start(["crm", "erp"]);
+      await fresh.logged("ready");
+      await expect.poll(() => metric(old, "switchyard_routes_missing"), MINUTE).toBe(1);
+      await expect
+        .poll(() => old.lines.some(({ msg }) => msg === "routes.missing"), MINUTE)
+        .toBe(true);
+      expect(await metric(fresh, "switchyard_routes_missing")).toBe(0);
+      expect(await troubles(old)).toContain("erp");
+      const line = await old.logged("routes.missing");
+      expect(line).toMatchObject({ destinations: ["erp"], sources: ["web"] });
+      fresh.child.kill("SIGTERM");
+      const over = await old.logged("routes.missing-over");
+      const { since, until } = over as { since: string; until: string };
+      expect(over.fix).toBe(`switchyard replay erp --since ${since} --until ${until}`);
+      // The span covers the time in which both ran.
+      expect(Date.parse(since)).toBeGreaterThanOrEqual(beganAtMs - 1_000);
+      expect(Date.parse(since)).toBeLessThan(Date.parse(`${line.time}`) - 29_000);
+      expect(Date.parse(until)).toBeGreaterThan(Date.parse(`${line.time}`));
+      expect(await metric(old, "switchyard_routes_missing")).toBe(0);
+    },
+  );
+
+  test("a process that is killed counts for 90 s, and one that takes the same configuration says it is over", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { start } = twoConfigurations("route", onTestFinished);
     const fresh = start(["crm", "erp"]);
     await fresh.logged("ready");
-    await expect.poll(() => metric(old, "switchyard_routes_missing"), MINUTE).toBe(1);
-    await expect
-      .poll(() => old.lines.some(({ msg }) => msg === "routes.missing"), MINUTE)
-      .toBe(true);
-    expect(await metric(fresh, "switchyard_routes_missing")).toBe(0);
-    expect(await troubles(old)).toContain("erp");
-    const line = await old.logged("routes.missing");
-    expect(line).toMatchObject({ destinations: ["erp"], sources: ["web"] });
-    fresh.child.kill("SIGTERM");
+    const old = start(["crm"]);
+    await old.logged("ready");
+    await fresh.kill();
+    await old.logged("routes.missing");
+    old.change(["crm", "erp"]);
     const over = await old.logged("routes.missing-over");
-    const { since, until } = over as { since: string; until: string };
-    expect(over.fix).toBe(`switchyard replay erp --since ${since} --until ${until}`);
-    // The span covers the time in which both ran.
-    expect(Date.parse(since)).toBeGreaterThanOrEqual(beganAtMs - 1_000);
-    expect(Date.parse(since)).toBeLessThan(Date.parse(`${line.time}`) - 29_000);
-    expect(Date.parse(until)).toBeGreaterThan(Date.parse(`${line.time}`));
-    expect(await metric(old, "switchyard_routes_missing")).toBe(0);
-  },
-);
+    expect(over).toMatchObject({ destinations: ["erp"] });
+  });
 
-test("a process that is killed counts for 90 s, and one that takes the same configuration says it is over", async () => {
-  const { start } = twoConfigurations("route");
-  const fresh = start(["crm", "erp"]);
-  await fresh.logged("ready");
-  const old = start(["crm"]);
-  await old.logged("ready");
-  await fresh.kill();
-  await old.logged("routes.missing");
-  old.change(["crm", "erp"]);
-  const over = await old.logged("routes.missing-over");
-  expect(over).toMatchObject({ destinations: ["erp"] });
-});
-
-test("processes that share no work, and those with the same destinations, say nothing", async () => {
-  const { start, prefix } = twoConfigurations("route");
-  const old = start(["crm"]);
-  await old.logged("ready");
-  const same = start(["crm"]);
-  await same.logged("ready");
-  const kafka = createKafka(
-    {
-      ...{ brokers: BROKERS, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  onTestFinished(() => kafka.close());
-  const [log] = await kafka.admin.offsets(`${prefix}operations`);
-  // Each has written about itself, so they have seen each other.
-  expect(log?.end).toBeGreaterThanOrEqual(2);
-  for (const program of [old, same]) {
-    expect(await metric(program, "switchyard_routes_missing")).toBe(0);
-    program.child.kill("SIGTERM");
-    expect(await program.ended).toBe(0);
-    expect(program.lines.some(({ msg }) => `${msg}`.startsWith("routes."))).toBe(false);
-  }
+  test("processes that share no work, and those with the same destinations, say nothing", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { start, prefix } = twoConfigurations("route", onTestFinished);
+    const old = start(["crm"]);
+    await old.logged("ready");
+    const same = start(["crm"]);
+    await same.logged("ready");
+    const kafka = createKafka(
+      {
+        ...{ brokers: BROKERS, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
+        recordMaxBytes: () => 1_048_576,
+      },
+      createLog("error", { write: () => undefined }),
+    );
+    onTestFinished(() => kafka.close());
+    const [log] = await kafka.admin.offsets(`${prefix}operations`);
+    // Each has written about itself, so they have seen each other.
+    expect(log?.end).toBeGreaterThanOrEqual(2);
+    for (const program of [old, same]) {
+      expect(await metric(program, "switchyard_routes_missing")).toBe(0);
+      program.child.kill("SIGTERM");
+      expect(await program.ended).toBe(0);
+      expect(program.lines.some(({ msg }) => `${msg}`.startsWith("routes."))).toBe(false);
+    }
+  });
 });
