@@ -5,13 +5,13 @@
  *   the records of the audience          then
  *   are all applied                      null
  *   are not all applied after a minute   the result says how many are left, and since when
- *   cannot be read, or the group of      the result says why
+ *   cannot be read, or the group of      the result says why: at once, or if Kafka is away, after a minute
  *     the stage cannot be seen
  *
  * A record belongs to the audience whose id is its key (docs/audiences.md#sending-a-sync). Those of others may wait.
  */
 
-import type { Kafka } from "../../kafka/port.ts";
+import { type Kafka, MissingPermissionError } from "../../kafka/port.ts";
 import {
   isFinished,
   partFrom,
@@ -30,7 +30,12 @@ const STEP_BYTES = 1_048_576;
 
 export type Unapplied =
   | { readonly kind: "waiting"; readonly records: number; readonly oldestAtMs: number }
-  | { readonly kind: "unknown"; readonly error: string };
+  | Unknown;
+
+interface Unknown {
+  readonly kind: "unknown";
+  readonly error: string;
+}
 
 /** A record of the audience. */
 interface Place {
@@ -59,13 +64,21 @@ export async function untilApplied(
   for (;;) {
     const found = await look().catch((error: unknown) => asError(error));
     signal.throwIfAborted();
-    if (found instanceof Error) return { kind: "unknown", error: found.message };
-    if (found.length === 0) return null;
-    if (clock.nowMs() >= untilMs) {
+    const isOver = clock.nowMs() >= untilMs;
+    if (found instanceof Error) {
+      // Trying again does not help if a permission is missing.
+      const isLasting = isOver || found instanceof MissingPermissionError;
+      if (isLasting) return { kind: "unknown", error: found.message };
+    } else if ("error" in found) {
+      return found;
+    } else if (found.length === 0) {
+      return null;
+    } else if (isOver) {
       const oldestAtMs = found.reduce((least, { atMs }) => Math.min(least, atMs), untilMs);
       return { kind: "waiting", records: found.length, oldestAtMs };
+    } else {
+      onWaiting(found.length);
     }
-    onWaiting(found.length);
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
 }
@@ -74,29 +87,37 @@ export async function untilApplied(
 function lookAt({ kafka, signal, reading, audienceId }: Waiting) {
   const readTo = new Map<number, number>();
   let ours: readonly Place[] = [];
-  return async (): Promise<readonly Place[]> => {
+  return async (): Promise<readonly Place[] | Unknown> => {
     const unfinished = (await unfinishedIn(kafka, [reading])).get(reading.topic);
-    if (unfinished?.kind === "unknown") throw new Error(unfinished.error);
+    if (unfinished?.kind === "unknown") return unfinished;
     const parts = unfinished?.kind === "known" ? unfinished.parts : [];
-    const fresh: Place[] = [];
     // An open transaction of a producer can hold records back.
     using late = hearingLimit(WAIT_MS);
     const limited = AbortSignal.any([signal, late.signal]);
     for (const part of parts) {
       const { partition } = part;
+      const fresh: Place[] = [];
       const rest = partFrom(part, readTo.get(partition) ?? 0);
-      for await (const records of readUnfinished(kafka, rest, {
-        maxBytes: STEP_BYTES,
-        signal: limited,
-      })) {
-        for (const { key, offset, timestampMs: atMs } of records) {
-          if (key?.toString() === audienceId) fresh.push({ partition, offset, atMs });
+      try {
+        for await (const records of readUnfinished(kafka, rest, {
+          maxBytes: STEP_BYTES,
+          signal: limited,
+        })) {
+          for (const { key, offset, timestampMs: atMs } of records) {
+            if (key?.toString() === audienceId) fresh.push({ partition, offset, atMs });
+          }
         }
+      } catch (error) {
+        // It was tried for half a minute, or would be in vain.
+        return { kind: "unknown", error: asError(error).message };
       }
-      if (limited.aborted) throw new Error(`${reading.topic} could not be read within a minute`);
+      if (limited.aborted) {
+        return { kind: "unknown", error: `${reading.topic} could not be read within a minute` };
+      }
+      ours = ours.concat(fresh);
       readTo.set(partition, part.to);
     }
-    ours = [...ours, ...fresh].filter((place) => parts.some((part) => waitsIn(part, place)));
+    ours = ours.filter((place) => parts.some((part) => waitsIn(part, place)));
     return ours;
   };
 }

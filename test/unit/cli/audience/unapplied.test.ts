@@ -5,7 +5,11 @@ import { expect, test } from "vitest";
 import { untilApplied } from "../../../../src/cli/audience/unapplied.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { encodeHeld, encodeRanges } from "../../../../src/kafka/consume/finished-ranges.ts";
-import type { CommittedOffset, Kafka } from "../../../../src/kafka/port.ts";
+import {
+  type CommittedOffset,
+  type Kafka,
+  MissingPermissionError,
+} from "../../../../src/kafka/port.ts";
 
 const READING = { groupId: "audience", topic: "syncs" };
 const LIMIT_MS = 60_000;
@@ -68,6 +72,7 @@ function world(
     read,
     said,
     stopping,
+    kafka,
     admin,
     passedMs: () => nowMs - 1_000_000,
   };
@@ -136,10 +141,33 @@ test("records that come while it waits count", async () => {
   expect(await wait()).toEqual({ kind: "waiting", records: 1, oldestAtMs: 1_001 });
 });
 
-test("what cannot be seen is told with its reason, at once", async () => {
+test("a missing permission is told at once", async () => {
   const { wait, admin, passedMs } = world([["vip"]], () => []);
-  admin.committedOf = () => Promise.reject(new Error("the permission is missing"));
-  expect(await wait()).toEqual({ kind: "unknown", error: "the permission is missing" });
+  admin.committedOf = () => Promise.reject(new MissingPermissionError("it is missing", null));
+  expect(await wait()).toEqual({ kind: "unknown", error: "it is missing" });
+  expect(passedMs()).toBe(0);
+});
+
+test("an outage is waited for, and told after a minute", async () => {
+  const { wait, admin, passedMs } = world([["vip"]], () => [commit(0, 1)]);
+  const { committedOf } = admin;
+  let tries = 0;
+  admin.committedOf = () => {
+    tries += 1;
+    return tries < 4 ? Promise.reject(new Error("Kafka is away")) : committedOf();
+  };
+  expect(await wait()).toBeNull();
+  admin.committedOf = () => Promise.reject(new Error("Kafka is away"));
+  expect(await wait()).toEqual({ kind: "unknown", error: "Kafka is away" });
+  expect(passedMs()).toBeGreaterThan(LIMIT_MS);
+});
+
+test("a partition that cannot be read is told at once", async () => {
+  const { wait, kafka, passedMs } = world([["vip"]], () => []);
+  kafka.read = () => {
+    throw new Error("the batch is damaged");
+  };
+  expect(await wait()).toEqual({ kind: "unknown", error: "the batch is damaged" });
   expect(passedMs()).toBe(0);
 });
 
