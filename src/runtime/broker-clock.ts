@@ -57,11 +57,6 @@ export class BrokerClock implements Clock {
     return this.#zeroMs === null ? null : Math.round(this.#ownZeroMs() - this.#zeroMs);
   }
 
-  /** An instant of the own clock, such as the driver's, as the brokers' clock has it. */
-  corrected(ownMs: number): number {
-    return ownMs - (this.offsetMs() ?? 0);
-  }
-
   measure({ appendedAtMs, askedAtMs, answeredAtMs }: AppendTime): void {
     const earliestMs = appendedAtMs - answeredAtMs;
     // The broker's time is in whole milliseconds.
