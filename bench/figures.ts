@@ -1,8 +1,8 @@
 /**
  * The figures in the tables that benches print, and how those of two commits compare.
  *
- * A table's columns of CPU, units per second and memory are compared. The other texts of a row are its
- * name. Rows of yardsticks, which are the same program in both commits, show how far the machine
+ * A table's columns of CPU, units per second and memory are compared. The other texts of a row, and what
+ * stands in its first column, are its name. Rows of yardsticks, which are the same program in both commits, show how far the machine
  * moves a ratio by itself, and never fail.
  */
 
@@ -44,15 +44,18 @@ export function figuresIn(output: string): readonly Figure[] {
 }
 
 function figuresOf(header: readonly string[], cells: readonly string[]): Figure[] {
-  const label = cells.filter((cell) => cell !== "" && !isNumber(cell)).join(", ");
+  const [first = ""] = cells;
+  const texts = cells.filter((cell) => cell !== "" && !isNumber(cell));
+  // What varies stands first: calls a batch.
+  const label = (isNumber(first) ? [`${first} ${header[0]}`, ...texts] : texts).join(", ");
   return header.flatMap((column, at) => {
     const cell = cells[at] ?? "";
     const isThroughput = column.endsWith("/ s");
-    const counts = isThroughput || /\bCPU\b|\bMB\b/.test(column);
-    if (!counts || !isNumber(cell)) return [];
+    const isCost = /\bCPU\b|\bMB\b/.test(column) && !column.includes("ratio");
+    if (!(isThroughput || isCost) || !isNumber(cell)) return [];
     const name = `${label}: ${column}`;
     const isYardstick = YARDSTICK.test(label);
-    return [{ name, value: Number(cell), isCost: !isThroughput, isYardstick }];
+    return [{ name, value: Number(cell), isCost, isYardstick }];
   });
 }
 

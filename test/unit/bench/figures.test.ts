@@ -35,6 +35,19 @@ test("CPU, units a second and memory of each row are read, ratios and other tabl
   expect(figuresIn(OUTPUT)).toHaveLength(6);
 });
 
+test("a number in the first column tells rows apart, and ratios of CPU are not compared", () => {
+  const table = `
+| calls a batch | contestant | CPU ms / 1,000 | CPU ratio |
+| --- | --- | --- | --- |
+| 20 | Switchyard ingest | 6.8 | 0.74 |
+| 100 | Switchyard ingest | 4.9 | 0.65 |
+`;
+  expect(figuresIn(table).map(({ name, value }) => [name, value])).toEqual([
+    ["20 calls a batch, Switchyard ingest: CPU ms / 1,000", 6.8],
+    ["100 calls a batch, Switchyard ingest: CPU ms / 1,000", 4.9],
+  ]);
+});
+
 function runs(values: readonly number[], kind: Partial<Figure> = {}): Figure[][] {
   return values.map((value) => [{ name: "CPU", value, isCost: true, isYardstick: false, ...kind }]);
 }
