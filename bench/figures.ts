@@ -1,9 +1,9 @@
 /**
  * The figures in the tables that benches print, and how those of two commits compare.
  *
- * A table's columns of CPU, units per second and memory are compared. The other texts of a row, and what
- * stands in its first column, are its name. Rows of yardsticks, which are the same program in both commits, show how far the machine
- * moves a ratio by itself, and never fail.
+ * A table's columns of CPU, units per second and memory are compared. A row is named by its first
+ * column and its other texts. Yardsticks are the same program in both commits: their rows show how much
+ * the machine alone moves a ratio, and never fail.
  */
 
 import { type Bootstrapped, bootstrapped, markdown, median } from "./measure.ts";

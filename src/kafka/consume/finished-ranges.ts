@@ -14,8 +14,9 @@
  *   "sw1:", the same offset, another topic id       the commit counts another topic's records
  *   anything else                                   no ranges: all records count as unfinished
  *
- * The count of a held commit is that of the offsets above it that were worked on. An owner reads them
- * again all the same, so for it they are unfinished; for those who look from outside nothing waits there.
+ * The count of a held commit is that of the offsets above it that were worked on. The next owner
+ * reads these records again, so ranges do not list them as finished. `status` does not count them
+ * as waiting.
  *
  * The offset is named because other tools move offsets and leave the metadata; the topic id
  * because a topic that was deleted and created again has other records at the same offsets.
