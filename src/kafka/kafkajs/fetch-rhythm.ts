@@ -1,5 +1,5 @@
 /**
- * When a broker is asked again, and how long it may wait for a record.
+ * When a broker is asked again, for how much, and how long it may wait for a record.
  *
  *   the next request                     begins
  *   after a quiet time                   at once, and so do the three behind it: a call is fetched, and
@@ -12,6 +12,14 @@
  *   after throttled responses without    not before 2, 4, and then 8 s after the last one: a broker that
  *   records, from the second one         counts a client above its quota gives it no records, and
  *                                        each request is counted
+ *
+ *   an answer may have                   bytes
+ *   at first                             4 MiB: records of many members that are in memory before any
+ *                                        of them has counted them
+ *   after a throttled response without   a sixteenth, at least 1 KiB: a broker withholds an answer that
+ *   records                              is larger than what the quota leaves for some 10 s, and would
+ *                                        do so each time
+ *   after one with records               sixteen times as many, up to 4 MiB
  *
  *   wishes                               the broker waits at most
  *   all members' that read from it       a second: a new member's first wish waits for the answer
@@ -29,6 +37,11 @@ const WAIT_MIN_MS = 10;
 const WAIT_MAX_MS = 1_000;
 /** Below the 11 s for which brokers sum up what a client has used. */
 const THROTTLED_PAUSE_MAX_MS = 8_000;
+
+const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+/** A broker gives the first batch in any case. */
+const ANSWER_MIN_BYTES = 1024;
+const ANSWER_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 export interface Rhythm {
@@ -62,6 +75,18 @@ function spacingMs(partitions: number): number {
 export function throttledPauseMs(throttled: number): number {
   if (throttled < 2) return 0;
   return Math.min(THROTTLED_PAUSE_MAX_MS, 1_000 * 2 ** (throttled - 1));
+}
+
+export interface Answer {
+  readonly hasRecords: boolean;
+  readonly isThrottled: boolean;
+}
+
+/** @param bytes what the answer before might have; `undefined` at first. */
+export function answerMaxBytes(bytes?: number, answer?: Answer): number {
+  if (bytes === undefined || answer === undefined) return ANSWER_MAX_BYTES;
+  if (answer.hasRecords) return Math.min(ANSWER_MAX_BYTES, bytes * ANSWER_FACTOR);
+  return answer.isThrottled ? Math.max(ANSWER_MIN_BYTES, bytes / ANSWER_FACTOR) : bytes;
 }
 
 export interface Waiting {

@@ -36,14 +36,18 @@ import {
 import { isSame, overlaps } from "./fetch-place.ts";
 import { FetchPlan, type Planned } from "./fetch-plan.ts";
 import { fetchProtocol } from "./fetch-protocol.ts";
-import { beginsInMs, brokerWaitsMs, spacedUntilMs, throttledPauseMs } from "./fetch-rhythm.ts";
+import {
+  answerMaxBytes,
+  beginsInMs,
+  brokerWaitsMs,
+  spacedUntilMs,
+  throttledPauseMs,
+} from "./fetch-rhythm.ts";
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
 import type { Line } from "./line.ts";
 import type { FetchingMember, MemberWish } from "./member-wish.ts";
 
-/** Of one answer: records of many members that are in memory before any of them has counted them. */
-const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 /** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
 const ASIDE_MAX = 4;
 
@@ -77,6 +81,7 @@ export class SharedFetch {
   /** Responses in a row that were throttled and had nothing. */
   #throttled = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  #answerMaxBytes = answerMaxBytes();
   /** The same as a time of day; null: never. */
   #answeredDate: number | null = null;
   #recordsAtMs = performance.now();
@@ -200,8 +205,10 @@ export class SharedFetch {
       this.#isWaiting = true;
       const response = await this.line.send<FetchResponse>(this.#protocol(planned));
       this.#isWaiting = false;
-      const isRefused = this.line.throttledForMs > 0 && response.sets.length === 0;
-      this.#throttled = isRefused ? this.#throttled + 1 : 0;
+      const hasRecords = response.sets.some(({ records }) => records.length > 0);
+      const isThrottled = this.line.throttledForMs > 0;
+      this.#answerMaxBytes = answerMaxBytes(this.#answerMaxBytes, { hasRecords, isThrottled });
+      this.#throttled = isThrottled && !hasRecords ? this.#throttled + 1 : 0;
       this.#pausedUntilMs = performance.now() + throttledPauseMs(this.#throttled);
       if (this.#silence.answered()) this.#outages.fetchesAnswered();
       this.#isAnswering = true;
@@ -335,6 +342,6 @@ export class SharedFetch {
     const quietMs = nowMs - this.#recordsAtMs;
     const maxWaitMs = brokerWaitsMs({ isEverybodyIn, quietMs, wishedMs: this.#wishedMs });
     this.#wishedMs = Number.POSITIVE_INFINITY;
-    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: ANSWER_MAX_BYTES });
+    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: this.#answerMaxBytes });
   }
 }

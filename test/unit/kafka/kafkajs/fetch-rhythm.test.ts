@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import {
+  answerMaxBytes,
   beginsInMs,
   brokerWaitsMs,
   spacedUntilMs,
@@ -54,4 +55,24 @@ test("throttled responses without records are followed by longer and longer paus
   expect([0, 1, 2, 3, 4, 5, 100].map(throttledPauseMs)).toEqual([
     0, 0, 2_000, 4_000, 8_000, 8_000, 8_000,
   ]);
+});
+
+const MIB = 1024 * 1024;
+const refused = { hasRecords: false, isThrottled: true };
+const records = { hasRecords: true, isThrottled: false };
+
+test.each([
+  ["at first", [], 4 * MIB],
+  ["nothing was there", [{ hasRecords: false, isThrottled: false }], 4 * MIB],
+  ["refused", [refused], MIB / 4],
+  ["refused again and again", Array(9).fill(refused), 1_024],
+  ["throttled, with records", [refused, { hasRecords: true, isThrottled: true }], 4 * MIB],
+  ["records after several refusals", [refused, refused, refused, records], MIB / 64],
+  ["records again and again", [refused, refused, refused, records, records, records], 4 * MIB],
+])("an answer may have: %s", (_, answers, expected) => {
+  const bytes = answers.reduce(
+    (before, answer) => answerMaxBytes(before, answer),
+    answerMaxBytes(),
+  );
+  expect(bytes).toBe(expected);
 });
