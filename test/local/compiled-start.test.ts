@@ -23,6 +23,12 @@ admin: { host: 127.0.0.1, port: 0 }
 `,
 );
 
+/** Flags: Node's own modules that were loaded, its compiler of TypeScript (amaro) among them, go to standard error. */
+const SHOWS_NODE_MODULES = [
+  "--import",
+  "data:text/javascript,process.on('exit',()=>console.error(process.moduleLoadList.join()))",
+];
+
 /** The words of an instruction that runs Node. */
 function words(instruction: string): readonly string[] {
   const line = DOCKERFILE.split("\n").find((each) => each.startsWith(`${instruction} ["node"`));
@@ -50,7 +56,11 @@ test("the image's start finds all it loads compiled, under the same flags", asyn
   expect(await node(compile)).toBe("");
   const built = kept();
   expect(built.length).toBeGreaterThan(300);
-  expect(await node([...start, "run", "--config", CONFIG])).toContain("No Kafka broker answered");
-  // The entry, and modules of dependencies that are loaded at their first use.
+  const said = await node([...SHOWS_NODE_MODULES, ...start, "run", "--config", CONFIG]);
+  expect(said).toContain("No Kafka broker answered");
+  // A single file of ours that is not compiled would load it.
+  expect(said).toContain("internal/modules/esm/loader");
+  expect(said).not.toContain("internal/deps/amaro");
+  // Modules of dependencies that are loaded at their first use.
   expect(kept().length - built.length).toBeLessThan(0.02 * built.length);
 });

@@ -3,18 +3,14 @@
 import { once } from "node:events";
 
 import type { Load, Loaded } from "../../config/load.ts";
-import { startConsole } from "../../console/stage.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { withKafka } from "../cluster.ts";
-import { programVersion } from "../program-version.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { keepConnected } from "../status/keep-connected.ts";
 import type { UseKafka } from "../status/show.ts";
-import { createEyes } from "./eyes.ts";
 import { followFile } from "./follow-file.ts";
-import { createHands } from "./hands.ts";
-import { readPageFiles } from "./page-files.ts";
+import { startConfiguredConsole } from "./start-console.ts";
 
 export interface Serving {
   readonly loaded: Extract<Loaded, { kind: "config" }>;
@@ -29,7 +25,6 @@ export async function serveConsole(
   shell: Shell,
   signal: AbortSignal,
 ): Promise<ExitStatus> {
-  const files = readPageFiles();
   const { console: settings } = loaded.config;
   const current = followFile(loaded, load, () => Date.now());
   // Words of the connection would come again and again: the page says them.
@@ -38,15 +33,13 @@ export async function serveConsole(
   const ended = new AbortController();
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
   const admins = [...new Set([...admin, ...settings.processes])];
-  const eyes = createEyes({ current, load, admins, useKafka: connection.read });
-  const hands = createHands({ current, useKafka: connection.read });
   // Actions leave lines of their own.
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
-    const config = { ...settings, port: port ?? settings.port, version: programVersion() };
-    await using running = await startConsole(
-      { eyes, hands, files, clock: systemClock, log },
-      config,
+    await using running = await startConfiguredConsole(
+      { current, load, admins, useKafka: connection.read },
+      { clock: systemClock, log },
+      port,
     );
     shell.out(`The page: ${running.url}\n`);
     if (admins.length === 0) {

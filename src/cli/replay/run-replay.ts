@@ -157,7 +157,7 @@ async function work(kafka: Kafka, options: Work, telling: Telling): Promise<Outc
   const waiting = () => (waitsFor === null ? "" : `; waits for ${visibleLines(waitsFor)}`);
   using progress = telling.follow(() => `${progressText(read, total, counts)}${waiting()}`);
   const log = createLog("error", { write: telling.err });
-  await using schemas = configuredSchemas(config, { log, metrics: createMetrics() });
+  await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
   const producer = kafka.producer();
   await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
   const deps: CallReplayDeps = {

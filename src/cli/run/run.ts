@@ -102,7 +102,7 @@ export async function run(
   const producer = measuringProducer(kafka, { keeper, clock, metrics });
   const around = aroundTopics(config, { producer, metrics, keeper, clock });
   health.add({ name: "topics", troubles: around.troubles });
-  await using schemas = configuredSchemas(config, { log, metrics }, () => current);
+  await using schemas = await configuredSchemas(config, { log, metrics }, () => current);
   if (schemas !== null) health.add({ name: "registry", troubles: schemas.troubles });
   health.add({ name: "configuration", troubles: reloads.troubles });
   const tracing = await configuredTracing(config, { log, metrics });

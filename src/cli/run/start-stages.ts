@@ -6,16 +6,8 @@
 
 import { join } from "node:path";
 
-import { startAudience } from "../../audience/stage.ts";
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
-import { startConsole } from "../../console/stage.ts";
-import { WAITING_SHOWN_MAX } from "../../delay/shown.ts";
-import { startDelay } from "../../delay/stage.ts";
-import { startDeletion } from "../../deletion/stage.ts";
-import { startAttemptsTopic } from "../../deliver/attempts-topic.ts";
-import { createHttp } from "../../deliver/http.ts";
-import { startDeliver } from "../../deliver/stage.ts";
 import type { WebhookDestination } from "../../domain/destination.ts";
 import { STAGE_NAMES, type StageName } from "../../domain/stages.ts";
 import {
@@ -25,17 +17,11 @@ import {
   tierDelayMs,
   tierName,
 } from "../../domain/topics.ts";
-import { startIngest } from "../../ingest/stage.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { startRoute } from "../../route/stage.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { StageDeps } from "../../stage/stage-deps.ts";
-import { levelStores } from "../../store/owned-store.ts";
 import { configuredTopics } from "../connection.ts";
-import { createEyes } from "../console/eyes.ts";
-import { createHands, type HandsOptions } from "../console/hands.ts";
-import { readPageFiles } from "../console/page-files.ts";
-import { programVersion } from "../program-version.ts";
+import type { EyesOptions } from "../console/eyes.ts";
 import type { WaitOut } from "./wait-out.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
@@ -70,25 +56,49 @@ export interface AroundStages {
   readonly admin: string;
 }
 
+/** The code of a stage is loaded when it is started: memory and time of one that is not chosen. */
+export const STAGE_CODE = {
+  ingest: () => import("../../ingest/stage.ts"),
+  route: () => import("../../route/stage.ts"),
+  audience: async () => ({
+    ...(await import("../../audience/stage.ts")),
+    ...(await import("../../store/owned-store.ts")),
+  }),
+  deletion: () => import("../../deletion/stage.ts"),
+  deliver: async () => ({
+    ...(await import("../../deliver/stage.ts")),
+    ...(await import("../../deliver/http.ts")),
+    ...(await import("../../deliver/attempts-topic.ts")),
+  }),
+  delay: async () => ({
+    ...(await import("../../delay/stage.ts")),
+    ...(await import("../../delay/shown.ts")),
+  }),
+  console: () => import("../console/start-console.ts"),
+} satisfies Readonly<Record<StageName, () => Promise<object>>>;
+
 /**
  * Complete by its type: a stage of the table (`domain/stages.ts`) that cannot be started does not
  * compile.
  */
 const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
-  ingest: ({ deps, config, common }) => {
+  ingest: async ({ deps, config, common }) => {
+    const { startIngest } = await STAGE_CODE.ingest();
     const { sources, ingest } = config;
     const { topics, drainLimitMs } = common;
     const followCallers = config.tracing?.followCallers ?? false;
     const own = { ...ingest, sources, followCallers, topic: topics.calls };
     return startIngest(deps, { ...own, drainLimitMs });
   },
-  route: ({ deps, config, common }) => {
+  route: async ({ deps, config, common }) => {
+    const { startRoute } = await STAGE_CODE.route();
     const { sources, defaultSource, destinations } = config;
     const own = { sources, defaultSource, destinations, maxBytes: ROUTE_MAX_BYTES };
     const onDamaged = config.kafka.onDamaged.calls;
     return startRoute(deps, { ...common, ...own, onDamaged });
   },
-  audience: ({ deps, config, common }) => {
+  audience: async ({ deps, config, common }) => {
+    const { startAudience, levelStores } = await STAGE_CODE.audience();
     const { audiences, audienceDefaults, audience, defaultSource } = config;
     // Two clusters or prefixes may share a directory.
     const stores = levelStores(join(audience.stateDir, common.topics.audienceMembers));
@@ -96,23 +106,28 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const onDamaged = config.kafka.onDamaged.audienceSyncs;
     return startAudience({ ...deps, stores }, { ...common, ...own, onDamaged });
   },
-  deletion: ({ deps, config, common }) => {
+  deletion: async ({ deps, config, common }) => {
+    const { startDeletion } = await STAGE_CODE.deletion();
     const { sources, destinations } = config;
     const own = { sources, destinations, maxBytes: DELETION_MAX_BYTES };
     const onDamaged = config.kafka.onDamaged.deletionRequests;
     return startDeletion(deps, { ...common, ...own, onDamaged });
   },
-  deliver: ({ deps, config, common }) => {
+  deliver: async ({ deps, config, common }) => {
+    const { startDeliver, createHttp, startAttemptsTopic } = await STAGE_CODE.deliver();
     const { timeoutMs, windowMs, delaysMs, allowNetworks, ca } = config.delivery;
     const destinations = config.destinations.filter(isWebhook);
     const maxBytes = share;
     const http = createHttp({ timeoutMs, allowNetworks, ca });
     const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
     const logged = { attemptsShare: config.log.attempts };
-    const attempts = attemptsTopic(deps, config);
+    const { enabled, responses } = config.attempts;
+    const topic = common.topics.attempts;
+    const attempts = enabled ? { attempts: startAttemptsTopic(deps, { topic, responses }) } : {};
     return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
   },
   delay: async ({ deps, config, common, patiently }) => {
+    const { startDelay, WAITING_SHOWN_MAX } = await STAGE_CODE.delay();
     const tiers = await patiently(() => tiersToDrain(config, deps.kafka));
     const destinations = config.destinations.map(({ id }) => id);
     const isFull = config.metrics.destinations === "full";
@@ -121,16 +136,12 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const own = { tiers, destinations, shownMax, windowMs, maxBytes: DELAY_MAX_BYTES };
     return startDelay(deps, { ...common, ...own });
   },
-  console: ({ deps, config, own: around }) => {
-    if (around === null) throw new Error("the console needs to know the process around it");
-    const { current, load, admin } = around;
-    const admins = [...new Set([admin, ...config.console.processes])];
-    const useKafka: HandsOptions["useKafka"] = (work) => work(deps.kafka);
-    const eyes = createEyes({ current, load, admins, useKafka });
-    const hands = createHands({ current, useKafka });
-    const { clock, log } = deps;
-    const own = { ...config.console, version: programVersion() };
-    return startConsole({ eyes, hands, files: readPageFiles(), clock, log }, own);
+  console: async ({ deps, config, own }) => {
+    if (own === null) throw new Error("the console needs to know the process around it");
+    const { startConfiguredConsole } = await STAGE_CODE.console();
+    const admins = [...new Set([own.admin, ...config.console.processes])];
+    const useKafka: EyesOptions["useKafka"] = (work) => work(deps.kafka);
+    return startConfiguredConsole({ ...own, admins, useKafka }, deps);
   },
 };
 
@@ -161,13 +172,6 @@ export async function* startStages(
   for (const name of STAGE_NAMES.toReversed()) {
     if (chosen.includes(name)) yield await STARTS[name](world);
   }
-}
-
-function attemptsTopic(deps: StageDeps, config: Config) {
-  const { enabled, responses } = config.attempts;
-  if (!enabled) return {};
-  const topic = configuredTopics(config).attempts;
-  return { attempts: startAttemptsTopic(deps, { topic, responses }) };
 }
 
 function isWebhook(destination: Config["destinations"][number]): destination is WebhookDestination {

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { startStages } from "../../../../src/cli/run/start-stages.ts";
+import { STAGE_CODE, startStages } from "../../../../src/cli/run/start-stages.ts";
 import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { config } from "../../../support/build/config-source.ts";
@@ -37,6 +37,8 @@ async function returned(names: readonly string[], isEnabled = true): Promise<rea
     cluster.append({ topic, key: null, value: Buffer.from(topic), headers });
   }
   const { deps, failures } = stageProcess(cluster, clock);
+  // Code is loaded in real time.
+  await STAGE_CODE.delay();
   const stages = startStages(["delay"], deps, config(yaml(isEnabled)));
   const started = stages.next();
   await clock.advance(1_000);

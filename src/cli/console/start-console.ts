@@ -1,0 +1,24 @@
+/** Starts the console over a process's configuration and its connection to Kafka. */
+
+import { type ConsoleDeps, type RunningConsole, startConsole } from "../../console/stage.ts";
+import { programVersion } from "../program-version.ts";
+import { createEyes, type EyesOptions } from "./eyes.ts";
+import { createHands } from "./hands.ts";
+import { readPageFiles } from "./page-files.ts";
+
+/**
+ * Resolves when it listens.
+ *
+ * @param port in place of the configured one.
+ * @throws Error when it cannot listen, or when the page is not built.
+ */
+export async function startConfiguredConsole(
+  options: EyesOptions,
+  { clock, log }: Pick<ConsoleDeps, "clock" | "log">,
+  port?: number,
+): Promise<RunningConsole> {
+  const { config } = options.current();
+  const deps = { eyes: createEyes(options), hands: createHands(options), files: readPageFiles() };
+  const settings = { ...config.console, port: port ?? config.console.port };
+  return await startConsole({ ...deps, clock, log }, { ...settings, version: programVersion() });
+}
