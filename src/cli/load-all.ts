@@ -1,6 +1,6 @@
 /**
- * Loads every command, and all that `run` needs, and ends. The image's build runs it, so that their
- * code is kept compiled (`deploy/Dockerfile`).
+ * Loads every command, and all that `run` needs. The image's build imports it before the entry, so that
+ * their code is kept compiled (`deploy/Dockerfile`).
  */
 
 import { COMMANDS } from "./command-table.ts";
@@ -13,8 +13,3 @@ await import("./cluster.ts");
 await import("../config/load.ts");
 await import("./run/run.ts");
 for (const load of Object.values(STAGE_CODE)) await load();
-
-// The entry as well: with a single file that is not compiled, Node loads its compiler of TypeScript at
-// each start, which costs 14 MB and 150 ms.
-process.argv.splice(2, Number.POSITIVE_INFINITY, "--version");
-await import("../main.ts");
