@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs one of the tools below with the project's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|steer|cluster|kafka-versions|switchyard [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|control|cluster|kafka-versions|switchyard [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs on Node 20, before anything is installed. When
 // node_modules matches package-lock.json it does nothing but start the tool.
@@ -22,7 +22,7 @@ const TOOLS = {
   "kafka-versions": "tools/test-kafka-versions.ts",
   attack: "test/attacks/main.ts",
   drill: "test/drill/main.ts",
-  steer: "test/steer/main.ts",
+  control: "test/control/main.ts",
   switchyard: "bin/start.js",
 };
 /** Commands that serve the console's page. */

@@ -4,13 +4,18 @@
  */
 
 import { type Audience, countsFor, type OpenSync } from "./audience.ts";
-import type { Cause } from "./cause.ts";
-import { type GatheredRecord, type GatheredSync, inRanges, type UserRange } from "./gathering.ts";
+import {
+  type GatheredRecord,
+  type GatheredSync,
+  inRanges,
+  type UserRange,
+} from "./batch-lookups.ts";
 import type { CallMaker } from "./identify-call.ts";
 import { memberPrefix } from "./keys.ts";
 import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
 import { membershipMessageId } from "./message-id.ts";
 import type { PartitionState } from "./partition-state.ts";
+import type { Cause } from "./record-context.ts";
 import { makerFor, type Work } from "./work.ts";
 
 /** Users looked up at once. Those that come next are looked up meanwhile. */

@@ -1,6 +1,6 @@
 /**
  * Works a record of `audience-syncs` into the partition's state. `sync-state.ts`, `membership.ts`
- * and `verdict.ts` decide. This file does it, in pieces: after each piece the pending writes can be
+ * and `sync-outcome.ts` decide. This file does it, in pieces: after each piece the pending writes can be
  * written, and others can run.
  */
 
@@ -11,12 +11,12 @@ import { arriveGathered, gather } from "./apply-members.ts";
 import { applyForget, applyTrait } from "./apply-user.ts";
 import type { Audience, OpenSync } from "./audience.ts";
 import { countsAtBegin, countsFor } from "./audience.ts";
-import type { Cause } from "./cause.ts";
 import { clearArrivals } from "./clear-arrivals.ts";
 import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
 import type { PartitionState } from "./partition-state.ts";
+import type { Cause } from "./record-context.ts";
+import { endSync, releaseHeld, removeAudience } from "./scan-members.ts";
 import { snakeCase } from "./snake-case.ts";
-import { endSync, releaseHeld, removeAudience } from "./sweep.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
 import { refuse, type Work } from "./work.ts";
 

@@ -14,12 +14,12 @@
  */
 
 import type { Audience } from "./audience.ts";
-import type { Cause } from "./cause.ts";
 import { callMaker } from "./identify-call.ts";
 import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
 import { hasArrived, readMembership, writeMembership } from "./membership.ts";
 import { traitMessageId } from "./message-id.ts";
 import type { Trait } from "./parse-sync.ts";
+import type { Cause } from "./record-context.ts";
 import { keptValue } from "./trait-value.ts";
 import type { Work } from "./work.ts";
 

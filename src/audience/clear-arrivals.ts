@@ -1,4 +1,4 @@
-/** Removes what a sync that is over has left of its arrivals (`arrivals.ts`). */
+/** Removes what a sync that is over has left of its arrivals (`seen-members.ts`). */
 
 import { arrivalsIn, arrivalsRange } from "./keys.ts";
 import type { Work } from "./work.ts";

@@ -10,7 +10,7 @@
  *   -1z             no member, but arrived in the sync: seen while an applied record was read
  *                   again, when the user had been forgotten meanwhile
  *
- * A number lets an arrival be one bit (`arrivals.ts`), so that a member who stays is looked up and
+ * A number lets an arrival be one bit (`seen-members.ts`), so that a member who stays is looked up and
  * not written. Numbers begin anew now and then. Those given in a sync before that count no more.
  *
  *   a user arrives in a sync       reading again   then

@@ -1,8 +1,8 @@
 /** The arrivals of all open syncs of a partition, by the audiences' first offsets. */
 
-import { ArrivalRoom, Arrivals } from "./arrivals.ts";
 import { arrivalsIn, arrivalsKey } from "./keys.ts";
 import type { ArrivedNumbers } from "./membership.ts";
+import { ArrivalRoom, Arrivals } from "./seen-members.ts";
 
 export class OpenArrivals {
   readonly #room: ArrivalRoom;

@@ -29,7 +29,7 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
-  /** Of the room for arrivals in open syncs; by default as `arrivals.ts` says. */
+  /** Of the room for arrivals in open syncs; by default as `seen-members.ts` says. */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
   /** Throws when the store cannot be opened: a corrupt one is then removed, and opened again. */

@@ -13,9 +13,8 @@
  * order.
  */
 
-import type { GivenUp } from "../domain/given-up.ts";
+import type { GivenUp } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import type { Arrivals } from "./arrivals.ts";
 import { type Audience, type Counts, NO_COUNTS, type OpenSync } from "./audience.ts";
 import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
 import type { Checkpoint } from "./checkpoint.ts";
@@ -32,8 +31,9 @@ import {
 } from "./keys.ts";
 import type { OpenArrivals } from "./open-arrivals.ts";
 import type { Origin } from "./own-offsets.ts";
-import { NOTHING_TOLD, type Pending, type Told } from "./pending.ts";
+import { NOTHING_TOLD, type Pending, type Told } from "./pending-writes.ts";
 import type { Store, StoreChange } from "./ports.ts";
+import type { Arrivals } from "./seen-members.ts";
 
 export interface PartitionStateOptions {
   readonly at: ChangelogPartition;

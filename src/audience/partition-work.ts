@@ -10,10 +10,10 @@
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
-import { oneAtATime } from "../stage/one-at-a-time.ts";
+import { oneAtATime } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
 import { abandonIdle, applyRecord } from "./apply-record.ts";
-import { Gathering } from "./gathering.ts";
+import { Gathering } from "./batch-lookups.ts";
 import { needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";

@@ -1,6 +1,6 @@
 /** The ports of the work on a partition; `stage.ts` hands them in. */
 
-import type { Became, DeadLetter, GivenUp } from "../domain/given-up.ts";
+import type { Became, DeadLetter, GivenUp } from "../domain/dead-letter-records.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { Audience, Counts } from "./audience.ts";
 

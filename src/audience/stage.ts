@@ -18,7 +18,7 @@
  * A call always comes before the changelog entry that says the same. The first piece of a sync's
  * removals is written after its verdict, so that a crash in the middle goes on with the same one.
  *
- * The arrivals of an open sync stand in the local store alone (`arrivals.ts`). So the committed offset never passes
+ * The arrivals of an open sync stand in the local store alone (`seen-members.ts`). So the committed offset never passes
  * the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and
  * counts its users without telling anybody twice. The checkpoint keeps the true position.
  *
@@ -35,15 +35,15 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
-import type { OnDamaged } from "../domain/damaged-batch.ts";
+import type { OnDamaged } from "../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter } from "../stage/letter-writer.ts";
+import { letterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import { schemasFirst } from "../stage/schemas-first.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
@@ -66,7 +66,7 @@ import {
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** Of the room for arrivals in open syncs, for each partition; by default as `arrivals.ts` says. */
+  /** Of the room for arrivals in open syncs, for each partition; by default as `seen-members.ts` says. */
   readonly arrivalPieces?: number;
 }
 

@@ -2,11 +2,11 @@
 
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
-import type { Cause } from "./cause.ts";
-import type { Gathering } from "./gathering.ts";
+import type { Gathering } from "./batch-lookups.ts";
 import { type CallMaker, callMaker } from "./identify-call.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Events, Registry } from "./ports.ts";
+import type { Cause } from "./record-context.ts";
 
 export interface Work {
   readonly state: PartitionState;

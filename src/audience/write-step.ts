@@ -3,7 +3,7 @@
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { asItCame } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
-import type { Pending } from "./pending.ts";
+import type { Pending } from "./pending-writes.ts";
 import type { Events, LetterWriter, Registry, Writer } from "./ports.ts";
 
 export interface StepWriter {

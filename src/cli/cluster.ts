@@ -11,7 +11,7 @@
 import { Option } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { visibleLines } from "../domain/visible.ts";
+import { visibleLines } from "../domain/escape-control.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
 import { kafkaConnection } from "./connection.ts";

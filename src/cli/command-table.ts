@@ -44,7 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "trace",
     summary: "tell one call's way: received, routed, attempted, waiting, accepted or given up",
-    load: async () => (await import("./trace/command.ts")).traceCommand,
+    load: async () => (await import("./timeline/command.ts")).traceCommand,
   },
   {
     name: "delete",
@@ -64,12 +64,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "pause",
     summary: "stop posting to a destination for a while",
-    load: async () => (await import("./steer/command.ts")).pauseCommand,
+    load: async () => (await import("./control/command.ts")).pauseCommand,
   },
   {
     name: "resume",
     summary: "end the pause of a destination",
-    load: async () => (await import("./steer/command.ts")).resumeCommand,
+    load: async () => (await import("./control/command.ts")).resumeCommand,
   },
   {
     name: "console",
@@ -79,17 +79,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "retry",
     summary: "send now what waits in tiers for a destination",
-    load: async () => (await import("./steer/pull-commands.ts")).retryCommand,
+    load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {
     name: "drain",
     summary: "wait until nothing is left for a destination",
-    load: async () => (await import("./steer/pull-commands.ts")).drainCommand,
+    load: async () => (await import("./control/retry-cancel-wait.ts")).drainCommand,
   },
   {
     name: "cancel",
     summary: "give up what waits for a destination",
-    load: async () => (await import("./steer/pull-commands.ts")).cancelCommand,
+    load: async () => (await import("./control/retry-cancel-wait.ts")).cancelCommand,
   },
   {
     name: "dead-letters",
@@ -104,7 +104,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "skip-damaged",
     summary: "give up one damaged batch, so that its stage goes on",
-    load: async () => (await import("./skip-damaged/command.ts")).skipDamagedCommand,
+    load: async () => (await import("./skip-corrupt-batch/command.ts")).skipDamagedCommand,
   },
   {
     name: "sign",

@@ -7,7 +7,7 @@ import { Option } from "commander";
 
 import type { Loaded } from "../config/load.ts";
 import { problemText } from "../config/problem.ts";
-import { visibleCell, visibleLines } from "../domain/visible.ts";
+import { visibleCell, visibleLines } from "../domain/escape-control.ts";
 import type { Shell } from "./shell.ts";
 import { WrongUsage } from "./wrong-usage.ts";
 

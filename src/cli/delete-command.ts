@@ -3,7 +3,7 @@
 import { Command } from "commander";
 
 import type { Config } from "../config/config.ts";
-import { affected, listenersBySource, notTold } from "../deletion/affected.ts";
+import { affected, listenersBySource, notTold } from "../deletion/affected-sources.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { systemClock } from "../runtime/clock.ts";

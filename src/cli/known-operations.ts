@@ -1,7 +1,7 @@
 /** Reads the topic `operations` from its beginning to its end, as commands need it. */
 
-import { OPERATIONS_PARTITION, readOperation } from "../domain/operations.ts";
-import { KnownOperations } from "../domain/steering.ts";
+import { KnownOperations } from "../domain/operator-action-state.ts";
+import { OPERATIONS_PARTITION, readOperation } from "../domain/operator-actions.ts";
 import type { Kafka } from "../kafka/port.ts";
 
 const STEP_BYTES = 1_048_576;

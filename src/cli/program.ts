@@ -2,7 +2,7 @@
 
 import { Command, CommanderError } from "commander";
 
-import { visibleCell, visibleLines } from "../domain/visible.ts";
+import { visibleCell, visibleLines } from "../domain/escape-control.ts";
 import type { CommandEntry } from "./command-entry.ts";
 import { COMMANDS } from "./command-table.ts";
 import { UnreadableInput } from "./input.ts";

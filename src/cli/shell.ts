@@ -6,7 +6,7 @@
 
 import picocolors from "picocolors";
 
-import { visibleLines, visibleText } from "../domain/visible.ts";
+import { visibleLines, visibleText } from "../domain/escape-control.ts";
 
 /** 0: done. 1: failed. 2: wrong usage or configuration. */
 export type ExitStatus = 0 | 1 | 2;

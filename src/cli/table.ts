@@ -3,7 +3,7 @@
  * data: characters that could steer the terminal are shown as escapes.
  */
 
-import { visibleCell } from "../domain/visible.ts";
+import { visibleCell } from "../domain/escape-control.ts";
 
 /** @param paint is given whole cells, already padded, so that colours do not shift columns. */
 export function table(

@@ -1,6 +1,6 @@
 /** Maps and lists as the YAML parser gives them, with problems where something else stands. */
 
-import { allValid, type Invalid, type Place } from "./place.ts";
+import { allValid, type Invalid, type Place } from "./config-path.ts";
 import { kindOf } from "./problem.ts";
 
 export interface ListLength {

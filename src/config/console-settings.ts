@@ -7,9 +7,9 @@
  */
 
 import { ADMIN_ADDRESS } from "../domain/addresses.ts";
+import type { Invalid, Place } from "./config-path.ts";
 import type { Decoder } from "./decoder.ts";
 import { hidden, value, wrong } from "./decoder.ts";
-import type { Invalid, Place } from "./place.ts";
 import { CONSOLE_PORT } from "./ports.ts";
 import { flag, listenHost, listOf, text, textLike, wholeNumber } from "./scalars.ts";
 import { optional, section, setting } from "./setting.ts";

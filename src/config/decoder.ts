@@ -1,6 +1,6 @@
 /** Reads one value of the configuration file; `scalars.ts` and others make the decoders. */
 
-import { foundAt, type Invalid, type Place } from "./place.ts";
+import { foundAt, type Invalid, type Place } from "./config-path.ts";
 import { HIDDEN } from "./problem.ts";
 
 /** Added to a setting's name in the program: `timeout` in the file is `timeoutMs` there. */

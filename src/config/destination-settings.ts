@@ -7,9 +7,9 @@ import {
   type WebhookDestination,
 } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import type { Invalid, Place } from "./config-path.ts";
 import { webUrl } from "./endpoint-url.ts";
 import { tlsFiles } from "./pem.ts";
-import type { Invalid, Place } from "./place.ts";
 import { flag, oneOf, rate, secret, textLike, wholeNumber } from "./scalars.ts";
 import {
   list,

@@ -5,9 +5,9 @@
  */
 
 import { isMap } from "./collections.ts";
+import type { Origin } from "./config-path.ts";
 import type { Unit } from "./decoder.ts";
-import type { Environment } from "./fill.ts";
-import type { Origin } from "./place.ts";
+import type { Environment } from "./interpolate.ts";
 import { pathText } from "./problem.ts";
 import { flagFromText } from "./scalars.ts";
 import { withoutNewline } from "./secret-file.ts";

@@ -3,10 +3,11 @@
 import { isIPv6 } from "node:net";
 
 import type { OwnTopicNames } from "../domain/topics.ts";
+import { foundAt } from "./config-path.ts";
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { webUrl } from "./endpoint-url.ts";
 import { tlsFilesAndName } from "./pem.ts";
-import { foundAt } from "./place.ts";
+import { testShare } from "./percent.ts";
 import { HIDDEN } from "./problem.ts";
 import { duration, flag, listOf, oneOf, secret, text, textLike, wholeNumber } from "./scalars.ts";
 import {
@@ -18,7 +19,6 @@ import {
   setting,
   variants,
 } from "./setting.ts";
-import { testShare } from "./share.ts";
 import { size } from "./size.ts";
 
 /** Longest name that Kafka takes for a topic. */

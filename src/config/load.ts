@@ -5,10 +5,10 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Config } from "./config.ts";
-import type { Environment } from "./fill.ts";
+import type { FileBytes } from "./config-path.ts";
 import { configHash } from "./hash.ts";
+import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import type { FileBytes } from "./place.ts";
 import type { LocatedProblem } from "./problem.ts";
 import { whyUnreadable } from "./unreadable.ts";
 import { readYaml } from "./yaml.ts";

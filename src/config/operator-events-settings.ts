@@ -1,8 +1,8 @@
 /** The section `operatorEvents`: a topic that is written, and a webhook that is told, only where somebody asks for it. */
 
+import type { Invalid, Place } from "./config-path.ts";
 import { refuseStandardSecrets } from "./destination-settings.ts";
 import { webUrl } from "./endpoint-url.ts";
-import type { Invalid, Place } from "./place.ts";
 import { flag, secret } from "./scalars.ts";
 import { optional, optionalSection, required, section, setting } from "./setting.ts";
 import { staticHeaders } from "./static-headers.ts";

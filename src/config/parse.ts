@@ -7,10 +7,7 @@
  *   4  check across settings        unique ids, references
  */
 
-import { problemsAcross } from "./across.ts";
 import type { Config } from "./config.ts";
-import { override, unknownVariables, variables } from "./environment.ts";
-import { type Environment, fill } from "./fill.ts";
 import {
   INVALID,
   type Origin,
@@ -19,7 +16,10 @@ import {
   type ReadFile,
   shownAsWritten,
   takesFile,
-} from "./place.ts";
+} from "./config-path.ts";
+import { problemsAcross } from "./cross-checks.ts";
+import { override, unknownVariables, variables } from "./environment.ts";
+import { type Environment, fill } from "./interpolate.ts";
 import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.ts";
 import { SETTINGS } from "./settings.ts";
 

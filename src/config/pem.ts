@@ -1,9 +1,8 @@
 /** Settings that name a PEM file; the configuration holds the file's text. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-
+import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder } from "./decoder.ts";
-import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
 import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";

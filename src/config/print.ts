@@ -7,9 +7,9 @@
 import { Document, isScalar, isMap as isYamlMap, type Pair, type Node as YamlNode } from "yaml";
 
 import { isMap } from "./collections.ts";
+import { type Origin, shownAsWritten } from "./config-path.ts";
 import { showUrl } from "./endpoint-url.ts";
 import type { Given } from "./parse.ts";
-import { type Origin, shownAsWritten } from "./place.ts";
 import { HIDDEN, type Path, pathText } from "./problem.ts";
 import type { Node, Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";

@@ -1,9 +1,9 @@
 /** The section `registry`: where a schema registry is, and how to log in to it. */
 
+import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, type Tested, wrong } from "./decoder.ts";
 import { showUrl, testUrl, webUrl } from "./endpoint-url.ts";
 import { type TlsFiles, tlsFiles } from "./pem.ts";
-import { foundAt, INVALID, type Invalid, type Place } from "./place.ts";
 import { HIDDEN } from "./problem.ts";
 import { listOf, secret, text, textLike } from "./scalars.ts";
 import { optional, optionalSection, required, section, type Values } from "./setting.ts";

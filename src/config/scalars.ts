@@ -2,9 +2,9 @@
 
 import { withoutBrackets } from "../domain/addresses.ts";
 import { nearest } from "./collections.ts";
+import { allValid, foundAt, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
 import { durationText, parseDuration } from "./duration.ts";
-import { allValid, foundAt, type Invalid, type Place } from "./place.ts";
 
 const QUOTE = "put the value in quotes";
 

@@ -14,7 +14,7 @@
 
 import { isUtf8 } from "node:buffer";
 
-import type { FileBytes } from "./place.ts";
+import type { FileBytes } from "./config-path.ts";
 import type { Problem } from "./problem.ts";
 
 export const SECRET_FILE_BYTES_MAX = 1_048_576;

@@ -11,8 +11,8 @@
  */
 
 import { nearest, readList, readMap, reportUnknown } from "./collections.ts";
+import { INVALID, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder, Unit } from "./decoder.ts";
-import { INVALID, type Invalid, type Place } from "./place.ts";
 import { describe } from "./problem.ts";
 
 interface NodeOf<Value> {

@@ -2,8 +2,8 @@
 
 import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
+import type { Invalid, Place } from "./config-path.ts";
 import { type Decoder, value, wrong } from "./decoder.ts";
-import type { Invalid, Place } from "./place.ts";
 import { flag, listOf, rate, secret, text } from "./scalars.ts";
 import { list, optional, required, section, setting } from "./setting.ts";
 

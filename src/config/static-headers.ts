@@ -13,8 +13,8 @@
  */
 
 import { isMap } from "./collections.ts";
+import { allValid, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder } from "./decoder.ts";
-import { allValid, type Invalid, type Place } from "./place.ts";
 import { HIDDEN, kindOf } from "./problem.ts";
 
 type Header = readonly [name: string, value: string];

@@ -1,9 +1,9 @@
 /** The section `tracing`: where spans are posted to, and of which traces. */
 
 import { webUrl } from "./endpoint-url.ts";
+import { testShare } from "./percent.ts";
 import { flag, text, textLike } from "./scalars.ts";
 import { optionalSection, required, section, setting } from "./setting.ts";
-import { testShare } from "./share.ts";
 import { staticHeaders } from "./static-headers.ts";
 
 export const tracingSettings = optionalSection(

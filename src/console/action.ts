@@ -12,7 +12,7 @@
 import { CALL_TYPES } from "../domain/call.ts";
 import { describe, isJsonObject, type JsonObject } from "../domain/json.ts";
 import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
-import type { Action } from "./job-view.ts";
+import type { Action } from "./action-view.ts";
 
 export type ReadAction =
   | { readonly kind: "action"; readonly action: Action }

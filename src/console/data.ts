@@ -12,7 +12,7 @@
  *   changes         a file          what a reload of it would change
  */
 
-import { callQuery, lettersQuery, sinceOf } from "./letters-query.ts";
+import { callQuery, lettersQuery, sinceOf } from "./dead-letters-query.ts";
 import type { Eyes } from "./ports.ts";
 import type { DataName, SentName } from "./routes.ts";
 import { userHash } from "./user-hash.ts";

@@ -9,8 +9,8 @@ import type { ServerResponse } from "node:http";
 import { NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";
 import type { View } from "./routes.ts";
 import type { ServerDeps } from "./server-deps.ts";
-import { destinationOf, overviewOf, rowsOf } from "./told.ts";
 import type { Seen } from "./view.ts";
+import { destinationOf, overviewOf, rowsOf } from "./views.ts";
 
 const STREAMS_MAX = 100;
 /** How long a browser waits before it asks again. */

@@ -10,7 +10,7 @@
  *   its work says that it is not, or throws           failed, or stopped where that was asked for
  *   the process ends                                  it is stopped, and waited for
  *
- * `src/cli/console/hands.ts` says what a crash does to each.
+ * `src/cli/console/action-runner.ts` says what a crash does to each.
  */
 
 import { asError } from "../runtime/as-error.ts";
@@ -18,7 +18,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
-import type { Action, JobView, NamedReplay } from "./job-view.ts";
+import type { Action, JobView, NamedReplay } from "./action-view.ts";
 import type { Hands, JobTelling, Work } from "./ports.ts";
 
 const RUNNING_MAX = 8;

@@ -1,5 +1,8 @@
 /** The console is handed eyes, hands, and the files of the page. */
 
+import type { Action, NamedReplay } from "./action-view.ts";
+import type { AllCounters } from "./counters.ts";
+import type { CallQuery, LettersQuery } from "./dead-letters-query.ts";
 import type {
   AttemptsView,
   AudienceView,
@@ -8,10 +11,7 @@ import type {
   ConfigurationView,
   LettersView,
   UserCallsView,
-} from "./asked-view.ts";
-import type { AllCounters } from "./counters.ts";
-import type { Action, NamedReplay } from "./job-view.ts";
-import type { CallQuery, LettersQuery } from "./letters-query.ts";
+} from "./query-view.ts";
 import type { Seen } from "./view.ts";
 
 export interface Look {

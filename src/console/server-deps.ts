@@ -2,7 +2,7 @@
 
 import type { Clock } from "../runtime/clock.ts";
 import type { Jobs } from "./jobs.ts";
-import type { Looking } from "./looking.ts";
+import type { Looking } from "./poller.ts";
 import type { Eyes, PageFiles } from "./ports.ts";
 
 export interface ServerDeps {

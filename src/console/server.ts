@@ -17,7 +17,7 @@ import {
   isToken,
   sessionCookie,
 } from "./access.ts";
-import { answerAction } from "./acting.ts";
+import { answerAction } from "./action-routes.ts";
 import { type Answer, empty, file, json, text } from "./answers.ts";
 import { createData, SENT_MAX_BYTES } from "./data.ts";
 import { KEPT, NOT_KEPT, SECURITY_HEADERS } from "./headers.ts";

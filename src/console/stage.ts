@@ -9,7 +9,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Jobs } from "./jobs.ts";
-import { Looking } from "./looking.ts";
+import { Looking } from "./poller.ts";
 import type { ConsoleConfig, Eyes, Hands, PageFiles } from "./ports.ts";
 import { startServer } from "./server.ts";
 

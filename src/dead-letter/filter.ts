@@ -11,7 +11,7 @@
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
-import { type Letter, messageIdOf } from "./letter.ts";
+import { type Letter, messageIdOf } from "./dead-letter-record.ts";
 
 export interface LetterFilter {
   /** Empty: all; so are reasons and message ids. */

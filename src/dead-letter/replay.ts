@@ -27,8 +27,8 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { type Letter, readLetter } from "./dead-letter-record.ts";
 import { passing } from "./filter.ts";
-import { type Letter, readLetter } from "./letter.ts";
 import { ReplayProgress } from "./progress.ts";
 import {
   type LetterSource,
@@ -36,11 +36,11 @@ import {
   type Range,
   readLetters,
   readRecords,
-} from "./read-letters.ts";
+} from "./read-dead-letters.ts";
+import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "./replay-loop.ts";
 import { marksOf, type ReplayMark, type ReplayMarks } from "./replay-marks.ts";
 import { letterReplay, type ReplayStore } from "./replay-store.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
-import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "./replaying.ts";
 import {
   type PartitionReplay,
   type ReplayPlan,

@@ -26,7 +26,7 @@ import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import type { Letter } from "./letter.ts";
+import type { Letter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }

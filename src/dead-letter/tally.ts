@@ -1,6 +1,6 @@
 /** Counts dead letters: by destination and reason, and where a replay would put them. */
 
-import type { Letter } from "./letter.ts";
+import type { Letter } from "./dead-letter-record.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 
 export interface TallyRow {

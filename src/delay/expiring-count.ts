@@ -4,7 +4,12 @@
  */
 
 import { hearingLimit } from "../runtime/hearing-limit.ts";
-import { type AskedWaiting, eachWaiting, isWhole, type WaitingDeps } from "./each-waiting.ts";
+import {
+  type AskedWaiting,
+  eachWaiting,
+  isWhole,
+  type WaitingDeps,
+} from "./scan-awaiting-retry.ts";
 
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;

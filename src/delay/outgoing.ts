@@ -10,7 +10,7 @@
  *   they find a dead letter too large    what fits of it (`domain/cut.ts`)
  */
 
-import type { Became, GivenUp } from "../domain/given-up.ts";
+import type { Became, GivenUp } from "../domain/dead-letter-records.ts";
 import { forwarded, type IncomingRecord, type OutgoingRecord } from "../domain/record.ts";
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Due } from "./partition-queue.ts";

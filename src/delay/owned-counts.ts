@@ -5,9 +5,9 @@
 
 import type { PartitionProgress } from "../kafka/port.ts";
 import type { Waiting } from "./due.ts";
+import type { TierCount } from "./gauges.ts";
 import type { Labels } from "./labels.ts";
 import { PartitionCount } from "./partition-count.ts";
-import type { TierCount } from "./shown.ts";
 import { NEVER, type Tallies } from "./tally.ts";
 
 /**

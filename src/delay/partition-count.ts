@@ -1,6 +1,6 @@
 /**
  * Counts all that waits in a partition of a delay topic that is owned here. The consumer has only the
- * head of it in hand. The records behind are read ahead, once, and counted (`unread-records.ts`).
+ * head of it in hand. The records behind are read ahead, once, and counted (`buffered-counts.ts`).
  *
  *   offsets                                             are
  *   below the consumer's position                       finished
@@ -17,10 +17,10 @@
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
+import { UnreadRecords } from "./buffered-counts.ts";
 import type { Waiting } from "./due.ts";
 import { type Labels, REST } from "./labels.ts";
 import { addTo, type Tallies, timesOf } from "./tally.ts";
-import { UnreadRecords } from "./unread-records.ts";
 
 /** In this time the consumer takes what there is room for. */
 export const LOOK_EVERY_MS = 5_000;

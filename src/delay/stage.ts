@@ -12,33 +12,33 @@
  *   5  the consumer commits, now and then       nothing is repeated
  *
  * A drain waits for the sends under way; the other records stay in their topic. Records of a pull leave
- * before they are due, out of their turn (`pulling.ts`). One that was cancelled, and is due, becomes a
+ * before they are due, out of their turn (`early-release.ts`). One that was cancelled, and is due, becomes a
  * dead letter in step 2.
  *
  * Beside that, all that waits is counted (`counting.ts`). Nothing else depends on it.
  */
 
 import { callNames } from "../domain/call-names.ts";
-import type { DeadLetter } from "../domain/given-up.ts";
-import { NOT_STEERED } from "../domain/steering.ts";
+import type { DeadLetter } from "../domain/dead-letter-records.ts";
+import { NOT_STEERED } from "../domain/operator-action-state.ts";
 import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
 import type { ConsumeOptions } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter } from "../stage/letter-writer.ts";
+import { letterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { destinationOf } from "../telemetry/count-letters.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
+import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { type Counted, startCounting } from "./counting.ts";
 import { readWaiting } from "./due.ts";
+import { type PulledPartition, startPulling } from "./early-release.ts";
 import { Labels } from "./labels.ts";
-import { createLookUp } from "./look-up.ts";
 import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
+import { type Waiters, waitOn } from "./partition-loop.ts";
 import type { Due } from "./partition-queue.ts";
-import { type PulledPartition, startPulling } from "./pulling.ts";
+import { createLookUp } from "./topic-lookup.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
-import { type Waiters, waitOn } from "./wait-on.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;

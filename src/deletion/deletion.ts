@@ -22,13 +22,13 @@
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
+import type { GivenUp } from "../domain/dead-letter-records.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
-import type { GivenUp } from "../domain/given-up.ts";
 import type { DestinationId, MessageId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { uuidV5 } from "../domain/uuid.ts";
-import { affected, type ListenersBySource } from "./affected.ts";
+import { affected, type ListenersBySource } from "./affected-sources.ts";
 import { type DeletionRequest, parseRequest } from "./request.ts";
 
 /** Of message ids of delete notifications, and nothing else. */

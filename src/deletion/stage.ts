@@ -25,26 +25,26 @@
  * Other lists are taken at once, and whole: a piece goes by those of its beginning.
  */
 
-import type { OnDamaged } from "../domain/damaged-batch.ts";
+import type { OnDamaged } from "../domain/corrupt-batch.ts";
 import { describe } from "../domain/json.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
-import { createWaits, type Waits } from "../runtime/waits.ts";
+import { createWaits, type Waits } from "../runtime/slow-steps.ts";
+import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter, type Refused } from "../stage/letter-writer.ts";
+import { letterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import { topicsFix } from "../stage/missing-topics.ts";
-import { oneAtATime } from "../stage/one-at-a-time.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import { schemasFirst } from "../stage/schemas-first.ts";
+import { oneAtATime } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
-import { listenersBySource } from "./affected.ts";
+import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { listenersBySource } from "./affected-sources.ts";
 import { decideDeletion } from "./deletion.ts";
-import { nextPiece, type Piece } from "./piece.ts";
+import { nextPiece, type Piece } from "./request-batch.ts";
 
 type ToldLists = Pick<LiveSettings, "sources" | "destinations">;
 

@@ -1,6 +1,6 @@
 /**
  * Decides about a delivery after an attempt (docs/delivery.md#waiting). `outcome.ts` judges each
- * request, `park.ts` chooses the delay.
+ * request, `choose-retry-delay.ts` chooses the delay.
  *
  *   endpoints requested                        decision
  *   any, one accepted                          delivered
@@ -19,9 +19,9 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { HttpResult } from "./attempt.ts";
+import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
 import { judge, type Outcome } from "./outcome.ts";
 import { allRejected, expired, type Output, parked } from "./output.ts";
-import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./park.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;

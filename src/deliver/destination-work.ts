@@ -4,7 +4,7 @@
  *
  *   a delivery                     then
  *   taken                          waits for its key, for its endpoints, for room under
- *                                  `concurrency` (`waiting-deliveries.ts`), for its rate
+ *                                  `concurrency` (`pending-deliveries.ts`), for its rate
  *   starts                         `prepare.ts` decides: attempt, wait, park or dead letter
  *   is attempted                   all its requests run to their end; `decide.ts` decides
  *   accepted                       its offset is finished at once
@@ -20,33 +20,38 @@ import assert from "node:assert/strict";
 
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { Pull } from "../domain/operations.ts";
+import type { Pull } from "../domain/operator-actions.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
-import type { HttpResult } from "./attempt.ts";
 import {
   type Attempt,
   decideAttempt,
   type Item,
   type Settings,
   settingsOf,
-} from "./attempt-under-way.ts";
-import type { Ticket, Turn } from "./breaker.ts";
-import { Cancels } from "./cancels.ts";
+} from "./active-attempt.ts";
+import type { HttpResult } from "./attempt.ts";
+import { Cancels } from "./cancellations.ts";
+import type { RetryPolicy } from "./choose-retry-delay.ts";
+import type { Ticket, Turn } from "./circuit-breaker.ts";
 import type { EndpointResult, Held } from "./decide.ts";
-import { EndpointGates, type GateState, type LineHold, type News } from "./endpoint-gates.ts";
-import { lookingAgain } from "./look-again.ts";
+import {
+  EndpointGates,
+  type GateState,
+  type LineHold,
+  type News,
+} from "./endpoint-availability.ts";
+import { type LetterTopics, letter, type Replacement, replacement } from "./follow-up-record.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
-import type { RetryPolicy } from "./park.ts";
+import { WaitingDeliveries } from "./pending-deliveries.ts";
 import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
-import { type LetterTopics, letter, type Replacement, replacement } from "./replacement.ts";
+import { lookingAgain } from "./recheck-timer.ts";
 import { requestTo, sharedRequest } from "./request.ts";
 import { RequestRate } from "./request-rate.ts";
-import { Turns } from "./turns.ts";
-import { WaitingDeliveries } from "./waiting-deliveries.ts";
+import { Turns } from "./slot-scheduler.ts";
 import { roundsIntegers } from "./webhook.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
-/** Far below what is kept free of the window for a last attempt (`park.ts`). */
+/** Far below what is kept free of the window for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
 const HELD: Held = { kind: "held" };
 

@@ -10,14 +10,14 @@
  *   reads its own record                            nothing: it knows that
  *
  * Nothing is written while all is well, and of an endpoint at most one record a second
- * (`endpoint-gates.ts`). No offset depends on any of it.
+ * (`endpoint-availability.ts`). No offset depends on any of it.
  */
 
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import { type EndpointNews, endpointRecord } from "../domain/operations.ts";
-import type { Steering } from "../domain/steering.ts";
+import type { Steering } from "../domain/operator-action-state.ts";
+import { type EndpointNews, endpointRecord } from "../domain/operator-actions.ts";
 import type { Producer } from "../kafka/port.ts";
-import type { News } from "./endpoint-gates.ts";
+import type { News } from "./endpoint-availability.ts";
 
 /** Records of one request: a thousand destinations may fail at once. */
 const TOGETHER_MAX = 200;

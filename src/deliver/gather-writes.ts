@@ -4,13 +4,13 @@
  * parked.
  *
  *   a write comes           then
- *   none is waiting         it waits for the next tick (`tick.ts`), which all destinations share
+ *   none is waiting         it waits for the next tick (`timer-tick.ts`), which all destinations share
  *   others are waiting      it goes with them
  *
  * Records stay unfinished until theirs is written: a crash meanwhile repeats them.
  */
 
-import { untilTickMs } from "../domain/tick.ts";
+import { untilTickMs } from "../domain/timer-tick.ts";
 
 /** Called when all is written, or can't be any more. */
 export type Ended = (isWritten: boolean) => void;

@@ -64,8 +64,8 @@ import {
   type WebhookRequest,
 } from "./attempt.ts";
 import { causeOf } from "./cause.ts";
-import { keepAnswer } from "./keep-answer.ts";
-import { noteOpening } from "./note-opening.ts";
+import { noteOpening } from "./connect-timing.ts";
+import { keepAnswer } from "./response-head.ts";
 
 /** Response body that is read; docs/delivery.md#attempts. */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;

@@ -13,7 +13,7 @@
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import type { RetryPolicy } from "./park.ts";
+import type { RetryPolicy } from "./choose-retry-delay.ts";
 
 /** A record to write in place of the one in hand. */
 export type Output =

@@ -1,7 +1,7 @@
 /** A partition for the time that this process owns it, and how much of it is under way. */
 
 import type { AssignedPartition } from "../kafka/port.ts";
-import type { Turn } from "./breaker.ts";
+import type { Turn } from "./circuit-breaker.ts";
 
 /** Of a partition, what the work on its records needs. */
 export type Finishing = Pick<AssignedPartition, "finish">;

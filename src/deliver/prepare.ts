@@ -25,7 +25,7 @@
  *
  * Endpoints are those that did not reject it; one that is gone from the configuration is forgotten.
  * An endpoint is away while it asks by `Retry-After` to be left alone, or while its breaker is open.
- * The line is held while all are (`endpoint-gates.ts`), so that its deliveries get here only where
+ * The line is held while all are (`endpoint-availability.ts`), so that its deliveries get here only where
  * they are shares, or were attempted before.
  *
  * A delivery has a window from its first attempt on. The share of an endpoint has the window of the
@@ -37,10 +37,10 @@ import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
-import { believed } from "./believed.ts";
-import type { Turn } from "./breaker.ts";
+import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
+import type { Turn } from "./circuit-breaker.ts";
 import { allRejected, expired, type Output, parked, type Waited } from "./output.ts";
-import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./park.ts";
+import { believed } from "./sanitize-headers.ts";
 import { parseWebhook, type Webhook } from "./webhook.ts";
 
 /** `delivery` has its first-attempt-at. */

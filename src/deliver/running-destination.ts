@@ -13,7 +13,7 @@
 import type { WebhookDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { Steering } from "../domain/steering.ts";
+import type { Steering } from "../domain/operator-action-state.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -28,7 +28,7 @@ import type { Schemas } from "../registry/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type KeptConsumer, keepConsuming } from "../stage/keep-consuming.ts";
-import { givingUpOmitted } from "../stage/omitted-values.ts";
+import { givingUpOmitted } from "../stage/oversized-records.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
 import { schemasAdmit } from "../stage/schemas-admit.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
@@ -40,16 +40,16 @@ import type { EndpointConnections, HttpPort } from "./attempt.ts";
 import { attemptsOf, notingPhases } from "./attempt-notes.ts";
 import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
-import { Condition } from "./condition.ts";
+import { Condition } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";
-import type { LineHold, News } from "./endpoint-gates.ts";
+import type { LineHold, News } from "./endpoint-availability.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
+import { type Replacement, smaller } from "./follow-up-record.ts";
 import { gatherWrites } from "./gather-writes.ts";
-import { type Replacement, smaller } from "./replacement.ts";
+import { troublesOf } from "./health-problems.ts";
+import { steered } from "./hold-cause.ts";
 import { createReport, type Report } from "./report.ts";
 import { statusOf } from "./status.ts";
-import { steered } from "./stillness.ts";
-import { troublesOf } from "./troubles.ts";
 import type { WorkPorts } from "./work-ports.ts";
 
 /** Unfinished records of a partition; they bound the commit's metadata. */

@@ -39,9 +39,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Destination, WebhookDestination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
-import type { EndpointNews } from "../domain/operations.ts";
+import type { EndpointNews } from "../domain/operator-actions.ts";
 import { commonBytes } from "../kafka/port.ts";
-import { startInTurn } from "../runtime/start-in-turn.ts";
+import { startInTurn } from "../runtime/start-limited.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { NewsOfEndpoints } from "./endpoint-news.ts";
 import {

@@ -12,8 +12,8 @@ import type {
   LastOutcome,
 } from "../domain/destination-status.ts";
 import { endpointNames } from "../domain/endpoint-name.ts";
-import { type Condition, lastOutcome } from "./condition.ts";
-import type { GateState, LineHold } from "./endpoint-gates.ts";
+import { type Condition, lastOutcome } from "./destination-health.ts";
+import type { GateState, LineHold } from "./endpoint-availability.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
 /** @param gates of its endpoints; one of an endpoint that is not configured counts for nothing. */

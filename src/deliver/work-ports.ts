@@ -8,8 +8,8 @@ import type { IncomingRecord } from "../domain/record.ts";
 import type { EndpointConnections } from "./attempt.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import type { Decision, EndpointResult } from "./decide.ts";
-import type { News } from "./endpoint-gates.ts";
-import type { Replacement } from "./replacement.ts";
+import type { News } from "./endpoint-availability.ts";
+import type { Replacement } from "./follow-up-record.ts";
 
 export interface Attempted {
   /** As planned: the attempts made before this one. */

@@ -1,6 +1,6 @@
 /** Grants as command lines of Kafka's own tool, `kafka-acls.sh`. */
 
-import type { Grant } from "./rights.ts";
+import type { Grant } from "./permissions.ts";
 import { shellWord } from "./shell-word.ts";
 
 export interface AclTool {

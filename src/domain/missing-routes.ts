@@ -8,7 +8,7 @@
  *   neither                       any                              nothing: the work is not shared
  */
 
-import type { ProcessRecord } from "./operations.ts";
+import type { ProcessRecord } from "./operator-actions.ts";
 
 export interface MissingRoute {
   readonly destination: string;

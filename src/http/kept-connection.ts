@@ -7,9 +7,9 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 
 import { withoutBrackets } from "../domain/addresses.ts";
-import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-answer.ts";
+import { Answer, boundAnswer, OTHER_MAX_BYTES } from "./bound-response.ts";
+import { watchWire } from "./bound-wire-bytes.ts";
 import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
-import { watchWire } from "./watch-wire.ts";
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
 

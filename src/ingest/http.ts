@@ -13,11 +13,10 @@
  */
 
 import type { IncomingMessage } from "node:http";
-
-import type { Code } from "./answer.ts";
-import type { InTurn } from "./in-turn.ts";
 import type { Hold } from "./limits.ts";
 import { refusedEarly } from "./read-body.ts";
+import type { Code } from "./responses.ts";
+import type { InTurn } from "./serial-bodies.ts";
 import type { SlowBodies } from "./slow-bodies.ts";
 import { refused, unpack } from "./unpack.ts";
 

@@ -2,11 +2,11 @@
 
 import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
-import { lineLimit } from "../telemetry/line-limit.ts";
 import type { Log } from "../telemetry/log.ts";
-import { ANSWERS, type Answer, failure } from "./answer.ts";
+import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import type { LeftOutKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
+import { ANSWERS, type Answer, failure } from "./responses.ts";
 
 interface ReportDeps {
   readonly clock: { nowMs(): number };

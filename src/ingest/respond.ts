@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./answer.ts";
+import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./responses.ts";
 
 /** How long a client that goes on sending is listened to, so that it reads why it should not. */
 const LINGER_MS = 1_000;

@@ -23,7 +23,6 @@ import { createServer as createSecureServer, Server as SecureServer } from "node
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
 import { hostAndPort, listenOn } from "../runtime/listening.ts";
-import { type Answer, failure, SUCCESS } from "./answer.ts";
 import {
   addressGroup,
   type ConnectionLimits,
@@ -33,6 +32,7 @@ import {
 import { corsHeaders } from "./cors.ts";
 import { type Asked, askedFor } from "./paths.ts";
 import { isAnswered, note, onClientError, send } from "./respond.ts";
+import { type Answer, failure, SUCCESS } from "./responses.ts";
 
 export interface ServerSettings {
   readonly host: string;

@@ -22,15 +22,15 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Tracing } from "../tracing/port.ts";
 import { connectionsWithin } from "./connections.ts";
-import { createHandOver } from "./hand-over.ts";
-import { inTurn } from "./in-turn.ts";
-import { createInVain } from "./in-vain.ts";
+import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";
 import { bytesInHand } from "./limits.ts";
+import { createInVain } from "./penalty-delay.ts";
+import { createHandOver } from "./produce-and-wait.ts";
 import { createReport } from "./report.ts";
+import { inTurn } from "./serial-bodies.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 import { createSlowBodies } from "./slow-bodies.ts";
-import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./take.ts";
 
 export interface IngestDeps {
   /** Shared by the stages of the process; the caller closes it after them. */

@@ -18,7 +18,7 @@ import {
   traceHeaders,
 } from "../domain/trace-context.ts";
 import type { Span, Tracing } from "../tracing/port.ts";
-import { type Answer, statusOf } from "./answer.ts";
+import { type Answer, statusOf } from "./responses.ts";
 
 export interface IngestTracing {
   readonly tracing: Tracing;

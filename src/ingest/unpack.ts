@@ -14,10 +14,9 @@
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";
-
-import type { Code } from "./answer.ts";
-import type { InTurn } from "./in-turn.ts";
 import type { Hold } from "./limits.ts";
+import type { Code } from "./responses.ts";
+import type { InTurn } from "./serial-bodies.ts";
 
 export type Unpacked =
   | { readonly kind: "body"; readonly bytes: Buffer }

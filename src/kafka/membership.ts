@@ -12,7 +12,7 @@
  *   gives up                                 `failed`
  */
 
-import type { DamagedBatch } from "../domain/damaged-batch.ts";
+import type { DamagedBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 
 /** Makes a member that has not joined yet. */

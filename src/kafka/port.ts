@@ -15,7 +15,7 @@
  *   fenced                                `finish` does nothing: somebody else owns the partition
  */
 
-import type { DamagedBatch } from "../domain/damaged-batch.ts";
+import type { DamagedBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";

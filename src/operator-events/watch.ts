@@ -26,7 +26,7 @@ import type { Log } from "../telemetry/log.ts";
 import { eventText, type OperatorEvent, readEvent } from "./event.ts";
 import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
 import { outageWriting, type Sighting, type Writing, writings } from "./incidents.ts";
-import { INCIDENT_AFTER_MS, type Refused, sightingsOf } from "./sightings.ts";
+import { INCIDENT_AFTER_MS, type Refused, sightingsOf } from "./observations.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;

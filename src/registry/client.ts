@@ -10,12 +10,12 @@
  * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).
  */
 
+import { visibleCell } from "../domain/escape-control.ts";
 import type { SchemaRef } from "../domain/known-schemas.ts";
-import { visibleCell } from "../domain/visible.ts";
+import { type Judged, judgeSchema, type Reference } from "./classify-response.ts";
 import type { RegistryConnection } from "./connection.ts";
-import { createExchange, type Exchange } from "./exchange.ts";
-import { type Judged, judgeSchema, type Reference } from "./judge.ts";
 import type { FoundSchema, LookUp, SchemaSource } from "./port.ts";
+import { createExchange, type Exchange } from "./registry-request.ts";
 
 export const REFERENCES_MAX = 100;
 export const TEXT_MAX_CHARACTERS = 1_048_576;

@@ -20,11 +20,11 @@ import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { Kept } from "./kept.ts";
+import { Slots } from "./concurrency-limit.ts";
 import { Outage, type OutageLine } from "./outage.ts";
 import type { FoundSchema, LookUp, SchemaSource, Schemas } from "./port.ts";
 import { retryDelayMs } from "./retry-delay.ts";
-import { Slots } from "./slots.ts";
+import { Kept } from "./schema-cache.ts";
 
 export interface SchemasDeps {
   /** Closed with the schemas. */

@@ -19,13 +19,13 @@ import { createRequire } from "node:module";
 
 import type * as Library from "@kafkajs/confluent-schema-registry";
 
-import { visibleCell } from "../domain/visible.ts";
+import { visibleCell } from "../domain/escape-control.ts";
 import { secureContext } from "../http/tls.ts";
 import { asError } from "../runtime/as-error.ts";
+import { parsedObject, type Reference, troubleOf } from "./classify-response.ts";
 import { COMPATIBILITY } from "./compatibility.ts";
 import type { RegistryConnection } from "./connection.ts";
-import { type Asked, createExchange, type Exchanged, type Exchanging } from "./exchange.ts";
-import { parsedObject, type Reference, troubleOf } from "./judge.ts";
+import { type Asked, createExchange, type Exchanged, type Exchanging } from "./registry-request.ts";
 
 const MESSAGE_SHOWN_CHARACTERS = 500;
 const NO_SUBJECT = 40_401;

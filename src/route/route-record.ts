@@ -19,7 +19,7 @@ import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
-import { copies } from "./copies.ts";
+import { copies } from "./delivery-records.ts";
 import { type LeftOut, receivers } from "./route.ts";
 import type { Route, Routing } from "./routing.ts";
 

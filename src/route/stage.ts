@@ -27,19 +27,19 @@
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
-import type { OnDamaged } from "../domain/damaged-batch.ts";
+import type { OnDamaged } from "../domain/corrupt-batch.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
-import { UnderWay } from "../runtime/under-way.ts";
+import { UnderWay } from "../runtime/in-flight-count.ts";
+import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter, type Refused } from "../stage/letter-writer.ts";
-import { oneAtATime } from "../stage/one-at-a-time.ts";
+import { letterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import { schemasFirst } from "../stage/schemas-first.ts";
+import { oneAtATime } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countLetters } from "../telemetry/count-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";

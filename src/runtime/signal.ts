@@ -1,4 +1,4 @@
-import { Bag, type Bagged } from "./bag.ts";
+import { Bag, type Bagged } from "./in-flight-set.ts";
 
 interface Waiting extends Bagged {
   readonly wake: () => void;

@@ -21,13 +21,13 @@
  *   3  its gauges are forgotten        the same
  */
 
-import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/damaged-batch.ts";
+import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import { ClosedError, type ConsumeOptions, type ConsumerVitals } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
-import { givingUpOmitted } from "./omitted-values.ts";
+import { givingUpOmitted } from "./oversized-records.ts";
 import type { RunningStage } from "./running-stage.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { foreignText, watchConsumer } from "./watch-consumer.ts";

@@ -8,7 +8,7 @@
  *   any time, its topic was gone     as after any other crash: it was there again at the first look
  */
 
-import { type DamagedBatch, damagedBatchOf } from "../domain/damaged-batch.ts";
+import { type DamagedBatch, damagedBatchOf } from "../domain/corrupt-batch.ts";
 import {
   type ConsumeOptions,
   type Consumer,
@@ -18,7 +18,7 @@ import {
   TopicGoneError,
 } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { stillHalts } from "./damaged-batch.ts";
+import { stillHalts } from "./corrupt-batch.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
 const NO_LIFE: ConsumerVitals = {

@@ -1,9 +1,9 @@
 /**
- * The same as `schemas-first.ts`, for a consumer that holds its fetch loop while it has no room. Its
+ * The same as `await-schemas.ts`, for a consumer that holds its fetch loop while it has no room. Its
  * partitions share that room, so a record that waits must not be in hand.
  *
  *   a record's value                              the record
- *   has no schema, or one that is known, or       is handed over, as in `schemas-first.ts`
+ *   has no schema, or one that is known, or       is handed over, as in `await-schemas.ts`
  *     is refused
  *   has one that is not known yet                 is not admitted, and its partition waits for it
  *
@@ -18,7 +18,7 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import type { ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
-import { givenSchema } from "./schemas-first.ts";
+import { givenSchema } from "./await-schemas.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 

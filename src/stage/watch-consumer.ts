@@ -1,6 +1,6 @@
 /** Sets the gauges of a consumer before each scrape: lag, age of the oldest record, life, counts. */
 
-import type { DamagedBatch } from "../domain/damaged-batch.ts";
+import type { DamagedBatch } from "../domain/corrupt-batch.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";

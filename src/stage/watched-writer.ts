@@ -2,8 +2,8 @@
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Producer, RefusedRecord, SendOptions } from "../kafka/port.ts";
-import { Bag, type Bagged } from "../runtime/bag.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { Bag, type Bagged } from "../runtime/in-flight-set.ts";
 
 /** A send that waits longer is shown as trouble. */
 const SLOW_MS = 5_000;

@@ -1,13 +1,13 @@
 /** Counts the dead letters of a stage and logs them, at most ten lines a second. */
 
 import { callNames } from "../domain/call-names.ts";
+import type { DeadLetter } from "../domain/dead-letter-records.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
-import type { DeadLetter } from "../domain/given-up.ts";
 import { isDestinationId } from "../domain/ids.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Metrics } from "./instruments.ts";
-import { lineLimit } from "./line-limit.ts";
 import type { Log } from "./log.ts";
+import { lineLimit } from "./log-rate-limit.ts";
 
 const LINES_PER_SECOND = 10;
 

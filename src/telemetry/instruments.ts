@@ -9,9 +9,9 @@
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
 
 import { Buckets, BucketsHistogram, type LabelSet } from "./buckets.ts";
-import { Busiest, type Requested } from "./busiest.ts";
 import { METRICS, type MetricSpec } from "./metrics.ts";
 import { PlainMetric } from "./plain-metric.ts";
+import { Busiest, type Requested } from "./top-destinations.ts";
 
 export type Labels<Spec extends MetricSpec> = Readonly<Record<Spec["labels"][number], string>>;
 
@@ -59,7 +59,7 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
 
 /**
  * Of histograms by destination: all of them; one over all destinations, whose label is empty; or
- * those of the busiest and the most failing ones (`busiest.ts`).
+ * those of the busiest and the most failing ones (`top-destinations.ts`).
  */
 export type DestinationDetail = "full" | "counts" | "top";
 

@@ -11,9 +11,8 @@
  */
 
 import { type Level, pino } from "pino";
-
+import { visibleText } from "../domain/escape-control.ts";
 import { isoTimestamps } from "../domain/timestamp.ts";
-import { visibleText } from "../domain/visible.ts";
 import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
 
 /** Writes a line of the table `log-lines/log-lines.ts`, with the fields that it has there. */

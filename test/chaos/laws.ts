@@ -14,7 +14,7 @@
  * `repetitions.ts` has how much a fault may repeat.
  */
 
-import type { RetryPolicy } from "../../src/deliver/park.ts";
+import type { RetryPolicy } from "../../src/deliver/choose-retry-delay.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import {
   early,

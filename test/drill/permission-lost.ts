@@ -4,7 +4,7 @@
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
-import type { Grant } from "../../src/domain/rights.ts";
+import type { Grant } from "../../src/domain/permissions.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";

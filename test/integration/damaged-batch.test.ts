@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
+import { skipDamaged } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";

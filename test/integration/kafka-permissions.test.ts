@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { run } from "../../src/cli/run/run.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import type { Grant } from "../../src/domain/rights.ts";
+import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";

@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { kafkaConnection } from "../../src/cli/connection.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { run } from "../../src/cli/run/run.ts";
-import { groupOf } from "../../src/cli/skip-damaged/group-of.ts";
-import { skipDamaged } from "../../src/cli/skip-damaged/skip-damaged.ts";
+import { groupOf } from "../../src/cli/skip-corrupt-batch/group-of.ts";
+import { skipDamaged } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
@@ -21,7 +21,7 @@ import {
   ROLE_NAMES,
   type RoleName,
   STAGE_ROLES,
-} from "../../src/domain/rights.ts";
+} from "../../src/domain/permissions.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka as KafkajsClient } from "../../src/kafka/kafkajs/kafkajs.ts";

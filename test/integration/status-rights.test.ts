@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { kafkaConnection } from "../../src/cli/connection.ts";
-import { createEyes } from "../../src/cli/console/eyes.ts";
+import { createEyes } from "../../src/cli/console/console-reader.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { StatusReport } from "../../src/cli/status/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { resumeRecord } from "../../src/domain/operations.ts";
-import type { Grant } from "../../src/domain/rights.ts";
+import { resumeRecord } from "../../src/domain/operator-actions.ts";
+import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";

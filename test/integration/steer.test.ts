@@ -1,9 +1,9 @@
-// `npm run steer`, cut down, on the tests' Kafka: two processes under load are paused, resumed,
+// `npm run test:control`, cut down, on the tests' Kafka: two processes under load are paused, resumed,
 // retried, drained, cancelled, replayed and traced, and each step is compared with the ledger.
 
 import { expect, test } from "vitest";
 
-import { steer } from "../steer/steer.ts";
+import { steer } from "../control/control.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The script has its times on a machine that does nothing else. */

@@ -11,7 +11,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { goingAround } from "../../src/stage/going-around.ts";
+import { goingAround } from "../../src/stage/reroute.ts";
 import type { RunningStage } from "../../src/stage/running-stage.ts";
 import { topicKeeper } from "../../src/stage/topic-keeper.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";

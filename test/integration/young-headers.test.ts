@@ -7,7 +7,7 @@ import { type AddressInfo, Socket } from "node:net";
 import { buildConnector, Client } from "undici";
 import { expect, test } from "vitest";
 
-import { renewHeaders } from "../../src/http/young-headers.ts";
+import { renewHeaders } from "../../src/http/fresh-header-array.ts";
 
 interface Parser {
   readonly headers: readonly unknown[];

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import type { Action } from "../../src/console/job-view.ts";
+import type { Action } from "../../src/console/action-view.ts";
 import type { WorkOutcome } from "../../src/console/ports.ts";
 import { destinationSeen, seen } from "../support/build/console-seen.ts";
 import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";

@@ -10,7 +10,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 
 import { createHealth } from "../../src/admin/health.ts";
 import { startAdmin } from "../../src/admin/server.ts";
-import { Condition } from "../../src/deliver/condition.ts";
+import { Condition } from "../../src/deliver/destination-health.ts";
 import { statusOf } from "../../src/deliver/status.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";

@@ -13,7 +13,7 @@ import {
   type RoleName,
   roleOf,
   STAGE_ROLES,
-} from "../../src/domain/rights.ts";
+} from "../../src/domain/permissions.ts";
 import type { TopicKind } from "../../src/domain/stages.ts";
 import { withKafkaVersions } from "./kafka-versions.ts";
 import { withMarkedTable } from "./marked-table.ts";

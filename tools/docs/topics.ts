@@ -2,7 +2,12 @@
 
 import { durationText } from "../../src/config/duration.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { COMMAND_ROLES, type CommandRole, roleOf, STAGE_ROLES } from "../../src/domain/rights.ts";
+import {
+  COMMAND_ROLES,
+  type CommandRole,
+  roleOf,
+  STAGE_ROLES,
+} from "../../src/domain/permissions.ts";
 import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
 import { type PlannedTopic, topicPlan } from "../../src/domain/topic-plan.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";

@@ -7,7 +7,7 @@ import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import { aclCommand } from "../../domain/acl-command.ts";
-import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/rights.ts";
+import { grantsOf, ROLE_NAMES, type RoleName } from "../../domain/permissions.ts";
 import { groupNames } from "../../domain/topics.ts";
 import { type ConfigOption, configOption, loadOrExplain } from "../configuration.ts";
 import { configuredTopics } from "../connection.ts";

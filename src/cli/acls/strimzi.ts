@@ -14,7 +14,7 @@
 
 import { Document } from "yaml";
 
-import type { Grant } from "../../domain/rights.ts";
+import type { Grant } from "../../domain/permissions.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
 export interface StrimziOptions {

@@ -5,8 +5,8 @@ import { Command } from "commander";
 
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { Config } from "../../config/config.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
-import { visibleCell } from "../../domain/visible.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
@@ -19,9 +19,9 @@ import { counted } from "../count.ts";
 import { checkInput, openInput } from "../input.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
+import { releaseSync } from "./approve.ts";
 import { audiencesJson, audienceTable, readClaims, readMembers } from "./audiences.ts";
 import { publishAudience } from "./publish.ts";
-import { releaseSync } from "./release.ts";
 import { untilApplied } from "./unapplied.ts";
 
 interface PublishOptions extends ConfigOption, WaitOption {

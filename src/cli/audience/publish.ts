@@ -20,8 +20,8 @@
  */
 
 import { parseSync } from "../../audience/parse-sync.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
-import { visibleCell } from "../../domain/visible.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { OrderedStore } from "../../store/ordered-store.ts";
 import { ageText } from "../age.ts";

@@ -19,7 +19,7 @@ import {
   readUnfinished,
   type UnfinishedPart,
   unfinishedIn,
-} from "../../kafka/unfinished.ts";
+} from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";

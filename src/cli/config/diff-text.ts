@@ -1,7 +1,7 @@
 /** A comparison of configurations as people read it. Ids and paths only, never a value. */
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
-import { visibleCell } from "../../domain/visible.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import type { Colors } from "../shell.ts";
 
 /** The result, as `--json` prints it. Hashes as in `configHash`. */

@@ -3,16 +3,16 @@
  * all destinations: after 5 s this tells what it has, which are the latest.
  */
 
-import { readLatest } from "../../call-trace/read-latest.ts";
 import type { Config } from "../../config/config.ts";
-import type { AttemptsView, AttemptView } from "../../console/asked-view.ts";
+import type { AttemptsView, AttemptView } from "../../console/query-view.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
+import { readLatest } from "../../timeline/read-latest.ts";
 import { configuredTopics } from "../connection.ts";
-import { attemptText, type Names } from "../trace/sentences.ts";
+import { attemptText, type Names } from "../timeline/sentences.ts";
 
 const LIMIT_MS = 5_000;
 const ATTEMPTS_MAX = 50;

@@ -5,7 +5,7 @@
  */
 
 import { readClaim } from "../../audience/claims.ts";
-import type { SyncView } from "../../console/asked-view.ts";
+import type { SyncView } from "../../console/query-view.ts";
 import type { Series } from "../../console/view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 

@@ -1,6 +1,6 @@
 /** Audiences for the page, as their topic tells of them, now and before. */
 
-import type { AudienceView } from "../../console/asked-view.ts";
+import type { AudienceView } from "../../console/query-view.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { readClaims } from "../audience/audiences.ts";

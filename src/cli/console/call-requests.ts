@@ -5,7 +5,7 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import type { CallRequest } from "../../console/asked-view.ts";
+import type { CallRequest } from "../../console/query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { configuredTopics } from "../connection.ts";
 import {

@@ -4,16 +4,16 @@
  * `console.payloads` allows. The call's requests are those of `call-requests.ts`.
  */
 
-import { readTrace } from "../../call-trace/read-trace.ts";
-import type { CallTrace, FateKind, Step } from "../../call-trace/steps.ts";
 import type { Config } from "../../config/config.ts";
-import type { CallStep, CallView } from "../../console/asked-view.ts";
-import type { CallQuery } from "../../console/letters-query.ts";
+import type { CallQuery } from "../../console/dead-letters-query.ts";
+import type { CallStep, CallView } from "../../console/query-view.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { readTrace } from "../../timeline/read-timeline.ts";
+import type { CallTrace, FateKind, Step } from "../../timeline/steps.ts";
 import type { openCommandSchemas } from "../command-schemas.ts";
-import { configuredTrace } from "../trace/configured-trace.ts";
-import { fateSentence, gapSentence, type Names, stepSentence } from "../trace/sentences.ts";
+import { configuredTrace } from "../timeline/configured-timeline.ts";
+import { fateSentence, gapSentence, type Names, stepSentence } from "../timeline/sentences.ts";
 import { callRequests } from "./call-requests.ts";
 
 const LIMIT_MS = 20_000;

@@ -8,7 +8,7 @@ import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.t
 import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import { HIDDEN, type LocatedProblem, pathText } from "../../config/problem.ts";
-import type { ChangeGroup, ChangesView } from "../../console/asked-view.ts";
+import type { ChangeGroup, ChangesView } from "../../console/query-view.ts";
 
 const PROBLEMS_MAX = 50;
 

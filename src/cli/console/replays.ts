@@ -1,7 +1,7 @@
 /** Replays for the page: of calls, and of dead letters. */
 
 import type { Config } from "../../config/config.ts";
-import type { Action } from "../../console/job-view.ts";
+import type { Action } from "../../console/action-view.ts";
 import type { WorkOutcome } from "../../console/ports.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -14,10 +14,10 @@ import {
   openLetterReplay,
   sendLetters,
   targetsOf,
-} from "../dead-letters/letter-replay.ts";
+} from "../dead-letters/dead-letter-replay.ts";
 import type { Telling } from "../progress.ts";
 import { outcomeRows } from "../replay/outcome.ts";
-import { routedTo } from "../replay/routed-to.ts";
+import { routedTo } from "../replay/replay-destination.ts";
 import { type ChosenReplay, workOnReplay } from "../replay/run-replay.ts";
 
 export interface Doing {

@@ -2,8 +2,8 @@
 
 import { type ConsoleDeps, type RunningConsole, startConsole } from "../../console/stage.ts";
 import { programVersion } from "../program-version.ts";
-import { createEyes, type EyesOptions } from "./eyes.ts";
-import { createHands } from "./hands.ts";
+import { createHands } from "./action-runner.ts";
+import { createEyes, type EyesOptions } from "./console-reader.ts";
 import { readPageFiles } from "./page-files.ts";
 
 /**

@@ -3,14 +3,14 @@
  * after 10 s it tells what it has, which are the latest.
  */
 
-import { readLatest } from "../../call-trace/read-latest.ts";
-import type { UserCall, UserCallsView } from "../../console/asked-view.ts";
 import type { UserQuery } from "../../console/ports.ts";
+import type { UserCall, UserCallsView } from "../../console/query-view.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
+import { readLatest } from "../../timeline/read-latest.ts";
 import { configuredTopics } from "../connection.ts";
-import { factsBy } from "../trace/facts.ts";
+import { factsBy } from "../timeline/facts.ts";
 import type { CallSource } from "./call.ts";
 
 const LIMIT_MS = 10_000;

@@ -6,9 +6,9 @@
  *   --json   as they are read, the oldest first  all                the newest N, when all are read
  */
 
+import type { Letter } from "../../dead-letter/dead-letter-record.ts";
 import type { LetterFilter } from "../../dead-letter/filter.ts";
-import type { Letter } from "../../dead-letter/letter.ts";
-import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-letters.ts";
+import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-dead-letters.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
@@ -18,7 +18,7 @@ import type { RegistryConnection } from "../../registry/connection.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { openLetterSchemas } from "./letter-schemas.ts";
+import { openLetterSchemas } from "./dead-letter-schemas.ts";
 import {
   type KnownEndpoints,
   knownEndpoints,

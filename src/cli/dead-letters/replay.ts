@@ -28,7 +28,7 @@ import {
   type SentLetters,
   sendLetters,
   targetsOf,
-} from "./letter-replay.ts";
+} from "./dead-letter-replay.ts";
 import { tallyTable } from "./rows.ts";
 
 export interface ReplayOptions extends LetterReplayOptions {

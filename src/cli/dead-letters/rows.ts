@@ -1,6 +1,6 @@
 /** Dead letters as people and programs read them. */
 
-import { type Letter, messageIdOf } from "../../dead-letter/letter.ts";
+import { type Letter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";

@@ -2,8 +2,8 @@
 
 import { callKey } from "../../domain/call.ts";
 import { endpointText } from "../../domain/endpoint-name.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
-import { visibleCell } from "../../domain/visible.ts";
 import type { Reason } from "../../route/route.ts";
 import type { ReadCall } from "../../route/route-record.ts";
 import type { Colors } from "../shell.ts";

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 
 import type { Config } from "../../config/config.ts";
 import type { WebhookRequest } from "../../deliver/attempt.ts";
-import type { RetryPolicy } from "../../deliver/park.ts";
+import type { RetryPolicy } from "../../deliver/choose-retry-delay.ts";
 import { OPEN_GATES, prepare, stillness } from "../../deliver/prepare.ts";
 import { requestTo, sharedRequest } from "../../deliver/request.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";

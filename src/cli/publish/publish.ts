@@ -11,11 +11,11 @@
 import { callKey } from "../../domain/call.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import type { Source } from "../../domain/destination.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import type { SourceId } from "../../domain/ids.ts";
 import { parseCallFields, parseCallType } from "../../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-of.ts";
-import { visibleCell } from "../../domain/visible.ts";
 import type { Producer, RefusedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../command-producer.ts";
 import { counted } from "../count.ts";

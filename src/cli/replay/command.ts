@@ -10,7 +10,7 @@ import { configuredTopics } from "../connection.ts";
 import { instant, perSecond, repeated, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { routedTo } from "./routed-to.ts";
+import { routedTo } from "./replay-destination.ts";
 import type { ChosenReplay } from "./run-replay.ts";
 import { type CallReplayPlan, fits } from "./stored-replay.ts";
 

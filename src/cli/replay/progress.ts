@@ -1,7 +1,7 @@
 /** How far a replay of calls is: what became of its records, and positions to be committed. */
 
 import type { CommittedOffset } from "../../kafka/port.ts";
-import type { RoutedAgain } from "../../route/route-again.ts";
+import type { RoutedAgain } from "../../route/route-for-replay.ts";
 import {
   type CallReplayPlan,
   type CountKey,

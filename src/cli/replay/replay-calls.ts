@@ -29,18 +29,23 @@
  * the order of time.
  */
 
-import { mergeByTime } from "../../dead-letter/merge.ts";
+import { mergeByTime } from "../../dead-letter/merge-by-time.ts";
+import {
+  Pace,
+  ReplayCommits,
+  type ReplayEnd,
+  runReplaying,
+} from "../../dead-letter/replay-loop.ts";
 import { ReplayStore } from "../../dead-letter/replay-store.ts";
-import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "../../dead-letter/replaying.ts";
 import type { Destination } from "../../domain/destination.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
 import type { Schemas } from "../../registry/port.ts";
-import { routeAgain } from "../../route/route-again.ts";
+import { routeAgain } from "../../route/route-for-replay.ts";
 import type { Routing } from "../../route/routing.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { givenSchema } from "../../stage/schemas-first.ts";
+import { givenSchema } from "../../stage/await-schemas.ts";
 import { forbiddenText } from "../command-producer.ts";
 import { CallReplayProgress } from "./progress.ts";
 import { type Counts, OF_CALLS, type StoredCallReplay } from "./stored-replay.ts";

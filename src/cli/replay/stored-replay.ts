@@ -12,7 +12,7 @@
 
 import type { ReplayForm } from "../../dead-letter/replay-store.ts";
 import { jsonObjectIn } from "../../domain/json.ts";
-import type { AskedCalls, RoutedAgain } from "../../route/route-again.ts";
+import type { AskedCalls, RoutedAgain } from "../../route/route-for-replay.ts";
 
 export interface CallReplayPlan {
   readonly destination: string;

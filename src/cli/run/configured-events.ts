@@ -6,8 +6,8 @@
 import type { Config } from "../../config/config.ts";
 import { countExpiring } from "../../delay/expiring-count.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
+import { NOT_STEERED, type Steering } from "../../domain/operator-action-state.ts";
 import type { StageName } from "../../domain/stages.ts";
-import { NOT_STEERED, type Steering } from "../../domain/steering.ts";
 import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
 import { type WatchedWindows, watchForPeople } from "../../operator-events/watch.ts";

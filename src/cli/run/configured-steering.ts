@@ -8,7 +8,7 @@ import type { Config } from "../../config/config.ts";
 import type { StageName } from "../../domain/stages.ts";
 import type { ClusterView, Kafka } from "../../kafka/port.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { followOperations, type RunningSteering } from "../../stage/steering.ts";
+import { followOperations, type RunningSteering } from "../../stage/follow-operator-actions.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { configuredTopics } from "../connection.ts";
 

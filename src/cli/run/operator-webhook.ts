@@ -6,8 +6,12 @@ import { eventRequest } from "../../deliver/event-request.ts";
 import { createHttp } from "../../deliver/http.ts";
 import { judge } from "../../deliver/outcome.ts";
 import { type Endpoint, endpointKey } from "../../domain/destination.ts";
-import { type PostDeps, postEvents, type RunningPosts } from "../../operator-events/post.ts";
-import type { Posted } from "../../operator-events/posting.ts";
+import type { Posted } from "../../operator-events/webhook-decision.ts";
+import {
+  type PostDeps,
+  postEvents,
+  type RunningPosts,
+} from "../../operator-events/webhook-sender.ts";
 
 type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
 

@@ -5,7 +5,7 @@
  *   cannot be used                       invalid     all goes on as before; the problems are told
  *   says what runs                       unchanged   nothing
  *   differs in what needs a restart      unchanged   the settings are told
- *   differs in what may change           applied     `take-over.ts`; the rest is told
+ *   differs in what may change           applied     `apply-config.ts`; the rest is told
  *   ... but for destinations whose       applied     these are held back until their topics are
  *       topics are missing                           there: looked at every 2 s
  *   ... in such destinations alone       unchanged   the same
@@ -24,7 +24,8 @@ import { asError } from "../../runtime/as-error.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { heldBack } from "./held-back.ts";
+import type { Lacking } from "./apply-config.ts";
+import { heldBack } from "./pending-destinations.ts";
 import {
   type Cause,
   createReloadReport,
@@ -32,7 +33,6 @@ import {
   type ReloadReport,
   type Standing,
 } from "./reload-report.ts";
-import type { Lacking } from "./take-over.ts";
 
 const LOOK_FOR_TOPICS_MS = 2_000;
 

@@ -21,8 +21,8 @@ import type { Kafka } from "../../kafka/port.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { StageDeps } from "../../stage/stage-deps.ts";
 import { configuredTopics } from "../connection.ts";
-import type { EyesOptions } from "../console/eyes.ts";
-import type { WaitOut } from "./wait-out.ts";
+import type { EyesOptions } from "../console/console-reader.ts";
+import type { WaitOut } from "./wait-for-cluster.ts";
 
 /** Below the brokers' rebalance time limit, and enough for an attempt of 5 s and its parking. */
 const DRAIN_LIMIT_MS = 10_000;
@@ -72,7 +72,7 @@ export const STAGE_CODE = {
   }),
   delay: async () => ({
     ...(await import("../../delay/stage.ts")),
-    ...(await import("../../delay/shown.ts")),
+    ...(await import("../../delay/gauges.ts")),
   }),
   console: () => import("../console/start-console.ts"),
 } satisfies Readonly<Record<StageName, () => Promise<object>>>;

@@ -15,7 +15,7 @@
  * Endpoints are shown of 20 destinations at most, or of those that fail.
  */
 
-import { visibleCell } from "../../domain/visible.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../age.ts";
 import { percentText } from "../count.ts";
 import type { Colors } from "../shell.ts";

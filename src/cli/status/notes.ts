@@ -1,6 +1,6 @@
 /** The lines below the tables: troubles first, then why something is not known. */
 
-import { skipCommand } from "../../domain/damaged-batch.ts";
+import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { isWrongClock } from "../../runtime/broker-clock.ts";
 import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";

@@ -6,6 +6,7 @@ import type { BrokerAway, ProcessStatus } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import type { Sample } from "../metrics-text.ts";
 import { hashOf } from "../scrape.ts";
+import type { InTiers } from "./delay-topics.ts";
 import { byTrouble, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
 import {
   type BlockedTopicReport,
@@ -22,7 +23,6 @@ import {
 } from "./rates.ts";
 import type { Scraped } from "./scrape.ts";
 import type { DestinationWaiting, KafkaStatus, TierStatus } from "./status.ts";
-import type { InTiers } from "./tiers.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** Null means: not known. Ages and times to come are milliseconds. */

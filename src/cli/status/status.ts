@@ -16,7 +16,7 @@ import {
   letterRanges,
   readLetters,
   readMarks,
-} from "../../dead-letter/read-letters.ts";
+} from "../../dead-letter/read-dead-letters.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
@@ -28,11 +28,11 @@ import {
   tierName,
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import type { Reading } from "../../kafka/unfinished.ts";
+import type { Reading } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { configuredTopics } from "../connection.ts";
-import { type CountedTiers, countTiers, type InTiers } from "./tiers.ts";
+import { type CountedTiers, countTiers, type InTiers } from "./delay-topics.ts";
 import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
 
 /** A stage that all destinations share. */

@@ -1,6 +1,6 @@
 /** The status as people read it. `-` is not known, and a line below says why. */
 
-import { visibleCell } from "../../domain/visible.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../age.ts";
 import { instantText } from "../instant.ts";
 import type { Colors } from "../shell.ts";

@@ -3,14 +3,14 @@
  * are asked for together, so that a thousand topics take about as long as one.
  *
  *   found of a partition                          asked for
- *   what is not finished (`kafka/unfinished.ts`)  all partitions at a time
+ *   what is not finished (`kafka/uncommitted-ranges.ts`)  all partitions at a time
  *   its first waiting record                      at most 64 at a time, the longest backlogs first,
  *                                                 for 1.5 s in all; those not read by then have no age
  *
  * A topic that cannot be asked for, or whose records may not be read, says so beside the others.
  */
 
-import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
+import { type DamagedBatch, damagedBatchOf } from "../../domain/corrupt-batch.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -19,7 +19,7 @@ import {
   recordsIn,
   type UnfinishedPart,
   unfinishedIn,
-} from "../../kafka/unfinished.ts";
+} from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import type { Action, JobView } from "../job-view.ts";
+import type { Action, JobView } from "../action-view.ts";
 import type { DestinationView } from "../view.ts";
 import { counted, destinationOf, fieldTime, instantOf } from "./action-words.ts";
 import { CountedDialog, Dialog, useBegin } from "./dialog.tsx";

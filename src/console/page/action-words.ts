@@ -1,7 +1,7 @@
 /** Actions in words. Pure. */
 
-import type { Action, JobView } from "../job-view.ts";
-import { durationText, type StateWords } from "./words.ts";
+import type { Action, JobView } from "../action-view.ts";
+import { durationText, type StateWords } from "./format.ts";
 
 export function actionText(action: Action): string {
   switch (action.action) {

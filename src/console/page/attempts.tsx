@@ -1,6 +1,6 @@
 /** The last attempts of a destination, as the topic of attempts has them. */
 
-import type { AttemptsView, AttemptView } from "../asked-view.ts";
+import type { AttemptsView, AttemptView } from "../query-view.ts";
 import { callLink } from "./address.ts";
 import { Empty, Panel, Problem, State, Time, TimeOrNone } from "./parts.tsx";
 import { Link } from "./router.tsx";

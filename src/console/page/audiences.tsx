@@ -1,13 +1,13 @@
 /** Audiences: members, last syncs, and what is held. */
 
-import type { AudienceView, SyncView } from "../asked-view.ts";
+import type { AudienceView, SyncView } from "../query-view.ts";
 import { Release, ReleaseJobs } from "./act-audience.tsx";
+import { countText } from "./format.ts";
 import { useMayAct } from "./jobs.ts";
 import { Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { type Line, Plot } from "./plot.tsx";
 import { useAnswer } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
-import { countText } from "./words.ts";
 
 /** Of many audiences the table tells all. */
 const DRAWN_MAX = 12;

@@ -1,6 +1,6 @@
 /** The requests that deliver would make of a call now, as `switchyard explain` shows them. */
 
-import type { CallRequest } from "../asked-view.ts";
+import type { CallRequest } from "../query-view.ts";
 import { destinationLink } from "./address.ts";
 import { Empty, Panel } from "./parts.tsx";
 import { Link } from "./router.tsx";

@@ -1,12 +1,12 @@
 /** One call: its way over all topics and attempts as a time line. */
 
-import type { CallStep, CallView } from "../asked-view.ts";
+import type { CallStep, CallView } from "../query-view.ts";
 import { destinationLink } from "./address.ts";
 import { CallRequests } from "./call-requests.tsx";
+import { durationText } from "./format.ts";
 import { Choice, Empty, Panel, Problem, Sentence, Time } from "./parts.tsx";
 import { Link, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
-import { durationText } from "./words.ts";
 
 const TIMES = ["1h", "1d", "7d"] as const;
 

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import type { ChangesView } from "../asked-view.ts";
+import type { ChangesView } from "../query-view.ts";
 import { Panel, Problem } from "./parts.tsx";
 import { ask } from "./server.ts";
 

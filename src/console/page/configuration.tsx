@@ -1,12 +1,12 @@
 /** The configuration of each process, and how it differs from the file and from the others. */
 
-import type { ConfigurationView } from "../asked-view.ts";
+import type { ConfigurationView } from "../query-view.ts";
 import type { Overview, ProcessView } from "../view.ts";
 import { Comparing } from "./comparing.tsx";
+import type { StateWords } from "./format.ts";
 import { Empty, Panel, Problem, State, TimeOrNone } from "./parts.tsx";
 import { useAnswer } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
-import type { StateWords } from "./words.ts";
 
 interface Props {
   readonly overview: Overview | null;

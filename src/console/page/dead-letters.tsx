@@ -2,15 +2,15 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
-import type { LettersView, LetterView } from "../asked-view.ts";
+import type { LettersView, LetterView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
-import { LetterActions } from "./act-letters.tsx";
+import { LetterActions } from "./act-dead-letters.tsx";
 import { callLink, destinationLink } from "./address.ts";
+import { countText, reasonText } from "./format.ts";
 import { Age, Choice, Empty, Panel, Problem, State, Time } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
 import { useAnswer } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
-import { countText, reasonText } from "./words.ts";
 
 const TIMES = ["1h", "1d", "7d", "30d"] as const;
 const STATES = ["all", "waiting", "replayed"] as const;

@@ -1,7 +1,7 @@
 /** Which rows of the table are shown, and in which order. Pure. */
 
 import type { DestinationRow } from "../view.ts";
-import { stateWords } from "./words.ts";
+import { stateWords } from "./format.ts";
 
 export const COLUMNS = [
   { name: "id", label: "Destination", isNumber: false },

@@ -4,11 +4,6 @@ import type { Answer, DestinationView, EndpointView } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
 import { lettersLink } from "./address.ts";
 import { Attempts } from "./attempts.tsx";
-import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
-import { type Line, Plot } from "./plot.tsx";
-import { Link } from "./router.tsx";
-import { useLatest } from "./server.ts";
-import { type Column, Table } from "./table.tsx";
 import {
   countText,
   durationText,
@@ -16,7 +11,12 @@ import {
   outcomeText,
   percentText,
   stateWords,
-} from "./words.ts";
+} from "./format.ts";
+import { Age, Empty, Figure, Panel, Problem, State, Time } from "./parts.tsx";
+import { type Line, Plot } from "./plot.tsx";
+import { Link } from "./router.tsx";
+import { useLatest } from "./server.ts";
+import { type Column, Table } from "./table.tsx";
 
 const ANSWER_LINES: readonly Line[] = [
   { name: "2xx", label: "2xx", color: "--good" },

@@ -5,10 +5,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DestinationRow, RowsEvent } from "../view.ts";
 import { destinationLink } from "./address.ts";
 import { COLUMNS, orderOf, orderText, search, sorted } from "./destination-rows.ts";
+import { countText, millisecondsText, outcomeText, percentText, stateWords } from "./format.ts";
 import { Age, Empty, Problem, State } from "./parts.tsx";
 import { Link, setQuery, useHere } from "./router.tsx";
 import { useEvents } from "./server.ts";
-import { countText, millisecondsText, outcomeText, percentText, stateWords } from "./words.ts";
 
 const ROW_PX = 41;
 const SPARE_ROWS = 8;

@@ -12,7 +12,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { Action, JobView } from "../job-view.ts";
+import type { Action, JobView } from "../action-view.ts";
 import { begin, useJobs } from "./jobs.ts";
 import { Problem } from "./parts.tsx";
 import { stopAction } from "./server.ts";

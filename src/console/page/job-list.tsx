@@ -1,6 +1,6 @@
 /** Actions that are under way, and how the latest of them ended. */
 
-import type { JobView } from "../job-view.ts";
+import type { JobView } from "../action-view.ts";
 import { actionText, destinationOf, isCount, jobText, jobWords } from "./action-words.ts";
 import { useBegin } from "./dialog.tsx";
 import { useJobs, useMayAct } from "./jobs.ts";

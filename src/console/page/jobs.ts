@@ -3,7 +3,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
-import type { Action, JobView } from "../job-view.ts";
+import type { Action, JobView } from "../action-view.ts";
 import { jobsTold, sendAction } from "./server.ts";
 
 /** Whether people may act on this page. */

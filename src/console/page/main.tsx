@@ -11,14 +11,14 @@ import { Configuration } from "./configuration.tsx";
 import { DeadLetters } from "./dead-letters.tsx";
 import { Destination } from "./destination.tsx";
 import { Destinations } from "./destinations.tsx";
-import { Flow } from "./flow.tsx";
+import { localTime, utcTime } from "./format.ts";
 import { MayAct } from "./jobs.ts";
-import { LogIn } from "./log-in.tsx";
+import { Flow } from "./overview.tsx";
 import { Empty, Problem } from "./parts.tsx";
 import { type Here, Link, useHere } from "./router.tsx";
 import { askSession, type Connection, loggedOut, logOut, useLatest, useNow } from "./server.ts";
+import { LogIn } from "./sign-in.tsx";
 import { Calls } from "./user-calls.tsx";
-import { localTime, utcTime } from "./words.ts";
 import "./style.css";
 
 const VIEWS: readonly { readonly view: ListView; readonly to: string; readonly label: string }[] = [

@@ -3,8 +3,8 @@
 import type { ComponentChildren } from "preact";
 
 import type { Trouble } from "../view.ts";
+import { agoText, dueText, localTime, type StateWords, type Tone, utcTime } from "./format.ts";
 import { Link, setQuery } from "./router.tsx";
-import { agoText, dueText, localTime, type StateWords, type Tone, utcTime } from "./words.ts";
 
 /** A time in the zone of the reader; UTC is beside it. */
 export function Time({ at, now }: { readonly at: string; readonly now: number }) {

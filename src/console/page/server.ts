@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Action, JobView } from "../job-view.ts";
+import type { Action, JobView } from "../action-view.ts";
 import type { Session } from "../view.ts";
 import { below } from "./below.ts";
 

@@ -1,6 +1,6 @@
 /** The latest calls of a user, whose id the address has as a hash. */
 
-import type { UserCall, UserCallsView } from "../asked-view.ts";
+import type { UserCall, UserCallsView } from "../query-view.ts";
 import { callLink } from "./address.ts";
 import { FindCall } from "./find-call.tsx";
 import { Choice, Empty, Panel, Problem, Time } from "./parts.tsx";

@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Grant } from "../../domain/rights.ts";
+import type { Grant } from "../../domain/permissions.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { DriverAdmin } from "../kafkajs/client.ts";
 import type { BrokerPool } from "../kafkajs/internals.ts";

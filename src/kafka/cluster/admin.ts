@@ -1,7 +1,7 @@
 /** The admin part of the port: the requests. `admin-session.ts` makes them, one at a time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Grant, Operation } from "../../domain/rights.ts";
+import type { Grant, Operation } from "../../domain/permissions.ts";
 import { request } from "../kafkajs/internals.ts";
 import type {
   Admin,

@@ -12,7 +12,7 @@
 import { X509Certificate } from "node:crypto";
 
 import { aclCommand } from "../../domain/acl-command.ts";
-import type { Grant } from "../../domain/rights.ts";
+import type { Grant } from "../../domain/permissions.ts";
 import { type KafkaConnection, MissingPermissionError } from "../port.ts";
 import { causesOf } from "./kafka-error.ts";
 

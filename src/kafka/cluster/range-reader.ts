@@ -14,7 +14,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type DamagedBatch, damagedBatchOf } from "../../domain/damaged-batch.ts";
+import { type DamagedBatch, damagedBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type Broker, fetchInTurn, request } from "../kafkajs/internals.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";

@@ -13,7 +13,7 @@
  * repeats what was finished since: of a second, or of five.
  */
 
-import { TICK_MS, untilTickMs } from "../../domain/tick.ts";
+import { TICK_MS, untilTickMs } from "../../domain/timer-tick.ts";
 
 const INTERVAL_MS = 1_000;
 /** As Java's clients do by default. */

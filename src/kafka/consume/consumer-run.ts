@@ -31,11 +31,11 @@ import type { Room } from "./back-pressure.ts";
 import { COMMIT_OUTAGE_LIMIT_MS, consumerTimes } from "./consumer-times.ts";
 import { FailedAgain, isUnknownTopic } from "./failed-again.ts";
 import { FetchPace, isBehind } from "./fetch-pace.ts";
+import { takeMore } from "./fetch-while-busy.ts";
+import { Standing } from "./membership-state.ts";
 import { Ownership, type Pulse } from "./ownership.ts";
 import { memberOptions, type RunOptions } from "./run-options.ts";
 import { SessionLease } from "./session-lease.ts";
-import { Standing } from "./standing.ts";
-import { takeMore } from "./take-more.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
 

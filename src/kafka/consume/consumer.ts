@@ -12,7 +12,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Grant } from "../../domain/rights.ts";
+import type { Grant } from "../../domain/permissions.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorTypes, troubleOf } from "../cluster/kafka-error.ts";

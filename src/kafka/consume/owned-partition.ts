@@ -15,7 +15,7 @@
  * Fetched records are kept until they are handed over. Their partition is not fetched meanwhile.
  */
 
-import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { FetchedBatch, FetchedOffset } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";

@@ -7,8 +7,8 @@
  * each partition a `FetchPolicy`, which our fetches put there.
  */
 
-import { DamagedBatchError } from "../../domain/damaged-batch.ts";
-import { damagedOffsets, noRecordsOf } from "../wire/damaged-batch.ts";
+import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
+import { damagedOffsets, noRecordsOf } from "../wire/corrupt-batch.ts";
 import { type DecodeMessageSet, decodeRecords, type Inflated } from "../wire/decode-records.ts";
 import { type RecordSet, recordSets } from "../wire/fetch-response.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";

@@ -28,7 +28,7 @@
  * another owner (another group) goes to another plan: `isTakenBy` tells.
  */
 
-import { Bag, type Bagged } from "../../runtime/bag.ts";
+import { Bag, type Bagged } from "../../runtime/in-flight-set.ts";
 import type { AskedPartition, FetchWithSession } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -56,7 +56,7 @@ export interface Standing extends Bagged {
 
 /**
  * A partition that is wished, or that the broker remembers. It stays while wishes come and go: a map
- * that they went through would be made anew again and again (`runtime/bag.ts`).
+ * that they went through would be made anew again and again (`runtime/in-flight-set.ts`).
  */
 interface Slot {
   readonly key: string;

@@ -1,6 +1,6 @@
 /**
  * Finds a broker that does not respond to Fetch requests, although it may respond to all others. A
- * broker waits at most a second for records (`fetch-rhythm.ts`), so a request that waits longer is
+ * broker waits at most a second for records (`fetch-schedule.ts`), so a request that waits longer is
  * not an idle one.
  *
  *   since the look before                        the broker is

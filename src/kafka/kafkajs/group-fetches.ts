@@ -3,18 +3,18 @@
  * come while a fetch goes on.
  */
 
-import type { DamagedBatch } from "../../domain/damaged-batch.ts";
+import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
 import type { FetchedBatch, FetchedRecord, TakeBatches } from "../membership.ts";
-import { damagedInPlaceOf } from "../wire/damaged-batch.ts";
+import { damagedInPlaceOf } from "../wire/corrupt-batch.ts";
 import { recordOf } from "../wire/fetched-record.ts";
 import type { ConsumerGroup, FetchBroker, FetchRequest, KafkajsBatch } from "./consumer-group.ts";
+import type { FetchPolicy } from "./fetch-decoder.ts";
 import {
   type DecodedPartition,
   type FetchAnswer,
   type NextOffset,
   NOTHING,
-} from "./fetch-answer.ts";
-import type { FetchPolicy } from "./fetch-decoder.ts";
+} from "./fetch-result.ts";
 import { loadInternal } from "./kafkajs.ts";
 import type { MemberFetches } from "./member-fetches.ts";
 import { MemberPool } from "./member-pool.ts";

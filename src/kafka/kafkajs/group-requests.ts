@@ -18,9 +18,9 @@ import {
 } from "../wire/group-requests.ts";
 import * as kinds from "../wire/request-kinds.ts";
 import type { RequestKind } from "../wire/request-version.ts";
+import type { Question } from "./broker-connection.ts";
 import type { ConsumerGroup, OffsetsOfTopic } from "./consumer-group.ts";
 import { createErrorFromCode } from "./internals.ts";
-import type { Question } from "./line.ts";
 import { MemberPool } from "./member-pool.ts";
 
 const HEARTBEAT = { ...sent(kinds.HEARTBEAT), isRepeatable: true, read: readHeartbeatAnswer };

@@ -7,12 +7,12 @@ import type * as Kafkajs from "kafkajs";
 
 import { CODECS, type Codec } from "../wire/codecs.ts";
 import { abortedFilter } from "./aborted-filter.ts";
+import { logIn } from "./authentication.ts";
 import { connectionPools } from "./connection-pools.ts";
 import { coordinatorAnswer } from "./coordinator-answer.ts";
 import { fetchContext, fetchDecoder } from "./fetch-decoder.ts";
 import { commitMetadataHook, joinHook } from "./group-hooks.ts";
 import { loadKafkajs, type Replacement } from "./load-kafkajs.ts";
-import { logIn } from "./log-in.ts";
 import { produceEncoder } from "./produce-encoder.ts";
 import { requestFrame } from "./request-frame.ts";
 import { requestQueue } from "./request-queue.ts";

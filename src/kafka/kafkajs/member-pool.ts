@@ -9,16 +9,16 @@
  *   to close it              its own requests fail, the shared connection stays
  */
 
-import { Bag, type Bagged } from "../../runtime/bag.ts";
+import { Bag, type Bagged } from "../../runtime/in-flight-set.ts";
 import type { GroupAnswer } from "../wire/group-requests.ts";
 import { FETCH } from "../wire/request-kinds.ts";
 import { highestCommon, type RequestKind } from "../wire/request-version.ts";
+import type { Question } from "./broker-connection.ts";
 import type { OwnPool, PoolOptions } from "./connection-pools.ts";
 import { usePools } from "./connection-pools.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
+import type { FetchAnswer, TakeAnswer } from "./fetch-result.ts";
 import { closedError, type Protocol } from "./internals.ts";
-import type { Question } from "./line.ts";
 import { latest, type SharedBroker, type SharedConnections } from "./shared-connections.ts";
 
 const API_VERSIONS = 18;
@@ -203,7 +203,7 @@ export class MemberPool {
     return await this.#own.send(protocol);
   }
 
-  /** A signal keeps its listeners in a map, which is then made anew each time (`runtime/bag.ts`). */
+  /** A signal keeps its listeners in a map, which is then made anew each time (`runtime/in-flight-set.ts`). */
   #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);

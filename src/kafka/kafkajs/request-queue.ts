@@ -125,7 +125,7 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
 
 /**
  * Stands in for the queue's `Map`, for the handful of requests that a connection has in flight. V8
- * gives a map a new table whenever it has emptied (`bag.ts`), here with each answer.
+ * gives a map a new table whenever it has emptied (`in-flight-set.ts`), here with each answer.
  */
 class RequestsInFlight {
   readonly #ids: number[] = [];

@@ -22,10 +22,10 @@ import { hostAndPort } from "../../runtime/listening.ts";
 import type { GroupAnswer } from "../wire/group-requests.ts";
 import { COMMIT } from "../wire/request-kinds.ts";
 import type { Address } from "./address.ts";
+import { Line, type Question } from "./broker-connection.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import type { FetchAnswer, TakeAnswer } from "./fetch-answer.ts";
+import type { FetchAnswer, TakeAnswer } from "./fetch-result.ts";
 import type { BrokerPool, Protocol } from "./internals.ts";
-import { Line, type Question } from "./line.ts";
 import { type FetchOutages, SharedFetch } from "./shared-fetch.ts";
 
 const JOIN_GROUP = 11;

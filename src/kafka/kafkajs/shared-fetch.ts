@@ -1,6 +1,6 @@
 /**
  * Carries out the fetches of all members from one broker, on one connection: `fetch-plan.ts` says
- * what is asked and what an answer means, `fetch-rhythm.ts` when. One request is under way at a time.
+ * what is asked and what an answer means, `fetch-schedule.ts` when. One request is under way at a time.
  *
  *   a member's fetch ends                         with
  *   when a partition of it has records            them, and the known ends of its other partitions
@@ -20,8 +20,12 @@
 
 import type { Inflated } from "../wire/decode-records.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
+import type { Line } from "./broker-connection.ts";
 import type { FetchRequest } from "./consumer-group.ts";
-import { decodeAnswer, partitionsWithRecords, turned } from "./decode-answer.ts";
+import { decodeAnswer, partitionsWithRecords, turned } from "./decode-response.ts";
+import { isSame, overlaps } from "./fetch-place.ts";
+import { FetchPlan, type Planned } from "./fetch-plan.ts";
+import { fetchProtocol } from "./fetch-protocol.ts";
 import {
   answerOf,
   askedIn,
@@ -32,21 +36,17 @@ import {
   NOTHING,
   parse,
   type TakeAnswer,
-} from "./fetch-answer.ts";
-import { isSame, overlaps } from "./fetch-place.ts";
-import { FetchPlan, type Planned } from "./fetch-plan.ts";
-import { fetchProtocol } from "./fetch-protocol.ts";
+} from "./fetch-result.ts";
 import {
   answerMaxBytes,
   beginsInMs,
   brokerWaitsMs,
   spacedUntilMs,
   throttledPauseMs,
-} from "./fetch-rhythm.ts";
+} from "./fetch-schedule.ts";
 import { FetchSilence, SILENT_MS } from "./fetch-silence.ts";
 import { createErrorFromCode, type Protocol } from "./internals.ts";
-import type { Line } from "./line.ts";
-import type { FetchingMember, MemberWish } from "./member-wish.ts";
+import type { FetchingMember, MemberWish } from "./member-fetch.ts";
 
 /** Fetches set aside at a time. Each holds its answer; one more holds up the others. */
 const ASIDE_MAX = 4;

@@ -11,7 +11,7 @@
  *   anything else                                     retry
  */
 
-import type { Grant } from "../../domain/rights.ts";
+import type { Grant } from "../../domain/permissions.ts";
 import { type Asker, isAboutPermission, permissionText } from "../cluster/permission.ts";
 import type { BlockedBy } from "../port.ts";
 

@@ -8,8 +8,8 @@
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
-import { Bag } from "../../runtime/bag.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { Bag } from "../../runtime/in-flight-set.ts";
 import { Signal } from "../../runtime/signal.ts";
 import type { Clients } from "../cluster/connection.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type SendOptions,
   type WatchedProducer,
 } from "../port.ts";
-import { RECORD_OVERHEAD_BYTES, type SendCall } from "./lane.ts";
+import { RECORD_OVERHEAD_BYTES, type SendCall } from "./partition-buffer.ts";
 import { ProduceRounds } from "./rounds.ts";
 
 /** Encoded lengths of a header beside its payload. */

@@ -17,12 +17,12 @@ import type { OutageLog } from "../cluster/outage-log.ts";
 import type { Asker } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { BlockedTopic, ProducerOptions } from "../port.ts";
-import { BLOCK_AFTER_MS } from "./block.ts";
-import type { ProduceLane, SendCall } from "./lane.ts";
 import { blockedBy, produceOutcome, refusalText } from "./outcome.ts";
+import type { ProduceLane, SendCall } from "./partition-buffer.ts";
 import { NO_ID, ProducerIds } from "./producer-id.ts";
 import type { ProduceTopic } from "./topic.ts";
 import { ProduceTopics } from "./topics.ts";
+import { BLOCK_AFTER_MS } from "./write-failures.ts";
 
 /** Of one request; the broker's `socket.request.max.bytes` is 100 MB. */
 const REQUEST_MAX_BYTES = 8_000_000;

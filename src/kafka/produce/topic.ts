@@ -3,8 +3,14 @@
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import { murmur2 } from "../wire/murmur2.ts";
-import { Block } from "./block.ts";
-import { givenBack, ProduceLane, type SendCall, unbundled, type WaitingRecord } from "./lane.ts";
+import {
+  givenBack,
+  ProduceLane,
+  type SendCall,
+  unbundled,
+  type WaitingRecord,
+} from "./partition-buffer.ts";
+import { Block } from "./write-failures.ts";
 
 /** Fits into a batch limit of 1 MiB, Kafka's default. Estimates may be a little too low. */
 const BATCH_MAX_BYTES = 1_000_000;

@@ -18,8 +18,8 @@ import type { Asker } from "../cluster/permission.ts";
 import { retryDelayMs } from "../cluster/retry-delay.ts";
 import type { TopicMetadata } from "../cluster/topic-metadata.ts";
 import type { BlockedBy } from "../port.ts";
-import type { ProduceLane } from "./lane.ts";
 import { blockedBy, refusalText } from "./outcome.ts";
+import type { ProduceLane } from "./partition-buffer.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;

@@ -10,7 +10,7 @@
  */
 
 import { crc32c } from "@node-rs/crc32";
-import { DamagedBatchError } from "../../domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
 import { codecOf } from "./codecs.ts";
 import { FetchedRecord, REMOVED, type RecordBatch } from "./fetched-record.ts";
 import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";

@@ -18,7 +18,7 @@
  * can be exceeded at the cost of those that come later. Therefore the first one is another each time.
  */
 
-import { DamagedBatchError } from "../../domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../domain/corrupt-batch.ts";
 import {
   BATCH_LENGTH_END,
   batchBytes,

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { mergeByTime } from "../../../src/dead-letter/merge.ts";
+import { mergeByTime } from "../../../src/dead-letter/merge-by-time.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 

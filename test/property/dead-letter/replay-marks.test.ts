@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readMarks } from "../../../src/dead-letter/read-letters.ts";
+import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { ReplayWorld, topics } from "../../support/worlds/replay-world.ts";
 

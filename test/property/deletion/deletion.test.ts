@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { affected, listenersBySource } from "../../../src/deletion/affected.ts";
+import { affected, listenersBySource } from "../../../src/deletion/affected-sources.ts";
 import { decideDeletion } from "../../../src/deletion/deletion.ts";
 import { parseRequest } from "../../../src/deletion/request.ts";
 import { parseDelivery } from "../../../src/domain/delivery.ts";

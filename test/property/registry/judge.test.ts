@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { test } from "vitest";
-
-import type { Exchanged } from "../../../src/registry/exchange.ts";
-import { judgeSchema } from "../../../src/registry/judge.ts";
+import { judgeSchema } from "../../../src/registry/classify-response.ts";
+import type { Exchanged } from "../../../src/registry/registry-request.ts";
 
 const body = fc.oneof(
   fc.string(),

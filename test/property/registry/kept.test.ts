@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 
 import type { KnownSchema } from "../../../src/domain/known-schemas.ts";
-import { Kept } from "../../../src/registry/kept.ts";
+import { Kept } from "../../../src/registry/schema-cache.ts";
 
 const ROOM = { answers: 8, characters: 100 };
 const FOR_EVER = Number.POSITIVE_INFINITY;

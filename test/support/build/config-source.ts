@@ -1,7 +1,7 @@
 /** Configurations for tests: a small valid one, and the problems of one that is changed. */
 
 import type { Config } from "../../../src/config/config.ts";
-import type { Environment } from "../../../src/config/fill.ts";
+import type { Environment } from "../../../src/config/interpolate.ts";
 import { type Parsed, parseConfig } from "../../../src/config/parse.ts";
 import { type Problem, pathText } from "../../../src/config/problem.ts";
 import { readYaml } from "../../../src/config/yaml.ts";

@@ -12,7 +12,7 @@ import {
   type SendOptions,
   type WatchedProducer,
 } from "../../../src/kafka/port.ts";
-import { BLOCK_AFTER_MS } from "../../../src/kafka/produce/block.ts";
+import { BLOCK_AFTER_MS } from "../../../src/kafka/produce/write-failures.ts";
 import type { MemoryBroker } from "./broker.ts";
 import type { Party } from "./network.ts";
 import { outgoingBytes } from "./topics.ts";

@@ -3,6 +3,9 @@
 import { once } from "node:events";
 
 import { readPageFiles } from "../../../src/cli/console/page-files.ts";
+import type { Action } from "../../../src/console/action-view.ts";
+import type { Counters } from "../../../src/console/counters.ts";
+import type { ConsoleConfig, Eyes, Hands, Work, WorkOutcome } from "../../../src/console/ports.ts";
 import type {
   AttemptsView,
   AudienceView,
@@ -10,10 +13,7 @@ import type {
   ChangesView,
   LettersView,
   UserCallsView,
-} from "../../../src/console/asked-view.ts";
-import type { Counters } from "../../../src/console/counters.ts";
-import type { Action } from "../../../src/console/job-view.ts";
-import type { ConsoleConfig, Eyes, Hands, Work, WorkOutcome } from "../../../src/console/ports.ts";
+} from "../../../src/console/query-view.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
 import type { Seen } from "../../../src/console/view.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type * as Kafkajs from "kafkajs";
 
-import type { Grant } from "../../../src/domain/rights.ts";
+import type { Grant } from "../../../src/domain/permissions.ts";
 import { Kafka as KafkajsClient, loadInternal } from "../../../src/kafka/kafkajs/kafkajs.ts";
 import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";

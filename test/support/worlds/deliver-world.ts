@@ -9,8 +9,11 @@ import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, tierName, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
+import {
+  followOperations,
+  type RunningSteering,
+} from "../../../src/stage/follow-operator-actions.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
-import { followOperations, type RunningSteering } from "../../../src/stage/steering.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { headerTexts } from "../build/calls.ts";
 import { listsOf } from "../build/lists.ts";

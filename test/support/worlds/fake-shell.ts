@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import picocolors from "picocolors";
 
 import type { Shell } from "../../../src/cli/shell.ts";
-import { visibleText } from "../../../src/domain/visible.ts";
+import { visibleText } from "../../../src/domain/escape-control.ts";
 
 export interface FakeShell extends Shell {
   readonly output: () => string;

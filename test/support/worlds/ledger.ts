@@ -3,7 +3,7 @@
  * it, and the laws that must hold whatever went wrong in between.
  */
 
-import type { RetryPolicy } from "../../../src/deliver/park.ts";
+import type { RetryPolicy } from "../../../src/deliver/choose-retry-delay.ts";
 import type { DeadLetterReason } from "../../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";

@@ -1,8 +1,8 @@
 /** Dead letters on a Kafka in memory, and replays of them on a clock that tests move. */
 
+import type { Letter } from "../../../src/dead-letter/dead-letter-record.ts";
 import { EVERY_LETTER, type LetterFilter } from "../../../src/dead-letter/filter.ts";
-import type { Letter } from "../../../src/dead-letter/letter.ts";
-import { readMarks } from "../../../src/dead-letter/read-letters.ts";
+import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { planReplay, type ReplayDeps, replay } from "../../../src/dead-letter/replay.ts";
 import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { ReplayPlan } from "../../../src/dead-letter/stored-replay.ts";

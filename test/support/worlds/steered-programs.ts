@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 
 import type { Producer } from "../../../src/kafka/port.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
-import { SteeredReceiver } from "../../steer/receiver.ts";
+import { SteeredReceiver } from "../../control/receiver.ts";
 import { type ProgramWorld, programWorld } from "../servers/program.ts";
 import { ownTopics } from "./own-topics.ts";
 

@@ -1,10 +1,10 @@
 /** Deliveries that wait in delay topics of a real Kafka, and processes that count them. */
 
-import { eachWaiting } from "../../../src/delay/each-waiting.ts";
+import { eachWaiting } from "../../../src/delay/scan-awaiting-retry.ts";
 import { startDelay } from "../../../src/delay/stage.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { NOT_STEERED } from "../../../src/domain/steering.ts";
+import { NOT_STEERED } from "../../../src/domain/operator-action-state.ts";
 import { groupNames, tierDelayMs, topicNames } from "../../../src/domain/topics.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";

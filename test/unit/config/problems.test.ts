@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { problemsAcross } from "../../../src/config/across.ts";
+import { problemsAcross } from "../../../src/config/cross-checks.ts";
 import { pathText } from "../../../src/config/problem.ts";
 import { problems, SMALL } from "../../support/build/config-source.ts";
 

@@ -2,10 +2,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { expect, test } from "vitest";
-
+import { placeAt } from "../../../src/config/config-path.ts";
 import { durationText, parseDuration } from "../../../src/config/duration.ts";
 import { variableName, variables } from "../../../src/config/environment.ts";
-import { placeAt } from "../../../src/config/place.ts";
 import { pathText } from "../../../src/config/problem.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { keyOf, readAction } from "../../../src/console/action.ts";
-import type { Action } from "../../../src/console/job-view.ts";
+import type { Action } from "../../../src/console/action-view.ts";
 
 const NOW = Date.parse("2026-03-01T09:00:00Z");
 

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "vitest";
 
-import type { Action } from "../../../src/console/job-view.ts";
+import type { Action } from "../../../src/console/action-view.ts";
 import { Jobs } from "../../../src/console/jobs.ts";
 import type { JobTelling, WorkOutcome } from "../../../src/console/ports.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";

@@ -1,9 +1,8 @@
 // Which dead letters pass which filters, and what is read of a dead letter.
 
 import { expect, test } from "vitest";
-
+import { messageIdOf, readLetter } from "../../../src/dead-letter/dead-letter-record.ts";
 import { EVERY_LETTER, type LetterFilter, passes } from "../../../src/dead-letter/filter.ts";
-import { messageIdOf, readLetter } from "../../../src/dead-letter/letter.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { letterRecord, topics } from "../../support/worlds/replay-world.ts";
 

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { EVERY_LETTER } from "../../../src/dead-letter/filter.ts";
-import { readMarks } from "../../../src/dead-letter/read-letters.ts";
+import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { planReplay, replay } from "../../../src/dead-letter/replay.ts";
 import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";

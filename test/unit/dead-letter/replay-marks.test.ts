@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { readMarks } from "../../../src/dead-letter/read-letters.ts";
+import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { lettersOfReplay } from "../../../src/dead-letter/replay.ts";
 import { marksOf, ReplayMarks } from "../../../src/dead-letter/replay-marks.ts";
 import { letterReplay } from "../../../src/dead-letter/replay-store.ts";

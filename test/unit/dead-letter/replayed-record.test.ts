@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { readLetter } from "../../../src/dead-letter/letter.ts";
+import { readLetter } from "../../../src/dead-letter/dead-letter-record.ts";
 import { replayOf } from "../../../src/dead-letter/replayed-record.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import type { DestinationId, EndpointKey } from "../../../src/domain/ids.ts";

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { countExpiring } from "../../../src/delay/expiring-count.ts";
-import { NOT_STEERED } from "../../../src/domain/steering.ts";
+import { NOT_STEERED } from "../../../src/domain/operator-action-state.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
 import {
   BILLING,

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { parseSync } from "../../../src/audience/parse-sync.ts";
-import { affected, listenersBySource } from "../../../src/deletion/affected.ts";
+import { affected, listenersBySource } from "../../../src/deletion/affected-sources.ts";
 import { type Deletion, decideDeletion, forgetRecords } from "../../../src/deletion/deletion.ts";
 import { parseRequest } from "../../../src/deletion/request.ts";
 import { parseWebhook } from "../../../src/deliver/webhook.ts";

@@ -1,17 +1,17 @@
-// The tables of outcome.ts, park.ts, output.ts and decide.ts, row by row.
+// The tables of outcome.ts, choose-retry-delay.ts, output.ts and decide.ts, row by row.
 
 import { expect, test } from "vitest";
 
 import type { HttpResult } from "../../../src/deliver/attempt.ts";
 import { causeOf } from "../../../src/deliver/cause.ts";
-import { decide } from "../../../src/deliver/decide.ts";
-import { judge, outcomeClass, retryAfterMs } from "../../../src/deliver/outcome.ts";
 import {
   cutMarginMs,
   delayAfterAttempt,
   delayOfShare,
   delayUntil,
-} from "../../../src/deliver/park.ts";
+} from "../../../src/deliver/choose-retry-delay.ts";
+import { decide } from "../../../src/deliver/decide.ts";
+import { judge, outcomeClass, retryAfterMs } from "../../../src/deliver/outcome.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { gatherWrites } from "../../../src/deliver/gather-writes.ts";
-import { TICK_MS } from "../../../src/domain/tick.ts";
+import { TICK_MS } from "../../../src/domain/timer-tick.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 function gathering(write: (items: readonly number[]) => Promise<void> = async () => undefined) {

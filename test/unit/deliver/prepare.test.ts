@@ -1,9 +1,8 @@
 // The table of prepare.ts, row by row.
 
 import { expect, test } from "vitest";
-
-import type { Turn } from "../../../src/deliver/breaker.ts";
-import { cutMarginMs } from "../../../src/deliver/park.ts";
+import { cutMarginMs } from "../../../src/deliver/choose-retry-delay.ts";
+import type { Turn } from "../../../src/deliver/circuit-breaker.ts";
 import { type Gates, OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";

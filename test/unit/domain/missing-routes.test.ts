@@ -6,7 +6,7 @@ import {
   type ProcessRecord,
   processRecord,
   readOperation,
-} from "../../../src/domain/operations.ts";
+} from "../../../src/domain/operator-actions.ts";
 
 function processOf(id: string, of: Partial<ProcessRecord> = {}): ProcessRecord {
   const routes = new Map([["web", ["crm"]]]);

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
+import { both, bytesInHand, callRate } from "../../../src/ingest/limits.ts";
 import {
   ANSWERS,
   bodyOf,
@@ -11,8 +11,7 @@ import {
   retryAfterS,
   SUCCESS,
   statusOf,
-} from "../../../src/ingest/answer.ts";
-import { both, bytesInHand, callRate } from "../../../src/ingest/limits.ts";
+} from "../../../src/ingest/responses.ts";
 
 test("bytes are let in up to the limit, over all requests", () => {
   const bytes = bytesInHand(100);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { traceOf, traceParent } from "../../../src/domain/trace-context.ts";
-import { failure, SUCCESS } from "../../../src/ingest/answer.ts";
+import { failure, SUCCESS } from "../../../src/ingest/responses.ts";
 import { traceRequest } from "../../../src/ingest/trace.ts";
 import { aTrace, recordedSpans } from "../../support/build/recorded-spans.ts";
 

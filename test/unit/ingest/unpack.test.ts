@@ -2,9 +2,8 @@
 
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-
-import { inTurn } from "../../../src/ingest/in-turn.ts";
 import { bytesInHand } from "../../../src/ingest/limits.ts";
+import { inTurn } from "../../../src/ingest/serial-bodies.ts";
 import { ONE_GO_BYTES, unpack } from "../../../src/ingest/unpack.ts";
 
 const KIB = 1_024;

@@ -25,34 +25,34 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
       "audience",
       "config",
       "console",
+      "control",
       "dead-letters",
       "explain",
       "publish",
       "replay",
       "run",
       "schemas",
-      "skip-damaged",
+      "skip-corrupt-batch",
       "status",
-      "steer",
+      "timeline",
       "topics",
-      "trace",
     ],
     acls: [],
     audience: [],
     config: [],
-    console: ["audience", "dead-letters", "explain", "replay", "status", "steer", "trace"],
+    console: ["audience", "control", "dead-letters", "explain", "replay", "status", "timeline"],
+    control: [],
     "dead-letters": [],
     explain: [],
     publish: [],
     replay: [],
     run: ["console"],
     schemas: [],
-    "skip-damaged": [],
+    "skip-corrupt-batch": [],
     status: [],
-    steer: [],
-    topics: [],
     // Its reasons are those that `explain` gives.
-    trace: ["explain"],
+    timeline: ["explain"],
+    topics: [],
   },
   console: { "": [], page: [] },
   registry: { "": ["avro"], avro: [] },
@@ -62,36 +62,36 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   kafka: ["kafka/port.ts", "kafka/membership.ts"],
   // What runs in a browser knows of the server what it is told, and nothing of how.
-  console: ["console/asked-view.ts", "console/job-view.ts", "console/view.ts"],
+  console: ["console/query-view.ts", "console/action-view.ts", "console/view.ts"],
 };
 /** The port, and what is built on it alone. */
-const PORT = ["kafka/port.ts", "kafka/unfinished.ts"];
+const PORT = ["kafka/port.ts", "kafka/uncommitted-ranges.ts"];
 const STAGES: readonly string[] = STAGE_NAMES;
 /** Folders of cores and shells that are no stage: what commands use. */
-const LIBRARIES = ["call-trace", "dead-letter", "operator-events"];
+const LIBRARIES = ["timeline", "dead-letter", "operator-events"];
 const ADAPTERS = ["http", "kafka", "registry", "runtime", "stage", "store", "telemetry", "tracing"];
 /** `report.ts`: what a stage tells logs and metrics. */
 const SHELL_FILES = ["stage.ts", "server.ts", "http.ts", "report.ts"];
 /** Shells of libraries, and parts of shells. */
 const OTHER_SHELLS = [
-  "call-trace/read-latest.ts",
-  "call-trace/read-trace.ts",
-  "call-trace/scan.ts",
+  "timeline/read-latest.ts",
+  "timeline/read-timeline.ts",
+  "timeline/scan.ts",
   "deliver/attempts-topic.ts",
-  "deliver/note-opening.ts",
+  "deliver/connect-timing.ts",
   "deliver/running-destination.ts",
   ...["delay/counting.ts", "delay/scan.ts"],
-  ...["delay/look-up.ts", "delay/pulling.ts", "delay/wait-on.ts"],
-  ...["delay/each-waiting.ts", "delay/expiring-count.ts"],
-  ...["dead-letter/replay.ts", "dead-letter/replaying.ts"],
-  ...["console/acting.ts", "console/jobs.ts"],
-  ...["console/looking.ts", "console/read-body.ts", "console/server-deps.ts"],
-  ...["operator-events/post.ts", "operator-events/watch.ts"],
-  ...["ingest/respond.ts", "ingest/take.ts", "ingest/unpack.ts"],
+  ...["delay/topic-lookup.ts", "delay/early-release.ts", "delay/partition-loop.ts"],
+  ...["delay/scan-awaiting-retry.ts", "delay/expiring-count.ts"],
+  ...["dead-letter/replay.ts", "dead-letter/replay-loop.ts"],
+  ...["console/action-routes.ts", "console/jobs.ts"],
+  ...["console/poller.ts", "console/read-body.ts", "console/server-deps.ts"],
+  ...["operator-events/webhook-sender.ts", "operator-events/watch.ts"],
+  ...["ingest/respond.ts", "ingest/handle-request.ts", "ingest/unpack.ts"],
 ];
 /** What core files may import beside `domain`: types of the port, and what is as pure as they are. */
 const CORE_TYPES = ["kafka/port.ts", "tracing/port.ts"];
-const CORE_FILES = ["stage/one-at-a-time.ts", "tracing/kafka-attributes.ts"];
+const CORE_FILES = ["stage/serial-runner.ts", "tracing/kafka-attributes.ts"];
 /** Pure, whatever they are given; what is impure in node:crypto is caught by the purity lint. */
 const CORE_MODULES = ["ipaddr.js", "node:assert/strict", "node:buffer", "node:crypto", "node:url"];
 /** Published to npm by themselves, without the rest: only types of `domain` may be used. */
@@ -293,10 +293,10 @@ test.each([
   ["deliver/decide.ts", 'import { ClosedError } from "../kafka/port.ts";'],
   ["deliver/decide.ts", 'import { type Producer, ClosedError } from "../kafka/port.ts";'],
   ["deliver/decide.ts", 'import type { Brokers } from "../kafka/cluster/brokers.ts";'],
-  ["deliver/decide.ts", 'import { letterWriter } from "../stage/letter-writer.ts";'],
+  ["deliver/decide.ts", 'import { letterWriter } from "../stage/dead-letter-writer.ts";'],
   ["domain/call.ts", 'import type { Producer } from "../kafka/port.ts";'],
-  ["dead-letter/read-letters.ts", 'import { ClosedError } from "../kafka/port.ts";'],
-  ["dead-letter/letter.ts", 'import { replay } from "./replay.ts";'],
+  ["dead-letter/read-dead-letters.ts", 'import { ClosedError } from "../kafka/port.ts";'],
+  ["dead-letter/dead-letter-record.ts", 'import { replay } from "./replay.ts";'],
   ["dead-letter/stage.ts", 'import { systemClock } from "../runtime/clock.ts";'],
   ["deliver/stage.ts", 'import { replay } from "../dead-letter/replay.ts";'],
   ["deliver/stage.ts", 'import { packRecord } from "../kafka/wire/pack-record.ts";'],
@@ -316,19 +316,19 @@ test.each([
   ["kafka/encoder.ts", 'const encoder = await import("kafkajs/src/protocol/encoder.js");'],
   ["telemetry/lag.ts", 'import Encoder from "kafkajs/src/protocol/encoder.js";'],
   ["main.ts", 'import { Command } from "commander";'],
-  ["kafka/produce/lane.ts", 'import { x } from "../consume/consumer.ts";'],
+  ["kafka/produce/partition-buffer.ts", 'import { x } from "../consume/consumer.ts";'],
   ["kafka/consume/consumer.ts", 'import { x } from "../kafkajs/kafkajs.ts";'],
   ["kafka/consume/consumer.ts", 'import type { Consumer } from "kafkajs";'],
   ["kafka/cluster/connection.ts", 'import type { KafkaConfig } from "kafkajs";'],
   ["kafka/kafka.ts", 'import type { Kafka } from "kafkajs";'],
   ["kafka/wire/codecs.ts", 'import type { x } from "../kafkajs/kafkajs.ts";'],
-  ["kafka/produce/lane.ts", 'import { createKafka } from "../kafka.ts";'],
+  ["kafka/produce/partition-buffer.ts", 'import { createKafka } from "../kafka.ts";'],
   ["kafka/cluster/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
-  ["console/page/flow.tsx", 'import { startServer } from "../server.ts";'],
-  ["console/page/flow.tsx", 'import { join } from "node:path";'],
-  ["console/page/words.ts", 'import type { StageName } from "../../domain/stages.ts";'],
+  ["console/page/overview.tsx", 'import { startServer } from "../server.ts";'],
+  ["console/page/overview.tsx", 'import { join } from "node:path";'],
+  ["console/page/format.ts", 'import type { StageName } from "../../domain/stages.ts";'],
   ["console/server.ts", 'import { render } from "preact";'],
-  ["console/told.ts", 'import { startServer } from "./server.ts";'],
+  ["console/views.ts", 'import { startServer } from "./server.ts";'],
   ["cli/status/text.ts", 'import { x } from "../run/run.ts";'],
   ["cli/status/text.ts", 'const { x } = await import("../run/run.ts");'],
   ["cli/status/text.ts", 'const yaml = await import("yaml");'],
@@ -342,7 +342,7 @@ test.each([
   ["deliver/decide.ts", 'import type { Attempt } from "../domain/delivery.ts";'],
   ["deliver/stage.ts", 'import { packRecord } from "../kafka/port.ts";'],
   ["audience/ports.ts", 'import type { Producer } from "../kafka/port.ts";'],
-  ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/one-at-a-time.ts";'],
+  ["audience/partition-work.ts", 'import { oneAtATime } from "../stage/serial-runner.ts";'],
   ["dead-letter/replay.ts", 'import { ClosedError } from "../kafka/port.ts";'],
   ["client/analytics.ts", 'import type { Call } from "../domain/call.ts";'],
   ["cli/run.ts", 'import { startDeliver } from "../deliver/stage.ts";'],
@@ -351,10 +351,10 @@ test.each([
   ["kafka/wire/checksum.ts", 'import { crc32c } from "@node-rs/crc32";'],
   ["audience/stage.ts", 'import { openStore } from "../store/store.ts";'],
   ["webhooks/verify.ts", 'import type { Call } from "../domain/call.ts";'],
-  ["kafka/produce/lane.ts", 'import { brokers } from "../cluster/brokers.ts";'],
+  ["kafka/produce/partition-buffer.ts", 'import { brokers } from "../cluster/brokers.ts";'],
   ["kafka/consume/consumer.ts", 'import type { Consumer } from "../port.ts";'],
-  ["console/page/flow.tsx", 'import { useState } from "preact/hooks";'],
-  ["console/page/flow.tsx", 'import type { Overview } from "../view.ts";'],
+  ["console/page/overview.tsx", 'import { useState } from "preact/hooks";'],
+  ["console/page/overview.tsx", 'import type { Overview } from "../view.ts";'],
   ["cli/program.ts", 'import { runCommand } from "./run/command.ts";'],
   ["cli/program.ts", 'const { runCommand } = await import("./run/command.ts");'],
 ])("an allowed import in %s is not: %s", (file, source) => {

@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { CALL_TYPES } from "../../../src/domain/call.ts";
-import { ANSWERS } from "../../../src/ingest/answer.ts";
 import {
   BEACON_PATH,
   CALL_PATHS,
@@ -14,6 +13,7 @@ import {
   LEFT_OUT_PATHS,
   SOURCE_CONFIG_PATH,
 } from "../../../src/ingest/paths.ts";
+import { ANSWERS } from "../../../src/ingest/responses.ts";
 import { FATES, fateTable } from "../../support/servers/client-fates.ts";
 
 interface Operation {

@@ -16,9 +16,9 @@ const MIRRORS = ["unit", "property"];
 const BESIDE: Readonly<Record<string, string | null>> = {
   bench: "bench",
   chaos: "test/chaos",
+  control: "test/control",
   drill: "test/drill",
   project: null,
-  steer: "test/steer",
   support: "test/support",
   tools: "tools",
 };
@@ -56,7 +56,7 @@ const SRC = foldersBelow("src").filter((folder) => folder !== "src");
 const FOLDERS = new Set([
   ...SRC,
   "src",
-  ...["bench", "test/chaos", "test/drill", "test/steer", "test/support", "tools"].flatMap(
+  ...["bench", "test/chaos", "test/drill", "test/control", "test/support", "tools"].flatMap(
     foldersBelow,
   ),
 ]);

@@ -8,12 +8,12 @@ import { CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES } from "../../../src/client/enc
 import { readOptions } from "../../../src/client/options.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { RESPONSE_BODY_MAX_BYTES } from "../../../src/deliver/http.ts";
-import { OTHER_MAX_BYTES } from "../../../src/http/bound-answer.ts";
+import { OTHER_MAX_BYTES } from "../../../src/http/bound-response.ts";
+import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/handle-request.ts";
 import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/ingest/read-body.ts";
-import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/take.ts";
 import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
 import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
-import { ANSWER_MAX_BYTES, EXCHANGE_LIMIT_MS } from "../../../src/registry/exchange.ts";
+import { ANSWER_MAX_BYTES, EXCHANGE_LIMIT_MS } from "../../../src/registry/registry-request.ts";
 import { cell, measured } from "../../../tools/docs/sizing.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 

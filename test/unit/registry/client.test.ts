@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { REFERENCES_MAX, schemaSource } from "../../../src/registry/client.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
-import type { Exchange, Exchanged } from "../../../src/registry/exchange.ts";
+import type { Exchange, Exchanged } from "../../../src/registry/registry-request.ts";
 
 const signal = new AbortController().signal;
 const DOWN: Exchanged = { kind: "failed", code: "ECONNREFUSED" };

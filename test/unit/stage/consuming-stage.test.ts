@@ -1,7 +1,7 @@
 // A damaged batch halts the stage that reads it, loudly; anything else ends the program.
 
 import { expect, test } from "vitest";
-import { DamagedBatchError, type OnDamaged } from "../../../src/domain/damaged-batch.ts";
+import { DamagedBatchError, type OnDamaged } from "../../../src/domain/corrupt-batch.ts";
 import type {
   ConsumeOptions,
   Consumer,

@@ -1,19 +1,19 @@
 // The size of what is shown with 1,000 destinations, and whose histograms are.
 
 import { describe, expect, test } from "vitest";
+import { WAITING_SHOWN_MAX } from "../../../src/delay/gauges.ts";
 import { Labels } from "../../../src/delay/labels.ts";
 import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
 import { reportWaiting } from "../../../src/delay/report.ts";
-import { WAITING_SHOWN_MAX } from "../../../src/delay/shown.ts";
-import { Condition } from "../../../src/deliver/condition.ts";
+import { Condition } from "../../../src/deliver/destination-health.ts";
 import { createReport } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
-import { Busiest } from "../../../src/telemetry/busiest.ts";
 import {
   createMetrics,
   type DestinationDetail,
   type Metrics,
 } from "../../../src/telemetry/instruments.ts";
+import { Busiest } from "../../../src/telemetry/top-destinations.ts";
 import { waitingOf } from "../../support/build/waiting-of.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { LogLines } from "../../support/log/log-lines.ts";

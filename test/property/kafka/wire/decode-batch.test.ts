@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import {
   DELIVERY_HEADER,
   deliveryHeaders,

@@ -1,9 +1,8 @@
 // The table of reload.ts, row by row, with topics and stages that a test controls.
 
 import { expect, test } from "vitest";
-
+import type { Lacking } from "../../../../src/cli/run/apply-config.ts";
 import { Reloader } from "../../../../src/cli/run/reload.ts";
-import type { Lacking } from "../../../../src/cli/run/take-over.ts";
 import type { Config } from "../../../../src/config/config.ts";
 import { configHash } from "../../../../src/config/hash.ts";
 import type { Loaded } from "../../../../src/config/load.ts";

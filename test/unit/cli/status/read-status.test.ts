@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { readStatus } from "../../../../src/cli/status/read-status.ts";
-import { Condition } from "../../../../src/deliver/condition.ts";
+import { Condition } from "../../../../src/deliver/destination-health.ts";
 import { statusOf } from "../../../../src/deliver/status.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import type { Action } from "../../../../src/console/job-view.ts";
+import type { Action } from "../../../../src/console/action-view.ts";
 import {
   actionText,
   counted,

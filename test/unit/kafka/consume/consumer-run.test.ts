@@ -3,7 +3,7 @@
 
 import type { ConsumerConfig, Kafka } from "kafkajs";
 import { afterEach, expect, test, vi } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { GroupWatch } from "../../../../src/kafka/consume/group-watch.ts";

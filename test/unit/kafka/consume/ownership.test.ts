@@ -2,7 +2,7 @@
 // moves between leaders; with kafkajs' own group, which keeps where a fetch begins.
 
 import { afterEach, expect, test, vi } from "vitest";
-import type { DamagedBatch } from "../../../../src/domain/damaged-batch.ts";
+import type { DamagedBatch } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";

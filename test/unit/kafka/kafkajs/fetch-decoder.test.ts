@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { damagedInPlaceOf } from "../../../../src/kafka/wire/damaged-batch.ts";
+import { damagedInPlaceOf } from "../../../../src/kafka/wire/corrupt-batch.ts";
 import { INFLATED_FETCH_MAX_BYTES } from "../../../../src/kafka/wire/decode-records.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";

@@ -4,7 +4,7 @@
  */
 
 import { expect, test } from "vitest";
-import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import type { KafkajsBatch } from "../../../../src/kafka/kafkajs/consumer-group.ts";
 import { batchOf } from "../../../../src/kafka/kafkajs/group-fetches.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";

@@ -1,11 +1,10 @@
 // The table of src/kafka/kafkajs/shared-fetch.ts, on a line that answers as it is told to.
 
 import { afterEach, expect, test, vi } from "vitest";
-
+import type { Line } from "../../../../src/kafka/kafkajs/broker-connection.ts";
 import type { FetchRequest } from "../../../../src/kafka/kafkajs/consumer-group.ts";
-import type { FetchAnswer } from "../../../../src/kafka/kafkajs/fetch-answer.ts";
+import type { FetchAnswer } from "../../../../src/kafka/kafkajs/fetch-result.ts";
 import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
-import type { Line } from "../../../../src/kafka/kafkajs/line.ts";
 import { SharedFetch } from "../../../../src/kafka/kafkajs/shared-fetch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";

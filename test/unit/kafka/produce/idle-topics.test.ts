@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import type { OutageLog } from "../../../../src/kafka/cluster/outage-log.ts";
-import { BLOCK_AFTER_MS } from "../../../../src/kafka/produce/block.ts";
 import { ProduceTopics } from "../../../../src/kafka/produce/topics.ts";
+import { BLOCK_AFTER_MS } from "../../../../src/kafka/produce/write-failures.ts";
 
 const ROUND_MS = 20_000;
 const UNKNOWN_TOPIC = 3;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { DamagedBatchError } from "../../../../src/domain/damaged-batch.ts";
+import { DamagedBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import {
   decodeRecords,
   INFLATED_FETCH_MAX_BYTES,

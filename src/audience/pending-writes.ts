@@ -1,0 +1,27 @@
+/** The writes of one step. */
+
+import type { GivenUp } from "../domain/dead-letter-records.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { StoreChange } from "./ports.ts";
+
+/** How many of the calls are of which kind. */
+export interface Told {
+  readonly entered: number;
+  readonly left: number;
+  readonly traits: number;
+}
+
+export const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
+
+/** In the order of writing. */
+export interface Pending {
+  /** With the records that they follow from. */
+  readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
+  readonly givenUp: readonly GivenUp[];
+  readonly changelog: readonly OutgoingRecord[];
+  /** Empty: nothing has changed, not even the position. */
+  readonly store: readonly StoreChange[];
+  /** Audiences that others should hear of, by id. */
+  readonly toTell: readonly string[];
+  readonly told: Told;
+}

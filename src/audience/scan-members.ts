@@ -1,0 +1,225 @@
+/**
+ * Goes through all members of an audience: the end of a sync, a release, a delete.
+ *
+ *   step                                          a crash after it
+ *   1  the verdict is written, if anybody is to   it is not computed again: members change with 2
+ *      leave by it
+ *   2  members leave, or are judged, in pieces    the rest of them is found again
+ *   3  the sync is over                           the record is skipped
+ *
+ *   who leaves              at
+ *   did not arrive          the end of a complete sync
+ *   was judged, and has     a release
+ *     not arrived in a
+ *     later, open sync
+ *   everybody               a delete
+ */
+
+import { type Audience, countsFor, type HeldSync, type OpenSync } from "./audience.ts";
+import { clearArrivals } from "./clear-arrivals.ts";
+import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
+import {
+  type ArrivedNumbers,
+  durableMembership,
+  hasArrived,
+  type Membership,
+  readMembership,
+  writeMembership,
+} from "./membership.ts";
+import { membershipMessageId } from "./message-id.ts";
+import type { End, Snapshot } from "./parse-sync.ts";
+import type { StoreEntry, SyncOutcome } from "./ports.ts";
+import type { Cause } from "./record-context.ts";
+import { verdictOf } from "./sync-outcome.ts";
+import { makerFor, type Work } from "./work.ts";
+
+export async function endSync(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  open: OpenSync,
+  record: End | Snapshot,
+): Promise<void> {
+  const { state } = work;
+  const { offset } = cause.record;
+  const { syncId, begin } = open;
+  const arrivals = state.arrivals(audience.first, open);
+  const removals = removalsOf(work, audience, open);
+  const verdict = open.verdict ?? decide(work, audience, open, record);
+  if (verdict === "wrong-count") return await close(work, cause, audience, open, "wrong-count", 0);
+  const sync = { ...open, verdict };
+  const judged = { ...audience, open: sync };
+  const { held } = judged;
+  if (removals > 0) {
+    state.setAudience(judged);
+    await work.write(offset);
+  }
+  const replaced = held === null ? judged : await state.remember(judged, held.syncId);
+  if (verdict === "complete") {
+    const isMissing = (member: Membership) => !hasArrived(member, arrivals);
+    const left = removals > 0 ? await leave(work, cause, judged, syncId, isMissing) : 0;
+    const last = { syncId, endedAtMs: cause.atMs };
+    return await close(work, cause, { ...replaced, held: null, last }, sync, "complete", left);
+  }
+  if (removals > 0) await judge(work, cause, judged, arrivals);
+  const nowHeld: HeldSync = { syncId, begin, removals, heldAtMs: cause.atMs };
+  await close(work, cause, { ...replaced, held: nowHeld }, sync, "held", 0);
+}
+
+/** Members that have not arrived. */
+function removalsOf({ state }: Work, { first }: Audience, { begin }: OpenSync): number {
+  const { members, marked } = countsFor(state.counts(first), begin);
+  return members - marked;
+}
+
+function decide(
+  work: Work,
+  audience: Audience,
+  sync: OpenSync,
+  record: End | Snapshot,
+): ReturnType<typeof verdictOf> {
+  const { arrived } = countsFor(work.state.counts(audience.first), sync.begin);
+  const { heldShare, heldMinimum } = work.settings(audience.id);
+  return verdictOf({
+    count: record.type === "end" ? record.count : null,
+    arrived,
+    membersBefore: sync.membersBefore,
+    removals: removalsOf(work, audience, sync),
+    force: record.force,
+    heldShare,
+    heldMinimum,
+  });
+}
+
+export async function releaseHeld(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  held: HeldSync,
+): Promise<void> {
+  const { state } = work;
+  await work.write(cause.record.offset);
+  const { open } = audience;
+  const arrivals = open === null ? null : state.arrivals(audience.first, open);
+  const left = await leave(work, cause, audience, held.syncId, (member) => {
+    const isBack = arrivals !== null && hasArrived(member, arrivals);
+    return member.judged === held.begin && !isBack;
+  });
+  const remembered = await state.remember(audience, held.syncId);
+  const last = { syncId: held.syncId, endedAtMs: cause.atMs };
+  state.setAudience({ ...remembered, held: null, last });
+  report(work, audience, held.syncId, "released", left, held.heldAtMs);
+}
+
+export async function removeAudience(work: Work, cause: Cause, audience: Audience): Promise<void> {
+  const { state } = work;
+  const { first } = audience;
+  const { offset } = cause.record;
+  await work.write(offset);
+  const left = await leave(work, cause, audience, offset, () => true);
+  const { from, to } = slotsRange(first);
+  // At most a thousand of them.
+  for await (const slots of state.store.pieces(from, to)) {
+    for (const [key, digest] of slots) {
+      state.set(key, null);
+      state.setLocal(rememberedKey(first, digest), null);
+    }
+  }
+  report(work, audience, audience.last?.syncId ?? "", "deleted", left, cause.atMs);
+  state.removeAudience(audience);
+  await clearArrivals(work, offset, first, null);
+}
+
+async function close(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  sync: OpenSync,
+  outcome: SyncOutcome,
+  left: number,
+): Promise<void> {
+  const { state } = work;
+  // A held sync is not over: it is known by its own entry.
+  const closed = outcome === "held" ? audience : await state.remember(audience, sync.syncId);
+  state.setAudience({ ...closed, open: null });
+  report(work, audience, sync.syncId, outcome, left, sync.beganAtMs);
+  await clearArrivals(work, cause.record.offset, audience.first, null);
+}
+
+function report(
+  work: Work,
+  audience: Audience,
+  syncId: string,
+  outcome: SyncOutcome,
+  left: number,
+  beganAtMs: number,
+): void {
+  const { members, arrived } = work.state.counts(audience.first);
+  work.state.tell(audience.id);
+  work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
+}
+
+/** Tells false to those who leave. Returns how many did. */
+async function leave(
+  work: Work,
+  cause: Cause,
+  audience: Audience,
+  by: string | number,
+  leaves: (member: Membership) => boolean,
+): Promise<number> {
+  const { state } = work;
+  const { id, first } = audience;
+  const maker = makerFor(work, cause, audience);
+  const { open } = audience;
+  const arrivals = open === null ? null : state.arrivals(first, open);
+  let left = 0;
+  for await (const entries of membersOf(work, first)) {
+    let counts = state.counts(first);
+    for (const [key, value] of entries) {
+      const now = readMembership(value, counts.numbering);
+      if (!now.isMember) {
+        // Seen while reading again, and of no use any more.
+        if (leaves(now)) state.setLocal(key, null);
+        continue;
+      }
+      if (!leaves(now)) continue;
+      const userId = userOf(key);
+      const change = { audienceId: id, first, userId, by, value: false };
+      state.call("left", maker.call(userId, false, membershipMessageId(change)), cause.record);
+      state.set(key, null);
+      const isMarked = arrivals !== null && hasArrived(now, arrivals);
+      const marked = counts.marked - (isMarked ? 1 : 0);
+      counts = { ...counts, members: counts.members - 1, marked };
+      left += 1;
+    }
+    state.setCounts(first, counts);
+    await work.breathe(cause.record.offset);
+  }
+  return left;
+}
+
+/** Notes, for a release, the users that did not arrive. */
+async function judge(
+  work: Work,
+  cause: Cause,
+  { first }: Audience,
+  arrivals: ArrivedNumbers,
+): Promise<void> {
+  const { state } = work;
+  const { begin } = arrivals;
+  const { numbering } = state.counts(first);
+  for await (const entries of membersOf(work, first)) {
+    for (const [key, value] of entries) {
+      const now = readMembership(value, numbering);
+      if (!now.isMember || hasArrived(now, arrivals) || now.judged === begin) continue;
+      const next = { ...now, judged: begin };
+      state.set(key, writeMembership(next), durableMembership(next));
+    }
+    await work.breathe(cause.record.offset);
+  }
+}
+
+function membersOf({ state }: Work, first: number): AsyncIterable<readonly StoreEntry[]> {
+  const { from, to } = membersRange(first);
+  return state.store.pieces(from, to);
+}

@@ -1,0 +1,235 @@
+/**
+ * The hands of the page: it does what the commands do, by the same functions.
+ *
+ *   an action          writes                        a crash of the process of the page
+ *   pause, resume      one record to operations      it is written, or it is not
+ *   retry, cancel      one record to operations,     before: nothing has changed. After: the stages
+ *                      after counting                carry it out
+ *   drain              nothing: it watches           nothing
+ *   release            one record to audience-syncs  it is written, or it is not
+ *   replay of calls,   batches, a commit after each  at most a batch is written again when somebody
+ *   or of letters                                    goes on with it; its name is in the log
+ *
+ * The list of actions is lost with the process. Nobody goes on with a replay by itself: it was
+ * begun by a person, who may have stopped the process because of it.
+ */
+
+import type { Config } from "../../config/config.ts";
+import type { Action } from "../../console/action-view.ts";
+import type { Hands, JobTelling, Work, WorkOutcome } from "../../console/ports.ts";
+import type { CallType } from "../../domain/call.ts";
+import { isDestinationId } from "../../domain/ids.ts";
+import type { Kafka, Producer } from "../../kafka/port.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { type Operating, resumeDestination } from "../../stage/write-operator-action.ts";
+import { assertTopics } from "../assert-topics.ts";
+import { releaseSync } from "../audience/approve.ts";
+import { readClaims } from "../audience/audiences.ts";
+import { commandProducer } from "../command-producer.ts";
+import { configuredTopics } from "../connection.ts";
+import {
+  cancelWaiting,
+  drain,
+  pauseNow,
+  resumedInVain,
+  retryNow,
+} from "../control/control-actions.ts";
+import { pausedText, waitingOfPaused } from "../control/paused-text.ts";
+import { pausedSentence } from "../control/pausing.ts";
+import type { Looking } from "../control/remaining.ts";
+import { webhookOf } from "../control/steering.ts";
+import { leftText, stillText, sumOf } from "../control/wait.ts";
+import { counted } from "../count.ts";
+import type { Telling } from "../progress.ts";
+import { routedTo } from "../replay/replay-destination.ts";
+import { type CallReplayPlan, fits } from "../replay/stored-replay.ts";
+import { type Doing, workOnCalls, workOnLetters } from "./replays.ts";
+
+/** The author that records name. */
+const BY = "console";
+
+export interface HandsOptions {
+  readonly current: () => { readonly config: Config };
+  /** Does some work with a connection to Kafka. @throws Error when there is none. */
+  readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
+}
+
+interface Acting extends Doing {
+  /** Closed with the action. */
+  readonly producer: Producer;
+}
+
+type Act = (doing: Acting) => Promise<WorkOutcome>;
+
+const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
+
+export function createHands({ current, useKafka }: HandsOptions): Hands {
+  return {
+    begin: (action): Work => {
+      const { config } = current();
+      const act = actOf(action, config);
+      return async (job, signal) => {
+        const telling = onPage(job);
+        const say = (sentence: string) => job.say(sentence);
+        return await useKafka(async (kafka) => {
+          const own = kafka.producer();
+          await using _ended = { [Symbol.asyncDispose]: () => own.close(0) };
+          const producer = commandProducer({ producer: () => own }, telling, signal);
+          return await act({ kafka, producer, config, telling, say, signal });
+        });
+      };
+    },
+  };
+}
+
+/** Lines of the log are of no use there: whatever they are about fails with a sentence, or is waited for. */
+function onPage(job: JobTelling): Telling {
+  return {
+    follow: (text) => {
+      job.follow(text);
+      const end = () => job.follow(() => "");
+      return { say: (line) => job.say(line), end, [Symbol.dispose]: end };
+    },
+    err: () => undefined,
+  };
+}
+
+/** @throws WrongUsage where the configuration does not allow it. */
+function actOf(action: Action, config: Config): Act {
+  switch (action.action) {
+    case "pause":
+      return pause(webhookOf(action.destination, config).id, action.forMs);
+    case "resume":
+      return resume(action.destination);
+    case "retry":
+      return retry(webhookOf(action.destination, config).id);
+    case "drain":
+      return waitUntilDrained(webhookOf(action.destination, config).id);
+    case "cancel":
+      return cancel(webhookOf(action.destination, config).id, action);
+    case "replay": {
+      routedTo(config, action.destination);
+      const plan = planOf(action);
+      if (!fits(plan)) throw new Error("These are more events than a replay can keep.");
+      return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
+    }
+    case "replay-letters":
+      return (doing) => workOnLetters(doing, action);
+    case "go-on": {
+      const chosen = { kind: "resume", name: action.replay, perSecond: null } as const;
+      if (action.of === "calls") return (doing) => workOnCalls(doing, chosen, false);
+      return (doing) => workOnLetters(doing, chosen);
+    }
+    case "release":
+      return release(action);
+  }
+}
+
+type Webhook = ReturnType<typeof webhookOf>["id"];
+
+function pause(destination: Webhook, forMs: number | null): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const asked = { forMs, untilResumed: false };
+    const paused = await pauseNow({ looking, by: BY }, await operatingOf(doing), asked);
+    doing.say(pausedSentence(paused));
+    doing.say(
+      pausedText(await waitingOfPaused(looking, paused.pause.untilMs))
+        .trim()
+        .replaceAll("\n", " "),
+    );
+    return DONE;
+  };
+}
+
+/** Also one that is no longer configured. */
+function resume(id: string): Act {
+  if (!isDestinationId(id)) throw new Error("That is no id of a destination.");
+  return async (doing) => {
+    await resumeDestination(await operatingOf(doing), id);
+    doing.say("Resumed.");
+    const why = resumedInVain(id, doing.config);
+    if (why !== null) doing.say(why);
+    return DONE;
+  };
+}
+
+function retry(destination: Webhook): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const acting = { looking, telling: doing.telling, by: BY };
+    const waiting = await retryNow(acting, await operatingOf(doing));
+    doing.say(`Returned at once: ${deliveries(waiting)} that waited in tiers.`);
+    return DONE;
+  };
+}
+
+function waitUntilDrained(destination: Webhook): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const why = await stillText(looking, systemClock.nowMs());
+    if (why !== null) doing.say(`${why}; until then nothing leaves.`);
+    const left = await drain({ looking, telling: doing.telling }, null);
+    const isDone = sumOf(left) === 0;
+    doing.say(isDone ? "Nothing is left." : `${leftText(left)}.`);
+    return { ...DONE, isDone };
+  };
+}
+
+function cancel(
+  destination: Webhook,
+  { before, dryRun }: Extract<Action, { action: "cancel" }>,
+): Act {
+  return async (doing) => {
+    const looking = lookingOf(doing, destination);
+    const operating = dryRun ? null : await operatingOf(doing);
+    const acting = { looking, telling: doing.telling, by: BY };
+    const waiting = await cancelWaiting(acting, operating, Date.parse(before));
+    if (dryRun) {
+      doing.say(`${deliveries(waiting)} would be cancelled.`);
+      return { ...DONE, count: waiting };
+    }
+    doing.say(`Cancelled: ${deliveries(waiting)}. They become dead letters now.`);
+    return DONE;
+  };
+}
+
+function release({ audience: id, syncId }: Extract<Action, { action: "release" }>): Act {
+  return async ({ kafka, producer, config, say, signal }) => {
+    const topics = configuredTopics(config);
+    const audience = (await readClaims(kafka, topics, signal)).of(id);
+    if (audience?.held?.syncId !== syncId) throw new Error("This sync is held no longer.");
+    await assertTopics(kafka.admin, [topics.audienceSyncs]);
+    await releaseSync(producer, topics, audience, syncId);
+    say(`Released: ${counted(audience.held.removals, "user")} will be told.`);
+    return DONE;
+  };
+}
+
+function lookingOf({ kafka, config, signal }: Doing, destination: Webhook): Looking {
+  return { kafka, config, destination, signal };
+}
+
+async function operatingOf({ kafka, config, producer }: Acting): Promise<Operating> {
+  const topics = configuredTopics(config);
+  await assertTopics(kafka.admin, [topics.operations]);
+  return { producer, topics };
+}
+
+function deliveries(count: number): string {
+  return counted(count, "delivery", "deliveries");
+}
+
+function planOf({
+  destination,
+  since,
+  until,
+  types,
+  events,
+  perSecond,
+}: Extract<Action, { action: "replay" }>): CallReplayPlan {
+  const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
+  // `readAction` lets no other types through.
+  const asked = { sinceMs, untilMs, types: types as readonly CallType[], events };
+  return { destination, asked, perSecond };
+}

@@ -1,0 +1,113 @@
+/**
+ * Reads dead letters for the page, replayed ones told from waiting, the latest of them as samples. People wait in front of it: after
+ * 5 s it tells what it has, which are the oldest of the time that was asked for.
+ */
+
+import type { LettersQuery } from "../../console/dead-letters-query.ts";
+import type { LettersView, LetterView } from "../../console/query-view.ts";
+import { type Letter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
+import { EVERY_LETTER } from "../../dead-letter/filter.ts";
+import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-dead-letters.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
+import { withEndpointNames } from "../../domain/endpoint-name.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { missingTopics } from "../../stage/missing-topics.ts";
+import type { KnownEndpoints } from "../dead-letters/rows.ts";
+
+const LIMIT_MS = 5_000;
+const SAMPLES = 100;
+const PAYLOAD_CHARACTERS = 4_096;
+
+export interface LettersSource {
+  readonly kafka: Kafka;
+  readonly topics: TopicNames;
+  readonly known: KnownEndpoints;
+  /** Whether values may be shown. */
+  readonly payloads: boolean;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export async function readLettersView(
+  source: LettersSource,
+  { destination, reason, isReplayed, sinceMs }: LettersQuery,
+): Promise<LettersView> {
+  const { kafka, topics, nowMs } = source;
+  const since = nowMs - sinceMs;
+  const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
+  if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
+  const ranges = await letterRanges(kafka, topics.deadLetters, since);
+  const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
+  const marks = await readMarks({ kafka, topics, signal });
+  const counts = new Map<string, LetterCount>();
+  let samples: Letter[] = [];
+  let total = 0;
+  let replayed = 0;
+  const filter = { ...EVERY_LETTER, sinceMs: since };
+  for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
+    if (destination !== null && letter.destination !== destination) continue;
+    if (reason !== null && letter.reason !== reason) continue;
+    const marked = marks.of(letter.record) === null ? 0 : 1;
+    if (isReplayed !== null && isReplayed !== (marked === 1)) continue;
+    total += 1;
+    replayed += marked;
+    const key = `${letter.reason} ${letter.destination ?? ""}`;
+    const row = counts.get(key) ?? {
+      destination: letter.destination,
+      reason: letter.reason,
+      count: 0,
+      replayed: 0,
+    };
+    row.count += 1;
+    row.replayed += marked;
+    counts.set(key, row);
+    samples.push(letter);
+    // Each sample keeps what was fetched with it alive.
+    if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
+  }
+  return {
+    counts: [...counts.values()].sort((one, other) => other.count - one.count),
+    total,
+    replayed,
+    samples: samples
+      .slice(-SAMPLES)
+      .toReversed()
+      .map((letter) => letterView(letter, marks, source)),
+    isCut: signal.aborted,
+  };
+}
+
+interface LetterCount {
+  readonly destination: string | null;
+  readonly reason: string;
+  count: number;
+  replayed: number;
+}
+
+function letterView(
+  letter: Letter,
+  marks: ReplayMarks,
+  { known, payloads }: LettersSource,
+): LetterView {
+  const { record, stage, reason, error, destination, from, failedAtMs } = letter;
+  const { topic, partition, offset } = from;
+  const mark = marks.of(record);
+  return {
+    replayedAt: mark === null ? null : new Date(mark.atMs).toISOString(),
+    at: new Date(failedAtMs).toISOString(),
+    stage,
+    reason,
+    error: withEndpointNames(error, known.get(destination ?? "")),
+    destination,
+    messageId: messageIdOf(letter),
+    from: `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`,
+    payload: payloads ? payloadOf(record.value) : null,
+  };
+}
+
+function payloadOf(value: Buffer | null): string | null {
+  if (value === null) return null;
+  const text = value.subarray(0, 4 * PAYLOAD_CHARACTERS).toString();
+  return text.length > PAYLOAD_CHARACTERS ? `${text.slice(0, PAYLOAD_CHARACTERS)}…` : text;
+}

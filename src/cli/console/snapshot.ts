@@ -1,0 +1,95 @@
+/** From the report of `switchyard status` to what the page is told. */
+
+import type { Config } from "../../config/config.ts";
+import type { DestinationSeen, ProcessView, Seen } from "../../console/view.ts";
+import { type DestinationReport, troubleOf } from "../status/destinations.ts";
+import type { ProcessReport, StatusReport } from "../status/report.ts";
+import { troublesOf } from "./health-problems.ts";
+
+export function seenOf(report: StatusReport, { destinations }: Pick<Config, "destinations">): Seen {
+  const { at, kafkaError, configHash, stages, tiers, deadLetters, processes } = report;
+  const nowMs = Date.parse(at);
+  const configured = new Map(destinations.map((each) => [each.id as string, each]));
+  return {
+    at,
+    kafkaError,
+    configHash,
+    stages: stages.map(({ stage, lag, oldestMs, note }) => {
+      return { stage, waiting: lag, oldestAt: before(nowMs, oldestMs), note };
+    }),
+    tiers: tiers.map(({ tier, waiting, dueInMs, retired }) => {
+      return { tier, waiting, dueAt: dueInMs === null ? null : instant(nowMs + dueInMs), retired };
+    }),
+    deadLetters,
+    processes: processes.map(processView),
+    troubles: troublesOf(report),
+    destinations: report.destinations.map((each) => {
+      const found = configured.get(each.destination);
+      return destinationSeen(each, found?.name ?? "", found?.kind ?? "unknown", nowMs);
+    }),
+  };
+}
+
+function destinationSeen(
+  report: DestinationReport,
+  name: string,
+  kind: DestinationSeen["kind"],
+  nowMs: number,
+): DestinationSeen {
+  return {
+    id: report.destination,
+    name,
+    kind,
+    state: report.state,
+    trouble: troubleOf(report),
+    failingSince: report.failingSince,
+    failedShare: report.failedShare,
+    held: report.held,
+    waiting: report.waiting,
+    inTiers: report.waitingInTiers,
+    oldestAt: before(nowMs, report.oldestMs),
+    last: report.last,
+    lastAcceptedAt: report.lastAcceptedAt,
+    nextAttemptAt: report.nextAttemptAt,
+    deadLettersLastDay: report.deadLettersLastDay,
+    endpoints: report.endpoints.map(
+      ({ name: called, origin, breaker, failingSince, failedShare, awayUntil, last }) => {
+        return { name: called, origin, breaker, failingSince, failedShare, awayUntil, last };
+      },
+    ),
+    dueAgain: report.dueAgain,
+    byTier: report.byTier,
+    note: report.note,
+  };
+}
+
+function processView(report: ProcessReport): ProcessView {
+  const { admin, error, version, startedAt, configHash, configAppliedAt } = report;
+  const { configInvalidSince, settingsToRestart, destinationsWaiting } = report;
+  return {
+    admin,
+    error,
+    version,
+    startedAt,
+    stages:
+      report.stages?.map(({ name, partitions }) => ({
+        name,
+        partitions: Object.values(partitions).reduce((sum, owned) => sum + owned.length, 0),
+      })) ?? null,
+    configHash,
+    configAppliedAt,
+    configInvalidSince,
+    settingsToRestart,
+    destinationsWaiting,
+    brokersAway: report.brokersAway.map(({ broker }) => broker),
+  };
+}
+
+/** To the second: an age that is found out anew each time would be another one each time. */
+function before(nowMs: number, ageMs: number | null): string | null {
+  return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
+}
+
+function instant(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,162 @@
+/**
+ * The work of `pause`, `retry`, `cancel` and `drain`. The commands and the page both do it by these, and each
+ * says it in its own way.
+ *
+ *   step of retry and cancel               a crash after it
+ *   0  what waits is counted               nothing has changed
+ *   1  the pull is written to operations   the stages carry it out: nobody has to wait for it
+ *   2  records that say nothing any more   the next retry or cancel removes them
+ *      are removed
+ */
+
+import { randomUUID } from "node:crypto";
+
+import type { Config } from "../../config/config.ts";
+import { isPulledBy, type Pullable } from "../../domain/early-release.ts";
+import type { Pull } from "../../domain/operator-actions.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import {
+  forgetOperations,
+  type Operating,
+  pauseDestination,
+  pullDeliveries,
+} from "../../stage/write-operator-action.ts";
+import { counted } from "../count.ts";
+import { instantText } from "../instant.ts";
+import type { Telling } from "../progress.ts";
+import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
+import {
+  eachInTiers,
+  eachOf,
+  type Looking,
+  lineParts,
+  readOperations,
+  returnsParts,
+} from "./remaining.ts";
+import { beginning, type Left, leftOf, leftText, stillText, sumOf } from "./wait.ts";
+
+const LOOK_EVERY_MS = 2_000;
+
+export interface Acting {
+  readonly looking: Looking;
+  readonly telling: Telling;
+  /** The author that the records name. */
+  readonly by: string;
+}
+
+/**
+ * Pauses the destination. The end of a pause that is in force stays, unless another is named.
+ *
+ * @throws Error where no end is named, and it cannot be read which one is in force.
+ */
+export async function pauseNow(
+  { looking, by }: Omit<Acting, "telling">,
+  operating: Operating,
+  asked: AskedPause,
+): Promise<Paused> {
+  const { destination, signal } = looking;
+  const sinceMs = systemClock.nowMs();
+  const untilMs = asked.forMs === null ? null : sinceMs + asked.forMs;
+  const known = await readOperations(looking, signal).catch((error: unknown) => {
+    if (asked.forMs === null && !asked.untilResumed) throw error;
+    return null;
+  });
+  const before = known?.pauseOf(destination, sinceMs) ?? null;
+  const paused = pausedBy(before, asked, { destination, sinceMs, by, untilMs });
+  if (paused.pause !== before) await pauseDestination(operating, paused.pause);
+  return paused;
+}
+
+/**
+ * Sends now what waits in tiers. Resolves with how many there were, before they go.
+ *
+ * @throws Error when nothing of the destination leaves.
+ */
+export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
+  const why = await stillText(acting.looking, systemClock.nowMs());
+  if (why !== null) throw new Error(`nothing was returned: ${why}`);
+  const pull = pullOf(acting, "retry", null);
+  const waiting = await count(acting, pull, true);
+  await operate(acting, operating, pull);
+  return waiting;
+}
+
+/**
+ * Counts what waits, and gives it up. Resolves with how many there were.
+ *
+ * @param operating null: it is only counted.
+ */
+export async function cancelWaiting(
+  acting: Acting,
+  operating: Operating | null,
+  receivedBeforeMs: number,
+): Promise<number> {
+  const pull = pullOf(acting, "cancel", receivedBeforeMs);
+  const waiting = await count(acting, pull, false);
+  if (operating !== null) await operate(acting, operating, pull);
+  return waiting;
+}
+
+/** Waits until nothing is left. Resolves with what is, when the time is over or the signal aborts. */
+export async function drain(
+  { looking, telling }: Omit<Acting, "by">,
+  timeoutMs: number | null,
+): Promise<Left> {
+  const { signal } = looking;
+  const startedAtMs = systemClock.nowMs();
+  const begun = await beginning(looking, startedAtMs);
+  let left = await leftOf(looking, begun);
+  using progress = telling.follow(() => leftText(left));
+  while (sumOf(left) > 0 && !signal.aborted) {
+    const isLate = timeoutMs !== null && systemClock.nowMs() - startedAtMs > timeoutMs;
+    if (isLate) break;
+    await systemClock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    if (!signal.aborted) left = await leftOf(looking, begun);
+  }
+  progress.end();
+  return left;
+}
+
+/** Why nothing is posted to it all the same; null: it is. */
+export function resumedInVain(id: string, { destinations }: Config): string | null {
+  const still = destinations.find((each) => each.id === id);
+  if (still === undefined) return `${id} is not configured.`;
+  if (!still.enabled) return `${id} stays disabled: the configuration says so.`;
+  if (still.kind !== "webhook" || !still.paused) return null;
+  return `${id} stays paused: the configuration says \`paused: true\`.`;
+}
+
+function pullOf(
+  { looking: { destination }, by }: Acting,
+  pull: Pull["pull"],
+  receivedBeforeMs: number | null,
+): Pull {
+  const atMs = systemClock.nowMs();
+  return { pull, destination, id: randomUUID(), atMs, by, receivedBeforeMs };
+}
+
+async function count(
+  { looking, telling }: Acting,
+  pull: Pull,
+  isInTiersAlone: boolean,
+): Promise<number> {
+  let found = 0;
+  using _progress = telling.follow(
+    () => `${counted(found, "delivery", "deliveries")} counted (${instantText(pull.atMs)})`,
+  );
+  const add = (delivery: Pullable) => {
+    if (isPulledBy(pull, delivery)) found += 1;
+  };
+  await eachInTiers(looking, await readOperations(looking, looking.signal), add);
+  if (!isInTiersAlone) {
+    await eachOf(looking, [...(await lineParts(looking)), ...(await returnsParts(looking))], add);
+  }
+  looking.signal.throwIfAborted();
+  return found;
+}
+
+async function operate({ looking }: Acting, operating: Operating, pull: Pull): Promise<void> {
+  await pullDeliveries(operating, pull);
+  const operations = await readOperations(looking, looking.signal);
+  await forgetOperations(operating, operations.overKeys(pull.atMs));
+}

@@ -1,0 +1,66 @@
+/** The deliveries that wait for a destination that was paused, and those of them that would expire. */
+
+import { recordsIn } from "../../kafka/uncommitted-ranges.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
+import { Expiring } from "./expiring.ts";
+import {
+  eachInTiers,
+  eachOf,
+  type Looking,
+  lineParts,
+  readOperations,
+  returnsParts,
+} from "./remaining.ts";
+
+/** People wait in front of it: what is not read by then is not counted. */
+const LIMIT_MS = 5_000;
+const RECORDS_MAX = 500_000;
+
+export type PausedWaiting =
+  | {
+      readonly kind: "counted";
+      readonly inLine: number;
+      readonly expiring: Expiring;
+      /** Whether all that waits was counted. */
+      readonly isWhole: boolean;
+    }
+  | { readonly kind: "unknown"; readonly error: string };
+
+/** Never throws: the destination is paused already. @param untilMs null: the pause has no end. */
+export async function waitingOfPaused(
+  looking: Looking,
+  untilMs: number | null,
+): Promise<PausedWaiting> {
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([looking.signal, late.signal]);
+  const limited = { ...looking, signal };
+  const expiring = new Expiring(looking.config.delivery.windowMs, untilMs);
+  const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
+    expiring.add(delivery.firstAttemptAtMs);
+  try {
+    const inLine = recordsIn(await lineParts(limited));
+    const operations = await readOperations(limited, signal);
+    const isWhole = await eachInTiers(limited, operations, add, RECORDS_MAX);
+    await eachOf(limited, await returnsParts(limited), add);
+    return { kind: "counted", inLine, expiring, isWhole: isWhole && !signal.aborted };
+  } catch (error) {
+    return { kind: "unknown", error: asError(error).message };
+  }
+}
+
+/** Lines for people. */
+export function pausedText(waiting: PausedWaiting): string {
+  if (waiting.kind === "unknown") {
+    return `The deliveries that wait for it cannot be counted: ${waiting.error}\n`;
+  }
+  const { inLine, expiring, isWhole } = waiting;
+  return `In its line: ${inLine}. They wait without a window.\n${expiring.text(isWhole)}\n`;
+}
+
+/** The same for programs; null: it cannot be counted. */
+export function pausedJson(waiting: PausedWaiting): object | null {
+  if (waiting.kind === "unknown") return null;
+  const { inLine, expiring, isWhole } = waiting;
+  return { inLine, ...expiring.json(), isLeast: !isWhole };
+}

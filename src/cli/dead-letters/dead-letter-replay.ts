@@ -1,0 +1,186 @@
+/**
+ * The work of a replay of dead letters: open, count, send. The command and the page both do it by
+ * these, and each says it in its own way. A process that resumes a replay takes it over before it
+ * counts, unless it only counts. `src/dead-letter/replay.ts` says what a crash at each line does.
+ */
+
+import { randomBytes } from "node:crypto";
+
+import { readMarks } from "../../dead-letter/read-dead-letters.ts";
+import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
+import type { ReplayEnd } from "../../dead-letter/replay-loop.ts";
+import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
+import { letterReplay } from "../../dead-letter/replay-store.ts";
+import {
+  type ReplayPlan,
+  replayTotals,
+  type StoredReplay,
+} from "../../dead-letter/stored-replay.ts";
+import { Tally } from "../../dead-letter/tally.ts";
+import type { Destination } from "../../domain/destination.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import type { RegistryConnection } from "../../registry/connection.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { assertTopics } from "../assert-topics.ts";
+import { commandProducer } from "../command-producer.ts";
+import type { Telling } from "../progress.ts";
+import { newReplayName } from "../replay-name.ts";
+import { type LetterSchemas, openLetterSchemas } from "./dead-letter-schemas.ts";
+
+export interface LetterReplayOptions {
+  /** Begin a replay, or go on with one. */
+  readonly chosen:
+    | { readonly kind: "new"; readonly plan: ReplayPlan }
+    | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
+  readonly dryRun: boolean;
+  readonly topics: TopicNames;
+  readonly destinations: readonly Destination[];
+  /** Null: none is configured. */
+  readonly registry: RegistryConnection | null;
+  readonly signal: AbortSignal;
+}
+
+export interface OpenedReplay extends AsyncDisposable {
+  readonly stored: StoredReplay;
+  /** The process that works on it. */
+  readonly by: string;
+  readonly schemas: LetterSchemas;
+  readonly marks: ReplayMarks;
+}
+
+/** The caller disposes it. Null: there is no replay of that name. @throws Error when a topic is missing. */
+export async function openLetterReplay(
+  kafka: Kafka,
+  options: LetterReplayOptions,
+): Promise<OpenedReplay | null> {
+  const { topics, dryRun, registry, signal } = options;
+  const marked = dryRun ? [] : [topics.replayedLetters];
+  await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
+  const by = randomBytes(4).toString("hex");
+  const stored = await storedOf(kafka, options, by);
+  if (stored === null) return null;
+  const marks = await readMarks({ kafka, topics, signal });
+  const schemas = await openLetterSchemas(registry, signal);
+  const close = () => schemas[Symbol.asyncDispose]();
+  return { stored, by, schemas, marks, [Symbol.asyncDispose]: close };
+}
+
+async function storedOf(
+  kafka: Kafka,
+  { chosen, dryRun, topics }: LetterReplayOptions,
+  by: string,
+): Promise<StoredReplay | null> {
+  if (chosen.kind === "new") return planReplay(kafka, topics, chosen.plan);
+  const store = letterReplay(kafka.admin, topics, chosen.name);
+  const stored = dryRun ? await store.read() : await store.takeOver(by);
+  if (stored === null) return null;
+  const perSecond = chosen.perSecond ?? stored.plan.perSecond;
+  return { ...stored, plan: { ...stored.plan, perSecond } };
+}
+
+/** Counts what it has yet to send. Null: interrupted. */
+export async function countLetters(
+  kafka: Kafka,
+  options: LetterReplayOptions,
+  { stored, schemas, marks }: OpenedReplay,
+  telling: Telling,
+): Promise<Tally | null> {
+  const { topics, signal } = options;
+  const tally = new Tally(options);
+  using _progress = telling.follow(() => `${tally.total.toLocaleString("en")} counted`);
+  const name = options.chosen.kind === "resume" ? options.chosen.name : null;
+  const onMarked = (isOwn: boolean) => {
+    if (isOwn) tally.own += 1;
+    else tally.replayed += 1;
+  };
+  const source = { kafka, topics, signal, read: schemas.read };
+  for await (const letter of lettersOfReplay(source, stored, marks, name, onMarked)) {
+    tally.add(letter);
+  }
+  return signal.aborted ? null : tally;
+}
+
+/** The topics that letters go to. */
+export function targetsOf(tally: Tally): readonly string[] {
+  return tally.rows().flatMap(({ to }) => to ?? []);
+}
+
+/** @param hint the way to send also those that are left out */
+export function countText({ total, refused, replayed }: Tally, hint = " (--again)"): string {
+  const of = (number: number) => number.toLocaleString("en");
+  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
+  const left =
+    replayed === 0 ? "" : ` ${of(replayed)} were replayed before, and are left out${hint}.`;
+  return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
+}
+
+export interface SentLetters {
+  readonly name: string;
+  readonly end: ReplayEnd | "failed";
+  /** Why it failed. */
+  readonly error: string | null;
+  /** How far it came. */
+  readonly text: string;
+  /** By this process. */
+  readonly replayed: number;
+  /** By sentence: letters that were not replayed. */
+  readonly refused: ReadonlyMap<string, number>;
+}
+
+/** Sends them, and marks them. @param total letters to look at */
+export async function sendLetters(
+  kafka: Kafka,
+  options: LetterReplayOptions,
+  { stored, by, schemas, marks }: OpenedReplay,
+  total: number,
+  telling: Telling,
+): Promise<SentLetters> {
+  const { topics, signal } = options;
+  const isNew = options.chosen.kind === "new";
+  const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
+  const producer = commandProducer(kafka, telling, signal);
+  await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
+  const letters = await kafka.admin.offsets(topics.deadLetters);
+  const gone = marks.tombstones(topics.replayedLetters, letters);
+  if (gone.length > 0) await producer.send(gone);
+  const before = replayTotals(stored.partitions);
+  let now = before;
+  const replayedNow = () => now.replayed - before.replayed;
+  const text = () => {
+    const replayed = replayedNow().toLocaleString("en");
+    const count = now.refused - before.refused;
+    const skipped = count === 0 ? "" : `, ${count.toLocaleString("en")} refused`;
+    return `${replayed} of ${total.toLocaleString("en")} replayed${skipped}`;
+  };
+  using progress = telling.follow(text);
+  const verb = isNew ? "begins" : "goes on";
+  progress.say(`Replay ${name} ${verb}. Should it be cut short, it can be resumed by this name.`);
+  const refused = new Map<string, number>();
+  const deps = {
+    kafka,
+    topics,
+    signal,
+    read: schemas.read,
+    marks,
+    producer,
+    by,
+    clock: systemClock,
+    targets: options,
+    onProgress: (totals: typeof now) => {
+      now = totals;
+    },
+    onRefused: (_letter: unknown, reason: string) => {
+      refused.set(reason, (refused.get(reason) ?? 0) + 1);
+    },
+  };
+  const work = async () => {
+    if (isNew) await letterReplay(kafka.admin, topics, name).begin(stored, by);
+    return { end: await replay(deps, name, stored), error: null };
+  };
+  const { end, error } = await work().catch((thrown: unknown) => {
+    return { end: "failed" as const, error: asError(thrown).message };
+  });
+  return { name, end, error, text: text(), replayed: replayedNow(), refused };
+}

@@ -1,0 +1,152 @@
+/**
+ * Moves a group behind one damaged batch.
+ *
+ *   step                                               a crash after it
+ *   1  the group's offset is read, and the batch there  nothing has changed
+ *   2  a batch that is whole, or another one: refused   the same
+ *   3  the offset behind the batch is committed         the batch is given up: done
+ *
+ * A group with members refuses the commit. A halted stage is a member only while it tries again, so
+ * the command tries until the stage is away. Before each try the offset is read again. Records above
+ * the batch that are finished already stay finished.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { DamagedBatch } from "../../domain/corrupt-batch.ts";
+import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
+import { passedCommit } from "../../kafka/consume/skip-commit.ts";
+import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
+import { counted } from "../count.ts";
+import type { ExitStatus, Shell } from "../shell.ts";
+import { tell } from "../tell.ts";
+
+const TRY_AGAIN_MS = 500;
+/** Longer than a halted stage waits at most, and the brokers' patience with a dead member. */
+const GIVE_UP_AFTER_MS = 150_000;
+const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"];
+
+export interface SkipOptions {
+  readonly topic: string;
+  readonly partition: number;
+  /** Of the batch, as the error names it. */
+  readonly offset: number;
+  readonly group: string;
+  readonly dryRun: boolean;
+  /** One JSON object in place of sentences. */
+  readonly json?: boolean;
+  readonly signal: AbortSignal;
+}
+
+export async function skipDamaged(
+  kafka: Kafka,
+  options: SkipOptions,
+  shell: Shell,
+): Promise<ExitStatus> {
+  const { topic, partition, group, dryRun, json = false, signal } = options;
+  const untilMs = performance.now() + GIVE_UP_AFTER_MS;
+  for (let tries = 0; ; tries += 1) {
+    const at = await groupAt(kafka, options);
+    const damaged = await kafka.damageAt({ topic, partition, offset: at.offset });
+    const refusal = refusalOf(options, at, damaged);
+    const done = (outcome: Outcome, text: string, error: string | null = null) => {
+      if (error !== null) shell.err(`error: ${error}\n`);
+      if (json || error === null) {
+        tell({ json }, shell, text, outcomeJson(options, at, damaged, { outcome, error }));
+      }
+      return error === null ? 0 : 1;
+    };
+    if (damaged === null || refusal !== null) return done("refused", "", refusal);
+    if (tries === 0 && !json) shell.out(`${foundText(damaged, group, at.offset)}\n`);
+    if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
+    try {
+      await kafka.admin.commit(group, topic, [passedCommit(at, damaged.behind)]);
+      const text = `Skipped. ${group} goes on at offset ${damaged.behind}, within a minute.\n`;
+      return done("skipped", text);
+    } catch (error) {
+      const types = errorTypes(error);
+      if (!HAS_MEMBERS.some((type) => types.has(type))) throw error;
+    }
+    if (performance.now() >= untilMs) {
+      const error = `processes hold on to ${group}. Stop those of its stage, then try again.`;
+      return done("refused", "", error);
+    }
+    if (tries === 0) shell.err(`Waiting until no process is a member of ${group} ...\n`);
+    await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) throw new Error("interrupted; nothing was changed");
+  }
+}
+
+/** Where the group goes on: at its commit, or with the first record. */
+async function groupAt(
+  { admin }: Kafka,
+  { topic, partition, group }: SkipOptions,
+): Promise<CommittedOffset> {
+  const logs = await admin.offsets(topic);
+  const log = logs.find((each) => each.partition === partition);
+  if (log === undefined) throw new Error(`${topic} has no partition ${partition}`);
+  const all = await admin.committed(group, topic);
+  const committed = all.find((each) => each.partition === partition);
+  if (committed !== undefined && committed.offset >= log.first) return committed;
+  return { partition, offset: log.first, metadata: "" };
+}
+
+/** Why nothing is skipped; null: the batch is the one that is meant, and it is damaged. */
+export function refusalOf(
+  { topic, partition, offset, group }: SkipOptions,
+  { offset: position }: CommittedOffset,
+  damaged: DamagedBatch | null,
+): string | null {
+  const where = `${group} is at offset ${position} of partition ${partition} of ${topic}`;
+  if (damaged === null) {
+    if (position > offset) return `${where}, and has passed offset ${offset}.`;
+    if (position < offset) {
+      return `${where}: records before the batch are not finished. Let the stage finish them, then try again.`;
+    }
+    return `${where}, and the batch there is whole. Nothing is skipped.`;
+  }
+  if (damaged.offset === offset || position === offset) return null;
+  return `${where}, and the damaged batch there begins at ${damaged.offset}, not at ${offset}.`;
+}
+
+type Outcome = "skipped" | "would-skip" | "refused";
+
+/** One line; every key is always there. @param at where the group is, or was. */
+function outcomeJson(
+  { topic, partition, group, dryRun }: SkipOptions,
+  at: CommittedOffset,
+  damaged: DamagedBatch | null,
+  { outcome, error }: { readonly outcome: Outcome; readonly error: string | null },
+) {
+  return {
+    outcome,
+    error,
+    topic,
+    partition,
+    group,
+    dryRun,
+    groupOffset: at.offset,
+    firstOffset: damaged?.offset ?? null,
+    lastOffset: damaged === null ? null : damaged.behind - 1,
+    damage: damaged?.damage ?? null,
+    isEndKnown: damaged?.isEndKnown ?? null,
+    recordsLost: damaged === null ? null : lostRecords(damaged, at.offset),
+  };
+}
+
+/** At most so many. @param position of the group. */
+function lostRecords({ behind, offset }: DamagedBatch, position: number): number {
+  return behind - Math.max(position, offset);
+}
+
+function foundText(damaged: DamagedBatch, group: string, position: number): string {
+  const { topic, partition, offset, behind, damage, isEndKnown } = damaged;
+  const end = isEndKnown
+    ? ""
+    : `The batch does not tell its end: ${behind} is the first offset behind it that can be read.\n`;
+  const lost = lostRecords(damaged, position);
+  return (
+    `Damaged batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${damage}).\n${end}` +
+    `${group} is at ${position}: up to ${counted(lost, "record")} ${lost === 1 ? "is" : "are"} given up.`
+  );
+}

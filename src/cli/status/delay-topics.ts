@@ -1,0 +1,96 @@
+/**
+ * Deliveries that wait in delay topics, by destination and by tier, counted in Kafka. Where there are
+ * too many to be read in front of somebody who waits, the processes that run delay know.
+ */
+
+import { Labels, REST } from "../../delay/labels.ts";
+import { type AskedWaiting, eachWaiting, type TierRead } from "../../delay/scan-awaiting-retry.ts";
+import { addTo, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { hearingLimit } from "../../runtime/hearing-limit.ts";
+import { readKnownOperations } from "../known-operations.ts";
+
+export interface InTiers {
+  /** Deliveries by tier. */
+  readonly byTier: Readonly<Record<string, number>>;
+  readonly nextDueAtMs: number | null;
+}
+
+const RECORDS_MAX = 20_000;
+const LIMIT_MS = 1_500;
+
+export interface Counted extends Pick<AskedWaiting, "tiers" | "groups"> {
+  readonly kafka: Kafka;
+  readonly topics: TopicNames;
+  readonly destinations: readonly string[];
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface CountedTiers {
+  /** One that is not there has none. Null: not all could be read. */
+  readonly byDestination: ReadonlyMap<string, InTiers> | null;
+  /** All that waits in a tier. One that could not be read to its end is not there. */
+  readonly byTier: ReadonlyMap<string, Tally>;
+  /** Why something could not be read, unless it was too much. */
+  readonly errors: readonly string[];
+}
+
+export async function countTiers(asked: Counted): Promise<CountedTiers> {
+  const { kafka, topics, destinations, nowMs } = asked;
+  using late = hearingLimit(LIMIT_MS);
+  const signal = AbortSignal.any([asked.signal, late.signal]);
+  const labels = new Labels(destinations);
+  const tallies = new Map<string, Tallies>(asked.tiers.map((tier) => [tier, new Map()]));
+  try {
+    // Records that a retry or a cancel took out early lie there still.
+    const steering = await readKnownOperations(kafka, topics.operations, signal);
+    const limits = { steering, recordsMax: RECORDS_MAX, signal };
+    const deps = { kafka, clock: { nowMs: () => nowMs } };
+    const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, tier) => {
+      const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
+      addTo(tallies.get(tier) ?? new Map(), label, timesOf(waiting));
+    });
+    return countedTiers(read, tallies, signal.aborted);
+  } catch (error) {
+    return { byDestination: null, byTier: new Map(), errors: [asError(error).message] };
+  }
+}
+
+function countedTiers(
+  read: readonly TierRead[],
+  tallies: ReadonlyMap<string, Tallies>,
+  isCut: boolean,
+): CountedTiers {
+  const wholeTiers = read.filter(({ unread, errors }) => unread === 0 && errors.length === 0);
+  const errors = [...new Set(read.flatMap((each) => each.errors))];
+  const byTier = new Map(
+    wholeTiers.map(({ tier }) => [tier, sumOf(tallies.get(tier) ?? new Map())]),
+  );
+  const isWhole = !isCut && wholeTiers.length === read.length;
+  return { byDestination: isWhole ? byDestinationOf(tallies) : null, byTier, errors };
+}
+
+function byDestinationOf(tallies: ReadonlyMap<string, Tallies>): ReadonlyMap<string, InTiers> {
+  const all = new Map<string, { byTier: Record<string, number>; nextDueAtMs: number | null }>();
+  for (const [tier, destinations] of tallies) {
+    for (const [id, { count, dueAtMs }] of destinations) {
+      const of = all.get(id) ?? { byTier: {}, nextDueAtMs: null };
+      of.byTier[tier] = count;
+      const nextMs = Math.min(of.nextDueAtMs ?? Number.POSITIVE_INFINITY, dueAtMs);
+      of.nextDueAtMs = Number.isFinite(nextMs) ? nextMs : null;
+      all.set(id, of);
+    }
+  }
+  return all;
+}
+
+function sumOf(destinations: Tallies): Tally {
+  const sum: Tallies = new Map();
+  for (const tally of destinations.values()) addTo(sum, REST, tally, tally.count);
+  const never = Number.POSITIVE_INFINITY;
+  const none = { count: 0, parkedAtMs: never, dueAtMs: never, firstAttemptAtMs: never };
+  return sum.get(REST) ?? none;
+}

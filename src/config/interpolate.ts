@@ -1,0 +1,111 @@
+/**
+ * `${NAME}`, `${NAME:-default}` and `${file:/path}` inside texts of the parsed file. Since YAML is
+ * read before, a value that is taken in can never become structure.
+ *
+ *   in the file          NAME set      set but empty    not set
+ *   ${NAME}              its value     empty            a problem
+ *   ${NAME:-default}     its value     default          default
+ *   $${NAME}             ${NAME}, as it stands
+ *   ${NAME:-a${b}        a problem: the default would end at the first brace
+ *   ${a-b}, ${           a problem
+ *
+ * One newline at the end of a variable is left out, as of a file: `echo secret |` writes one.
+ *
+ *   ${file:/path}            the file's content, by the table of `secret-file.ts`
+ *   ${file:/path:-default}   a problem: a secret that is missing must not become another one
+ *   ${file:}, ${file:${A}}   a problem
+ */
+
+import { isMap } from "./collections.ts";
+import type { Origin, ReadFile } from "./config-path.ts";
+import { type Path, type Problem, pathText } from "./problem.ts";
+import { secretText, withoutNewline } from "./secret-file.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Filled {
+  readonly tree: unknown;
+  /** The texts of the file, by path text, for texts that took something in. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  readonly problems: readonly Problem[];
+  /** Everything that was taken in, from variables and files. Parts of it may be secret. */
+  readonly taken: readonly string[];
+}
+
+type Report = (problem: Omit<Problem, "path">) => void;
+
+export function fill(tree: unknown, env: Environment, readFile: ReadFile): Filled {
+  const origins = new Map<string, Origin>();
+  const problems: Problem[] = [];
+  const taken: string[] = [];
+  const walk = (node: unknown, path: Path): unknown => {
+    if (Array.isArray(node)) return node.map((entry, index) => walk(entry, [...path, index]));
+    if (isMap(node)) {
+      const entries = Object.entries(node);
+      return Object.fromEntries(entries.map(([key, entry]) => [key, walk(entry, [...path, key])]));
+    }
+    if (typeof node !== "string" || !node.includes("${")) return node;
+    const takesFile = references(node).some((inside) => inside?.startsWith(FILE) === true);
+    origins.set(pathText(path), { kind: "filled", written: node, takesFile });
+    const report: Report = (problem) => problems.push({ path, ...problem });
+    return node.replace(REFERENCE, (match, inside: string | undefined) => {
+      if (inside === undefined) return "${";
+      const isFile = inside.startsWith(FILE);
+      const found = isFile ? ofFile(inside, readFile, report) : ofVariable(inside, env, report);
+      if (found !== null) taken.push(found);
+      return found ?? match;
+    });
+  };
+  return { tree: walk(tree, []), origins, problems, taken };
+}
+
+/** `$${`, or `${` with what is inside it and, if there is one, its brace. */
+const REFERENCE = /\$\$\{|\$\{([^}]*\}?)/g;
+const FILE = "file:";
+
+function references(written: string): readonly (string | undefined)[] {
+  return [...written.matchAll(REFERENCE)].map(([, inside]) => inside);
+}
+
+/** Null: a problem was reported. */
+function ofVariable(inside: string, env: Environment, report: Report): string | null {
+  const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
+  const found = withoutNewline(env[name]);
+  if (name === "") {
+    // The inside is not told: it may be part of a password.
+    const expected = `\${NAME}, \${NAME:-default} or \${file:/path}`;
+    const hint = `write $\${ for \${ itself`;
+    report({ found: `\${ without a variable's name`, expected, hint });
+  } else if (fallback?.includes("${")) {
+    const where = `\${ in the default of \${${name}}`;
+    report({ found: where, expected: "a default without variables", hint: null });
+  } else if (fallback !== undefined) {
+    return found === undefined || found === "" ? fallback : found;
+  } else if (found === undefined) {
+    const hint = `set it, or write \${${name}:-default}`;
+    report({ found: `\${${name}}`, expected: `the variable ${name} to be set`, hint });
+  }
+  return found ?? null;
+}
+
+/** Null: a problem was reported. */
+function ofFile(inside: string, readFile: ReadFile, report: Report): string | null {
+  const path = inside.slice(FILE.length, -1);
+  const refuse = (found: string, hint: string): null => {
+    report({ found, expected: `\${file:/path} with the path of a file`, hint });
+    return null;
+  };
+  if (!inside.endsWith("}")) return refuse(`\${file: without its brace`, "end it with a brace");
+  if (path.trim() === "") return refuse(`\${file:} without a path`, "name the file");
+  if (path.includes("${")) {
+    return refuse(`\${ in the path of \${file:...}`, "write the path without variables");
+  }
+  if (path.includes(":-")) {
+    const hint = "leave out `:-` and what follows; a file has no default";
+    return refuse(`a default in \${file:...}`, hint);
+  }
+  const taken = secretText(`\${file:${path}}`, readFile(path));
+  if (taken.kind === "text") return taken.text;
+  report(taken.problem);
+  return null;
+}

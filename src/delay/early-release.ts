@@ -1,0 +1,248 @@
+/**
+ * Carries pulls out: takes what waits for one destination out of the partitions owned here, before it
+ * is due, and leaves the rest in its order.
+ *
+ *   step of a pull, in a partition                a crash after it
+ *   1  a part of the log is read ahead            it is read again
+ *   2  its records, and those in hand, are        they are written again, by the next owner: at most
+ *      written where they belong, acknowledged    this part and those in hand
+ *   3  the topic `operations` says up to which    nothing is repeated: who takes one of these records
+ *      offset that is done, acknowledged          later finishes it
+ *   4  records are finished when they are taken   the same
+ *
+ * One step at a time over all partitions, so that what is due goes on. A step that fails is tried
+ * again after a while; `/readyz` says so.
+ */
+
+import { cancelledText, isPulledBy } from "../domain/early-release.ts";
+import type { Steering } from "../domain/operator-action-state.ts";
+import type { Pull } from "../domain/operator-actions.ts";
+import { pulledRecord } from "../domain/operator-actions.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import type { Kafka, Producer } from "../kafka/port.ts";
+import { asError } from "../runtime/as-error.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { judgeNow, type Waiting } from "./due.ts";
+import { type Due, needsLookUp } from "./partition-queue.ts";
+import { type PulledAhead, pullable } from "./released-ahead.ts";
+import type { LookUp } from "./topic-lookup.ts";
+
+const STEP_BYTES = 512 * 1_024;
+/** Partitions come and go. */
+const LOOK_EVERY_MS = 5_000;
+const LOOK_AGAIN_MS = 500;
+const REST_MS = 5;
+const TRY_AGAIN_MS = 5_000;
+/** A partition that was assigned just now hands its first records over within this time. */
+const FIRST_RECORDS_MS = 5_000;
+
+/** A partition of a delay topic that is owned here. */
+export interface PulledPartition {
+  readonly tier: string;
+  readonly topic: string;
+  readonly partition: number;
+  /** Of the topic; empty while it is not known. */
+  readonly topicId: () => string;
+  readonly ahead: PulledAhead;
+  readonly beganAtMs: number;
+  readonly isOver: () => boolean;
+  readonly isOurs: () => Promise<boolean>;
+  /** Behind the record that was taken last; 0: none was. */
+  readonly takenTo: () => number;
+  /** Those that wait for their time. */
+  readonly inHand: () => readonly Waiting[];
+  /** Takes those off the queue that it holds for. */
+  readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
+  /** Resolves when they are acknowledged; those in hand are finished then. */
+  readonly send: (due: readonly Due[], isInHand: boolean) => Promise<void>;
+  /** Resolves when no send is under way. */
+  readonly sent: () => Promise<void>;
+  /** They are out of the partition although they were not taken. */
+  readonly left: (waiting: readonly Waiting[]) => void;
+}
+
+export interface PullingDeps {
+  readonly kafka: Pick<Kafka, "read" | "admin">;
+  readonly producer: Pick<Producer, "send">;
+  readonly clock: Clock;
+  readonly steering: Steering;
+  /** Its name. */
+  readonly operations: string;
+  readonly partitions: () => readonly PulledPartition[];
+  /** The offset below which all is finished; null: it is not known. */
+  readonly position: (topic: string, partition: number) => number | null;
+  readonly read: (tier: string, record: IncomingRecord) => Waiting;
+  readonly lookUp: LookUp;
+}
+
+export interface RunningPulling extends AsyncDisposable {
+  readonly troubles: () => readonly string[];
+}
+
+/** Begins at once. */
+export function startPulling(deps: PullingDeps): RunningPulling {
+  const { clock, steering } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let trouble: string | null = null;
+  let waking = new AbortController();
+  const stopListening = steering.onChange(() => waking.abort());
+  const round = async (): Promise<boolean> => {
+    let isMore = false;
+    for (const owned of deps.partitions()) {
+      for (const pull of owned.ahead.pending(clock.nowMs())) {
+        if (owned.isOver()) break;
+        const isDone = await step(deps, owned, pull, signal);
+        isMore = true;
+        await clock.sleep(isDone ? REST_MS : LOOK_AGAIN_MS, signal);
+      }
+    }
+    return isMore;
+  };
+  const live = async () => {
+    for (;;) {
+      waking = new AbortController();
+      const isMore = await round();
+      trouble = null;
+      if (isMore) continue;
+      const woken = AbortSignal.any([signal, waking.signal]);
+      await clock.sleep(LOOK_EVERY_MS, woken).catch(() => signal.throwIfAborted());
+    }
+  };
+  const keep = async () => {
+    while (!signal.aborted) {
+      try {
+        await live();
+      } catch (thrown) {
+        if (signal.aborted) return;
+        trouble = `a retry or a cancel does not go on: ${asError(thrown).message}`;
+        await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+      }
+    }
+  };
+  const ended = keep();
+  return {
+    troubles: () => (trouble === null ? [] : [trouble]),
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      stopListening();
+      await ended;
+    },
+  };
+}
+
+/** False: it has to wait. */
+async function step(
+  deps: PullingDeps,
+  owned: PulledPartition,
+  pull: Pull,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { ahead } = owned;
+  const end = ahead.endOf(pull) ?? (await endNow(deps, owned));
+  ahead.endsAt(pull, end);
+  const position = deps.position(owned.topic, owned.partition);
+  // Of what another owner has finished beyond that the consumer alone knows, and hands the rest over.
+  const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
+  const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
+  if (position === null || isWaiting) return false;
+  const from = Math.max(ahead.through(pull), owned.takenTo(), position);
+  const part = await readPart(deps, owned, { from, to: end }, signal);
+  const isOf = (waiting: Waiting) =>
+    waiting.kind === "waiting" &&
+    waiting.record.offset < end &&
+    isPulledBy(pull, pullable(waiting)) &&
+    ahead.leaving(waiting) === null;
+  const wanted = part.waiting.filter(isOf);
+  await renewPlaces(deps, [...wanted, ...owned.inHand().filter(isOf)], signal);
+  if (!(await owned.isOurs()) || owned.isOver()) return true;
+  const isUncertain = (waiting: Waiting) =>
+    needsLookUp(waiting, deps.lookUp.places, deps.clock.nowMs());
+  // Some were taken meanwhile. Next time all of it is looked at again.
+  if ([...wanted, ...owned.inHand().filter(isOf)].some(isUncertain)) return false;
+  await write(deps, owned, pull, { ...part, wanted, isOf });
+  return true;
+}
+
+interface Part {
+  readonly waiting: readonly Waiting[];
+  /** Behind the last record that was read. */
+  readonly behind: number;
+}
+
+/** Steps 2 and 3. From here to the writes nothing is waited for: what is taken meanwhile is claimed. */
+async function write(
+  { producer, clock, operations, lookUp }: PullingDeps,
+  owned: PulledPartition,
+  pull: Pull,
+  {
+    wanted,
+    behind,
+    isOf,
+  }: Part & {
+    readonly wanted: readonly Waiting[];
+    readonly isOf: (waiting: Waiting) => boolean;
+  },
+): Promise<void> {
+  const { ahead } = owned;
+  const inHand = owned.extract(isOf);
+  const takenTo = owned.takenTo();
+  // One that was taken since it was read is in hand, or is being written already.
+  const unread = wanted.filter(({ record }) => record.offset >= takenTo);
+  const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(pull, waiting) });
+  const verdictOf = (by: Pull, waiting: Waiting): Due["verdict"] => {
+    if (by.pull === "cancel") {
+      return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
+    }
+    const verdict = judgeNow(waiting, lookUp.places);
+    return verdict.kind === "return" ? { ...verdict, dueAtMs: clock.nowMs() } : verdict;
+  };
+  const offsets = unread.map(({ record }) => record.offset);
+  const written = owned.send(unread.map(dueOf), false);
+  ahead.claim(offsets, written);
+  owned.left(unread);
+  await Promise.all([written, owned.send(inHand.map(dueOf), true)]);
+  await owned.sent();
+  const { id } = pull;
+  const { tier, partition } = owned;
+  const done = { id, tier, partition, through: behind, topicId: owned.topicId() };
+  const record = pulledRecord(operations, done);
+  const [refused] = await producer.send([record]);
+  ahead.isThrough(pull, behind, offsets);
+  if (refused !== undefined) throw new Error(`${operations} does not take it: ${refused.error}`);
+}
+
+async function endNow(
+  { kafka }: PullingDeps,
+  { topic, partition }: PulledPartition,
+): Promise<number> {
+  const offsets = await kafka.admin.offsets(topic);
+  return offsets.find((each) => each.partition === partition)?.end ?? 0;
+}
+
+async function readPart(
+  { kafka, read }: PullingDeps,
+  { topic, partition, tier }: PulledPartition,
+  { from, to }: { readonly from: number; readonly to: number },
+  signal: AbortSignal,
+): Promise<Part> {
+  if (from >= to) return { waiting: [], behind: to };
+  const range = { topic, partition, from, to, maxBytes: STEP_BYTES, signal };
+  for await (const records of kafka.read(range)) {
+    const behind = (records.at(-1)?.offset ?? from - 1) + 1;
+    return { waiting: records.map((record) => read(tier, record)), behind };
+  }
+  signal.throwIfAborted();
+  return { waiting: [], behind: to };
+}
+
+/** Waits until it is certain where they belong. */
+async function renewPlaces(
+  { clock, lookUp }: PullingDeps,
+  wanted: readonly Waiting[],
+  signal: AbortSignal,
+): Promise<void> {
+  while (wanted.some((waiting) => needsLookUp(waiting, lookUp.places, clock.nowMs()))) {
+    await lookUp.renew(signal);
+  }
+}

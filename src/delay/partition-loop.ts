@@ -1,0 +1,196 @@
+/**
+ * The loop of one partition of a delay topic: wait for its head, send all that is due, and again.
+ *
+ *   a record                                 is
+ *   taken, and pulled before that            finished, when it is written where it belongs
+ *   taken                                    in the queue
+ *   due                                      sent, and finished when it is acknowledged
+ *   due, and was cancelled                   sent as a dead letter
+ *   due, and another owner has pulled it     finished
+ *   pulled                                   taken off the queue, and sent (`early-release.ts`)
+ */
+
+import { cancelledText, cancelOf } from "../domain/early-release.ts";
+import type { Steering } from "../domain/operator-action-state.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import { untilTickMs } from "../domain/timer-tick.ts";
+import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { UnderWay } from "../runtime/in-flight-count.ts";
+import { Bag, type Bagged } from "../runtime/in-flight-set.ts";
+import type { Fail } from "../stage/consuming-stage.ts";
+import { oneAtATime } from "../stage/serial-runner.ts";
+import type { Waiting } from "./due.ts";
+import type { PulledPartition } from "./early-release.ts";
+import type { OwnedCounts } from "./owned-counts.ts";
+import { type Due, takeDue } from "./partition-queue.ts";
+import { PulledAhead, pullable } from "./released-ahead.ts";
+import type { LookUp } from "./topic-lookup.ts";
+
+/** Records written back in one send. */
+const RETURN_RECORDS_MAX = 500;
+/** Longest sleep at a time, so that a clock that was set forward is noticed. */
+const SLEEP_MAX_MS = 10_000;
+
+export interface Waiters {
+  readonly tier: string;
+  readonly delayMs: number;
+  readonly steering: Steering;
+  /** Each partition that is assigned adds itself. */
+  readonly pulled: Set<PulledPartition>;
+  readonly clock: Clock;
+  readonly read: (record: IncomingRecord) => Waiting;
+  readonly lookUp: LookUp;
+  readonly counts: OwnedCounts;
+  /** Resolves when all are acknowledged. */
+  readonly write: (due: readonly Due[]) => Promise<void>;
+  readonly fail: Fail;
+}
+
+/** Records that are being written back. */
+interface Sending extends Bagged {
+  readonly waiting: readonly Waiting[];
+  readonly sent: Promise<void>;
+}
+
+export function waitOn(partition: AssignedPartition, work: Waiters): PartitionHandler {
+  const waiting = new WaitingPartition(partition, work);
+  return { take: (records) => waiting.take(records), drain: () => waiting.drain() };
+}
+
+class WaitingPartition {
+  readonly #partition: AssignedPartition;
+  readonly #work: Waiters;
+  readonly #draining = new AbortController();
+  readonly #sends = new UnderWay();
+  readonly #sending = new Bag<Sending>();
+  readonly #ahead: PulledAhead;
+  readonly #count;
+  readonly #returning;
+  #queue: Waiting[] = [];
+  #takenTo = 0;
+
+  constructor(partition: AssignedPartition, work: Waiters) {
+    this.#partition = partition;
+    this.#work = work;
+    const { tier, delayMs, steering, counts, clock } = work;
+    const place = { tier, topic: partition.topic, partition: partition.partition };
+    const topicId = () => partition.topicId();
+    const ahead = new PulledAhead(steering, { ...place, delayMs, topicId });
+    this.#ahead = ahead;
+    const isOver = () => this.#draining.signal.aborted;
+    this.#count = counts.begin({
+      ...place,
+      inHand: () => [...this.#sending.all().flatMap(({ waiting }) => waiting), ...this.#queue],
+      isGone: (waiting) => ahead.isGone(waiting),
+      isOver,
+    });
+    this.#returning = oneAtATime(
+      () => (this.#queue.length === 0 || isOver() ? null : this.#step()),
+      (thrown) => {
+        if (!isOver()) work.fail(thrown);
+      },
+    );
+    work.pulled.add({
+      ...place,
+      topicId,
+      ahead,
+      isOver,
+      beganAtMs: clock.nowMs(),
+      isOurs: () => partition.isOurs(),
+      takenTo: () => this.#takenTo,
+      inHand: () => this.#queue,
+      extract: (holds) => this.#extract(holds),
+      send: (due, isInHand) => this.#send(due, isInHand),
+      sent: async () => {
+        await Promise.all(this.#sending.all().map(({ sent }) => sent));
+      },
+      left: (waiting) => this.#count.left(waiting),
+    });
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    const taken = records.map(this.#work.read);
+    this.#takenTo = (records.at(-1)?.offset ?? this.#takenTo - 1) + 1;
+    const here = taken.filter((waiting) => !this.#hasLeft(waiting));
+    this.#queue.push(...here);
+    this.#count.took(here);
+    this.#count.passed(this.#takenTo);
+    this.#returning.wake();
+  }
+
+  async drain(): Promise<void> {
+    this.#draining.abort();
+    this.#queue = [];
+    await this.#sends.ended();
+  }
+
+  async #step(): Promise<void> {
+    const { clock, lookUp } = this.#work;
+    const { signal } = this.#draining;
+    // After a long sleep, such as a frozen process's, others may have written it back already.
+    if (!(await this.#partition.isOurs())) this.#draining.abort();
+    if (signal.aborted) return;
+    const next = takeDue(this.#queue, lookUp.places, clock.nowMs(), RETURN_RECORDS_MAX);
+    if (next.kind === "due") this.#sendDue(next.due);
+    else if (next.kind === "look-up") await lookUp.renew(signal);
+    else if (next.kind === "wait") await sleepUntilTick(clock, next.waitMs, signal);
+  }
+
+  #sendDue(due: readonly Due[]): void {
+    const gone = due.filter(({ waiting }) => this.#ahead.isGone(waiting));
+    for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
+    const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
+    // It has told of a failure by itself.
+    this.#send(cancelled(here, this.#work.steering), true).catch(() => undefined);
+  }
+
+  /** Finishes those in hand when they are acknowledged. */
+  #send(due: readonly Due[], isInHand: boolean): Promise<void> {
+    if (due.length === 0) return Promise.resolve();
+    const sent = this.#work.write(due).then(() => {
+      if (isInHand) for (const { waiting } of due) this.#partition.finish(waiting.record.offset);
+      this.#sending.delete(own);
+    });
+    const own = { place: -1, waiting: isInHand ? due.map(({ waiting }) => waiting) : [], sent };
+    this.#sending.add(own);
+    this.#sends.add(sent.catch(this.#work.fail));
+    return sent;
+  }
+
+  /** Finishes it if it is a pulled one that has left, or when it has. */
+  #hasLeft(waiting: Waiting): boolean {
+    const leaving = this.#ahead.leaving(waiting);
+    if (leaving === null) return false;
+    const { offset } = waiting.record;
+    this.#sends.add(leaving.then(() => this.#partition.finish(offset)).catch(this.#work.fail));
+    return true;
+  }
+
+  #extract(holds: (waiting: Waiting) => boolean): readonly Waiting[] {
+    const found = this.#queue.filter(holds);
+    if (found.length > 0) {
+      const taken = new Set(found);
+      this.#queue = this.#queue.filter((waiting) => !taken.has(waiting));
+    }
+    return found;
+  }
+}
+
+/** The due ones that were cancelled go nowhere. */
+function cancelled(due: readonly Due[], steering: Steering): readonly Due[] {
+  if (steering.pulls().length === 0) return due;
+  return due.map((each) => {
+    const { waiting } = each;
+    if (waiting.kind === "invalid") return each;
+    const cancel = cancelOf(steering.pullsOf(waiting.destination), pullable(waiting));
+    if (cancel === null) return each;
+    const error = cancelledText(cancel);
+    return { waiting, verdict: { kind: "dead-letter", reason: "cancelled", error } };
+  });
+}
+
+/** Records that are due within a tick go back in one send with those of other partitions. */
+function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
+  return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
+}

@@ -1,0 +1,49 @@
+/** Which records of a destination's topics were cancelled, and what takes their place. */
+
+import { readDelivery } from "../domain/delivery.ts";
+import { cancelledText, cancelOf } from "../domain/early-release.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import type { Pull } from "../domain/operator-actions.ts";
+import type { IncomingRecord } from "../domain/record.ts";
+import { type LetterTopics, letter, type Replacement } from "./follow-up-record.ts";
+
+export class Cancels {
+  readonly #destination: DestinationId;
+  readonly #topics: LetterTopics;
+  #pulls: readonly Pull[] = [];
+
+  constructor(destination: DestinationId, topics: LetterTopics) {
+    this.#destination = destination;
+    this.#topics = topics;
+  }
+
+  /** In place of those before. Retries count for nothing here. */
+  are(pulls: readonly Pull[]): void {
+    this.#pulls = pulls.filter(({ pull }) => pull === "cancel");
+  }
+
+  has(record: IncomingRecord): boolean {
+    return this.#cancelOf(record) !== null;
+  }
+
+  /** The dead letter of a record that was cancelled; null: it was not. */
+  letter(record: IncomingRecord, nowMs: number): Replacement | null {
+    const cancel = this.#cancelOf(record);
+    if (cancel === null) return null;
+    return letter(record, "cancelled", cancelledText(cancel), this.#topics, nowMs);
+  }
+
+  #cancelOf(record: IncomingRecord): Pull | null {
+    if (this.#pulls.length === 0) return null;
+    const read = readDelivery(record);
+    if (read.kind === "invalid") return null;
+    const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
+    return cancelOf(this.#pulls, {
+      // Its headers may say another one. It stands on this destination's topic.
+      destination: this.#destination,
+      timestampMs: record.timestampMs,
+      receivedAtMs,
+      firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null,
+    });
+  }
+}

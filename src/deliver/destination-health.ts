@@ -1,0 +1,149 @@
+/**
+ * The results of a destination's attempts, for operators. It remembers between two attempts: a
+ * destination that fails each time looks like it all the time. `recent-attempts.ts` judges.
+ *
+ *   deliver     counts as accepted            the destination fails
+ *   any         an attempt, if an endpoint    if its attempts do
+ *                 accepts it
+ *   every       a request                     if an endpoint does: each has to get all. The one that
+ *                                               has failed for longest counts
+ *
+ *   its partitions                  what is remembered
+ *   are here                        counts
+ *   are elsewhere                   does not count: their owner knows
+ *   are back within a minute        counts again: it was a rebalance
+ *   are back later                  is forgotten: the owner in between may have found it otherwise
+ *
+ * An endpoint that was left alone was not tried, and stays as it was.
+ */
+
+import type { WebhookDestination } from "../domain/destination.ts";
+import type { LastOutcome } from "../domain/destination-status.ts";
+import type { EndpointKey } from "../domain/ids.ts";
+import type { Pause } from "../domain/operator-actions.ts";
+import type { HttpResult } from "./attempt.ts";
+import { type Stillness, stillnessOf } from "./hold-cause.ts";
+import { judge } from "./outcome.ts";
+import { RecentAttempts } from "./recent-attempts.ts";
+import type { Attempted } from "./work-ports.ts";
+
+const REBALANCE_MAX_MS = 60_000;
+
+/** The last result of an endpoint, and the verdict on it. */
+export interface EndpointMemory {
+  readonly result: HttpResult;
+  readonly atMs: number;
+  readonly recent: RecentAttempts;
+}
+
+export class Condition {
+  #destination: WebhookDestination;
+  #still: Stillness | null = null;
+  #endpoints = new Map<EndpointKey, EndpointMemory>();
+  #acceptedAtMs: number | null = null;
+  #recent = new RecentAttempts();
+  #partitions = 0;
+  #leftAtMs: number | null = null;
+
+  /** @param pause by a command; null: there is none. */
+  constructor(destination: WebhookDestination, nowMs: number, pause: Pause | null = null) {
+    this.#destination = destination;
+    this.update(destination, nowMs, pause);
+  }
+
+  /** Other settings. Endpoints that are gone are forgotten. */
+  update(destination: WebhookDestination, nowMs: number, pause: Pause | null = null): void {
+    this.#still = stillnessOf(destination, pause, this.#still, nowMs);
+    const keys = destination.endpoints.map(({ key }) => key);
+    this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
+    if (destination.deliver !== this.#destination.deliver) this.#recent = new RecentAttempts();
+    this.#destination = destination;
+  }
+
+  /** The process has one more of its partitions. */
+  own(nowMs: number): void {
+    const awayMs = this.#leftAtMs === null ? 0 : nowMs - this.#leftAtMs;
+    if (this.#partitions === 0 && awayMs > REBALANCE_MAX_MS) this.#forget();
+    this.#partitions += 1;
+  }
+
+  /** One fewer. */
+  leave(nowMs: number): void {
+    this.#partitions -= 1;
+    this.#leftAtMs = nowMs;
+  }
+
+  attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
+    let isAccepted = false;
+    for (const { endpoint, result } of results) {
+      if (result.kind === "held") continue;
+      const isFine = judge(result, endedAtMs).kind === "accepted";
+      const recent = this.#endpoints.get(endpoint)?.recent ?? new RecentAttempts();
+      recent.add(isFine, endedAtMs);
+      this.#endpoints.set(endpoint, { result, atMs: endedAtMs, recent });
+      isAccepted ||= isFine;
+    }
+    if (isAccepted) this.#acceptedAtMs = endedAtMs;
+    this.#recent.add(isAccepted, endedAtMs);
+  }
+
+  /** The attempts that the verdict is about. Null: its partitions are elsewhere. */
+  recent(nowMs: number): RecentAttempts | null {
+    if (this.#partitions === 0) return null;
+    if (this.#destination.deliver === "any") return this.#recent;
+    let worst: RecentAttempts | null = null;
+    for (const { recent } of this.#endpoints.values()) {
+      if (worst === null || isWorse(recent, worst, nowMs)) worst = recent;
+    }
+    return worst;
+  }
+
+  /** Null: it does not fail, or there were no attempts, or its partitions are elsewhere. */
+  failingSinceMs(nowMs: number): number | null {
+    return this.recent(nowMs)?.failingSinceMs(nowMs) ?? null;
+  }
+
+  /** As it is configured now. */
+  get destination(): WebhookDestination {
+    return this.#destination;
+  }
+
+  get acceptedAtMs(): number | null {
+    return this.#acceptedAtMs;
+  }
+
+  /** Paused or disabled. */
+  get still(): Stillness | null {
+    return this.#still;
+  }
+
+  get partitions(): number {
+    return this.#partitions;
+  }
+
+  endpoint(key: EndpointKey): EndpointMemory | null {
+    return this.#endpoints.get(key) ?? null;
+  }
+
+  #forget(): void {
+    this.#endpoints.clear();
+    this.#acceptedAtMs = null;
+    this.#recent = new RecentAttempts();
+  }
+}
+
+/** It has failed for longer, or neither fails and more of its attempts failed. */
+function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boolean {
+  const [mine, others] = [one.failingSinceMs(nowMs), other.failingSinceMs(nowMs)];
+  if (mine !== null || others !== null) return (mine ?? nowMs) < (others ?? nowMs);
+  return one.failures(nowMs) > other.failures(nowMs);
+}
+
+/** For people and programs. */
+export function lastOutcome({ result, atMs }: EndpointMemory): LastOutcome {
+  return {
+    at: new Date(atMs).toISOString(),
+    outcome: judge(result, atMs).kind,
+    cause: result.kind === "response" ? `${result.status}` : result.cause,
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * The records that take the place of a delivery that was not accepted: in a delay topic, or among
+ * the dead letters. The value is the call's, byte for byte.
+ *
+ *   what happened                         the record
+ *   to be tried again later               in the tier's delay topic, under the delivery's key
+ *   given up                              a dead letter with the delivery's headers as they are now
+ *   the record is no delivery             a dead letter with its headers as they came
+ *   the brokers find one of these         a dead letter, too-large
+ *     too large
+ *   they find that too large as well      what fits of it (`domain/cut.ts`): headers go before the
+ *                                         value; the record can still be read where it stood
+ *   they take not even that               nothing
+ */
+
+import { type CallNames, callNames } from "../domain/call-names.ts";
+import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
+import { short, tooLargeFor } from "../domain/dead-letter-records.ts";
+import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import type {
+  IncomingRecord,
+  OutgoingRecord,
+  RecordContent,
+  RecordPlace,
+} from "../domain/record.ts";
+import { type TopicNames, tierName } from "../domain/topics.ts";
+import type { Output, Waited } from "./output.ts";
+
+/** Keeps no hold of the record whose place it takes. */
+export type Replacement =
+  | {
+      readonly kind: "park";
+      readonly tier: string;
+      readonly dueAtMs: number;
+      readonly place: RecordPlace;
+      readonly outgoing: OutgoingRecord;
+    }
+  | {
+      readonly kind: "dead-letter";
+      readonly reason: DeadLetterReason;
+      readonly error: string;
+      readonly place: RecordPlace;
+      /** As far as the record names it, for the log. */
+      readonly call: CallNames;
+      readonly outgoing: OutgoingRecord;
+      /** Before it was cut; absent: it was not. */
+      readonly whole?: RecordContent;
+      readonly waited?: Waited | undefined;
+    };
+
+export type LetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
+
+export function replacement(
+  output: Output,
+  record: IncomingRecord,
+  topics: LetterTopics,
+  nowMs: number,
+): Replacement {
+  if (output.kind === "dead-letter") {
+    const { reason, error, delivery, waited } = output;
+    const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
+    return letter(record, reason, error, topics, nowMs, headers, waited);
+  }
+  const { delayMs, delivery } = output;
+  const outgoing = {
+    topic: topics.delays(delayMs),
+    key: record.key,
+    value: record.value,
+    headers: [
+      ...deliveryHeaders({ ...delivery, returnTopic: topics.returns(delivery.destination) }),
+      ...foreignHeaders(record),
+    ],
+  };
+  const [tier, place] = [tierName(delayMs), placeOf(record)];
+  return { kind: "park", tier, dueAtMs: nowMs + delayMs, place, outgoing };
+}
+
+export function letter(
+  record: RecordPlace & RecordContent,
+  reason: DeadLetterReason,
+  error: string,
+  topics: LetterTopics,
+  nowMs: number,
+  headers = record.headers,
+  waited?: Waited,
+): Replacement {
+  const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
+  const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
+  const [place, call] = [placeOf(record), callNames(headers)];
+  return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
+}
+
+/**
+ * In place of one that the brokers refused because of its size; null when it holds nothing more.
+ */
+export function smaller(
+  refused: Replacement,
+  error: string,
+  topics: LetterTopics,
+  nowMs: number,
+): Replacement | null {
+  const { place, outgoing } = refused;
+  const { key, value, headers } = outgoing;
+  if (refused.kind === "park") {
+    const sentence = tooLargeFor(outgoing.topic, error);
+    return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
+  }
+  const { reason, error: givenUpFor, whole = { key, value, headers } } = refused;
+  const cause = { stage: "deliver", reason, error: givenUpFor, failedAtMs: nowMs } as const;
+  const shorter = short(cause, place, whole, outgoing, topics.deadLetters);
+  return shorter === null ? null : { ...refused, outgoing: shorter, whole };
+}
+
+function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
+  return { topic, partition, offset };
+}

@@ -1,0 +1,29 @@
+/** The sentences of a destination on `/readyz`. */
+
+import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
+import type { Condition } from "./destination-health.ts";
+import type { DestinationWork } from "./destination-work.ts";
+import type { Stillness } from "./hold-cause.ts";
+
+export function troublesOf(
+  { destination, still }: Pick<Condition, "destination" | "still">,
+  ofConsumer: readonly string[],
+  work: Pick<DestinationWork, "endpoints">,
+): readonly string[] {
+  const names = endpointNames(destination);
+  const open = work
+    .endpoints()
+    .filter(({ breaker }) => breaker === "open" || breaker === "probing")
+    .map(({ key, breaker }) => {
+      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
+    });
+  const paused = still === null ? [] : stillText(still);
+  const all = [...ofConsumer, ...paused, ...open];
+  return all.map((each) => `destination ${destination.id}: ${each}`);
+}
+
+function stillText({ by, sinceMs, untilMs }: Stillness): readonly string[] {
+  if (by === undefined) return [];
+  const until = untilMs === null ? "" : `, until ${new Date(untilMs).toISOString()}`;
+  return [`paused by ${by} since ${new Date(sinceMs).toISOString()}${until}`];
+}

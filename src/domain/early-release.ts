@@ -1,0 +1,46 @@
+/**
+ * Which records a pull is about.
+ *
+ *   a record of its destination that     retry   cancel
+ *   was written before the pull          yes     if its call was received before the cancel's time
+ *   was written later, and was           no      the same: it was in an attempt, or came back just
+ *     attempted before the pull                  then
+ *   was written later, and never         no      no: it is new, or a replay
+ *     attempted before
+ *   says no time of writing              no      no
+ *
+ * A retry is about what was parked before it, so that no delivery goes around without a delay. The
+ * answer is the same for ever: it says whether a record has left its partition.
+ */
+
+import type { DestinationId } from "./ids.ts";
+import type { Pull } from "./operator-actions.ts";
+
+/** A delivery as a record says it. */
+export interface Pullable {
+  readonly destination: DestinationId;
+  /** Of the record. */
+  readonly timestampMs: number;
+  readonly receivedAtMs: number;
+  /** Null: it was never attempted. */
+  readonly firstAttemptAtMs: number | null;
+}
+
+export function isPulledBy(pull: Pull, record: Pullable): boolean {
+  const { timestampMs, receivedAtMs, firstAttemptAtMs } = record;
+  if (record.destination !== pull.destination || timestampMs <= 0) return false;
+  const isBefore = timestampMs < pull.atMs;
+  if (pull.receivedBeforeMs === null) return isBefore;
+  const wasAttempted = firstAttemptAtMs !== null && firstAttemptAtMs < pull.atMs;
+  return (isBefore || wasAttempted) && receivedAtMs < pull.receivedBeforeMs;
+}
+
+/** The cancel that a record falls under; null: none. */
+export function cancelOf(pulls: readonly Pull[], record: Pullable): Pull | null {
+  return pulls.find((pull) => pull.pull === "cancel" && isPulledBy(pull, record)) ?? null;
+}
+
+/** One sentence for its dead letter. */
+export function cancelledText({ by, atMs }: Pull): string {
+  return `cancelled by ${by} at ${new Date(atMs).toISOString()}`;
+}

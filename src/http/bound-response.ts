@@ -1,0 +1,121 @@
+/**
+ * Bounds the bytes that are read of one answer, where the socket is read. However an endpoint
+ * answers, it costs its reader no more than a fixed number of bytes and a little time.
+ *
+ *   bytes that come for one request                            count against the limit
+ *   body                                                       no: its reader has its own limit
+ *   all else: interim responses, head, chunk sizes and their
+ *   extensions, trailers, blank lines                          each byte
+ *   a read, however few bytes came                             as READ_BYTES more
+ *   a line of all else, where there is much of it              as LINE_BYTES more
+ *
+ * Beyond the limit the socket is destroyed with `AnswerTooLongError`. So the limit bounds the time
+ * too: reads and lines take most of it. The parser reads to the end of each buffer that it is given,
+ * and can be stopped only between two, so it is given small ones. Lines are counted only where more
+ * than LINES_FROM_BYTES of a buffer turn out to be no body, which no ordinary answer comes to.
+ */
+
+import type { Socket } from "node:net";
+import { renewHeaders } from "./fresh-header-array.ts";
+import { ResponseHead } from "./response-head.ts";
+import { InterimFilter } from "./skip-interim.ts";
+
+/**
+ * Most bytes of an answer beside its body. With 64 KiB of body and a read beyond, that is less than
+ * 128 KiB. Heads of real endpoints are below 16 KiB: no parser of Node's takes more.
+ */
+export const OTHER_MAX_BYTES = 24_576;
+/** A read takes as long as parsing so many bytes. */
+const READ_BYTES = 128;
+/** So does a header, a trailer or a chunk, on top of its bytes. */
+const LINE_BYTES = 32;
+const LINES_FROM_BYTES = 1_024;
+const PIECE_BYTES = 4_096;
+const LINE_FEED = 0x0a;
+
+export class AnswerTooLongError extends Error {
+  override readonly name = "AnswerTooLongError";
+  readonly code = "ANSWER_TOO_LONG";
+}
+
+/** The bytes that may still come on a connection. */
+export class Answer {
+  readonly interim = new InterimFilter();
+  readonly head = new ResponseHead();
+  isAwaited = false;
+  bytesLeft = OTHER_MAX_BYTES;
+  /** The bytes that had come below TLS about when the request began; null: to be looked at. */
+  wireFrom: number | null = null;
+
+  /** The connection, when it stands. */
+  socket: Socket | null = null;
+
+  /** Before each request. */
+  begin(): void {
+    this.isAwaited = true;
+    if (this.socket !== null) renewHeaders(this.socket);
+    this.interim.reset();
+    this.head.forget();
+    this.bytesLeft = OTHER_MAX_BYTES;
+    this.wireFrom = null;
+  }
+
+  /** So many of the bytes read last turn out to be body. */
+  wasBody(bytes: number): void {
+    this.bytesLeft += bytes;
+  }
+}
+
+/** Replaces the socket's `read` and `push`; undici uses nothing else to read. */
+export function boundAnswer(socket: Socket, answer: Answer): void {
+  answer.socket = socket;
+  const read: () => Buffer | null = socket.read.bind(socket);
+  const push: (chunk: unknown) => boolean = socket.push.bind(socket);
+  let rest: Buffer | null = null;
+  /** With the parser, or parsed. */
+  let piece: Buffer | null = null;
+  let leftBeforePiece = 0;
+  const isOver = (): boolean => {
+    if (answer.bytesLeft < 0 && !socket.destroyed) {
+      socket.destroy(new AnswerTooLongError("the answer is longer than may be read"));
+    }
+    return socket.destroyed;
+  };
+  const countLines = () => {
+    if (piece !== null && leftBeforePiece - answer.bytesLeft > LINES_FROM_BYTES) {
+      answer.bytesLeft -= LINE_BYTES * linesOf(piece);
+    }
+    piece = null;
+  };
+  socket.push = (chunk: unknown): boolean => {
+    if (chunk === null) return push(null);
+    answer.bytesLeft -= READ_BYTES;
+    return !isOver() && push(chunk);
+  };
+  socket.read = (): Buffer | null => {
+    for (;;) {
+      countLines();
+      if (isOver()) return null;
+      const bytes = rest ?? read();
+      if (bytes === null) return null;
+      piece = bytes.length > PIECE_BYTES ? bytes.subarray(0, PIECE_BYTES) : bytes;
+      rest = piece === bytes ? null : bytes.subarray(PIECE_BYTES);
+      leftBeforePiece = answer.bytesLeft;
+      answer.bytesLeft -= piece.length;
+      if (!answer.isAwaited) return piece;
+      const final = answer.interim.take(piece);
+      const whole = final === null ? null : answer.head.take(final);
+      if (whole === null) continue;
+      answer.isAwaited = false;
+      return whole;
+    }
+  };
+}
+
+function linesOf(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    lines += 1;
+  }
+  return lines;
+}

@@ -1,0 +1,194 @@
+/**
+ * One request to a registry, and all that can become of it. Nothing is followed, repeated or taken
+ * for something else here: `classify-response.ts` says what it means.
+ *
+ *   bound                      limit
+ *   the whole exchange         5 s, the token that it may need included
+ *   bytes of an answer         1 MiB
+ *   connections                8 to each URL, each for one request: look-ups are rare
+ */
+
+import type { LookupFunction } from "node:net";
+import { Agent, errors, request, fetch as undiciFetch } from "undici";
+
+import { boundedResolve, systemResolve } from "../http/lookup.ts";
+import { secureContext } from "../http/tls.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
+import type { RegistryConnection } from "./connection.ts";
+
+export const ANSWER_MAX_BYTES = 1_048_576;
+export const EXCHANGE_LIMIT_MS = 5_000;
+const CONNECTIONS = 8;
+const ADDRESS_PATIENCE_MS = 1_000;
+const NO_TOKEN_IN_TIME =
+  "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server answers";
+const CONTENT_TYPE = "application/vnd.schemaregistry.v1+json";
+
+export interface Asked {
+  readonly method: "GET" | "POST" | "PUT";
+  /** The registry's URL and the path below it. */
+  readonly url: string;
+  /** As JSON; left out: no body. */
+  readonly body?: unknown;
+}
+
+export type Exchanged =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      /** Empty: it names none. */
+      readonly contentType: string;
+      readonly body: string;
+    }
+  /** More bytes than are read. */
+  | { readonly kind: "too-large"; readonly status: number; readonly contentType: string }
+  /** No whole answer. The code as Node, OpenSSL or undici name it; null: it has none. */
+  | { readonly kind: "failed"; readonly code: string | null }
+  | { readonly kind: "timeout" }
+  /** The token endpoint's fault, in a sentence: the registry was not asked. */
+  | { readonly kind: "no-token"; readonly error: string };
+
+/** Never throws. An aborted one has failed. */
+export type Exchange = (asked: Asked, signal: AbortSignal) => Promise<Exchanged>;
+
+export interface Exchanging extends AsyncDisposable {
+  readonly exchange: Exchange;
+  /** Those that log in. Throws `TokenError`. */
+  readonly loginHeaders: () => Promise<Record<string, string>>;
+}
+
+/** The caller closes it. */
+export function createExchange({ login, tls }: RegistryConnection): Exchanging {
+  const connect = {
+    timeout: EXCHANGE_LIMIT_MS,
+    lookup: boundedLookup(),
+    // Node's own 250 ms would give up an address that is further away than that.
+    autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
+    // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    rejectUnauthorized: true,
+    ...(tls === null ? {} : { secureContext: secureContext(tls) }),
+  };
+  // A connection that is kept may be closed when it is used again, which would look like an outage.
+  const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
+  const logins = loginHeaders(login, agent);
+  const exchange: Exchange = async ({ method, url, body }, signal) => {
+    const limit = AbortSignal.timeout(EXCHANGE_LIMIT_MS);
+    const ended = AbortSignal.any([signal, limit]);
+    let hasToken = false;
+    try {
+      const loginHeaders = await unlessAborted(logins.headers(), ended);
+      hasToken = true;
+      const response = await request(url, {
+        dispatcher: agent,
+        method,
+        headers: {
+          accept: `${CONTENT_TYPE}, application/json`,
+          ...(body === undefined ? {} : { "content-type": CONTENT_TYPE }),
+          ...loginHeaders,
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: ended,
+      });
+      const { statusCode: status } = response;
+      if (status === 401) logins.refused();
+      const named = response.headers["content-type"];
+      const contentType = typeof named === "string" ? named : "";
+      const bytes = await readBounded(response.body);
+      return bytes === null
+        ? { kind: "too-large", status, contentType }
+        : { kind: "answer", status, contentType, body: bytes.toString() };
+    } catch (error) {
+      if (error instanceof TokenError) return { kind: "no-token", error: error.message };
+      if (limit.aborted && !signal.aborted) {
+        return hasToken ? { kind: "timeout" } : { kind: "no-token", error: NO_TOKEN_IN_TIME };
+      }
+      return failure(error);
+    }
+  };
+  return { exchange, loginHeaders: logins.headers, [Symbol.asyncDispose]: () => agent.destroy() };
+}
+
+/** One look-up for all requests: of a dead name server, each would hold one of Node's threads. */
+function boundedLookup(): LookupFunction {
+  const resolve = boundedResolve(systemResolve, systemClock);
+  return (hostname, options, callback) => {
+    resolve(hostname, (error, found) => {
+      const [first] = found;
+      if (error !== null || first === undefined) {
+        callback(error ?? new Error("the name has no address"), []);
+      } else if (options.all === true) {
+        callback(null, [...found]);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
+}
+
+/** Stops waiting; the work itself goes on. */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    work.catch(() => undefined);
+  }
+}
+
+/** Null: it is longer; the connection is closed then. */
+async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > ANSWER_MAX_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function failure(error: unknown): Exchanged {
+  const named = error instanceof Error && "code" in error ? error.code : null;
+  // undici's parser names some of its errors, and all of them by this class.
+  const unnamed = error instanceof errors.HTTPParserError ? "HPE_" : null;
+  const code = typeof named === "string" ? named : unnamed;
+  if (code === "UND_ERR_CONNECT_TIMEOUT") return { kind: "timeout" };
+  return { kind: "failed", code };
+}
+
+interface LoginHeaders {
+  /** Throws `TokenError`. */
+  headers(): Promise<Record<string, string>>;
+  /** The registry refused what it was given: a token is asked for anew. */
+  refused(): void;
+}
+
+function loginHeaders(login: RegistryConnection["login"], dispatcher: Agent): LoginHeaders {
+  if (login?.kind !== "oauth") {
+    const fixed = Promise.resolve(fixedHeaders(login));
+    return { headers: () => fixed, refused: () => undefined };
+  }
+  const newSource = () =>
+    tokenSource(login, systemClock, (url, init) => undiciFetch(url, { ...init, dispatcher }));
+  let token = newSource();
+  return {
+    headers: async () => ({ authorization: `Bearer ${await token()}` }),
+    refused: () => {
+      token = newSource();
+    },
+  };
+}
+
+function fixedHeaders(
+  login: Exclude<RegistryConnection["login"], { readonly kind: "oauth" }>,
+): Record<string, string> {
+  if (login === null) return {};
+  if (login.kind === "token") return { authorization: `Bearer ${login.token}` };
+  const credentials = Buffer.from(`${login.username}:${login.password}`).toString("base64");
+  return { authorization: `Basic ${credentials}` };
+}

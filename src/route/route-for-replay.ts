@@ -1,0 +1,73 @@
+/**
+ * A record of `calls` once more, for one destination alone: what `switchyard replay` does with it. It
+ * decides as route does, by the same files. The first row that fits decides.
+ *
+ *   the record                                     is
+ *   was written before or after the time asked for passed over: time
+ *   is no call (`route-record.ts`)                 unusable, with route's reason: it is a dead letter
+ *                                                  already, and none is written again
+ *   has another type than those asked for          passed over: type
+ *   is no track, or has another event than those   passed over: event
+ *     asked for
+ *   is not for the destination (`route.ts`)        left out, with route's reason
+ *   any other                                      written, as route writes it (`delivery-records.ts`)
+ */
+
+import type { CallType } from "../domain/call.ts";
+import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import type { Destination } from "../domain/destination.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { copies } from "./delivery-records.ts";
+import { decide, type Reason } from "./route.ts";
+import { readCall } from "./route-record.ts";
+import type { Routing } from "./routing.ts";
+
+export interface AskedCalls {
+  /** Written then or later, by the time of the record. */
+  readonly sinceMs: number;
+  /** Written before then; null: no limit. */
+  readonly untilMs: number | null;
+  /** Empty: all; so are events. */
+  readonly types: readonly CallType[];
+  readonly events: readonly string[];
+}
+
+export type RoutedAgain =
+  | { readonly kind: "written"; readonly outgoing: OutgoingRecord }
+  | { readonly kind: "left-out"; readonly reason: Reason }
+  | { readonly kind: "unusable"; readonly reason: DeadLetterReason }
+  | { readonly kind: "passed-over"; readonly reason: "time" | "type" | "event" };
+
+/**
+ * @param routing made for this destination.
+ * @param nowMs stands in for a record time that is none.
+ */
+export function routeAgain(
+  record: IncomingRecord,
+  { sinceMs, untilMs, types, events }: AskedCalls,
+  routing: Routing,
+  destination: Destination,
+  nowMs: number,
+): RoutedAgain {
+  const { timestampMs } = record;
+  if (timestampMs < sinceMs || (untilMs !== null && timestampMs >= untilMs)) {
+    return { kind: "passed-over", reason: "time" };
+  }
+  if (record.omitted !== undefined) return { kind: "unusable", reason: "too-large" };
+  const read = readCall(record, routing.lookup, nowMs);
+  if (read.kind === "refused") return { kind: "unusable", reason: read.reason };
+  const { call, source } = read;
+  if (types.length > 0 && !types.includes(call.type)) {
+    return { kind: "passed-over", reason: "type" };
+  }
+  if (events.length > 0 && !(call.type === "track" && events.includes(call.event))) {
+    return { kind: "passed-over", reason: "event" };
+  }
+  const [decision] = decide(call.integrations, source, [destination]);
+  const routes = routing.routes.get(source.id)?.all ?? [];
+  const [outgoing] = decision?.gets === true ? copies(record, read, routes) : [];
+  if (outgoing === undefined) {
+    return { kind: "left-out", reason: decision?.reason ?? "not-connected" };
+  }
+  return { kind: "written", outgoing };
+}

@@ -1,0 +1,79 @@
+/**
+ * Gives up records that were read in part, because they are larger than their topic takes
+ * (docs/topics.md#limits). They become dead letters `too-large`, and the stage never sees them.
+ *
+ *   step                           a crash after it
+ *   1  the dead letter is written  the record is read again, and there is a second dead letter
+ *   2  the record is finished      the same, until the consumer commits
+ *
+ * A drain waits for the dead letters that are being written.
+ */
+
+import { cutWords } from "../domain/cut.ts";
+import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
+import type { StageName } from "../domain/stages.ts";
+import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
+import { UnderWay } from "../runtime/in-flight-count.ts";
+import { countLetters } from "../telemetry/count-letters.ts";
+import { letterWriter } from "./dead-letter-writer.ts";
+import type { StageDeps } from "./stage-deps.ts";
+
+type OnAssigned = ConsumeOptions["onAssigned"];
+
+/** Wraps what a consumer does with its partitions. `fail` is told that a dead letter is not taken. */
+export type GiveUpOmitted = (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned;
+
+/** @param headersOf a dead letter keeps these of a record's headers; by default those of producers. */
+export function givingUpOmitted(
+  deps: Pick<StageDeps, "producer" | "clock" | "metrics" | "log">,
+  stage: StageName,
+  deadLetterTopic: string,
+  headersOf?: (record: IncomingRecord) => RecordHeaders,
+): GiveUpOmitted {
+  const writer = letterWriter(deps, stage, deadLetterTopic, headersOf);
+  const tell = countLetters(deps);
+  const recordsIn = deps.metrics.recordsIn.bind({ stage });
+  const giveUp = async (records: readonly IncomingRecord[], { finish }: AssignedPartition) => {
+    const givenUp = records.map((record) => ({
+      record,
+      reason: "too-large" as const,
+      error: wordsOf(record),
+    }));
+    tell((await writer.write([], givenUp)).letters);
+    recordsIn.inc(records.length);
+    for (const { offset } of records) finish(offset);
+  };
+  return (onAssigned, fail) => (assigned) => {
+    const handler = onAssigned(assigned);
+    const writes = new UnderWay();
+    const { admit } = handler;
+    const admitOthers = (record: IncomingRecord) =>
+      admit === undefined || isOmitted(record) ? record : admit(record);
+    return {
+      ...(admit === undefined ? {} : { admit: admitOthers }),
+      take: (records) => {
+        if (!records.some(isOmitted)) {
+          handler.take(records);
+          return;
+        }
+        writes.add(giveUp(records.filter(isOmitted), assigned).catch(fail));
+        const others = records.filter((record) => !isOmitted(record));
+        if (others.length > 0) handler.take(others);
+      },
+      drain: async () => {
+        await Promise.all([handler.drain(), writes.ended()]);
+      },
+    } satisfies PartitionHandler;
+  };
+}
+
+function isOmitted({ omitted }: IncomingRecord): boolean {
+  return omitted !== undefined;
+}
+
+function wordsOf({ topic, omitted }: IncomingRecord): string {
+  if (omitted === undefined) return "";
+  const { bytes, cut } = omitted;
+  const left = cutWords(cut);
+  return `inflates to ${bytes} bytes, more than ${topic} takes${left === "" ? "" : `; it was read without ${left}`}`;
+}

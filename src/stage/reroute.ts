@@ -1,0 +1,142 @@
+/**
+ * Writes the records of stages, and lets deliveries go around a topic that takes nothing
+ * (docs/delivery.md#a-topic-that-takes-nothing); `domain/reroute.ts` decides.
+ *
+ *   step                                        a crash after it
+ *   1  the records are sent                     they are sent again
+ *   2  some come back; delay topics, or the     the same; those are then written twice
+ *      topic itself, acknowledge them
+ *   3  the caller writes dead letters of gone   the same
+ *      topics, and finishes its records
+ */
+
+import type { DestinationId } from "../domain/ids.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
+import { type AroundRules, insteadOf } from "../domain/reroute.ts";
+import type { StageName } from "../domain/stages.ts";
+import { destinationOfTopic } from "../domain/topics.ts";
+import type { RefusedRecord, WatchedProducer } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Metrics } from "../telemetry/instruments.ts";
+import type { WatchedWriter } from "./watched-writer.ts";
+
+/** Shared by the stages of a process. */
+export interface GoingAround {
+  readonly rules: AroundRules;
+  /** Deliveries went around the destination's topic. */
+  readonly went: (stage: StageName, destination: DestinationId, count: number) => void;
+  /** Shows them no longer: they are not configured any more. */
+  readonly forget: (destinations: ReadonlySet<string>) => void;
+  /** A sentence for each topic that takes nothing. */
+  readonly troubles: () => readonly string[];
+}
+
+/** A delivery whose topic is gone, and is made by nobody. */
+export interface Gone {
+  /** As it was sent. */
+  readonly record: OutgoingRecord;
+  /** With all its headers, for a dead letter. */
+  readonly delivery: OutgoingRecord;
+  readonly error: string;
+}
+
+export interface Sent {
+  /** Too large, with the brokers' words. */
+  readonly refused: ReadonlyMap<OutgoingRecord, string>;
+  readonly gone: readonly Gone[];
+}
+
+const NONE: Sent = { refused: new Map(), gone: [] };
+
+/** Resolves when all is acknowledged but the records that are returned. */
+export async function sendAround(
+  records: readonly OutgoingRecord[],
+  writer: WatchedWriter,
+  around: GoingAround | undefined,
+  stage: StageName,
+  nowMs: () => number,
+): Promise<Sent> {
+  if (records.length === 0) return NONE;
+  const returned = await writer.send(records, { giveBack: around !== undefined });
+  if (returned.length === 0) return NONE;
+  const refused = new Map<OutgoingRecord, string>();
+  const gone: Gone[] = [];
+  /** The record that is written now, and the one that it stands for. */
+  const again = new Map<OutgoingRecord, OutgoingRecord>();
+  const counts = new Map<DestinationId, number>();
+  const decide = ({ record, error, blocked }: RefusedRecord) => {
+    if (blocked === undefined || around === undefined) return refused.set(record, error);
+    const instead = insteadOf(record, blocked, around.rules, nowMs());
+    if (instead.kind === "wait") return again.set(record, record);
+    if (instead.kind === "gone") return gone.push({ ...instead, record });
+    counts.set(instead.destination, (counts.get(instead.destination) ?? 0) + 1);
+    return again.set(instead.outgoing, record);
+  };
+  returned.forEach(decide);
+  if (again.size > 0) {
+    for (const { record, error } of await writer.send([...again.keys()])) {
+      const stoodFor = again.get(record);
+      if (stoodFor !== undefined) refused.set(stoodFor, error);
+    }
+  }
+  for (const [destination, count] of counts) around?.went(stage, destination, count);
+  return { refused, gone };
+}
+
+interface Deps {
+  readonly producer: Pick<WatchedProducer, "blocked">;
+  readonly metrics: Metrics;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+/** Counts anew each time that a topic begins to take nothing. */
+export function goingAround({ producer, metrics }: Deps, rules: AroundRules): GoingAround {
+  const { topics } = rules;
+  const counted = new Map<string, { readonly sinceMs: number; count: number }>();
+  const shown = new Set<string>();
+  const look = () => {
+    const blocked = producer.blocked();
+    for (const { topic, sinceMs } of blocked) {
+      if (counted.get(topic)?.sinceMs !== sinceMs) counted.set(topic, { sinceMs, count: 0 });
+    }
+    return blocked;
+  };
+  const ownerOf = (topic: string) => destinationOfTopic(topic, topics) ?? "";
+  const show = (topic: string, value: number) => {
+    shown.add(topic);
+    metrics.topicBlockedSince.bind({ topic, destination: ownerOf(topic) }).set(value);
+  };
+  metrics.onScrape(() => {
+    for (const topic of shown) show(topic, 0);
+    for (const { topic, sinceMs } of look()) show(topic, sinceMs / 1_000);
+  });
+  return {
+    rules,
+    went: (stage, destination, count) => {
+      metrics.wentAround.bind({ stage, destination }).inc(count);
+      for (const { topic } of look()) {
+        const entry = counted.get(topic);
+        if (entry !== undefined && destinationOfTopic(topic, topics) === destination) {
+          entry.count += count;
+        }
+      }
+    },
+    forget: (destinations) => {
+      for (const topic of [...shown, ...counted.keys()]) {
+        const destination = ownerOf(topic);
+        if (!destinations.has(destination)) continue;
+        shown.delete(topic);
+        counted.delete(topic);
+        metrics.topicBlockedSince.remove({ topic, destination });
+      }
+    },
+    troubles: () =>
+      look().map(({ topic, sinceMs, error }) => {
+        const since = new Date(sinceMs).toISOString();
+        const isAround = destinationOfTopic(topic, topics) !== null;
+        const count = counted.get(topic)?.count ?? 0;
+        const rest = isAround ? `${count} deliveries went around it` : "its records wait";
+        return `the topic ${topic} takes nothing since ${since} (${error}); ${rest}`;
+      }),
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * One call's way, from the records that tell of it. Pure: commands and pages show what this says.
+ *
+ *   a record                                       the step
+ *   on calls                                       received, or unusable; and left-out for each destination
+ *                                                  of its source that does not get it
+ *   on a line, the first of its destination        routed, with the reason of now
+ *   on a line, after a dead letter there           replayed
+ *   on a line, any other                           routed-again: a crash, or the call came twice
+ *   on a delay topic                               parked; went-around, if its topic took nothing
+ *   on returns                                     returned, and how late
+ *   among the dead letters                         given-up
+ *   of an attempt                                  attempt (`attempt-steps.ts`)
+ *
+ * Steps of one millisecond stand in the order of this table, attempts before what follows from them.
+ */
+
+import { attemptSteps } from "./attempt-steps.ts";
+import { fatesOf } from "./final-states.ts";
+import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
+import type { CallTrace, Gap, GivenUpStep, ParkedStep, ReturnedStep, Step } from "./steps.ts";
+
+const ORDER: readonly Step["kind"][] = [
+  ...(["received", "unusable", "left-out", "routed", "routed-again", "replayed"] as const),
+  ...(["returned", "attempt", "parked", "went-around", "given-up"] as const),
+];
+
+export function timeline(evidence: Evidence, nowMs: number): CallTrace {
+  const steps: Step[] = [
+    ...callSteps(evidence),
+    ...lineSteps(evidence),
+    ...evidence.parked.map(parkedStep),
+    ...evidence.returns.map(returnedStep),
+    ...evidence.letters.map(givenUpStep),
+    ...attemptSteps(evidence),
+  ];
+  steps.sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
+  const fates = fatesOf(evidence, steps, nowMs);
+  return { messageId: evidence.messageId, steps, fates, gaps: gapsOf(evidence, steps, fates) };
+}
+
+function rank({ kind }: Step): number {
+  return ORDER.indexOf(kind);
+}
+
+function callSteps({ calls }: Evidence): readonly Step[] {
+  return calls
+    .toSorted((one, other) => one.atMs - other.atMs)
+    .flatMap(({ place, atMs, facts }, index): readonly Step[] => {
+      if (facts.kind === "unusable") {
+        return [{ kind: "unusable", atMs, place, reason: facts.reason, error: facts.error }];
+      }
+      const { type, event, source, namedBy, receivedAtMs, destinations } = facts;
+      const isRepeated = index > 0;
+      const call = { type, event, source, namedBy, receivedAtMs, isRepeated };
+      const leftOut = isRepeated ? [] : destinations.filter(({ gets }) => !gets);
+      return [
+        { kind: "received", atMs, place, ...call },
+        ...leftOut.map(
+          ({ destination, why }) => ({ kind: "left-out", atMs, destination, why }) as const,
+        ),
+      ];
+    });
+}
+
+function lineSteps({ calls, lines, letters }: Evidence): readonly Step[] {
+  const reasons = new Map<string, Routing>();
+  for (const { facts } of calls) {
+    if (facts.kind !== "call") continue;
+    for (const each of facts.destinations) reasons.set(each.destination, each);
+  }
+  const seen = new Set<string>();
+  return lines
+    .toSorted((one, other) => one.atMs - other.atMs)
+    .map(({ place, atMs, delivery: { destination } }): Step => {
+      const isFirst = !seen.has(destination);
+      seen.add(destination);
+      if (isFirst) {
+        const reason = reasons.get(destination);
+        const why = reason?.gets === true ? reason.why : null;
+        return { kind: "routed", atMs, destination, place, why };
+      }
+      const isGivenUp = letters.some(
+        (letter) => letter.delivery?.destination === destination && letter.atMs <= atMs,
+      );
+      return { kind: isGivenUp ? "replayed" : "routed-again", atMs, destination, place };
+    });
+}
+
+function parkedStep({
+  place,
+  atMs,
+  delivery,
+  tier,
+  isAround,
+}: Evidence["parked"][number]): ParkedStep {
+  const { destination, dueAtMs, notBeforeMs, endpoint } = delivery;
+  const kind = isAround ? "went-around" : "parked";
+  return { kind, atMs, destination, place, tier, dueAtMs: dueAtMs ?? atMs, notBeforeMs, endpoint };
+}
+
+function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
+  const { destination, dueAtMs, endpoint } = delivery;
+  const lateMs = dueAtMs === null ? null : atMs - dueAtMs;
+  return { kind: "returned", atMs, destination, place, lateMs, endpoint };
+}
+
+function givenUpStep(letter: Evidence["letters"][number]): GivenUpStep {
+  const { atMs, place, from, stage, reason, error, delivery } = letter;
+  const destination = delivery?.destination ?? null;
+  return { kind: "given-up", atMs, destination, place, from, stage, reason, error };
+}
+
+function gapsOf(
+  { calls, attempts, sinceMs }: Evidence,
+  steps: readonly Step[],
+  fates: CallTrace["fates"],
+): readonly Gap[] {
+  if (steps.length === 0) return [];
+  const gaps: Gap[] = [];
+  if (calls.length === 0) gaps.push({ kind: "call-not-found", sinceMs });
+  const unsaid = fates.filter(({ kind }) => kind === "finished").map((each) => each.destination);
+  const isImplied = steps.some((step) => step.kind === "attempt" && step.from === "headers");
+  if (attempts === null) {
+    if (unsaid.length > 0 || isImplied) gaps.push({ kind: "no-attempts-topic" });
+  } else if (unsaid.length > 0) {
+    gaps.push({ kind: "attempts-missing", destinations: unsaid });
+  }
+  return gaps;
+}

@@ -1,0 +1,27 @@
+/**
+ * `npm run test:control`: pauses, resumes, retries, drains, cancels, replays and traces on a real cluster,
+ * with two processes under load, and compares each step with what was published and received.
+ *
+ *   npm run test:control                    all steps
+ *   npm run test:control -- --short         as `npm test` makes them
+ *   npm run test:control -- --patience 3    everything may take three times as long, on a busy machine
+ *
+ * Exit status 1 when something else was seen than the ledger says, 2 for wrong usage.
+ */
+
+import { startKafka } from "../../tools/kafka/start.ts";
+import { flagsOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
+import { steer, steerTable } from "./control.ts";
+
+await runScript(async () => {
+  const options = { short: { type: "boolean", default: false }, patience: PATIENCE } as const;
+  const { short: isShort, patience: text } = flagsOf({ options }).values;
+  const patience = patienceOf(text);
+  await using kafka = await startKafka({ log: say });
+  const rows = await steer({ brokers: kafka.brokers, patience, isShort, say });
+  const wrong = rows.filter(({ ok }) => !ok).length;
+  process.stdout.write(
+    `\n${steerTable(rows)}\n${rows.length - wrong} of ${rows.length} lines are as the ledger says\n`,
+  );
+  return wrong === 0 ? 0 : 1;
+});

@@ -1,0 +1,102 @@
+/**
+ * Old and new calls wait for crm, in its line and in a tier. The old ones are cancelled, then replayed
+ * from the dead letters.
+ *
+ *   command                          by the ledger
+ *   cancel --older-than --dry-run    counts the old ones that wait
+ *   cancel --older-than --yes        dead letters `cancelled` of precisely these
+ *   resume and retry                 the new ones arrive, and no old one
+ *   dead-letters replay              the old ones arrive
+ *   the same again                   leaves them out; with --again they arrive again
+ */
+
+import type { SteeredWorld } from "../controlled-world.ts";
+import { idsOf } from "../ledger.ts";
+import { Rows } from "../row.ts";
+
+const EACH = 30;
+const REASON = "switchyard-reason";
+const MESSAGE_ID = "switchyard-message-id";
+const CANCEL = ["cancel", "crm", "--older-than", "2d"];
+const REPLAY = ["dead-letters", "replay", "--destination", "crm", "--reason", "cancelled"];
+
+export async function cancelAndReplay(world: SteeredWorld): Promise<Rows> {
+  const rows = new Rows("cancel");
+  const { ledger, receiver } = world;
+  const from = ledger.all.length;
+  await makeWait(world);
+  const published = ledger.all.slice(from);
+  const isWaiting = ({ id }: { readonly id: string }) => timesAt(world, id) === 0;
+  const old = idsOf(published.filter((call) => call.isOld && isWaiting(call)));
+  const fresh = idsOf(published.filter((call) => !call.isOld && isWaiting(call)));
+
+  const wanted = `${old.length} deliveries of crm would be cancelled.`;
+  let said = "";
+  await world.until(async () => {
+    said = (await world.command(...CANCEL, "--dry-run")).out.trim();
+    return said === wanted;
+  });
+  rows.same("cancel --dry-run: says", wanted, said);
+  rows.calls("... made dead letters of", [], await cancelled(world));
+  const done = await world.outcome(...CANCEL, "--yes");
+  rows.same("cancel: says how many", old.length, `${done.count}`);
+  await world.until(async () => (await cancelled(world)).length >= old.length);
+  rows.calls("dead letters `cancelled`", old, await cancelled(world));
+
+  await world.command("resume", "crm");
+  await world.command("retry", "crm");
+  const arrived = (ids: readonly string[]) => ids.flatMap((id) => repeated(id, timesAt(world, id)));
+  await world.until(() => arrived(fresh).length >= fresh.length);
+  rows.calls("resumed: new ones arrived at crm", fresh, arrived(fresh));
+  rows.calls("resumed: cancelled ones arrived at crm", [], arrived(old));
+
+  await world.command(...REPLAY);
+  await world.until(() => arrived(old).length >= old.length);
+  rows.calls("dead-letters replay: arrived at crm", old, arrived(old));
+  const second = await world.command(...REPLAY);
+  rows.same(
+    "... again: says",
+    `0 dead letters to replay. ${old.length} were replayed before, and are left out (--again).`,
+    second.out.trim(),
+  );
+  const before = receiver.all("crm").length;
+  await world.command(...REPLAY, "--again");
+  const more = () => idsOf(receiver.all("crm").slice(before));
+  await world.until(() => more().length >= old.length);
+  rows.calls("... --again: arrived once more", old, more());
+  return rows;
+}
+
+/** Some in a tier, the others in the line of a destination that is paused. */
+async function makeWait(world: SteeredWorld): Promise<void> {
+  const { ledger, receiver } = world;
+  const both = async () => {
+    await ledger.publish(EACH, { isOld: true });
+    await ledger.publish(EACH);
+  };
+  const refusedBefore = receiver.refused("crm").length;
+  receiver.refusing.add("crm");
+  await both();
+  await world.until(() => receiver.refused("crm").length > refusedBefore);
+  await world.command("pause", "crm");
+  await world.until(async () => (await world.heldBy()) === "command, command");
+  receiver.refusing.delete("crm");
+  await both();
+}
+
+async function cancelled(world: SteeredWorld): Promise<readonly string[]> {
+  const letters = await world.read(world.topics.deadLetters);
+  const headers = letters.map((letter) =>
+    Object.fromEntries(letter.headers.map(([key, value]) => [key, `${value}`])),
+  );
+  return headers.flatMap((each) => (each[REASON] === "cancelled" ? [`${each[MESSAGE_ID]}`] : []));
+}
+
+/** How often crm has accepted it. */
+function timesAt({ receiver }: SteeredWorld, id: string): number {
+  return receiver.accepted("crm").filter((each) => each.id === id).length;
+}
+
+function repeated(id: string, times: number): readonly string[] {
+  return Array.from({ length: times }, () => id);
+}

@@ -1,0 +1,98 @@
+/**
+ * Paused by a command and resumed, while calls flow.
+ *
+ *   of                         by the ledger
+ *   crm while it is paused     nothing arrives later than two seconds after the record of the pause
+ *   other                      all that was published meanwhile arrives meanwhile
+ *   the second `pause`         says how many wait: what was published and has not arrived
+ *   both, resumed              each call arrived once, in order for each user
+ *   events for people          one that it is paused, one that it is resumed
+ */
+
+import { OPERATIONS_PARTITION } from "../../../src/domain/operator-actions.ts";
+import { DESTINATIONS, type SteeredWorld } from "../controlled-world.ts";
+import { idsOf } from "../ledger.ts";
+import { Rows, usersOutOfOrder } from "../row.ts";
+
+/** Of a pause, until all processes go by it. What is on its way then may still arrive. */
+const PAUSED_WITHIN_MS = 2_000;
+const PAUSED_FOR_MS = 6_000;
+
+export async function pauseAndResume(world: SteeredWorld): Promise<Rows> {
+  const rows = new Rows("pause");
+  const { ledger, receiver } = world;
+  let load = ledger.load();
+  const isBusy = (id: string) => new Set(receiver.accepted(id).map(({ by }) => by)).size === 2;
+  await world.until(() => DESTINATIONS.every(isBusy));
+  for (const id of DESTINATIONS) {
+    const by = new Set(receiver.accepted(id).map((each) => each.by));
+    rows.same(`processes that deliver to ${id}`, "first, second", [...by].sort().join(", "));
+  }
+
+  const paused = await world.command("pause", "crm", "--for", "1h");
+  rows.same("pause: exit status", 0, paused.status ?? -1);
+  const pausedAtMs = await lastOperationAtMs(world);
+  const from = ledger.all.length;
+  await world.until(() => Date.now() > pausedAtMs + PAUSED_FOR_MS);
+  await world.until(async () => (await world.heldBy()) === "command, command");
+  rows.same("why crm is held, as each process says", "command, command", await world.heldBy());
+  await load[Symbol.asyncDispose]();
+  const meanwhile = idsOf(ledger.all.slice(from));
+  const arrived = () => {
+    const wanted = new Set(meanwhile);
+    return idsOf(receiver.accepted("other")).filter((id) => wanted.has(id));
+  };
+  await world.until(() => arrived().length >= meanwhile.length);
+  rows.calls("published meanwhile, arrived at other", meanwhile, arrived());
+  const lastMs = pausedAtMs + PAUSED_WITHIN_MS * world.patience;
+  const late = receiver.all("crm").filter(({ atMs }) => atMs > lastMs);
+  rows.calls("arrived at crm later than 2 s after it", [], idsOf(late));
+  await countedWaiting(world, rows);
+  await toldOnce(world, rows, "switchyard.destination.paused");
+
+  load = ledger.load();
+  const resumed = await world.command("resume", "crm");
+  rows.same("resume: exit status", 0, resumed.status ?? -1);
+  await world.until(async () => (await world.heldBy()) === "-, -");
+  await toldOnce(world, rows, "switchyard.destination.resumed");
+  await load[Symbol.asyncDispose]();
+  for (const id of DESTINATIONS) {
+    await world.until(() => receiver.accepted(id).length >= ledger.all.length);
+    const accepted = receiver.accepted(id);
+    rows.calls(`resumed: arrived at ${id}`, idsOf(ledger.all), idsOf(accepted));
+    const wrong = usersOutOfOrder(ledger.all, accepted);
+    rows.same(`resumed: users out of order at ${id}`, "none", wrong.join(", ") || "none");
+  }
+  return rows;
+}
+
+/** Commits follow what is accepted by some seconds, so it is asked again for a while. */
+async function countedWaiting(world: SteeredWorld, rows: Rows): Promise<void> {
+  const { ledger, receiver } = world;
+  const waits = `${ledger.all.length - receiver.accepted("crm").length}`;
+  let said = "";
+  await world.until(async () => {
+    const { waiting } = await world.outcome("pause", "crm");
+    said = `${(waiting as { readonly inLine?: number } | null | undefined)?.inLine}`;
+    return said === waits;
+  });
+  rows.same("pause, again: says how many wait", waits, said);
+}
+
+async function toldOnce(world: SteeredWorld, rows: Rows, type: string): Promise<void> {
+  const told = async () => {
+    const events = await world.read(world.topics.operatorEvents);
+    const types = events.map(
+      ({ value }) => (JSON.parse(`${value ?? "{}"}`) as { type?: string }).type,
+    );
+    return types.filter((each) => each === type).length;
+  };
+  await world.until(async () => (await told()) > 0);
+  rows.same(`events ${type}`, 1, await told());
+}
+
+async function lastOperationAtMs(world: SteeredWorld): Promise<number> {
+  const records = await world.read(world.topics.operations);
+  const own = records.filter(({ partition }) => partition === OPERATIONS_PARTITION);
+  return own.at(-1)?.timestampMs ?? 0;
+}

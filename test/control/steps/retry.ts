@@ -1,0 +1,72 @@
+/**
+ * Both destinations refuse for a while under load, so that deliveries of both wait for ten minutes.
+ *
+ *   command             by the ledger
+ *   retry crm           says how many wait: those that were refused, and not accepted since
+ *   drain crm           ends when all that was published before it has arrived, while calls flow on
+ *   other               nothing of it is tried again; `drain other` says that the same number waits
+ *   retry other         the same calls, and nothing else
+ */
+
+import { DESTINATIONS, type DestinationName, type SteeredWorld } from "../controlled-world.ts";
+import { idsOf } from "../ledger.ts";
+import { Rows } from "../row.ts";
+
+const REFUSED_AT_LEAST = 10;
+
+export async function retryAndDrain(world: SteeredWorld): Promise<Rows> {
+  const rows = new Rows("retry");
+  const { ledger, receiver } = world;
+  await using load = ledger.load();
+  for (const id of DESTINATIONS) receiver.refusing.add(id);
+  const isRefused = (id: string) => receiver.refused(id).length >= REFUSED_AT_LEAST;
+  await world.until(() => DESTINATIONS.every(isRefused));
+  receiver.refusing.clear();
+  const refusedTo = ledger.all.length;
+  // Its line goes on by itself when its breaker has looked; what was refused is parked.
+  const lineArrived = (id: DestinationName) => {
+    const came = arrivedAt(world, id);
+    const refused = new Set(idsOf(receiver.refused(id)));
+    return ledger.all
+      .slice(0, refusedTo)
+      .every((call) => came.has(call.id) || refused.has(call.id));
+  };
+  await world.until(() => DESTINATIONS.every(lineArrived));
+  const [crm, other] = [waitingAt(world, "crm"), waitingAt(world, "other")];
+
+  const retried = await world.outcome("retry", "crm");
+  rows.same("retry crm: says how many wait", crm.length, `${retried.returned}`);
+  const before = idsOf(ledger.all);
+  const drained = await world.command("drain", "crm", "--timeout", "2m");
+  rows.same("drain crm: says", "Nothing is left for crm.", drained.out.trim());
+  const came = arrivedAt(world, "crm");
+  const there = before.filter((id) => came.has(id));
+  rows.calls("drain crm: published before, arrived", before, there);
+
+  const again = () => other.filter((id) => arrivedAt(world, "other").has(id));
+  rows.calls("of those that wait for other, arrived", [], again());
+  const late = await world.outcome("drain", "other", "--timeout", "1ms");
+  const left = late.left as { readonly tiers?: number } | undefined;
+  rows.same("drain other: says what is left in tiers", other.length, `${left?.tiers}`);
+  rows.same("drain other: exit status", 1, `${late.status}`);
+  await world.command("retry", "other");
+  await world.until(() => again().length >= other.length);
+  rows.calls("retry other: arrived", other, again());
+  await load[Symbol.asyncDispose]();
+  for (const id of DESTINATIONS) {
+    await world.until(() => arrivedAt(world, id).size >= ledger.all.length);
+    rows.calls(`arrived at ${id}`, idsOf(ledger.all), idsOf(receiver.accepted(id)));
+  }
+  return rows;
+}
+
+function arrivedAt({ receiver }: SteeredWorld, id: DestinationName): ReadonlySet<string> {
+  return new Set(idsOf(receiver.accepted(id)));
+}
+
+/** Refused, and not accepted since. */
+function waitingAt(world: SteeredWorld, id: DestinationName): readonly string[] {
+  const came = arrivedAt(world, id);
+  const refused = new Set(idsOf(world.receiver.refused(id)));
+  return [...refused].filter((each) => !came.has(each));
+}

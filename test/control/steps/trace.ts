@@ -1,0 +1,80 @@
+/**
+ * The way of calls that had different fates, as `trace` tells it, and as the endpoints remember it:
+ * the statuses of all attempts, in their order.
+ */
+
+import { DESTINATIONS, type SteeredWorld } from "../controlled-world.ts";
+import { idsOf } from "../ledger.ts";
+import { Rows } from "../row.ts";
+
+interface TraceLine {
+  readonly kind: string;
+  readonly destination?: string;
+  readonly fate?: string;
+  readonly reason?: string;
+  readonly requests?: readonly { readonly status: number | null }[];
+}
+
+export async function traces(world: SteeredWorld): Promise<Rows> {
+  const rows = new Rows("trace");
+  for (const [about, id] of chosen(world)) {
+    if (id === undefined) {
+      rows.same(about, "a call", "none in the ledger");
+      continue;
+    }
+    const expected = await ledgerText(world, id);
+    let seen = "";
+    // A record of an attempt follows it by a moment.
+    await world.until(async () => {
+      seen = traceText((await world.command("trace", id, "--since", "1h", "--json")).out);
+      return seen === expected;
+    });
+    rows.same(`${about} (${id})`, expected, seen);
+  }
+  return rows;
+}
+
+/** One call of each kind, the last of it. */
+function chosen({
+  receiver,
+  ledger,
+}: SteeredWorld): readonly (readonly [string, string | undefined])[] {
+  const accepted = receiver.accepted("crm");
+  const times = Map.groupBy(accepted, ({ id }) => id);
+  const refused = new Set(idsOf(receiver.refused("crm")));
+  const old = new Set(idsOf(ledger.all.filter(({ isOld }) => isOld)));
+  const last = (holds: (id: string) => boolean) => accepted.findLast(({ id }) => holds(id))?.id;
+  const count = (id: string) => times.get(id)?.length ?? 0;
+  return [
+    ["accepted at once", last((id) => count(id) === 1 && !refused.has(id))],
+    ["refused, then retried", last((id) => refused.has(id))],
+    ["refused and cancelled, then replayed", last((id) => refused.has(id) && old.has(id))],
+    ["sent twice", last((id) => count(id) === 2 && !refused.has(id))],
+    ["sent most often", accepted.toSorted((one, two) => count(one.id) - count(two.id)).at(-1)?.id],
+  ];
+}
+
+async function ledgerText(world: SteeredWorld, id: string): Promise<string> {
+  const { receiver, topics } = world;
+  const attempts = DESTINATIONS.map((destination) => {
+    const own = receiver.all(destination).filter((each) => each.id === id);
+    return `${destination} ${own.map(({ status }) => status).join(" ")} accepted`;
+  });
+  const letters = (await world.read(topics.deadLetters)).filter(({ headers }) =>
+    headers.some(([key, value]) => key === "switchyard-message-id" && `${value}` === id),
+  );
+  return [...attempts, ...letters.map(() => "cancelled")].join(", ");
+}
+
+function traceText(json: string): string {
+  const lines = json.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+  const steps = lines as readonly TraceLine[];
+  const attempts = DESTINATIONS.map((destination) => {
+    const own = steps.filter((each) => each.destination === destination);
+    const made = own.flatMap(({ kind, requests = [] }) => (kind === "attempt" ? requests : []));
+    const fate = own.find(({ kind }) => kind === "fate")?.fate;
+    return `${destination} ${made.map(({ status }) => status).join(" ")} ${fate}`;
+  });
+  const letters = steps.flatMap(({ kind, reason }) => (kind === "given-up" ? [`${reason}`] : []));
+  return [...attempts, ...letters].join(", ");
+}

@@ -1,0 +1,33 @@
+// What becomes of a sync at its end.
+
+import { expect, test } from "vitest";
+
+import { verdictOf } from "../../../src/audience/sync-outcome.ts";
+
+const judged = {
+  count: 70,
+  arrived: 70,
+  membersBefore: 1_000,
+  removals: 300,
+  force: false,
+  heldShare: 0.3,
+  heldMinimum: 100,
+};
+test.each([
+  [{ count: 71 }, "wrong-count"],
+  [{ count: 71, force: true }, "wrong-count"],
+  [{}, "complete"],
+  [{ removals: 301 }, "held"],
+  [{ removals: 301, force: true }, "complete"],
+  [{ removals: 301, heldShare: null }, "complete"],
+  [{ removals: 100, membersBefore: 100 }, "complete"],
+  [{ removals: 101, membersBefore: 101 }, "held"],
+  [{ count: 0, arrived: 0, removals: 0 }, "held"],
+  [{ count: 0, arrived: 0, removals: 0, heldShare: null }, "complete"],
+  [{ count: null, removals: 301 }, "held"],
+  [{ removals: 290, membersBefore: 1_000, heldShare: 0.29 }, "complete"],
+  [{ removals: 1_000, heldShare: 1 }, "complete"],
+  [{ removals: 1_000, heldShare: 0 }, "held"],
+])("%j is %s", (more, verdict) => {
+  expect(verdictOf({ ...judged, ...more })).toBe(verdict);
+});

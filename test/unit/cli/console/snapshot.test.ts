@@ -1,0 +1,66 @@
+// From the report of `status` to what views are told.
+
+import { expect, test } from "vitest";
+
+import { seenOf } from "../../../../src/cli/console/snapshot.ts";
+import type { StatusReport } from "../../../../src/cli/status/report.ts";
+import { config, SMALL } from "../../../support/build/config-source.ts";
+import { destinationReport, processReport } from "../../../support/build/status-report.ts";
+
+const AT = "2026-03-01T09:00:00.500Z";
+
+function report(over: Partial<StatusReport> = {}): StatusReport {
+  const none = { stages: [], destinations: [], tiers: [], blockedTopics: [], deadLetters: null };
+  const known = { at: AT, kafkaError: null, configHash: "0011aabbccdd", processes: [] };
+  const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
+  return { ...none, ...known, ...whole, ...over };
+}
+
+const seen = (over: Partial<StatusReport>) => seenOf(report(over), config(SMALL));
+
+test("ages become instants to the second, so that one that stays reads the same each time", () => {
+  const stage = { stage: "route", lag: 3, oldestMs: 1_800, note: null, halts: [] };
+  const first = seen({ stages: [stage] as unknown as StatusReport["stages"] });
+  expect(first.stages).toEqual([
+    { stage: "route", waiting: 3, oldestAt: "2026-03-01T08:59:59.000Z", note: null },
+  ]);
+  const later = { ...stage, oldestMs: 3_300 };
+  const second = seen({
+    at: "2026-03-01T09:00:02.000Z",
+    stages: [later] as unknown as StatusReport["stages"],
+  });
+  expect(second.stages[0]?.oldestAt).toBe(first.stages[0]?.oldestAt);
+});
+
+test("a tier says when its next is due, late or not, or nothing where that is not known", () => {
+  const tier = { tier: "10s", waiting: 4, retired: false, oldestMs: null, note: null };
+  const tiers = [5_000, -5_000, null].map((dueInMs) => ({ ...tier, dueInMs }));
+  expect(seen({ tiers }).tiers.map(({ dueAt }) => dueAt)).toEqual([
+    "2026-03-01T09:00:05.500Z",
+    "2026-03-01T08:59:55.500Z",
+    null,
+  ]);
+});
+
+test("a destination has its name and kind of the configuration; one that is not there has none", () => {
+  const destinations = ["hook", "gone"].map((destination) => destinationReport({ destination }));
+  const told = seen({ destinations }).destinations;
+  expect(told.map(({ id, name, kind }) => [id, name, kind])).toEqual([
+    ["hook", "Webhooks", "webhook"],
+    ["gone", "", "unknown"],
+  ]);
+});
+
+test("of a process the partitions are counted; one that cannot be reached has none", () => {
+  const stages = [{ name: "route", partitions: { calls: [0, 1], other: [2] } }];
+  const reached = processReport({
+    stages: stages as never,
+    brokersAway: [{ broker: "b:1" }] as never,
+  });
+  const away = processReport({ admin: "b:9464", error: "no answer", stages: null });
+  const told = seen({ processes: [reached, away] }).processes;
+  expect(told.map(({ stages: all, error, brokersAway }) => [all, error, brokersAway])).toEqual([
+    [[{ name: "route", partitions: 3 }], null, ["b:1"]],
+    [null, "no answer", []],
+  ]);
+});

@@ -1,0 +1,98 @@
+// What is left for a destination: in its line, among its returns, in tiers.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { configuredTopics } from "../../../../src/cli/connection.ts";
+import { beginning, leftOf, leftText, stillText, sumOf } from "../../../../src/cli/control/wait.ts";
+import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import { pauseRecord } from "../../../../src/domain/operator-actions.ts";
+import { config } from "../../../support/build/config-source.ts";
+import { deliveryOf } from "../../../support/build/webhook-destination.ts";
+import { clockDriver } from "../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../support/clock/manual-clock.ts";
+import { createPrng } from "../../../support/clock/prng.ts";
+import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+
+const hook = "hook" as DestinationId;
+const other = "other" as DestinationId;
+
+function world(more = "") {
+  const clock = new ManualClock();
+  vi.setSystemTime(clock.nowMs());
+  const cluster = new MemoryCluster({ clock, random: createPrng(7) });
+  const read = config(`
+kafka: { brokers: [kafka-1:9092] }
+sources: [{ id: web, writeKey: k, destinations: [hook, other] }]
+destinations:
+  - { id: hook, type: webhook, ${more} endpoints: [{ url: "https://a.example.com/" }] }
+  - { id: other, type: webhook, endpoints: [{ url: "https://b.example.com/" }] }
+delivery: { delays: [10s] }
+`);
+  const topics = configuredTopics(read);
+  const tier = topics.delays(10_000);
+  for (const id of [hook, other]) {
+    cluster.createTopic(topics.deliveries(id), 2);
+    cluster.createTopic(topics.returns(id), 1);
+  }
+  for (const name of [tier, topics.operations]) cluster.createTopic(name, 1);
+  const kafka = cluster.connect();
+  const signal = new AbortController().signal;
+  const looking = { kafka, config: read, destination: hook, signal };
+  const append = (topic: string, given: Partial<Delivery> = {}) => {
+    const receivedAtMs = clock.nowMs() - 1_000;
+    const delivery = deliveryOf({ destination: hook, receivedAtMs, ...given });
+    const value = Buffer.from("{}");
+    cluster.append({ topic, key: Buffer.from("u"), value, headers: deliveryHeaders(delivery) });
+  };
+  return { clock, cluster, topics, tier, looking, append, finish: clockDriver(clock).during };
+}
+
+const parked = (clock: ManualClock) => {
+  const atMs = clock.nowMs();
+  return { attempt: 1, parked: 1, firstAttemptAtMs: atMs, dueAtMs: atMs + 10_000 };
+};
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => vi.useRealTimers());
+
+test("line, returns and tiers of this destination count, and of no other", async () => {
+  const { clock, topics, tier, looking, append, finish } = world();
+  append(topics.deliveries(hook));
+  append(topics.deliveries(hook));
+  append(topics.deliveries(other), { destination: other });
+  append(topics.returns(hook), { attempt: 1, firstAttemptAtMs: clock.nowMs() });
+  append(tier, parked(clock));
+  append(tier, { ...parked(clock), destination: other });
+  const begun = await finish(beginning(looking, clock.nowMs()));
+  const left = await finish(leftOf(looking, begun));
+  expect(left).toEqual({ line: 2, returns: 1, tiers: 1 });
+  expect(sumOf(left)).toBe(4);
+  expect(leftText(left)).toBe("4 left: 2 in its line, 1 due again, 1 in tiers");
+});
+
+test("what is received after the beginning is not waited for", async () => {
+  const { clock, topics, tier, looking, append, finish } = world();
+  append(topics.deliveries(hook));
+  const begun = await finish(beginning(looking, clock.nowMs()));
+  const receivedAtMs = clock.nowMs() + 5_000;
+  append(topics.deliveries(hook), { receivedAtMs });
+  append(topics.returns(hook), { receivedAtMs, attempt: 1, firstAttemptAtMs: receivedAtMs });
+  append(tier, { ...parked(clock), receivedAtMs });
+  expect(await finish(leftOf(looking, begun))).toEqual({ line: 1, returns: 0, tiers: 0 });
+});
+
+test("a destination whose line stands still says why", async () => {
+  const disabled = world("enabled: false,");
+  const still = ({ looking, clock, finish }: ReturnType<typeof world>) =>
+    finish(stillText(looking, clock.nowMs()));
+  expect(await still(disabled)).toBe("hook is disabled by the configuration");
+  expect(await still(world("paused: true,"))).toBe("hook is paused by the configuration");
+  const steered = world();
+  expect(await still(steered)).toBeNull();
+  const sinceMs = steered.clock.nowMs();
+  const pause = { destination: hook, sinceMs, by: "command", untilMs: sinceMs + 600_000 };
+  steered.cluster.append(pauseRecord(steered.topics.operations, pause));
+  expect(await still(steered)).toBe("hook is paused by command: `switchyard resume hook` ends it");
+  await steered.clock.advance(600_001);
+  expect(await still(steered)).toBeNull();
+});

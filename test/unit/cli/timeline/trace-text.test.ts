@@ -1,0 +1,244 @@
+// A call's way as people and programs see it: nothing that comes from data steers a terminal.
+
+import picocolors from "picocolors";
+import { expect, test } from "vitest";
+import { fateSentence, gapSentence, stepSentence } from "../../../../src/cli/timeline/sentences.ts";
+import { traceJson, traceText } from "../../../../src/cli/timeline/timeline-text.ts";
+import type { AttemptStep, CallTrace, Fate, Gap, Step } from "../../../../src/timeline/steps.ts";
+
+const T = Date.UTC(2026, 2, 1, 9, 30);
+const KEY = "0123456789abcdef";
+const NAMES = new Map([[KEY, "crm[1] crm.example.com"]]);
+const COLORS = picocolors.createColors(false);
+const place = { topic: "calls", partition: 1, offset: 7 };
+const ATTEMPT: AttemptStep = {
+  kind: "attempt",
+  atMs: T + 30,
+  destination: "crm",
+  attempt: 2,
+  decision: "parked",
+  requests: [
+    {
+      endpoint: "crm[1] crm.example.com",
+      outcome: "retry",
+      status: 503,
+      cause: null,
+      durationMs: 21.26,
+      phases: { connectMs: 3, firstByteMs: 17.04 },
+      answer: null,
+    },
+  ],
+  next: [],
+  from: "attempts",
+};
+
+test.each<[Step, string]>([
+  [
+    {
+      ...{ kind: "received", atMs: T, place, type: "track", event: "Order", source: "web" },
+      ...{ namedBy: "the default source", receivedAtMs: T, isRepeated: false },
+    },
+    'received: track "Order" of web (the default source), calls/1/7',
+  ],
+  [
+    { kind: "unusable", atMs: T, place, reason: "invalid-call", error: "type is missing" },
+    "no call: invalid-call, type is missing, calls/1/7",
+  ],
+  [
+    { kind: "left-out", atMs: T, destination: "off", why: "it is disabled" },
+    "doesn't get it: it is disabled",
+  ],
+  [{ kind: "routed", atMs: T, destination: "crm", place, why: null }, "routed, calls/1/7"],
+  [
+    { kind: "replayed", atMs: T, destination: "crm", place },
+    "replayed: written to its line again, calls/1/7",
+  ],
+  [
+    ATTEMPT,
+    "attempt 2, parked: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",
+  ],
+  [
+    {
+      ...ATTEMPT,
+      from: "headers",
+      requests: [
+        {
+          endpoint: KEY,
+          outcome: "",
+          status: null,
+          cause: "timeout",
+          durationMs: null,
+          phases: {},
+          answer: null,
+        },
+        {
+          endpoint: "k2",
+          outcome: "held",
+          status: null,
+          cause: null,
+          durationMs: null,
+          phases: {},
+          answer: null,
+        },
+      ],
+    },
+    "attempt 2, parked: crm[1] crm.example.com timeout; k2 was left alone (known by what followed)",
+  ],
+  [
+    {
+      kind: "parked",
+      atMs: T,
+      destination: "crm",
+      place,
+      tier: "10s",
+      dueAtMs: T + 10_000,
+      notBeforeMs: null,
+      endpoint: null,
+    },
+    "waits in 10s until 2026-03-01T09:30:10.000Z",
+  ],
+  [
+    { kind: "returned", atMs: T, destination: "crm", place, lateMs: 12, endpoint: null },
+    "due: back on calls/1/7, 12 ms late",
+  ],
+  [
+    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -7, endpoint: null },
+    "due: back on calls/1/7, 0 ms late",
+  ],
+  [
+    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },
+    "returned 60.0 s before it was due, by a retry: back on calls/1/7",
+  ],
+  [
+    {
+      ...{
+        kind: "given-up",
+        atMs: T,
+        destination: "crm",
+        place,
+        from: "deliveries.crm/0/3",
+        stage: "deliver",
+        reason: "rejected",
+      },
+      error: `every endpoint rejected it; the last attempt: ${KEY}=410`,
+    },
+    "given up by deliver: rejected, every endpoint rejected it; the last attempt: crm[1] crm.example.com=410, calls/1/7",
+  ],
+])("%j", (step, sentence) => {
+  expect(stepSentence(step, NAMES)).toBe(sentence);
+});
+
+const HOSTILE = "\u001b[2J\u202e\r\nfake";
+const STEERING = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+
+test("hostile ids, events, endpoints and answers are escaped", () => {
+  const [request] = ATTEMPT.requests;
+  if (request === undefined) throw new Error("there is one");
+  const steps: Step[] = [
+    {
+      ...{ kind: "received", atMs: T, place, type: HOSTILE, event: HOSTILE, source: HOSTILE },
+      ...{ namedBy: HOSTILE, receivedAtMs: T, isRepeated: true },
+    },
+    {
+      kind: "routed",
+      atMs: T,
+      destination: HOSTILE,
+      place: { ...place, topic: HOSTILE },
+      why: HOSTILE,
+    },
+    {
+      ...ATTEMPT,
+      decision: HOSTILE,
+      requests: [{ ...request, endpoint: HOSTILE, cause: HOSTILE, status: null, answer: HOSTILE }],
+    },
+    {
+      kind: "given-up",
+      atMs: T,
+      destination: null,
+      place,
+      from: HOSTILE,
+      stage: HOSTILE,
+      reason: HOSTILE,
+      error: HOSTILE,
+    },
+  ];
+  const trace: CallTrace = { messageId: HOSTILE, steps, fates: [], gaps: [] };
+  const text = traceText(trace, NAMES, COLORS);
+  expect(text).not.toMatch(STEERING);
+  expect(text.trimEnd().split("\n")).toHaveLength(4);
+  expect(traceJson(trace, NAMES).trimEnd().split("\n")).toHaveLength(4);
+});
+
+test.each<[Partial<Fate>, string]>([
+  [
+    { kind: "accepted", tookMs: 12_345 },
+    "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after its receipt",
+  ],
+  [{ kind: "given-up" }, "given up at 2026-03-01T09:30:00.000Z, attempts known: 2"],
+  [
+    { kind: "waiting" },
+    "waits for its next attempt, due at 2026-03-01T09:30:00.000Z, attempts known: 2",
+  ],
+  [{ kind: "in-line", attempts: 0 }, "waits in line, or is under way"],
+])("%j", (more, sentence) => {
+  const fate: Fate = {
+    destination: "crm",
+    kind: "due",
+    atMs: T,
+    attempts: 2,
+    tookMs: null,
+    ...more,
+  };
+  expect(fateSentence(fate)).toBe(sentence);
+});
+
+test("a gap says how it would be known", () => {
+  const all: Gap[] = [
+    { kind: "no-attempts-topic" },
+    { kind: "attempts-missing", destinations: ["crm"] },
+    { kind: "call-not-found", sinceMs: T },
+    { kind: "unread", topics: [`t: ${HOSTILE}`] },
+  ];
+  const said = all.map((gap) => gapSentence(gap, "a longer time"));
+  expect(said[0]).toContain("attempts: { enabled: true }");
+  expect(said[2]).toContain("a longer time looks further back");
+  expect(said.join("")).not.toMatch(STEERING);
+});
+
+test("as JSON instants are texts, and fates and gaps are told apart", () => {
+  const fate: Fate = {
+    destination: "crm",
+    kind: "accepted",
+    atMs: T + 30,
+    attempts: 2,
+    tookMs: 30,
+  };
+  const gaps: Gap[] = [{ kind: "call-not-found", sinceMs: T }];
+  const lines = traceJson({ messageId: "m", steps: [ATTEMPT], fates: [fate], gaps }, NAMES);
+  expect(
+    lines
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown),
+  ).toMatchObject([
+    { kind: "attempt", at: "2026-03-01T09:30:00.030Z", requests: [{ durationMs: 21.26 }] },
+    { kind: "fate", fate: "accepted", tookMs: 30 },
+    { kind: "gap", gap: "call-not-found", since: "2026-03-01T09:30:00.000Z" },
+  ]);
+});
+
+test("as JSON every line names the message id, and steps and fates are in order of time", () => {
+  const fates = [T + 20, T + 90].map(
+    (atMs): Fate => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
+  );
+  const later = { ...ATTEMPT, atMs: T + 60 };
+  const gaps: Gap[] = [{ kind: "no-attempts-topic" }];
+  const lines = traceJson({ messageId: "m-1", steps: [ATTEMPT, later], fates, gaps }, NAMES)
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { messageId: string; kind: string; at?: string });
+  expect(lines.map(({ messageId }) => messageId)).toEqual(lines.map(() => "m-1"));
+  expect(lines.map(({ kind }) => kind)).toEqual(["fate", "attempt", "attempt", "fate", "gap"]);
+  const times = lines.flatMap(({ at }) => at ?? []);
+  expect(times).toEqual(times.toSorted());
+});

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+
+import {
+  agoText,
+  countText,
+  dueText,
+  durationText,
+  millisecondsText,
+  outcomeText,
+  percentText,
+  stateWords,
+  utcTime,
+} from "../../../../src/console/page/format.ts";
+import { destinationSeen } from "../../../support/build/console-seen.ts";
+
+const NOW = Date.parse("2026-03-01T09:00:00Z");
+
+test.each([
+  [null, "–"],
+  [0, "0"],
+  [0.4, "0.4"],
+  [3, "3"],
+  [9_999, "9,999"],
+  [12_500, "12.5K"],
+  [3_200_000, "3.2M"],
+])("the count %s is %s", (count, text) => {
+  expect(countText(count)).toBe(text);
+});
+
+test.each([
+  [null, "–"],
+  [1, "100 %"],
+  [0, "0 %"],
+  [0.9999, ">99.9 %"],
+  [0.5, "50.0 %"],
+])("the share %s is %s", (share, text) => {
+  expect(percentText(share)).toBe(text);
+});
+
+test.each([
+  [0, "0s"],
+  [59_000, "59s"],
+  [61_000, "1m 1s"],
+  [7_200_000, "2h"],
+  [90_000_000, "1d 1h"],
+])("%i ms are %s", (ms, text) => {
+  expect(durationText(ms)).toBe(text);
+});
+
+test("times before and after now", () => {
+  expect(agoText("2026-03-01T08:58:00Z", NOW)).toBe("2m ago");
+  expect(agoText("2026-03-01T09:00:00Z", NOW)).toBe("now");
+  expect(dueText("2026-03-01T09:00:30Z", NOW)).toBe("in 30s");
+  expect(dueText("2026-03-01T08:59:30Z", NOW)).toBe("late by 30s");
+  expect(utcTime("2026-03-01T10:00:00+01:00")).toBe("2026-03-01 09:00:00 UTC");
+  expect([millisecondsText(null), millisecondsText(12), millisecondsText(1_500)]).toEqual([
+    "–",
+    "12 ms",
+    "1.5 s",
+  ]);
+});
+
+const HELD = { because: "breaker", since: null, until: null } as const;
+const SINCE = "2026-03-01T08:00:00Z";
+
+test.each([
+  ["good", "delivering", {}],
+  ["bad", "failing", { state: "failing", failingSince: SINCE, trouble: 1 }],
+  ["bad", "failing, held", { state: "held", held: HELD, failingSince: SINCE, trouble: 1 }],
+  ["bad", "held", { state: "held", held: HELD, trouble: 1 }],
+  ["bad", "halted", { trouble: 0 }],
+  ["quiet", "paused", { state: "held", held: { ...HELD, because: "paused" }, trouble: 3 }],
+  ["warn", "in part", { trouble: 2 }],
+  ["quiet", "not tried yet", { state: "untried" }],
+  ["quiet", "elsewhere", { state: "elsewhere" }],
+  ["quiet", "not known", { state: null }],
+  ["quiet", "topic", { state: null, kind: "topic" }],
+] as const)("%s: %s", (tone, word, over) => {
+  expect(stateWords(destinationSeen("a", over))).toEqual({ tone, word });
+});
+
+test.each([
+  [{ outcome: "accepted", cause: "200" }, "200"],
+  [{ outcome: "retry", cause: "503" }, "503, tried again"],
+  [{ outcome: "retry", cause: "connect-timeout" }, "connect timeout, tried again"],
+  [{ outcome: "rejected", cause: "404" }, "404, rejected"],
+])("%o is %s", (last, text) => {
+  expect(outcomeText(last)).toBe(text);
+});

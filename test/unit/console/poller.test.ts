@@ -1,0 +1,115 @@
+// A look while somebody watches, and a count now and then while nobody does.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import type { Counters } from "../../../src/console/counters.ts";
+import { Looking } from "../../../src/console/poller.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { seen } from "../../support/build/console-seen.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+
+const counters: Counters = {
+  flow: new Float64Array(5),
+  destinations: new Map(),
+  counts: [true, false, false, false, false],
+};
+
+let clock: ManualClock;
+/** The time of day, less the clock's. */
+let aheadMs: number;
+let asked: { look: number; sample: number };
+let fails: boolean;
+/** During which look the clock is set back; 0: none. */
+let setBackAt: number;
+let lines: string[];
+let looking: Looking;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  asked = { look: 0, sample: 0 };
+  fails = false;
+  aheadMs = 0;
+  setBackAt = 0;
+  lines = [];
+  const all = new Map([["a:1", counters]]);
+  looking = new Looking(
+    {
+      look: () => {
+        asked.look += 1;
+        if (asked.look === setBackAt) aheadMs -= 3_600_000;
+        if (fails) return Promise.reject(new Error("blind"));
+        return Promise.resolve({ seen: seen([]), counters: all });
+      },
+      sample: () => {
+        asked.sample += 1;
+        return Promise.resolve(all);
+      },
+    },
+    {
+      nowMs: () => clock.nowMs() + aheadMs,
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+    },
+    createLog("info", { write: (line: string) => void lines.push(line) }),
+  );
+});
+afterEach(() => looking[Symbol.asyncDispose]());
+
+test("while nobody watches, Kafka is never asked, and the counters each 30 s", async () => {
+  await clock.advance(300_000);
+  expect(asked).toEqual({ look: 0, sample: 11 });
+});
+
+test("somebody who comes is told at once, and again and again; not after going", async () => {
+  let told = 0;
+  await clock.advance(1_000);
+  const watch = looking.watch(() => {
+    told += 1;
+  });
+  await clock.advance(10);
+  expect(told).toBe(1);
+  await clock.advance(15_000);
+  expect(told).toBe(11);
+  watch[Symbol.dispose]();
+  expect(looking.watchers).toBe(0);
+  await clock.advance(60_000);
+  expect([told, asked.look]).toEqual([11, 11]);
+});
+
+test("a second one is told what is known, without another look", async () => {
+  const first = looking.watch(() => undefined);
+  await clock.advance(10);
+  const { look } = asked;
+  let told = 0;
+  const second = looking.watch(() => {
+    told += 1;
+  });
+  expect([told, asked.look]).toEqual([1, look]);
+  first[Symbol.dispose]();
+  second[Symbol.dispose]();
+});
+
+test("a look that fails is said, and is no end", async () => {
+  const watch = looking.watch(() => undefined);
+  fails = true;
+  await clock.advance(5_000);
+  fails = false;
+  const { look } = asked;
+  await clock.advance(5_000);
+  expect(asked.look).toBeGreaterThan(look);
+  expect(lines.join("")).toContain('"msg":"console.blind"');
+  watch[Symbol.dispose]();
+});
+
+test("rates are known from the second count on", async () => {
+  await clock.advance(10);
+  expect(looking.history.flowRates().calls).toBeNull();
+  await clock.advance(30_000);
+  expect(looking.history.flowRates().calls).toBe(0);
+});
+
+test("a clock that is set back during a look does not stop the looks", async () => {
+  setBackAt = 2;
+  using _watch = looking.watch(() => undefined);
+  await clock.advance(15_000);
+  expect(asked.look).toBeGreaterThan(8);
+});

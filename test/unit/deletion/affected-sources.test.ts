@@ -1,0 +1,48 @@
+// Who is not told of a deletion, and why. The table itself is tested with `deletion.ts`.
+
+import { expect, test } from "vitest";
+
+import { affected, listenersBySource, notTold } from "../../../src/deletion/affected-sources.ts";
+import type { Source } from "../../../src/domain/destination.ts";
+import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
+import { topicNames } from "../../../src/domain/topics.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
+
+const id = (text: string) => text as DestinationId;
+const source = (name: string, ...destinations: readonly string[]): Source => {
+  const none = { writeKeys: [], callsPerSecond: null, correctClock: true };
+  return { id: name as SourceId, destinations: destinations.map(id), ...none };
+};
+const files = {
+  kind: "topic",
+  id: id("files"),
+  name: "F",
+  enabled: true,
+  historical: true,
+  partitions: null,
+} as const;
+const DESTINATIONS = [
+  webhookDestination({ id: id("hook") }),
+  webhookDestination({ id: id("off"), enabled: false }),
+  webhookDestination({ id: id("ios-only") }),
+  files,
+];
+
+test("every destination that is not told is named, with the reason", () => {
+  const sources = [source("web", "hook", "off", "files"), source("ios", "ios-only")];
+  const listeners = listenersBySource(sources, DESTINATIONS, topicNames(""));
+  const notToldBy = (ids: readonly string[] | null) => {
+    const found = affected(ids, listeners);
+    if (found.kind === "refused") throw new Error(found.error);
+    return notTold(found.sources, DESTINATIONS);
+  };
+  expect(notToldBy(null)).toEqual([
+    { destination: "off", because: "disabled" },
+    { destination: "files", because: "type topic" },
+  ]);
+  expect(notToldBy(["web"])).toEqual([
+    { destination: "off", because: "disabled" },
+    { destination: "ios-only", because: "no affected source names it" },
+    { destination: "files", because: "type topic" },
+  ]);
+});

@@ -1,0 +1,225 @@
+// What an endpoint asks for by Retry-After holds for all its deliveries.
+
+import { expect, test } from "vitest";
+
+import type { HttpResult } from "../../../src/deliver/attempt.ts";
+import { EndpointGates } from "../../../src/deliver/endpoint-availability.ts";
+import { endpointKey } from "../../../src/domain/destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const KEY = endpointKey("http://a.test/");
+const WINDOW_MS = 14_400_000;
+
+function gates() {
+  const made = new EndpointGates([KEY], { concurrency: 4, windowMs: WINDOW_MS }, () => undefined);
+  const asked = (retryAfter: string, atMs: number) => {
+    const ticket = made.admit(KEY, atMs, "line") ?? -1;
+    const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
+    made.settle(KEY, ticket, result, atMs);
+  };
+  return { made, asked };
+}
+
+test("the longest Retry-After counts: an answer that asks for less takes nothing back", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
+  asked("1", NOW_MS + 5_000);
+  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
+  asked("100", NOW_MS + 5_000);
+  expect(made.awayUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
+});
+
+test("nobody is held for longer than the window", () => {
+  const { made, asked } = gates();
+  asked("86400", NOW_MS);
+  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
+});
+
+const OTHER = endpointKey("http://b.test/");
+const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, durationMs: 1 } as const;
+
+function two() {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  return new EndpointGates<string>([KEY, OTHER], limits, () => undefined);
+}
+
+/** Fails until the endpoint's breaker opens; it has until `NOW_MS` + 6,000. */
+function open(made: EndpointGates<string>, key = KEY): void {
+  for (let count = 0; count < 20; count += 1) {
+    const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
+    made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs);
+  }
+}
+
+test("the line goes while one endpoint may be asked", () => {
+  const made = two();
+  open(made);
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "goes" });
+});
+
+test("the line is held while all are away, until the first of them is not", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
+  made.settle(OTHER, ticket, { ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS);
+  const held = { kind: "held", untilMs: NOW_MS + 2_000 };
+  expect(made.line(NOW_MS + 1_000)).toEqual(held);
+  expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
+});
+
+test("the line waits for an answer where that alone can let it go", () => {
+  const made = two();
+  open(made);
+  open(made, OTHER);
+  const heldMs = NOW_MS + 6_000;
+  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "held", untilMs: heldMs });
+  made.admit(KEY, heldMs, "line");
+  made.admit(OTHER, heldMs, "line");
+  expect(made.line(heldMs)).toEqual({ kind: "waits" });
+});
+
+test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(KEY, NOW_MS + 1_001, "retry") ?? -1;
+  made.wait(KEY, "first", NOW_MS + 60_000);
+  made.wait(KEY, "second", NOW_MS + 5_000);
+  expect(made.released(NOW_MS + 1_001)).toBeUndefined();
+  expect(made.release(NOW_MS + 5_001)).toBe(true);
+  expect(made.due()).toBe("second");
+  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 5_002);
+  expect(made.released(NOW_MS + 5_002)).toBe("first");
+  expect(made.released(NOW_MS + 5_002)).toBeUndefined();
+});
+
+test("those of a partition that goes are forgotten", () => {
+  const made = two();
+  made.wait(KEY, "mine", NOW_MS);
+  made.wait(KEY, "theirs", NOW_MS);
+  made.wait(OTHER, "theirs", NOW_MS + 60_000);
+  made.release(NOW_MS + 1);
+  made.keep((item) => item === "mine");
+  expect(made.due()).toBe("mine");
+  expect(made.due()).toBeUndefined();
+  expect(made.release(NOW_MS + 60_001)).toBe(false);
+});
+
+/** A probe at `atMs`, which fails 100 ms later. */
+function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
+  made.settle(key, made.admit(key, atMs, "line") ?? -1, SERVER_ERROR, atMs + 100);
+}
+
+test("held by a breaker since it opened: a probe that is under way, or failed, ends nothing", () => {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  expect(made.hold(NOW_MS)).toBeNull();
+  open(made);
+  const sinceMs = NOW_MS + 1_000;
+  expect(made.hold(sinceMs)).toEqual({ because: "breaker", sinceMs, untilMs: NOW_MS + 6_000 });
+  const ticket = made.admit(KEY, NOW_MS + 6_000, "line") ?? -1;
+  expect(made.hold(NOW_MS + 6_050)).toEqual({
+    because: "breaker",
+    sinceMs,
+    untilMs: NOW_MS + 6_050,
+  });
+  expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "probing" }]);
+  made.settle(KEY, ticket, SERVER_ERROR, NOW_MS + 6_100);
+  expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
+  // Between the end of its time and the probe.
+  expect(made.hold(NOW_MS + 16_101)).toMatchObject({ sinceMs });
+});
+
+test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
+  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  open(made);
+  expect(made.hold(NOW_MS + 8_000)).toBeNull();
+  probeFails(made, NOW_MS + 3_600_000);
+  expect(made.hold(NOW_MS + 3_600_100)).toMatchObject({ sinceMs: NOW_MS + 3_600_000 });
+});
+
+test("held by Retry-After since the endpoint asked, also when it asks again meanwhile", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  asked("100", NOW_MS + 50_000);
+  expect(made.hold(NOW_MS + 120_000)).toEqual({
+    because: "retry-after",
+    sinceMs: NOW_MS,
+    untilMs: NOW_MS + 150_000,
+  });
+  expect(made.hold(NOW_MS + 150_000)).toBeNull();
+});
+
+test("several endpoints hold the line since the last of them was left alone, by the first to end", () => {
+  const made = two();
+  open(made);
+  expect(made.hold(NOW_MS + 1_000)).toBeNull();
+  const ticket = made.admit(OTHER, NOW_MS + 1_500, "line") ?? -1;
+  const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
+  made.settle(OTHER, ticket, asked, NOW_MS + 1_500);
+  expect(made.hold(NOW_MS + 2_000)).toEqual({
+    because: "retry-after",
+    sinceMs: NOW_MS + 1_500,
+    untilMs: NOW_MS + 3_500,
+  });
+});
+
+/** Gates with what they tell the other processes. */
+function telling() {
+  const told: string[] = [];
+  const made = new EndpointGates<string>(
+    [KEY],
+    { concurrency: 4, windowMs: WINDOW_MS },
+    () => undefined,
+    (_key, { news, forMs }) => told.push(forMs === 0 ? news : `${news} ${forMs}`),
+  );
+  const accepted = { ...SERVER_ERROR, status: 200 };
+  const answered = (result: HttpResult, atMs: number) =>
+    made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, result, atMs);
+  return { told, made, accept: (atMs: number) => answered(accepted, atMs), answered };
+}
+
+test("while all is well nothing is told", () => {
+  const { told, accept } = telling();
+  for (let second = 0; second < 100; second += 1) accept(NOW_MS + second * 1_000);
+  expect(told).toEqual([]);
+});
+
+test("an opening is told, each probe that fails, and the first acceptance", () => {
+  const { told, made, accept, answered } = telling();
+  open(made);
+  expect(told).toEqual(["fails"]);
+  answered(SERVER_ERROR, NOW_MS + 7_000);
+  expect(told).toEqual(["fails", "fails"]);
+  accept(NOW_MS + 20_000);
+  accept(NOW_MS + 22_000);
+  expect(told).toEqual(["fails", "fails", "accepts"]);
+});
+
+test("acceptances are told once a second for a minute since another process said that it fails", () => {
+  const { told, made, accept } = telling();
+  made.heard(KEY, { news: "fails", forMs: 0 }, NOW_MS);
+  expect(made.line(NOW_MS)).toEqual({ kind: "goes" });
+  for (let tenth = 0; tenth < 900; tenth += 1) accept(NOW_MS + tenth * 100);
+  expect(told).toEqual(Array(60).fill("accepts"));
+});
+
+test("Retry-After is told once a second, and counts for those who hear of it as if it was sent to them", () => {
+  const { told, made, answered } = telling();
+  const asks = { ...SERVER_ERROR, status: 503, retryAfter: "30" };
+  answered(asks, NOW_MS);
+  const heard = gates().made;
+  heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
+  expect(told).toEqual(["asks 30000"]);
+  expect(heard.awayUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
+  expect(made.awayUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
+});
+
+test("another process's acceptance ends a line that is held", () => {
+  const { made } = telling();
+  open(made);
+  expect(made.line(NOW_MS + 1_001).kind).toBe("held");
+  made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);
+  expect(made.line(NOW_MS + 1_003)).toEqual({ kind: "goes" });
+});

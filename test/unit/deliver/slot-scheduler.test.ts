@@ -1,0 +1,122 @@
+// The tables of slot-scheduler.ts, row by row.
+
+import { expect, test } from "vitest";
+
+import { Turns } from "../../../src/deliver/slot-scheduler.ts";
+
+const NOW_MS = 1_000;
+
+/** A slow endpoint: an attempt took five seconds. */
+function slow(concurrency: number): Turns {
+  const turns = new Turns(concurrency);
+  turns.started("line");
+  turns.ended("line", 5_000);
+  return turns;
+}
+
+function placesForLine(turns: Turns, nowMs: number): number {
+  let line = 0;
+  for (; turns.hasPlaceForLine(nowMs); line += 1) turns.started("line");
+  for (let ended = 0; ended < line; ended += 1) turns.ended("line", 5_000);
+  return line;
+}
+
+const DUE_MS = 10_000;
+test.each([
+  ["a second before a retry is due", DUE_MS - 1_000, 14],
+  ["when it is due", DUE_MS, 14],
+  ["until a second later", DUE_MS + 999, 14],
+  ["after that", DUE_MS + 1_000, 16],
+  ["before", DUE_MS - 1_001, 16],
+])("the line leaves an eighth of the places free %s", (_when, nowMs, places) => {
+  const turns = slow(16);
+  turns.expectRetry(DUE_MS);
+  expect(placesForLine(turns, nowMs)).toBe(places);
+});
+
+test("retries that are due in any order are expected at their times, and not between", () => {
+  const turns = slow(16);
+  for (const dueAtMs of [60_000, 10_000, 30_000, 11_500, 10_500]) turns.expectRetry(dueAtMs);
+  const expected = [9_000, 12_400, 29_000, 30_999, 59_500].map((ms) => placesForLine(turns, ms));
+  expect(expected).toEqual([14, 14, 14, 14, 14]);
+  const others = slow(16);
+  for (const dueAtMs of [60_000, 10_000, 30_000, 11_500, 10_500]) others.expectRetry(dueAtMs);
+  const between = [8_999, 12_500, 28_999, 31_000, 61_000].map((ms) => placesForLine(others, ms));
+  expect(between).toEqual([16, 16, 16, 16, 16]);
+});
+
+test("of very many times the last ones are joined, so that none is forgotten", () => {
+  const turns = slow(16);
+  for (let at = 0; at < 1_000; at += 1) turns.expectRetry(at * 10_000);
+  for (let at = 0; at < 1_000; at += 1) {
+    expect(placesForLine(turns, at * 10_000)).toBe(14);
+  }
+});
+
+test.each([
+  [249, 16],
+  [250, 14],
+])("an endpoint whose attempts take %i ms leaves the line %i of 16 places", (tookMs, places) => {
+  const turns = new Turns(16);
+  turns.expectRetry(DUE_MS);
+  turns.started("line");
+  turns.ended("line", tookMs);
+  expect(placesForLine(turns, DUE_MS)).toBe(places);
+});
+
+test.each([
+  [1, 0],
+  [2, 1],
+  [8, 1],
+  [64, 8],
+])("of %i places %i are kept free", (concurrency, kept) => {
+  const turns = slow(concurrency);
+  turns.expectRetry(NOW_MS);
+  expect(placesForLine(turns, NOW_MS)).toBe(concurrency - kept);
+});
+
+test("they are free for more retries, until these have half of the places", () => {
+  const turns = slow(8);
+  turns.expectRetry(NOW_MS);
+  for (let count = 0; count < 3; count += 1) turns.started("retry");
+  for (let count = 0; count < 4; count += 1) {
+    expect(turns.hasPlaceForLine(NOW_MS)).toBe(true);
+    turns.started("line");
+  }
+  expect(turns.hasPlaceForLine(NOW_MS)).toBe(false);
+  turns.ended("line", 5_000);
+  turns.started("retry");
+  expect(turns.hasPlaceForLine(NOW_MS)).toBe(true);
+  turns.started("line");
+  expect(turns.isFull).toBe(true);
+});
+
+test("they take turns", () => {
+  const turns = new Turns(8);
+  expect(turns.isRetrysTurn(false)).toBe(true);
+  turns.started("retry");
+  expect(turns.isRetrysTurn(false)).toBe(false);
+  turns.started("line");
+  expect(turns.isRetrysTurn(false)).toBe(true);
+});
+
+test("a probe that is due is a retry, but the line's after three of them", () => {
+  const turns = new Turns(8);
+  for (let count = 0; count < 3; count += 1) {
+    expect(turns.isRetrysTurn(true)).toBe(true);
+    turns.started("retry");
+    turns.ended("retry", 5_000);
+  }
+  expect(turns.isRetrysTurn(true)).toBe(false);
+  turns.started("line");
+  expect(turns.isRetrysTurn(true)).toBe(true);
+});
+
+test("retries have half of the places at most while the line waits, and one at least", () => {
+  const half = new Turns(4);
+  for (const turn of ["retry", "line", "retry", "line"] as const) half.started(turn);
+  expect(half.isRetrysTurn(false)).toBe(false);
+  half.ended("retry", 5_000);
+  expect(half.isRetrysTurn(false)).toBe(true);
+  expect(new Turns(1).isRetrysTurn(false)).toBe(true);
+});

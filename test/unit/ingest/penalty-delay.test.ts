@@ -1,0 +1,49 @@
+// How long the answer to a body waits of which nothing was taken.
+
+import { expect, test } from "vitest";
+
+import { createInVain, waitBeside } from "../../../src/ingest/penalty-delay.ts";
+import { ManualClock } from "../../support/clock/manual-clock.ts";
+
+test.each([
+  [0, 250],
+  [1, 260],
+  [100, 1_250],
+  [175, 2_000],
+  [10_000, 2_000],
+])("beside %i others of its address it waits %i ms", (others, ms) => {
+  expect(waitBeside(others)).toBe(ms);
+});
+
+test("only answers of the same address wait for longer, and only while others wait", async () => {
+  const clock = new ManualClock();
+  const inVain = createInVain(clock);
+  const answered: string[] = [];
+  const wait = (name: string, address: string) =>
+    inVain.wait({}, address).then(() => answered.push(name));
+  void wait("first", "192.0.2.1");
+  void wait("second", "::ffff:192.0.2.1");
+  void wait("another", "192.0.2.2");
+  await clock.advance(249);
+  expect(answered).toEqual([]);
+  await clock.advance(1);
+  expect(answered).toEqual(["first", "another"]);
+  await clock.advance(10);
+  expect(answered).toEqual(["first", "another", "second"]);
+  void wait("later", "192.0.2.1");
+  await clock.advance(250);
+  expect(answered.at(-1)).toBe("later");
+});
+
+test("a connection waits until the last of its answers may be given", async () => {
+  const clock = new ManualClock();
+  const inVain = createInVain(clock);
+  const [one, other] = [{}, {}];
+  expect(inVain.isWaiting(one)).toBe(false);
+  void inVain.wait(one, "192.0.2.1");
+  void inVain.wait(one, "192.0.2.1");
+  await clock.advance(255);
+  expect([inVain.isWaiting(one), inVain.isWaiting(other)]).toEqual([true, false]);
+  await clock.advance(5);
+  expect(inVain.isWaiting(one)).toBe(false);
+});

@@ -1,0 +1,77 @@
+// Where a damaged batch ends, when its header may lie.
+
+import { expect, test } from "vitest";
+
+import { damagedOffsets } from "../../../../src/kafka/wire/corrupt-batch.ts";
+import { decodeRecords } from "../../../../src/kafka/wire/decode-records.ts";
+import { ALL_WANTED, encodeBatch } from "../../../support/build/record-batches.ts";
+
+const message = { key: null, value: Buffer.from("a"), headers: [] };
+const three = await encodeBatch([message, message, message], { baseOffset: 40 });
+const next = await encodeBatch([message], { baseOffset: 45 });
+
+function changed(change: (batch: Buffer) => void): Buffer {
+  const copy = Buffer.from(three);
+  change(copy);
+  return copy;
+}
+
+const COUNTED = { offset: 40, behind: 43, isEndKnown: true };
+const UNKNOWN = { offset: 40, behind: 41, isEndKnown: false };
+
+test.each([
+  ["a sound header", three, 40, 100, COUNTED],
+  ["a sound header, another batch behind it", Buffer.concat([three, next]), 40, 100, COUNTED],
+  ["an offset in its middle", three, 42, 100, COUNTED],
+  [
+    "a difference that is too large, another batch behind it",
+    Buffer.concat([changed((batch) => batch.writeInt32BE(1_000, 23)), next]),
+    ...([40, 5_000, { offset: 40, behind: 45, isEndKnown: true }] as const),
+  ],
+  [
+    "a difference that is too large, and nothing behind it to say so",
+    changed((batch) => batch.writeInt32BE(1_000, 23)),
+    ...([40, 5_000, { offset: 40, behind: 1_041, isEndKnown: false }] as const),
+  ],
+  [
+    "a difference behind the partition's end",
+    changed((batch) => batch.writeInt32BE(1_000, 23)),
+    ...([40, 50, UNKNOWN] as const),
+  ],
+  [
+    "a negative difference",
+    changed((batch) => batch.writeInt32BE(-7, 23)),
+    ...([40, 50, UNKNOWN] as const),
+  ],
+  ["a length that is too large", changed((batch) => batch.writeInt32BE(9_000, 8)), 40, 50, COUNTED],
+  ["a negative length", changed((batch) => batch.writeInt32BE(-5, 8)), 40, 50, COUNTED],
+  [
+    "a first offset behind the end",
+    changed((batch) => batch.writeBigInt64BE(1n << 40n)),
+    ...([40, 50, COUNTED] as const),
+  ],
+  [
+    "a first offset behind the one that was asked for",
+    changed((batch) => batch.writeBigInt64BE(45n)),
+    ...([40, 50, { offset: 45, behind: 48, isEndKnown: false }] as const),
+  ],
+  ["hardly a byte", three.subarray(0, 5), 40, 50, UNKNOWN],
+])("a damaged batch with %s", (_what, records, from, end, offsets) => {
+  expect(damagedOffsets(records, from, end)).toEqual(offsets);
+});
+
+test("batches before a damaged one are read, and it is left for the next fetch", async () => {
+  const broken = Buffer.from(next);
+  broken.writeUInt8((broken.at(-1) ?? 0) ^ 1, broken.length - 1);
+  const old = () => Promise.reject(new Error("taken for an old message set"));
+  const both = Buffer.concat([three, broken]);
+  const read = await decodeRecords(both, ALL_WANTED, old);
+  expect(read.map((each) => (each as { offset: number }).offset)).toEqual([40, 41, 42]);
+  await expect(decodeRecords(broken, ALL_WANTED, old)).rejects.toThrow("is damaged");
+});
+
+test("a version that does not exist is damage", async () => {
+  const old = () => Promise.reject(new Error("taken for an old message set"));
+  const strange = changed((batch) => batch.writeUInt8(7, 16));
+  await expect(decodeRecords(strange, ALL_WANTED, old)).rejects.toThrow("its version is 7");
+});

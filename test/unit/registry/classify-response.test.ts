@@ -1,0 +1,92 @@
+// The table in the header of classify-response.ts: a row each.
+
+import { expect, test } from "vitest";
+import { judgeSchema } from "../../../src/registry/classify-response.ts";
+import type { Exchanged } from "../../../src/registry/registry-request.ts";
+
+const URL = "https://registry.example:8081/secret-path/schemas/ids/7";
+const JSON_TYPE = "application/vnd.schemaregistry.v1+json";
+
+function answer(status: number, body: unknown, contentType = JSON_TYPE): Exchanged {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return { kind: "answer", status, contentType, body: text };
+}
+
+function judge(exchanged: Exchanged) {
+  return judgeSchema(exchanged, URL, "schema 7");
+}
+
+test.each([
+  [{ schema: '"string"' }, "AVRO", []],
+  [{ schema: "{}", schemaType: "JSON", references: [] }, "JSON", []],
+  [
+    { schema: "{}", references: [{ name: "a.B", subject: "b", version: 2, more: 1 }] },
+    "AVRO",
+    [{ name: "a.B", subject: "b", version: 2 }],
+  ],
+])("a schema is found: %j", (body, type, references) => {
+  expect(judge(answer(200, body))).toEqual({ kind: "found", type, text: body.schema, references });
+});
+
+test.each([40_401, 40_402, 40_403])("404 with code %d: the registry does not know it", (code) => {
+  expect(judge(answer(404, { error_code: code, message: "no" }))).toEqual({
+    kind: "unknown",
+    error: "the schema registry does not know schema 7",
+  });
+});
+
+test("a schema that is too large is unusable; another answer that is too large is none", () => {
+  const large = { kind: "too-large", status: 200, contentType: JSON_TYPE } as const;
+  expect(judge(large).kind).toBe("unusable");
+  expect(judge({ ...large, contentType: "application/json;charset=utf-8" }).kind).toBe("unusable");
+  expect(judge({ ...large, contentType: "text/html" }).kind).toBe("outage");
+  expect(judge({ ...large, status: 404 }).kind).toBe("outage");
+});
+
+const HTML = "<!doctype html><title>Log in with hunter2</title>";
+
+const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
+  ["HTML", answer(200, HTML, "text/html; charset=utf-8"), /text\/html.*registry\.url/],
+  ["HTML as JSON", answer(200, HTML), /not with a schema/],
+  ["JSON without a schema", answer(200, { id: 7 }), /not with a schema/],
+  ["a schema that is no text", answer(200, { schema: {} }), /not with a schema/],
+  ["references that are none", answer(200, { schema: "{}", references: [{}] }), /not with a/],
+  ["a list", answer(200, ["hunter2"]), /not with a schema/],
+  ["a content type that is none", answer(200, "", "\u001b[2Jhunter2"), /with something, not/],
+  ["204", answer(204, ""), /answers 204, as no registry does/],
+  ["404 of a path", answer(404, { error_code: 404, message: "HTTP 404" }), /the path in registry/],
+  ["404 of a proxy", answer(404, HTML, "text/html"), /the path in registry\.url/],
+  ["404 without a body", answer(404, ""), /the path in registry\.url/],
+  ["400 with the code of an unknown one", answer(400, { error_code: 40_403 }), /answers 400/],
+  ["a redirect", answer(302, ""), /redirects \(302\)/],
+  ["401", answer(401, { error_code: 40_101 }), /the login \(401\).*registry\.username/],
+  ["403", answer(403, { error_code: 40_301 }), /forbids.*rights/],
+  ["407", answer(407, ""), /proxy/],
+  ["429", answer(429, { error_code: 42_901 }), /rate limit/],
+  ["500", answer(500, { error_code: 50_001 }), /answers 500/],
+  ["503 of a proxy", answer(503, HTML, "text/html"), /answers 503/],
+  ["silence", { kind: "timeout" }, /within 5 s/],
+  ["no token", { kind: "no-token", error: "No token from https://id: status 400." }, /No token/],
+  ["refused", { kind: "failed", code: "ECONNREFUSED" }, /refuses connections/],
+  ["no such host", { kind: "failed", code: "ENOTFOUND" }, /host name/],
+  ["cut short", { kind: "failed", code: "UND_ERR_SOCKET" }, /before its answer was whole/],
+  ["reset", { kind: "failed", code: "ECONNRESET" }, /before its answer was whole/],
+  ["expired", { kind: "failed", code: "CERT_HAS_EXPIRED" }, /expired/],
+  ["wrong host", { kind: "failed", code: "ERR_TLS_CERT_ALTNAME_INVALID" }, /another host/],
+  ["unknown CA", { kind: "failed", code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" }, /registry\.tls\.ca/],
+  ["no TLS", { kind: "failed", code: "ERR_SSL_WRONG_VERSION_NUMBER" }, /http or https/],
+  ["other TLS", { kind: "failed", code: "ERR_SSL_SOMETHING" }, /ERR_SSL_SOMETHING.*registry\.tls/],
+  ["no HTTP", { kind: "failed", code: "HPE_INVALID_CONSTANT" }, /does not speak HTTP/],
+  ["any other error", { kind: "failed", code: "EWHATEVER" }, /EWHATEVER/],
+  ["an error without a code", { kind: "failed", code: null }, /no code/],
+];
+
+test.each(OUTAGES)("an outage: %s", (_, exchanged, sentence) => {
+  const judged = judge(exchanged);
+  expect(judged.kind).toBe("outage");
+  const error = "error" in judged ? judged.error : "";
+  expect(error).toMatch(sentence);
+  expect(error).toMatch(/^https:\/\/registry\.example:8081 /);
+  // Paths, bodies and headers may hold secrets.
+  expect(error).not.toMatch(/secret-path|hunter2|\n/);
+});

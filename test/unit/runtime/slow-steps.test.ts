@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+
+import { createWaits } from "../../../src/runtime/slow-steps.ts";
+
+test("a step that takes long is told of until it is settled, the longest first", async () => {
+  let nowMs = 1_000;
+  const waits = createWaits({ nowMs: () => nowMs }, 5_000);
+  expect(waits.troubles()).toEqual([]);
+  const slow = Promise.withResolvers<string>();
+  const later = Promise.withResolvers<never>();
+  const first = waits.during("no answer", slow.promise);
+  nowMs += 4_999;
+  expect(waits.troubles()).toEqual([]);
+  const second = waits.during("no other answer", later.promise);
+  nowMs += 1_501;
+  expect(waits.troubles()).toEqual(["no answer for 7 s"]);
+  slow.resolve("answer");
+  expect(await first).toBe("answer");
+  expect(waits.troubles()).toEqual([]);
+  nowMs += 5_000;
+  expect(waits.troubles()).toEqual(["no other answer for 7 s"]);
+  later.reject(new Error("gone"));
+  await expect(second).rejects.toThrow("gone");
+  expect(waits.troubles()).toEqual([]);
+});

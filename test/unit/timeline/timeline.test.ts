@@ -1,0 +1,349 @@
+// One call's way from the records that tell of it: a test for each row of the tables.
+
+import { expect, test } from "vitest";
+import type { AttemptRecord } from "../../../src/domain/attempt-record.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { DestinationId, EndpointKey } from "../../../src/domain/ids.ts";
+import type {
+  CallFacts,
+  Evidence,
+  FoundCall,
+  FoundDelivery,
+  FoundLetter,
+  FoundParked,
+} from "../../../src/timeline/find-records.ts";
+import type { Fate } from "../../../src/timeline/steps.ts";
+import { timeline } from "../../../src/timeline/timeline.ts";
+import { deliveryOf } from "../../support/build/webhook-destination.ts";
+
+const T = Date.UTC(2026, 2, 1, 9, 30);
+const NOW_MS = T + 600_000;
+const KEY = "0123456789abcdef" as EndpointKey;
+const OTHER_KEY = "fedcba9876543210" as EndpointKey;
+const FACTS: CallFacts = {
+  kind: "call",
+  messageId: "m-1",
+  type: "track",
+  event: "Order",
+  source: "web",
+  namedBy: "the default source",
+  receivedAtMs: T - 5,
+  key: "u",
+  destinations: [
+    { destination: "crm", gets: true, why: "the source lists it" },
+    { destination: "off", gets: false, why: "it is disabled" },
+  ],
+};
+
+function call(atMs = T, facts: CallFacts = FACTS): FoundCall {
+  return { place: { topic: "calls", partition: 1, offset: 7 }, atMs, facts };
+}
+
+function on(topic: string, atMs: number, given: Partial<Delivery> = {}): FoundDelivery {
+  return { place: { topic, partition: 0, offset: 3 }, atMs, delivery: deliveryOf(given) };
+}
+
+function parked(endedAtMs: number, given: Partial<Delivery> = {}, isAround = false): FoundParked {
+  const attempted = isAround ? {} : { attempt: 1, lastOutcome: `${KEY}=503` };
+  const delivery = { ...attempted, dueAtMs: endedAtMs + 10_000, ...given };
+  return { ...on("delays.10s", endedAtMs + 4, delivery), tier: "10s", isAround };
+}
+
+function letter(atMs: number, more: Partial<FoundLetter> = {}): FoundLetter {
+  return {
+    place: { topic: "dead-letters", partition: 0, offset: 1 },
+    atMs,
+    stage: "deliver",
+    reason: "rejected",
+    error: `every endpoint rejected it; the last attempt: ${KEY}=410`,
+    delivery: deliveryOf({ attempt: 1, lastOutcome: `${KEY}=410` }),
+    from: "deliveries.crm/0/3",
+    ...more,
+  };
+}
+
+function cancelled(from: string): FoundLetter {
+  return letter(T + 500, {
+    stage: "delay",
+    reason: "cancelled",
+    error: "cancelled by command",
+    from,
+  });
+}
+
+function attempt(endedAtMs: number, more: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    endedAtMs,
+    messageId: "m-1",
+    destination: "crm",
+    attempt: 1,
+    firstAttemptAtMs: endedAtMs,
+    decision: "accepted",
+    requests: [],
+    next: [],
+    ...more,
+  };
+}
+
+function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
+  return timeline(
+    {
+      messageId: "m-1",
+      calls: [call()],
+      lines: [],
+      returns: [],
+      parked: [],
+      letters: [],
+      attempts: null,
+      isFinished: () => null,
+      topicDestinations: new Set(),
+      sinceMs: T - 60_000,
+      ...given,
+    },
+    nowMs,
+  );
+}
+
+function kinds(given: Partial<Evidence>): readonly string[] {
+  return traceOf(given).steps.map(
+    (step) => `${step.kind} ${"destination" in step ? step.destination : "-"}`,
+  );
+}
+
+function fate(given: Partial<Evidence>, nowMs = NOW_MS): Fate | undefined {
+  const { fates } = traceOf(given, nowMs);
+  expect(fates.length).toBeLessThan(2);
+  return fates[0];
+}
+
+test("nothing found is nothing, and no gap either", () => {
+  expect(traceOf({ calls: [] })).toEqual({ messageId: "m-1", steps: [], fates: [], gaps: [] });
+});
+
+test("the way of a delivery that is tried again, in order", () => {
+  const all = {
+    lines: [on("deliveries.crm", T + 2)],
+    attempts: [
+      attempt(T + 20, {
+        decision: "parked",
+        next: [{ tier: "10s", atMs: T + 10_020, endpoint: null }],
+      }),
+      attempt(T + 10_090, { attempt: 2 }),
+    ],
+    parked: [parked(T + 20)],
+    returns: [on("returns.crm", T + 10_060, { attempt: 1, dueAtMs: T + 10_020 })],
+  };
+  expect(kinds(all)).toEqual([
+    "received -",
+    "left-out off",
+    "routed crm",
+    "attempt crm",
+    "parked crm",
+    "returned crm",
+    "attempt crm",
+  ]);
+  const { steps, fates, gaps } = traceOf(all);
+  expect(steps[2]).toMatchObject({ why: "the source lists it" });
+  expect(steps[5]).toMatchObject({ lateMs: 40 });
+  expect(fates).toEqual([
+    { destination: "crm", kind: "accepted", atMs: T + 10_090, attempts: 2, tookMs: 10_095 },
+  ]);
+  expect(gaps).toEqual([]);
+});
+
+test("without the topic of attempts those that failed are known by what followed", () => {
+  const all = {
+    lines: [on("deliveries.crm", T + 2)],
+    parked: [
+      parked(T + 20),
+      parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=held` }),
+    ],
+    letters: [
+      letter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
+    ],
+  };
+  const { steps, gaps } = traceOf(all);
+  const attempts = steps.filter(({ kind }) => kind === "attempt");
+  expect(attempts).toMatchObject([
+    {
+      atMs: T + 20,
+      attempt: 1,
+      decision: "parked",
+      from: "headers",
+      requests: [{ endpoint: KEY, status: 503 }],
+    },
+    {
+      atMs: T + 10_090,
+      attempt: 2,
+      requests: [{ cause: "timeout" }, { endpoint: OTHER_KEY, outcome: "held", cause: null }],
+    },
+    { atMs: T + 20_200, attempt: 3, decision: "rejected", requests: [{ status: 410 }] },
+  ]);
+  expect(gaps).toEqual([{ kind: "no-attempts-topic" }]);
+});
+
+test("an attempt that both tell of is one", () => {
+  const all = {
+    lines: [on("deliveries.crm", T)],
+    parked: [parked(T + 20)],
+    letters: [letter(T + 60_000)],
+  };
+  const noted = [
+    attempt(T + 20, { decision: "parked" }),
+    attempt(T + 60_000, { decision: "rejected" }),
+  ];
+  const attempts = (given: Partial<Evidence>) =>
+    traceOf(given).steps.flatMap((step) => (step.kind === "attempt" ? step.from : []));
+  expect(attempts({ ...all, attempts: noted })).toEqual(["attempts", "attempts"]);
+  expect(attempts({ ...all, attempts: [] })).toEqual(["headers", "headers"]);
+  // After a replay the first attempt is another one.
+  expect(attempts({ ...all, attempts: [attempt(T + 3_600_000)] })).toEqual([
+    "headers",
+    "headers",
+    "attempts",
+  ]);
+});
+
+test("a window that ended while it waited is no attempt", () => {
+  const waited = letter(T + 90_000, {
+    reason: "expired",
+    error:
+      "not accepted within 60 s, attempts made: 1; it was due again, but its destination was paused; the last attempt: x",
+  });
+  expect(
+    kinds({ lines: [on("deliveries.crm", T)], parked: [parked(T + 20)], letters: [waited] }),
+  ).toEqual([
+    ...["received -", "left-out off", "routed crm", "attempt crm", "parked crm", "given-up crm"],
+  ]);
+});
+
+test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
+  [
+    "accepted",
+    { attempts: [attempt(T + 9)] },
+    NOW_MS,
+    { kind: "accepted", atMs: T + 9, tookMs: 14 },
+  ],
+  [
+    "given up",
+    { letters: [letter(T + 9)] },
+    NOW_MS,
+    { kind: "given-up", atMs: T + 9, tookMs: null },
+  ],
+  ["parked, not due", { parked: [parked(T)] }, T + 9_000, { kind: "waiting", atMs: T + 10_000 }],
+  [
+    "cancelled while it was parked",
+    { parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+    T + 9_000,
+    { kind: "given-up", atMs: T + 500 },
+  ],
+  [
+    "cancelled, replayed and accepted before it would have been due",
+    {
+      ...{ parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+      attempts: [attempt(T + 900)],
+    },
+    T + 9_000,
+    { kind: "accepted", atMs: T + 900 },
+  ],
+  [
+    "cancelled elsewhere, and parked still",
+    { parked: [parked(T)], letters: [cancelled("delays.10s/0/4")] },
+    T + 9_000,
+    { kind: "waiting", atMs: T + 10_000 },
+  ],
+  ["parked, due", { parked: [parked(T)] }, T + 11_000, { kind: "due", atMs: T + 10_000 }],
+  [
+    "parked beyond its tier",
+    { parked: [parked(T, { notBeforeMs: T + 99_000 })] },
+    T + 11_000,
+    { kind: "waiting", atMs: T + 99_000 },
+  ],
+  ["in line", { isFinished: () => false }, NOW_MS, { kind: "in-line" }],
+  ["in line, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "in-line" }],
+  ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
+  ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "on-its-topic" }],
+  [
+    "attempted, and its parking is not written yet",
+    {
+      attempts: [
+        attempt(T + 9, {
+          decision: "parked",
+          next: [{ tier: "10s", atMs: T + 10_009, endpoint: null }],
+        }),
+      ],
+    },
+    T + 10,
+    { kind: "waiting", atMs: T + 10_009 },
+  ],
+])("fate: %s", (_name, more, nowMs, expected) => {
+  expect(fate({ lines: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(expected);
+});
+
+test("with every, a part that waits decides, and one that came back does not", () => {
+  const share = (endpoint: EndpointKey) => parked(T + 20, { endpoint });
+  const back = on("returns.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
+  const both = {
+    lines: [on("deliveries.crm", T)],
+    parked: [share(KEY), share(OTHER_KEY)],
+    returns: [back],
+  };
+  expect(fate(both, T + 10_060)).toMatchObject({ kind: "due" });
+  const accepted = [attempt(T + 10_090, { attempt: 2 })];
+  const one = { ...both, parked: [share(KEY)], attempts: accepted };
+  expect(fate(one)).toMatchObject({ kind: "accepted" });
+});
+
+test("a destination whose topic took nothing is reached by way of a delay", () => {
+  const around = parked(T + 5, { attempt: 0 }, true);
+  const all = {
+    parked: [around],
+    lines: [on("deliveries.crm", T + 10_030)],
+    attempts: [attempt(T + 10_040)],
+  };
+  expect(kinds(all)).toEqual([
+    ...["received -", "left-out off", "went-around crm", "routed crm", "attempt crm"],
+  ]);
+  expect(fate(all)).toMatchObject({ kind: "accepted" });
+});
+
+test("written to its line again: a replay after a dead letter, else a repetition", () => {
+  const twice = { lines: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
+  expect(kinds({ ...twice, letters: [letter(T + 900)] })).toContain("replayed crm");
+  expect(kinds({ ...twice, letters: [letter(T + 6_000)] })).toContain("routed-again crm");
+  const other = letter(T + 900, { delivery: deliveryOf({ destination: "x" as DestinationId }) });
+  expect(kinds({ ...twice, letters: [other] })).toContain("routed-again crm");
+});
+
+test("a call that came twice is received twice, and told of once", () => {
+  const { steps } = traceOf({ calls: [call(T + 50), call(T)] });
+  expect(steps).toMatchObject([
+    { kind: "received", atMs: T, isRepeated: false },
+    { kind: "left-out", destination: "off" },
+    { kind: "received", atMs: T + 50, isRepeated: true },
+  ]);
+});
+
+test("a record that is no call, and its dead letter of route", () => {
+  const facts: CallFacts = { kind: "unusable", reason: "invalid-call", error: "type is missing" };
+  const refused = letter(T + 3, { stage: "route", reason: "invalid-call", delivery: null });
+  const { steps, fates } = traceOf({ calls: [call(T, facts)], letters: [refused] });
+  expect(steps).toMatchObject([
+    { kind: "unusable", reason: "invalid-call" },
+    { kind: "given-up", destination: null, stage: "route" },
+  ]);
+  expect(fates).toEqual([]);
+});
+
+test("gaps: the call, and a last attempt that was not written down", () => {
+  const lines = [on("deliveries.crm", T)];
+  expect(traceOf({ calls: [], lines }).gaps).toEqual([
+    { kind: "call-not-found", sinceMs: T - 60_000 },
+  ]);
+  const done = { lines, isFinished: () => true };
+  expect(traceOf({ ...done, attempts: [] }).gaps).toEqual([
+    { kind: "attempts-missing", destinations: ["crm"] },
+  ]);
+  expect(traceOf(done).gaps).toEqual([{ kind: "no-attempts-topic" }]);
+  expect(traceOf({ lines }).gaps).toEqual([]);
+});
