@@ -22,12 +22,12 @@ export interface Store {
 
 export type Writer = Pick<Producer, "send">;
 
-export interface LetterWriter {
+export interface DeadLetterWriter {
   /** Resolves when all is acknowledged, with the dead letters written. */
   write(
     became: readonly Became[],
     givenUp: readonly GivenUp[],
-  ): Promise<{ readonly letters: readonly DeadLetter[] }>;
+  ): Promise<{ readonly deadLetters: readonly DeadLetter[] }>;
 }
 
 export type ClaimResult =
@@ -79,7 +79,7 @@ export interface SyncReport {
 export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
-  readonly givenUp: (letters: readonly DeadLetter[]) => void;
+  readonly givenUp: (deadLetters: readonly DeadLetter[]) => void;
   /** Users told true and false, and traits told, once that is acknowledged. */
   readonly told: (told: {
     readonly entered: number;

@@ -2,7 +2,7 @@
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { countLetters } from "../telemetry/count-letters.ts";
+import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
@@ -48,7 +48,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
     },
     applied: (records) => recordsIn.inc(records),
     madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.made-anew"),
-    givenUp: countLetters(deps),
+    givenUp: countDeadLetters(deps),
   };
 }
 

@@ -42,7 +42,7 @@ import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
@@ -136,7 +136,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const { topics } = config;
   const recordsOut = metrics.recordsOut.bind({ stage: "audience" });
   const writer = watchedWriter(deps.producer, clock, (records) => recordsOut.inc(records));
-  const letters = letterWriter(deps, "audience", topics.deadLetters);
+  const deadLetters = deadLetterWriter(deps, "audience", topics.deadLetters);
   const reader = topicReader(kafka, clock, stopping);
   const works = new Map<number, PartitionWork>();
   const reading = new Map<number, Reading>();
@@ -146,7 +146,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const failed = new FailedStores();
   const shared = {
     writer,
-    letterWriter: letters,
+    deadLetterWriter: deadLetters,
     registry: registryOn(topics.audiences, writer, reader),
     settingsNow: () => settings,
     events: audienceEvents(deps),
@@ -208,7 +208,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
     closed: () => Promise.all(closing.values()),
     troubles: () => [
       ...writer.troubles(),
-      ...letters.troubles(),
+      ...deadLetters.troubles(),
       ...reader.troubles(),
       ...openingTroubles(works, reading, topics.audienceMembers),
       ...heldTroubles(audiencesOf(works)),

@@ -4,7 +4,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { asItCame } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
 import type { Pending } from "./pending-writes.ts";
-import type { Events, LetterWriter, Registry, Writer } from "./ports.ts";
+import type { DeadLetterWriter, Events, Registry, Writer } from "./ports.ts";
 
 export interface StepWriter {
   readonly state: PartitionState;
@@ -12,7 +12,7 @@ export interface StepWriter {
   /** Of the changelog. */
   readonly writer: Writer;
   /** Of calls and dead letters. */
-  readonly letterWriter: LetterWriter;
+  readonly deadLetterWriter: DeadLetterWriter;
   readonly registry: Registry;
   readonly events: Events;
   /** Throws when the partition may be somebody else's. */
@@ -24,7 +24,7 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
   const { state, writer, registry, partition, mustBeOurs } = step;
   const pending = state.take(position);
   await mustBeOurs();
-  const letters = await writeCalls(step, pending);
+  const deadLetters = await writeCalls(step, pending);
   if (pending.changelog.length > 0) {
     await mustBeOurs();
     const [refused] = await writer.send(pending.changelog);
@@ -42,11 +42,11 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
     await registry.tell(new Map(told), partition);
   }
   step.events.told(pending.told);
-  step.events.givenUp(letters);
+  step.events.givenUp(deadLetters);
 }
 
 /** Returns the dead letters written. */
-async function writeCalls({ letterWriter }: StepWriter, { calls, givenUp }: Pending) {
+async function writeCalls({ deadLetterWriter }: StepWriter, { calls, givenUp }: Pending) {
   const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
   for (const [call, from] of calls) {
     const record = asItCame(from);
@@ -55,6 +55,6 @@ async function writeCalls({ letterWriter }: StepWriter, { calls, givenUp }: Pend
     else records.push(call);
   }
   const became = [...byRecord].map(([record, records]) => ({ record, records }));
-  const letters = givenUp.map((each) => ({ ...each, record: asItCame(each.record) }));
-  return (await letterWriter.write(became, letters)).letters;
+  const deadLetters = givenUp.map((each) => ({ ...each, record: asItCame(each.record) }));
+  return (await deadLetterWriter.write(became, deadLetters)).deadLetters;
 }

@@ -34,7 +34,9 @@ export interface Variable {
 
 /** Such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
 export function variableName(path: readonly string[]): string {
-  const words = path.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase());
+  const words = path.map((key) =>
+    key.replace(/[A-Z]/g, (deadLetter) => `_${deadLetter}`).toUpperCase(),
+  );
   return `${PREFIX}${words.join("_")}`;
 }
 

@@ -12,7 +12,7 @@
  *   changes         a file          what a reload of it would change
  */
 
-import { callQuery, lettersQuery, sinceOf } from "./dead-letters-query.ts";
+import { callQuery, deadLettersQuery, sinceOf } from "./dead-letters-query.ts";
 import type { Eyes } from "./ports.ts";
 import type { DataName, SentName } from "./routes.ts";
 import { userHash } from "./user-hash.ts";
@@ -46,7 +46,7 @@ export function createData({ eyes, token }: DataDeps) {
   const told = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
     switch (name) {
       case "dead-letters":
-        return eyes.letters(lettersQuery(query), signal);
+        return eyes.deadLetters(deadLettersQuery(query), signal);
       case "audiences":
         return eyes.audiences(signal);
       case "configuration":

@@ -1,6 +1,6 @@
 /** Which dead letters, or which calls, a page asks for. A part that is not understood counts as not given. */
 
-export interface LettersQuery {
+export interface DeadLettersQuery {
   /** Null: all. */
   readonly destination: string | null;
   readonly reason: string | null;
@@ -38,7 +38,7 @@ const STATES: ReadonlyMap<string, boolean> = new Map([
   ["replayed", true],
 ]);
 
-export function lettersQuery(query: URLSearchParams): LettersQuery {
+export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
   return {
     destination: query.get("destination") || null,
     reason: query.get("reason") || null,

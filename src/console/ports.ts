@@ -2,14 +2,14 @@
 
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
-import type { CallQuery, LettersQuery } from "./dead-letters-query.ts";
+import type { CallQuery, DeadLettersQuery } from "./dead-letters-query.ts";
 import type {
   AttemptsView,
   AudienceView,
   CallView,
   ChangesView,
   ConfigurationView,
-  LettersView,
+  DeadLettersView,
   UserCallsView,
 } from "./query-view.ts";
 import type { Seen } from "./view.ts";
@@ -34,7 +34,7 @@ export interface Eyes {
   /** Ids of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
   /** @throws Error for people, such as that Kafka is away. So do the next ones. */
-  readonly letters: (query: LettersQuery, signal: AbortSignal) => Promise<LettersView>;
+  readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
   /** Without steps: nothing is known of it. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;

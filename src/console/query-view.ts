@@ -2,7 +2,7 @@
 
 import type { Series } from "./view.ts";
 
-export interface LetterView {
+export interface DeadLetterView {
   /** When it was sent again; null: it waits. */
   readonly replayedAt: string | null;
   readonly at: string;
@@ -17,7 +17,7 @@ export interface LetterView {
   readonly payload: string | null;
 }
 
-export interface LettersView {
+export interface DeadLettersView {
   /** Of those that pass the filters, the largest first. */
   readonly counts: readonly {
     readonly destination: string | null;
@@ -30,7 +30,7 @@ export interface LettersView {
   /** Of all of them; the rest waits. */
   readonly replayed: number;
   /** The latest of them, the latest first. */
-  readonly samples: readonly LetterView[];
+  readonly samples: readonly DeadLetterView[];
   /** Whether there are more than could be read in time. */
   readonly isCut: boolean;
 }

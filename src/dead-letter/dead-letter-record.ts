@@ -10,7 +10,7 @@ import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { destinationOfTopic, type TopicNames } from "../domain/topics.ts";
 
-export interface Letter {
+export interface DeadLetter {
   readonly record: IncomingRecord;
   /** `deliver`, `route`, ... */
   readonly stage: string;
@@ -36,10 +36,10 @@ export interface Letter {
   readonly messageId: string | null;
 }
 
-export function readLetter(
+export function readDeadLetter(
   record: IncomingRecord,
   topics: Pick<TopicNames, "deliveries" | "returns">,
-): Letter {
+): DeadLetter {
   const found = new Map<string, string>();
   for (const [name, value] of record.headers) if (value) found.set(name, value.toString());
   const text = (name: string) => found.get(name) ?? "";
@@ -70,7 +70,7 @@ export function readLetter(
  * The header's, else the call's own where the value is a call in JSON that has one, read as route
  * does. A value that needs a schema has one only with that (`filter.ts`).
  */
-export function messageIdOf({ messageId, record }: Letter): string | null {
+export function messageIdOf({ messageId, record }: DeadLetter): string | null {
   if (messageId !== null || record.value === null) return messageId;
   const decoded = decodeValue(record);
   if (decoded.kind === "refused" || typeof decoded.json !== "object") return null;

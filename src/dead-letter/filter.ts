@@ -11,9 +11,9 @@
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
-import { type Letter, messageIdOf } from "./dead-letter-record.ts";
+import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
 
-export interface LetterFilter {
+export interface DeadLetterFilter {
   /** Empty: all; so are reasons and message ids. */
   readonly destinations: readonly string[];
   readonly reasons: readonly DeadLetterReason[];
@@ -23,7 +23,7 @@ export interface LetterFilter {
   readonly untilMs: number | null;
 }
 
-export const EVERY_LETTER: LetterFilter = {
+export const EVERY_LETTER: DeadLetterFilter = {
   destinations: [],
   reasons: [],
   messageIds: [],
@@ -31,30 +31,30 @@ export const EVERY_LETTER: LetterFilter = {
   untilMs: null,
 };
 
-export function passes(letter: Letter, filter: LetterFilter): boolean {
+export function passes(deadLetter: DeadLetter, filter: DeadLetterFilter): boolean {
   const { destinations, reasons, messageIds, sinceMs, untilMs } = filter;
-  if (sinceMs !== null && letter.failedAtMs < sinceMs) return false;
-  if (untilMs !== null && letter.failedAtMs >= untilMs) return false;
-  if (!isOneOf(letter.reason, reasons)) return false;
-  if (!isOneOf(letter.destination, destinations)) return false;
+  if (sinceMs !== null && deadLetter.failedAtMs < sinceMs) return false;
+  if (untilMs !== null && deadLetter.failedAtMs >= untilMs) return false;
+  if (!isOneOf(deadLetter.reason, reasons)) return false;
+  if (!isOneOf(deadLetter.destination, destinations)) return false;
   // Last, because it may have to read the value.
-  return messageIds.length === 0 || isOneOf(messageIdOf(letter), messageIds);
+  return messageIds.length === 0 || isOneOf(messageIdOf(deadLetter), messageIds);
 }
 
 /** Reads the value of a letter that has a schema, so that its message id is known. */
-export type ReadLetterValue = (letter: Letter) => Letter | Promise<Letter>;
+export type ReadDeadLetterValue = (deadLetter: DeadLetter) => DeadLetter | Promise<DeadLetter>;
 
 /** The letter if it passes, else null. Its value is read only if nothing but that is left to see. */
 export async function passing(
-  letter: Letter,
-  filter: LetterFilter,
-  read: ReadLetterValue | undefined,
-): Promise<Letter | null> {
+  deadLetter: DeadLetter,
+  filter: DeadLetterFilter,
+  read: ReadDeadLetterValue | undefined,
+): Promise<DeadLetter | null> {
   if (filter.messageIds.length === 0 || read === undefined) {
-    return passes(letter, filter) ? letter : null;
+    return passes(deadLetter, filter) ? deadLetter : null;
   }
-  if (!passes(letter, { ...filter, messageIds: [] })) return null;
-  const whole = await read(letter);
+  if (!passes(deadLetter, { ...filter, messageIds: [] })) return null;
+  const whole = await read(deadLetter);
   return passes(whole, filter) ? whole : null;
 }
 

@@ -3,8 +3,8 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
-import { type Letter, readLetter } from "./dead-letter-record.ts";
-import { type LetterFilter, passing, type ReadLetterValue } from "./filter.ts";
+import { type DeadLetter, readDeadLetter } from "./dead-letter-record.ts";
+import { type DeadLetterFilter, passing, type ReadDeadLetterValue } from "./filter.ts";
 import { mergeByTime } from "./merge-by-time.ts";
 import { ReplayMarks } from "./replay-marks.ts";
 
@@ -20,7 +20,7 @@ export interface Range {
 }
 
 /** The letters of this moment, from `sinceMs` on. */
-export async function letterRanges(
+export async function deadLetterRanges(
   { admin }: Kafka,
   topic: string,
   sinceMs: number | null,
@@ -36,18 +36,18 @@ export async function letterRanges(
   }));
 }
 
-export interface LetterSource {
+export interface DeadLetterSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly signal: AbortSignal;
   /** Absent: values that have a schema of a registry are not read. */
-  readonly read?: ReadLetterValue;
+  readonly read?: ReadDeadLetterValue;
 }
 
 /** Marks of all letters that were replayed until now; none where their topic does not exist yet. */
-export async function readMarks({ kafka, topics, signal }: LetterSource): Promise<ReplayMarks> {
+export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Promise<ReplayMarks> {
   const marks = new ReplayMarks();
-  const topic = topics.replayedLetters;
+  const topic = topics.deadLetterReplays;
   const offsets = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
   for (const { partition, first: from, end: to } of offsets) {
     const range = { topic, partition, from, to, maxBytes: READ_MAX_BYTES, signal };
@@ -57,15 +57,15 @@ export async function readMarks({ kafka, topics, signal }: LetterSource): Promis
 }
 
 /** The letters of the ranges that pass, the oldest first. */
-export async function* readLetters(
-  source: LetterSource,
+export async function* readDeadLetters(
+  source: DeadLetterSource,
   ranges: readonly Range[],
-  filter: LetterFilter,
-): AsyncGenerator<Letter, void, undefined> {
+  filter: DeadLetterFilter,
+): AsyncGenerator<DeadLetter, void, undefined> {
   for await (const records of readRecords(source, ranges)) {
     for (const record of records) {
-      const letter = readLetter(record, source.topics);
-      const found = await passing(letter, filter, source.read);
+      const deadLetter = readDeadLetter(record, source.topics);
+      const found = await passing(deadLetter, filter, source.read);
       if (found !== null) yield found;
     }
   }
@@ -73,7 +73,7 @@ export async function* readLetters(
 
 /** All records of the ranges, the oldest first. */
 export function readRecords(
-  { kafka, topics, signal }: LetterSource,
+  { kafka, topics, signal }: DeadLetterSource,
   ranges: readonly Range[],
 ): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
   const topic = topics.deadLetters;

@@ -5,7 +5,7 @@
  *
  *   of a mark   is
  *   key         the partition, its first and last offset, the replay and its process: no two alike
- *   value       {"v":1, "replay", "at", "partition", "letters": [[offset, time of the record], ...]}
+ *   value       {"v":1, "replay", "at", "partition", "deadLetters": [[offset, time of the record], ...]}
  *
  *   a letter stands at              and the mark has             it is
  *   an offset that no mark has      -                            waiting
@@ -28,28 +28,28 @@ export interface ReplayMark {
 }
 
 /** Of a dead letter. */
-export type LetterPlace = Pick<IncomingRecord, "partition" | "offset" | "timestampMs">;
+export type DeadLetterPlace = Pick<IncomingRecord, "partition" | "offset" | "timestampMs">;
 
 const VERSION = 1;
 
 interface MarkValue extends ReplayMark {
   readonly partition: number;
-  readonly letters: readonly (readonly [offset: number, timestampMs: number])[];
+  readonly deadLetters: readonly (readonly [offset: number, timestampMs: number])[];
 }
 
 /** Marks of letters that were replayed together, one for each partition. */
 export function marksOf(
   topic: string,
-  letters: readonly LetterPlace[],
+  deadLetters: readonly DeadLetterPlace[],
   { replay, by, atMs }: ReplayMark & { readonly by: string },
 ): readonly OutgoingRecord[] {
-  const partitions = Map.groupBy(letters, ({ partition }) => partition);
+  const partitions = Map.groupBy(deadLetters, ({ partition }) => partition);
   return [...partitions].map(([partition, all]) => {
     const offsets = all.map(({ offset }) => offset);
     const range = `${Math.min(...offsets)}-${Math.max(...offsets)}`;
     const at = new Date(atMs).toISOString();
     const places = all.map(({ offset, timestampMs }) => [offset, timestampMs]);
-    const value = JSON.stringify({ v: VERSION, replay, at, partition, letters: places });
+    const value = JSON.stringify({ v: VERSION, replay, at, partition, deadLetters: places });
     const key = Buffer.from(`${partition}/${range}/${replay}/${by}`);
     return { topic, key, value: Buffer.from(value), headers: [] };
   });
@@ -58,7 +58,10 @@ export function marksOf(
 /** The marks of a moment, as they lie on their topic. */
 export class ReplayMarks {
   /** By partition, then by offset. */
-  readonly #letters = new Map<number, Map<number, readonly [timestampMs: number, ReplayMark]>>();
+  readonly #deadLetters = new Map<
+    number,
+    Map<number, readonly [timestampMs: number, ReplayMark]>
+  >();
   readonly #values = new Map<string, MarkValue>();
 
   /** Takes a record of the topic; those of a key in order. One that is no mark counts for nothing. */
@@ -71,8 +74,8 @@ export class ReplayMarks {
   }
 
   /** Null: it waits. */
-  of({ partition, offset, timestampMs }: LetterPlace): ReplayMark | null {
-    const [markedMs, mark] = this.#letters.get(partition)?.get(offset) ?? [];
+  of({ partition, offset, timestampMs }: DeadLetterPlace): ReplayMark | null {
+    const [markedMs, mark] = this.#deadLetters.get(partition)?.get(offset) ?? [];
     return mark !== undefined && markedMs === timestampMs ? mark : null;
   }
 
@@ -83,10 +86,10 @@ export class ReplayMarks {
    */
   tombstones(topic: string, offsets: readonly PartitionOffsets[]): readonly OutgoingRecord[] {
     const ranges = new Map(offsets.map((range) => [range.partition, range]));
-    const isThere = ({ partition, letters }: MarkValue) => {
+    const isThere = ({ partition, deadLetters }: MarkValue) => {
       const range = ranges.get(partition);
       if (range === undefined) return false;
-      return letters.some(([offset]) => offset >= range.first && offset < range.end);
+      return deadLetters.some(([offset]) => offset >= range.first && offset < range.end);
     };
     const gone = [...this.#values].filter(([, mark]) => !isThere(mark));
     return gone.map(([key]) => ({ topic, key: Buffer.from(key), value: null, headers: [] }));
@@ -94,23 +97,23 @@ export class ReplayMarks {
 
   #add(key: string, value: MarkValue): void {
     this.#values.set(key, value);
-    const { partition, letters, replay, atMs } = value;
+    const { partition, deadLetters, replay, atMs } = value;
     const mark = { replay, atMs };
-    const known = this.#letters.get(partition) ?? new Map();
-    this.#letters.set(partition, known);
-    for (const [offset, timestampMs] of letters) known.set(offset, [timestampMs, mark]);
+    const known = this.#deadLetters.get(partition) ?? new Map();
+    this.#deadLetters.set(partition, known);
+    for (const [offset, timestampMs] of deadLetters) known.set(offset, [timestampMs, mark]);
   }
 }
 
 function parse(value: Buffer): MarkValue | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;
-  const { v, replay, at, partition, letters } = json;
+  const { v, replay, at, partition, deadLetters } = json;
   if (v !== VERSION || typeof replay !== "string" || typeof at !== "string") return null;
-  if (typeof partition !== "number" || !Array.isArray(letters)) return null;
+  if (typeof partition !== "number" || !Array.isArray(deadLetters)) return null;
   const atMs = Date.parse(at);
-  const places = letters.filter(isPlace);
-  return { replay, atMs: Number.isNaN(atMs) ? 0 : atMs, partition, letters: places };
+  const places = deadLetters.filter(isPlace);
+  return { replay, atMs: Number.isNaN(atMs) ? 0 : atMs, partition, deadLetters: places };
 }
 
 function isPlace(given: unknown): given is readonly [number, number] {

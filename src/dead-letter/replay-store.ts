@@ -52,7 +52,7 @@ const OF_LETTERS: ReplayForm<StoredReplay> = {
 };
 
 /** Of dead letters. */
-export function letterReplay(groups: Groups, topics: TopicNames, name: string) {
+export function deadLetterReplay(groups: Groups, topics: TopicNames, name: string) {
   return new ReplayStore(groups, topics, name, OF_LETTERS);
 }
 

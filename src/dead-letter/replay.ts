@@ -27,19 +27,19 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type Letter, readLetter } from "./dead-letter-record.ts";
+import { type DeadLetter, readDeadLetter } from "./dead-letter-record.ts";
 import { passing } from "./filter.ts";
 import { ReplayProgress } from "./progress.ts";
 import {
-  type LetterSource,
-  letterRanges,
+  type DeadLetterSource,
+  deadLetterRanges,
   type Range,
-  readLetters,
+  readDeadLetters,
   readRecords,
 } from "./read-dead-letters.ts";
 import { Pace, ReplayCommits, type ReplayEnd, runReplaying } from "./replay-loop.ts";
 import { marksOf, type ReplayMark, type ReplayMarks } from "./replay-marks.ts";
-import { letterReplay, type ReplayStore } from "./replay-store.ts";
+import { deadLetterReplay, type ReplayStore } from "./replay-store.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 import {
   type PartitionReplay,
@@ -58,7 +58,7 @@ export async function planReplay(
   topics: TopicNames,
   plan: ReplayPlan,
 ): Promise<StoredReplay> {
-  const ranges = await letterRanges(kafka, topics.deadLetters, plan.filter.sinceMs);
+  const ranges = await deadLetterRanges(kafka, topics.deadLetters, plan.filter.sinceMs);
   const partitions = ranges.map(({ partition, from, to }) => ({
     partition,
     position: from,
@@ -70,22 +70,22 @@ export async function planReplay(
 }
 
 /** The letters that a replay has still to send. @param onMarked told of each that it leaves out, and whether it sent it itself. */
-export async function* lettersOfReplay(
-  source: LetterSource,
+export async function* deadLettersOfReplay(
+  source: DeadLetterSource,
   { plan, partitions }: StoredReplay,
   marks: ReplayMarks,
   name: string | null,
   onMarked: (isOwn: boolean) => void,
-): AsyncGenerator<Letter, void, undefined> {
+): AsyncGenerator<DeadLetter, void, undefined> {
   const { replayed, refused } = replayTotals(partitions);
   let left = plan.limit === null ? Number.POSITIVE_INFINITY : plan.limit - replayed - refused;
   if (left <= 0) return;
-  for await (const letter of readLetters(source, rangesOf(partitions), plan.filter)) {
-    const mark = marks.of(letter.record);
+  for await (const deadLetter of readDeadLetters(source, rangesOf(partitions), plan.filter)) {
+    const mark = marks.of(deadLetter.record);
     const isOwn = mark !== null && mark.replay === name;
     const isLeftOut = isSent(mark, plan, name);
     if (isLeftOut) onMarked(isOwn);
-    else yield letter;
+    else yield deadLetter;
     if (isOwn || !isLeftOut) left -= 1;
     if (left <= 0) return;
   }
@@ -100,7 +100,7 @@ function rangesOf(partitions: readonly PartitionReplay[]): readonly Range[] {
   return partitions.map(({ partition, position, to }) => ({ partition, from: position, to }));
 }
 
-export interface ReplayDeps extends LetterSource {
+export interface ReplayDeps extends DeadLetterSource {
   readonly producer: Producer;
   readonly clock: Clock;
   readonly targets: ReplayTargets;
@@ -111,7 +111,7 @@ export interface ReplayDeps extends LetterSource {
   /** After each commit. */
   readonly onProgress: (totals: { readonly replayed: number; readonly refused: number }) => void;
   /** A letter that was not replayed, and why. */
-  readonly onRefused: (letter: Letter, why: string) => void;
+  readonly onRefused: (deadLetter: DeadLetter, why: string) => void;
 }
 
 /**
@@ -125,7 +125,7 @@ export async function replay(
   stored: StoredReplay,
 ): Promise<ReplayEnd> {
   const { kafka, topics } = deps;
-  const store = letterReplay(kafka.admin, topics, name);
+  const store = deadLetterReplay(kafka.admin, topics, name);
   const work = new ReplayWork(deps, store, name, stored);
   return runReplaying(deps, store, () => work.run());
 }
@@ -137,7 +137,7 @@ class ReplayWork {
   readonly #pace: Pace;
   readonly #progress: ReplayProgress;
   readonly #ranges: readonly Range[];
-  #batch = new Map<OutgoingRecord, Letter>();
+  #batch = new Map<OutgoingRecord, DeadLetter>();
   #batchSinceMs = 0;
   #passedOver = 0;
 
@@ -170,8 +170,12 @@ class ReplayWork {
   async #take(record: IncomingRecord): Promise<boolean> {
     const { topics, targets, signal, onRefused, read } = this.#deps;
     if (signal.aborted) return false;
-    const letter = await passing(readLetter(record, topics), this.#progress.plan.filter, read);
-    if (letter === null) {
+    const deadLetter = await passing(
+      readDeadLetter(record, topics),
+      this.#progress.plan.filter,
+      read,
+    );
+    if (deadLetter === null) {
       this.#progress.moveOn(record, null);
       this.#passedOver += 1;
       if (this.#passedOver >= PASSED_OVER_MAX) await this.#flush();
@@ -182,16 +186,16 @@ class ReplayWork {
       this.#progress.moveOn(record, mark?.replay === this.#name ? "replayed" : null);
       return true;
     }
-    const decided = replayOf(letter, targets);
+    const decided = replayOf(deadLetter, targets);
     if (decided.kind === "refused") {
       this.#progress.moveOn(record, "refused");
-      onRefused(letter, decided.why);
+      onRefused(deadLetter, decided.why);
       return true;
     }
     const waitingSinceMs = () => (this.#batch.size === 0 ? null : this.#batchSinceMs);
     if (!(await this.#pace.turn(waitingSinceMs, () => this.#flush()))) return false;
     if (this.#batch.size === 0) this.#batchSinceMs = this.#deps.clock.nowMs();
-    this.#batch.set(decided.outgoing, letter);
+    this.#batch.set(decided.outgoing, deadLetter);
     this.#progress.moveOn(record, "replayed");
     if (this.#batch.size >= BATCH_MAX) await this.#flush();
     return true;
@@ -203,13 +207,13 @@ class ReplayWork {
     await this.#commits.assertOwned();
     const sent = await producer.send([...this.#batch.keys()], { giveBack: true });
     for (const { record, error, blocked } of sent) {
-      const letter = this.#batch.get(record);
-      if (letter === undefined) continue;
-      this.#progress.takeBack(letter.record.partition);
+      const deadLetter = this.#batch.get(record);
+      if (deadLetter === undefined) continue;
+      this.#progress.takeBack(deadLetter.record.partition);
       this.#batch.delete(record);
       const isLarge = blocked === undefined;
       onRefused(
-        letter,
+        deadLetter,
         isLarge ? `it is too large: ${error}` : `the topic ${record.topic} takes nothing: ${error}`,
       );
     }
@@ -223,13 +227,13 @@ class ReplayWork {
   }
 
   /** Resolves when the marks of letters that were sent are acknowledged. */
-  async #mark(letters: readonly IncomingRecord[]): Promise<void> {
+  async #mark(deadLetters: readonly IncomingRecord[]): Promise<void> {
     const { producer, topics, by, clock } = this.#deps;
-    if (letters.length === 0) return;
+    if (deadLetters.length === 0) return;
     const atMs = clock.nowMs();
-    const marks = marksOf(topics.replayedLetters, letters, { replay: this.#name, by, atMs });
+    const marks = marksOf(topics.deadLetterReplays, deadLetters, { replay: this.#name, by, atMs });
     const [refused] = await producer.send(marks);
     if (refused === undefined) return;
-    throw new Error(`the topic ${topics.replayedLetters} takes no marks: ${refused.error}`);
+    throw new Error(`the topic ${topics.deadLetterReplays} takes no marks: ${refused.error}`);
   }
 }

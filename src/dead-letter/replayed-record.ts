@@ -26,7 +26,7 @@ import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import type { Letter } from "./dead-letter-record.ts";
+import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
@@ -46,14 +46,14 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.endpoint,
 ]);
 
-export function replayOf(letter: Letter, targets: ReplayTargets): Replay {
-  const { record, reason, stage } = letter;
+export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
+  const { record, reason, stage } = deadLetter;
   if (reason === "invalid-sync") return refused("a sync cannot be replayed: send it again");
   if (record.value === null) return refused("it has no value that could be sent");
   const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
-  if (isDelivery) return toDestination(letter, targets);
+  if (isDelivery) return toDestination(deadLetter, targets);
   const { calls, audienceSyncs, deletionRequests } = targets.topics;
-  const { topic } = letter.from;
+  const { topic } = deadLetter.from;
   if (![calls, audienceSyncs, deletionRequests].includes(topic)) {
     return refused(
       topic === ""
@@ -61,11 +61,11 @@ export function replayOf(letter: Letter, targets: ReplayTargets): Replay {
         : `it came from ${topic}, which is no topic of this configuration`,
     );
   }
-  return write(letter, topic, foreignHeaders(record));
+  return write(deadLetter, topic, foreignHeaders(record));
 }
 
-function toDestination(letter: Letter, { topics, destinations }: ReplayTargets): Replay {
-  const { destination: id, endpoint, record } = letter;
+function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayTargets): Replay {
+  const { destination: id, endpoint, record } = deadLetter;
   if (id === null) return refused("its headers do not name a destination");
   const destination = destinations.find((configured) => configured.id === id);
   if (destination === undefined) return refused(`the destination ${id} is not configured`);
@@ -82,10 +82,10 @@ function toDestination(letter: Letter, { topics, destinations }: ReplayTargets):
     ...kept.values(),
     ...foreignHeaders(record),
   ];
-  return write(letter, topics.deliveries(destination.id), headers);
+  return write(deadLetter, topics.deliveries(destination.id), headers);
 }
 
-function write({ record }: Letter, topic: string, headers: RecordHeaders): Replay {
+function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): Replay {
   const { key, value } = record;
   return { kind: "replay", outgoing: { topic, key, value, headers } };
 }

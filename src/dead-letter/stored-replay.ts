@@ -12,10 +12,10 @@
 
 import { jsonObjectIn } from "../domain/json.ts";
 import type { CommittedOffset } from "../kafka/port.ts";
-import type { LetterFilter } from "./filter.ts";
+import type { DeadLetterFilter } from "./filter.ts";
 
 export interface ReplayPlan {
-  readonly filter: LetterFilter;
+  readonly filter: DeadLetterFilter;
   /** Most dead letters to look at that pass the filter; null: all. */
   readonly limit: number | null;
   /** Null: as fast as it goes. */

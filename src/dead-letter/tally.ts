@@ -1,6 +1,6 @@
 /** Counts dead letters: by destination and reason, and where a replay would put them. */
 
-import type { Letter } from "./dead-letter-record.ts";
+import type { DeadLetter } from "./dead-letter-record.ts";
 import { type ReplayTargets, replayOf } from "./replayed-record.ts";
 
 export interface TallyRow {
@@ -28,9 +28,9 @@ export class Tally {
     this.#targets = targets;
   }
 
-  add(letter: Letter): void {
-    const { destination, reason } = letter;
-    const replay = replayOf(letter, this.#targets);
+  add(deadLetter: DeadLetter): void {
+    const { destination, reason } = deadLetter;
+    const replay = replayOf(deadLetter, this.#targets);
     const to = replay.kind === "replay" ? replay.outgoing.topic : null;
     const refused = replay.kind === "refused" ? replay.why : null;
     const key = JSON.stringify([destination, reason, to, refused]);

@@ -24,10 +24,10 @@ import { NOT_STEERED } from "../domain/operator-action-state.ts";
 import { type GroupNames, tierDelayMs } from "../domain/topics.ts";
 import type { ConsumeOptions } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { destinationOf } from "../telemetry/count-letters.ts";
+import { destinationOf } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { type Counted, startCounting } from "./counting.ts";
 import { readWaiting } from "./due.ts";
@@ -65,7 +65,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const running = startConsuming(deps, {
     name: "delay",
     deadLetterTopic: config.topics.deadLetters,
-    letterHeadersOf: ({ headers }) => headers,
+    deadLetterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
       config.tiers.map((tier) =>
         consumeTier(tier, deps, config, { lookUp, counts, fail, steering, pulled }),
@@ -146,7 +146,7 @@ function createWriter(
   const lateness = metrics.delayLateness.bind({ tier });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
   // The records here are written by us: its headers say what a replay needs.
-  const writer = letterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
+  const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {
     const destination = destinationOf(outgoing);
@@ -163,13 +163,13 @@ function createWriter(
     recordsIn.inc(due.length);
     const traced = traces();
     const { returned, givenUp } = outgoingOf(due, traced.begin);
-    const { refused, letters } = await writer.write(returned, givenUp);
+    const { refused, deadLetters } = await writer.write(returned, givenUp);
     const nowMs = clock.nowMs();
     traced.end(nowMs);
     for (const { records, dueAtMs } of returned) {
       if (records.some((record) => refused.has(record))) continue;
       lateness.observe((nowMs - dueAtMs) / 1_000);
     }
-    for (const letter of letters) given(letter);
+    for (const deadLetter of deadLetters) given(deadLetter);
   };
 }

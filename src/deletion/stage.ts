@@ -35,12 +35,12 @@ import { asError } from "../runtime/as-error.ts";
 import { createWaits, type Waits } from "../runtime/slow-steps.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter, type Refused } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import { topicsFix } from "../stage/missing-topics.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { oneAtATime } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { countLetters } from "../telemetry/count-letters.ts";
+import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { listenersBySource } from "./affected-sources.ts";
 import { decideDeletion } from "./deletion.ts";
@@ -193,15 +193,15 @@ type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes pieces, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, topic: string): Writer {
-  const writer = letterWriter(deps, stage, topic);
+  const writer = deadLetterWriter(deps, stage, topic);
   const report = createReport(deps);
-  const tell = countLetters(deps);
+  const tell = countDeadLetters(deps);
   return {
     troubles: writer.troubles,
     write: async (piece) => {
       const written = await writer.write(piece.requests, piece.givenUp);
       report(piece, written.refused);
-      tell(written.letters);
+      tell(written.deadLetters);
     },
   };
 }

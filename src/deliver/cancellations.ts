@@ -5,14 +5,14 @@ import { cancelledText, cancelOf } from "../domain/early-release.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { Pull } from "../domain/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import { type LetterTopics, letter, type Replacement } from "./follow-up-record.ts";
+import { type DeadLetterTopics, deadLetter, type Replacement } from "./follow-up-record.ts";
 
 export class Cancels {
   readonly #destination: DestinationId;
-  readonly #topics: LetterTopics;
+  readonly #topics: DeadLetterTopics;
   #pulls: readonly Pull[] = [];
 
-  constructor(destination: DestinationId, topics: LetterTopics) {
+  constructor(destination: DestinationId, topics: DeadLetterTopics) {
     this.#destination = destination;
     this.#topics = topics;
   }
@@ -27,10 +27,10 @@ export class Cancels {
   }
 
   /** The dead letter of a record that was cancelled; null: it was not. */
-  letter(record: IncomingRecord, nowMs: number): Replacement | null {
+  deadLetter(record: IncomingRecord, nowMs: number): Replacement | null {
     const cancel = this.#cancelOf(record);
     if (cancel === null) return null;
-    return letter(record, "cancelled", cancelledText(cancel), this.#topics, nowMs);
+    return deadLetter(record, "cancelled", cancelledText(cancel), this.#topics, nowMs);
   }
 
   #cancelOf(record: IncomingRecord): Pull | null {

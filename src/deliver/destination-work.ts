@@ -40,7 +40,12 @@ import {
   type LineHold,
   type News,
 } from "./endpoint-availability.ts";
-import { type LetterTopics, letter, type Replacement, replacement } from "./follow-up-record.ts";
+import {
+  type DeadLetterTopics,
+  deadLetter,
+  type Replacement,
+  replacement,
+} from "./follow-up-record.ts";
 import { type Finishing, OwnedWork } from "./owned-work.ts";
 import { WaitingDeliveries } from "./pending-deliveries.ts";
 import { type PreparedAttempt, prepare, stillness } from "./prepare.ts";
@@ -58,7 +63,7 @@ const HELD: Held = { kind: "held" };
 export class DestinationWork {
   #settings: Settings;
   readonly #policy: RetryPolicy;
-  readonly #topics: LetterTopics;
+  readonly #topics: DeadLetterTopics;
   readonly #ports: WorkPorts;
   readonly #gates: EndpointGates<Item>;
   readonly #turns: Turns;
@@ -72,7 +77,7 @@ export class DestinationWork {
   constructor(
     destination: WebhookDestination,
     policy: RetryPolicy,
-    topics: LetterTopics,
+    topics: DeadLetterTopics,
     ports: WorkPorts,
   ) {
     this.#settings = settingsOf(destination);
@@ -168,7 +173,7 @@ export class DestinationWork {
   }
 
   #giveUpCancelled(item: Item): boolean {
-    const cancelled = this.#cancels.letter(item.record, this.#ports.nowMs());
+    const cancelled = this.#cancels.deadLetter(item.record, this.#ports.nowMs());
     if (cancelled !== null) this.#replace(item, [cancelled]);
     return cancelled !== null;
   }
@@ -181,7 +186,9 @@ export class DestinationWork {
     const prepared = prepare(record, destination, this.#policy, nowMs, gates, owner.turn);
     switch (prepared.kind) {
       case "unreadable":
-        this.#replace(item, [letter(record, "invalid-call", prepared.error, this.#topics, nowMs)]);
+        this.#replace(item, [
+          deadLetter(record, "invalid-call", prepared.error, this.#topics, nowMs),
+        ]);
         return;
       case "dead-letter":
       case "park":

@@ -14,7 +14,7 @@
  */
 
 import { type CallNames, callNames } from "../domain/call-names.ts";
-import { type DeadLetterReason, deadLetter } from "../domain/dead-letter.ts";
+import { type DeadLetterReason, deadLetter as deadLetterRecord } from "../domain/dead-letter.ts";
 import { short, tooLargeFor } from "../domain/dead-letter-records.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
 import type {
@@ -48,18 +48,18 @@ export type Replacement =
       readonly waited?: Waited | undefined;
     };
 
-export type LetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
+export type DeadLetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
 
 export function replacement(
   output: Output,
   record: IncomingRecord,
-  topics: LetterTopics,
+  topics: DeadLetterTopics,
   nowMs: number,
 ): Replacement {
   if (output.kind === "dead-letter") {
     const { reason, error, delivery, waited } = output;
     const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
-    return letter(record, reason, error, topics, nowMs, headers, waited);
+    return deadLetter(record, reason, error, topics, nowMs, headers, waited);
   }
   const { delayMs, delivery } = output;
   const outgoing = {
@@ -75,17 +75,17 @@ export function replacement(
   return { kind: "park", tier, dueAtMs: nowMs + delayMs, place, outgoing };
 }
 
-export function letter(
+export function deadLetter(
   record: RecordPlace & RecordContent,
   reason: DeadLetterReason,
   error: string,
-  topics: LetterTopics,
+  topics: DeadLetterTopics,
   nowMs: number,
   headers = record.headers,
   waited?: Waited,
 ): Replacement {
   const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
-  const outgoing = deadLetter(topics.deadLetters, record, cause, headers);
+  const outgoing = deadLetterRecord(topics.deadLetters, record, cause, headers);
   const [place, call] = [placeOf(record), callNames(headers)];
   return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
 }
@@ -96,14 +96,14 @@ export function letter(
 export function smaller(
   refused: Replacement,
   error: string,
-  topics: LetterTopics,
+  topics: DeadLetterTopics,
   nowMs: number,
 ): Replacement | null {
   const { place, outgoing } = refused;
   const { key, value, headers } = outgoing;
   if (refused.kind === "park") {
     const sentence = tooLargeFor(outgoing.topic, error);
-    return letter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
+    return deadLetter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
   const { reason, error: givenUpFor, whole = { key, value, headers } } = refused;
   const cause = { stage: "deliver", reason, error: givenUpFor, failedAtMs: nowMs } as const;

@@ -84,17 +84,17 @@ export function tooLarge(
  *
  * @param delivery the record that could not be written, with all its headers.
  */
-export function goneLetter(
+export function goneDeadLetter(
   from: Pick<DeadLetter, "stage" | "record" | "error">,
   { key, value, headers }: RecordContent,
-  letterTopic: string,
+  deadLetterTopic: string,
   nowMs: number,
 ): DeadLetter {
   const { topic, partition, offset } = from.record;
   const reason = "unknown-destination";
   const cause = { stage: from.stage, reason, error: from.error, failedAtMs: nowMs } as const;
   const delivery = { topic, partition, offset, key, value, headers };
-  return { ...from, reason, outgoing: deadLetter(letterTopic, delivery, cause) };
+  return { ...from, reason, outgoing: deadLetter(deadLetterTopic, delivery, cause) };
 }
 
 /**
@@ -103,15 +103,15 @@ export function goneLetter(
  * @param whole the dead letter as it was at first.
  * @param refused what the brokers have refused of it.
  */
-export function shortLetter(
+export function shortDeadLetter(
   whole: DeadLetter,
   refused: OutgoingRecord,
-  letterTopic: string,
+  deadLetterTopic: string,
   nowMs: number,
 ): OutgoingRecord | null {
   const { stage, record, reason, error, outgoing } = whole;
   const cause = { stage, reason, error, failedAtMs: nowMs };
-  return short(cause, record, outgoing, refused, letterTopic);
+  return short(cause, record, outgoing, refused, deadLetterTopic);
 }
 
 /**
@@ -125,14 +125,14 @@ export function short(
   { topic, partition, offset }: RecordPlace,
   whole: RecordContent,
   refused: RecordContent,
-  letterTopic: string,
+  deadLetterTopic: string,
 ): OutgoingRecord | null {
   const next = shorter(whole, refused);
   if (next === null) return null;
   const { key, value, headers } = next.content;
   const error = `${cause.error}; cut to fit into this topic, without ${cutWords(next.cut)}`;
   const content = { topic, partition, offset, key, value, headers };
-  return deadLetter(letterTopic, content, { ...cause, error });
+  return deadLetter(deadLetterTopic, content, { ...cause, error });
 }
 
 /** @param says the brokers' words. */

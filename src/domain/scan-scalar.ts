@@ -114,8 +114,8 @@ function endOfEscape(bytes: Buffer, start: number): number {
 }
 
 function isHexDigit(byte: number): boolean {
-  const letter = byte | 0x20;
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);
+  const deadLetter = byte | 0x20;
+  return isDigit(byte) || (deadLetter >= 0x61 && deadLetter <= 0x66);
 }
 
 function isDigit(byte: number): boolean {

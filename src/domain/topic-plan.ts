@@ -139,7 +139,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     ...(attemptsRetentionMs === null
       ? []
       : [planned("attempts", topics.attempts, attemptsRetentionMs)]),
-    compacted("replayedLetters", topics.replayedLetters, 1),
+    compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
     // Processes measure by it how far their clocks are from the brokers'.

@@ -18,7 +18,7 @@ export interface TopicNames {
   readonly deletionRequests: string;
   readonly deadLetters: string;
   /** Marks of dead letters that were replayed. */
-  readonly replayedLetters: string;
+  readonly deadLetterReplays: string;
   readonly attempts: string;
   readonly operatorEvents: string;
   readonly operations: string;
@@ -38,7 +38,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     audiences: `${prefix}audiences`,
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
-    replayedLetters: `${prefix}replayed-letters`,
+    deadLetterReplays: `${prefix}replayed-letters`,
     attempts: `${prefix}attempts`,
     operatorEvents: `${prefix}operator-events`,
     operations: `${prefix}operations`,

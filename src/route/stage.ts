@@ -37,11 +37,11 @@ import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { UnderWay } from "../runtime/in-flight-count.ts";
 import { schemasFirst } from "../stage/await-schemas.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { letterWriter, type Refused } from "../stage/dead-letter-writer.ts";
+import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import { oneAtATime } from "../stage/serial-runner.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import { countLetters } from "../telemetry/count-letters.ts";
+import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { type Routed, type RoutedCall, routeRecord, type UnusableRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 import { routeTraces } from "./trace.ts";
@@ -195,9 +195,9 @@ type Writer = Pick<Work, "write"> & Pick<RunningStage, "troubles">;
 
 /** Writes batches, counts the written records, and tells of those given up. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
-  const writer = letterWriter(deps, "route", deadLetterTopic);
+  const writer = deadLetterWriter(deps, "route", deadLetterTopic);
   const count = createCount(deps);
-  const tell = countLetters(deps);
+  const tell = countDeadLetters(deps);
   return {
     troubles: writer.troubles,
     write: async (batch) => {
@@ -209,7 +209,7 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
       }
       const written = await writer.write(calls, unusable);
       count(batch, written.refused);
-      tell(written.letters);
+      tell(written.deadLetters);
     },
   };
 }

@@ -39,7 +39,7 @@ export interface ConsumingStage {
   readonly name: StageName;
   readonly deadLetterTopic: string;
   /** A dead letter keeps these of a record's headers; by default those of producers. */
-  readonly letterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
+  readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
   /** One for each consumer. `fail` is for their handlers. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
   readonly troubles: () => readonly string[];
@@ -68,7 +68,12 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
     if (stage.outlives?.(error) !== true) return end(thrown);
     for (const consumer of consumers) consumer.fail(error);
   };
-  const giveUpOmitted = givingUpOmitted(deps, name, stage.deadLetterTopic, stage.letterHeadersOf);
+  const giveUpOmitted = givingUpOmitted(
+    deps,
+    name,
+    stage.deadLetterTopic,
+    stage.deadLetterHeadersOf,
+  );
   const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
     const onAssigned = giveUpOmitted(options.onAssigned, fail);
     return consume(deps, stage, { ...options, onAssigned }, end);

@@ -17,8 +17,8 @@ import {
   type DeadLetter,
   deadLetterOf,
   type GivenUp,
-  goneLetter,
-  shortLetter,
+  goneDeadLetter,
+  shortDeadLetter,
   tooLarge,
 } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
@@ -33,10 +33,10 @@ export type Refused = ReadonlyMap<OutgoingRecord, string>;
 export interface Written {
   readonly refused: Refused;
   /** Dead letters written in all. */
-  readonly letters: readonly DeadLetter[];
+  readonly deadLetters: readonly DeadLetter[];
 }
 
-export interface LetterWriter {
+export interface DeadLetterWriter {
   /**
    * Resolves when all is acknowledged.
    *
@@ -50,17 +50,17 @@ export interface LetterWriter {
 export type WriterDeps = Pick<StageDeps, "producer" | "clock" | "metrics" | "around">;
 
 /** @param headersOf a dead letter keeps these of a record's headers; by default those of producers. */
-export function letterWriter(
+export function deadLetterWriter(
   { producer, clock, metrics, around }: WriterDeps,
   stage: StageName,
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
-): LetterWriter {
+): DeadLetterWriter {
   const recordsOut = metrics.recordsOut.bind({ stage });
   const writer = watchedWriter(producer, clock, (records) => recordsOut.inc(records));
-  const letterOf = (each: GivenUp) =>
+  const recordOf = (each: GivenUp) =>
     deadLetterOf(stage, each, deadLetterTopic, clock.nowMs(), headersOf?.(each.record));
-  const goneLetters = (became: readonly Became[], gone: readonly Gone[]) => {
+  const goneDeadLetters = (became: readonly Became[], gone: readonly Gone[]) => {
     if (gone.length === 0) return [];
     const sources = new Map(
       became.flatMap(({ record, records }) => records.map((one) => [one, record] as const)),
@@ -68,7 +68,7 @@ export function letterWriter(
     return gone.flatMap(({ record: sent, delivery, error }) => {
       const record = sources.get(sent);
       if (record === undefined) return [];
-      return [goneLetter({ stage, record, error }, delivery, deadLetterTopic, clock.nowMs())];
+      return [goneDeadLetter({ stage, record, error }, delivery, deadLetterTopic, clock.nowMs())];
     });
   };
   const send = async (records: readonly OutgoingRecord[]): Promise<Refused> => {
@@ -77,19 +77,19 @@ export function letterWriter(
     return new Map(refused.map(({ record, error }) => [record, error]));
   };
   const writeRefused = async (
-    letters: readonly DeadLetter[],
+    deadLetters: readonly DeadLetter[],
     large: readonly DeadLetter[],
     refused: Refused,
   ) => {
     const refusedAgain = await send(large.map(({ outgoing }) => outgoing));
-    let left = [...letters, ...large]
+    let left = [...deadLetters, ...large]
       .filter(({ outgoing }) => refused.has(outgoing) || refusedAgain.has(outgoing))
       .map((whole) => ({ whole, outgoing: whole.outgoing }));
     let problem: string | undefined;
     while (left.length > 0) {
       const nowMs = clock.nowMs();
       const shorter = left.map(({ whole, outgoing }) => {
-        const next = shortLetter(whole, outgoing, deadLetterTopic, nowMs);
+        const next = shortDeadLetter(whole, outgoing, deadLetterTopic, nowMs);
         if (next !== null) return { whole, outgoing: next };
         throw new Error(
           `The topic ${deadLetterTopic} takes not even a dead letter without its value (${problem}). Raise its max.message.bytes.`,
@@ -102,19 +102,19 @@ export function letterWriter(
   };
   return {
     write: async (became, givenUp) => {
-      const letters = givenUp.map(letterOf);
+      const deadLetters = givenUp.map(recordOf);
       const all: OutgoingRecord[] = [];
       for (const { records } of became) for (const record of records) all.push(record);
-      for (const { outgoing } of letters) all.push(outgoing);
+      for (const { outgoing } of deadLetters) all.push(outgoing);
       const { refused, gone } = await sendAround(all, writer, around, stage, () => clock.nowMs());
-      if (refused.size + gone.length === 0) return { refused, letters };
-      const late = [...tooLarge(became, refused).map(letterOf), ...goneLetters(became, gone)];
-      await writeRefused(letters, late, refused);
+      if (refused.size + gone.length === 0) return { refused, deadLetters };
+      const late = [...tooLarge(became, refused).map(recordOf), ...goneDeadLetters(became, gone)];
+      await writeRefused(deadLetters, late, refused);
       const unwritten = new Map([
         ...refused,
         ...gone.map(({ record, error }) => [record, error] as const),
       ]);
-      return { refused: unwritten, letters: [...letters, ...late] };
+      return { refused: unwritten, deadLetters: [...deadLetters, ...late] };
     },
     troubles: writer.troubles,
   };

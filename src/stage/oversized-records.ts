@@ -14,8 +14,8 @@ import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import { UnderWay } from "../runtime/in-flight-count.ts";
-import { countLetters } from "../telemetry/count-letters.ts";
-import { letterWriter } from "./dead-letter-writer.ts";
+import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
+import { deadLetterWriter } from "./dead-letter-writer.ts";
 import type { StageDeps } from "./stage-deps.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
@@ -30,8 +30,8 @@ export function givingUpOmitted(
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
 ): GiveUpOmitted {
-  const writer = letterWriter(deps, stage, deadLetterTopic, headersOf);
-  const tell = countLetters(deps);
+  const writer = deadLetterWriter(deps, stage, deadLetterTopic, headersOf);
+  const tell = countDeadLetters(deps);
   const recordsIn = deps.metrics.recordsIn.bind({ stage });
   const giveUp = async (records: readonly IncomingRecord[], { finish }: AssignedPartition) => {
     const givenUp = records.map((record) => ({
@@ -39,7 +39,7 @@ export function givingUpOmitted(
       reason: "too-large" as const,
       error: wordsOf(record),
     }));
-    tell((await writer.write([], givenUp)).letters);
+    tell((await writer.write([], givenUp)).deadLetters);
     recordsIn.inc(records.length);
     for (const { offset } of records) finish(offset);
   };

@@ -35,7 +35,7 @@ export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {
     next: each.next,
     from: "attempts",
   }));
-  for (const implied of [...impliedByParking(evidence), ...impliedByLetters(evidence)]) {
+  for (const implied of [...impliedByParking(evidence), ...impliedByDeadLetters(evidence)]) {
     if (!steps.some((step) => isSame(step, implied))) steps.push(implied);
   }
   return steps;
@@ -51,8 +51,8 @@ function impliedByParking({ parked }: Evidence): readonly AttemptStep[] {
   });
 }
 
-function impliedByLetters({ letters }: Evidence): readonly AttemptStep[] {
-  return letters.flatMap(({ delivery, stage, reason, error, atMs }) => {
+function impliedByDeadLetters({ deadLetters }: Evidence): readonly AttemptStep[] {
+  return deadLetters.flatMap(({ delivery, stage, reason, error, atMs }) => {
     const isAttempted = delivery !== null && delivery.attempt > 0 && delivery.lastOutcome !== null;
     if (!isAttempted || stage !== "deliver") return [];
     if (reason !== "rejected" && reason !== "expired") return [];

@@ -62,7 +62,7 @@ export interface FoundParked extends FoundDelivery {
   readonly isAround: boolean;
 }
 
-export interface FoundLetter {
+export interface FoundDeadLetter {
   readonly place: RecordPlace;
   readonly atMs: number;
   readonly stage: string;
@@ -81,7 +81,7 @@ export interface Evidence {
   readonly lines: readonly FoundDelivery[];
   readonly returns: readonly FoundDelivery[];
   readonly parked: readonly FoundParked[];
-  readonly letters: readonly FoundLetter[];
+  readonly deadLetters: readonly FoundDeadLetter[];
   /** Null: there is no topic of attempts. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
@@ -103,11 +103,11 @@ export function foundDelivery(record: IncomingRecord, messageId: string): FoundD
 }
 
 /** @param calls places of the call's records. */
-export function foundLetter(
+export function foundDeadLetter(
   record: IncomingRecord,
   messageId: string,
   calls: ReadonlySet<string>,
-): FoundLetter | null {
+): FoundDeadLetter | null {
   const texts = new Map<string, string>();
   for (const [name, value] of record.headers) if (value) texts.set(name, value.toString());
   const text = (name: string) => texts.get(name) ?? "";

@@ -31,11 +31,11 @@ import { isFinished, type Unfinished, unfinishedIn } from "../kafka/uncommitted-
 import {
   type CallFacts,
   type FoundCall,
+  type FoundDeadLetter,
   type FoundDelivery,
-  type FoundLetter,
   type FoundParked,
+  foundDeadLetter,
   foundDelivery,
-  foundLetter,
   placeOf,
   placeText,
 } from "./find-records.ts";
@@ -91,9 +91,11 @@ class Reading {
     // A producer may write any time.
     const fromMs = calls.length === 0 ? sinceMs : Math.min(earliest(calls), nowMs());
     const found = await this.#deliveries(names, keysOf(calls), fromMs);
-    const letters = names.includes(topics.deadLetters) ? await this.#letters(calls, fromMs) : [];
+    const deadLetters = names.includes(topics.deadLetters)
+      ? await this.#deadLetters(calls, fromMs)
+      : [];
     const isFinished = await this.#finished([...found.lines, ...found.returns]);
-    const known = { ...found, letters, attempts, isFinished };
+    const known = { ...found, deadLetters, attempts, isFinished };
     const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
     const trace = timeline(evidence, nowMs());
     const { unread } = this.#scan;
@@ -170,13 +172,16 @@ class Reading {
     return { lines, returns, parked };
   }
 
-  async #letters(calls: readonly FoundCall[], fromMs: number): Promise<readonly FoundLetter[]> {
+  async #deadLetters(
+    calls: readonly FoundCall[],
+    fromMs: number,
+  ): Promise<readonly FoundDeadLetter[]> {
     const { messageId } = this.#query;
     const places = new Set(calls.map(({ place }) => placeText(place)));
-    const found: FoundLetter[] = [];
+    const found: FoundDeadLetter[] = [];
     await this.#scan.since([this.#ports.topics.deadLetters], fromMs, null, (record) => {
-      const letter = foundLetter(record, messageId, places);
-      if (letter !== null) found.push(letter);
+      const deadLetter = foundDeadLetter(record, messageId, places);
+      if (deadLetter !== null) found.push(deadLetter);
     });
     return found;
   }

@@ -31,7 +31,7 @@ export function timeline(evidence: Evidence, nowMs: number): CallTrace {
     ...lineSteps(evidence),
     ...evidence.parked.map(parkedStep),
     ...evidence.returns.map(returnedStep),
-    ...evidence.letters.map(givenUpStep),
+    ...evidence.deadLetters.map(givenUpStep),
     ...attemptSteps(evidence),
   ];
   steps.sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
@@ -63,7 +63,7 @@ function callSteps({ calls }: Evidence): readonly Step[] {
     });
 }
 
-function lineSteps({ calls, lines, letters }: Evidence): readonly Step[] {
+function lineSteps({ calls, lines, deadLetters }: Evidence): readonly Step[] {
   const reasons = new Map<string, Routing>();
   for (const { facts } of calls) {
     if (facts.kind !== "call") continue;
@@ -80,8 +80,8 @@ function lineSteps({ calls, lines, letters }: Evidence): readonly Step[] {
         const why = reason?.gets === true ? reason.why : null;
         return { kind: "routed", atMs, destination, place, why };
       }
-      const isGivenUp = letters.some(
-        (letter) => letter.delivery?.destination === destination && letter.atMs <= atMs,
+      const isGivenUp = deadLetters.some(
+        (deadLetter) => deadLetter.delivery?.destination === destination && deadLetter.atMs <= atMs,
       );
       return { kind: isGivenUp ? "replayed" : "routed-again", atMs, destination, place };
     });
@@ -105,8 +105,8 @@ function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
   return { kind: "returned", atMs, destination, place, lateMs, endpoint };
 }
 
-function givenUpStep(letter: Evidence["letters"][number]): GivenUpStep {
-  const { atMs, place, from, stage, reason, error, delivery } = letter;
+function givenUpStep(deadLetter: Evidence["deadLetters"][number]): GivenUpStep {
+  const { atMs, place, from, stage, reason, error, delivery } = deadLetter;
   const destination = delivery?.destination ?? null;
   return { kind: "given-up", atMs, destination, place, from, stage, reason, error };
 }

@@ -10,7 +10,7 @@ export interface Hostile {
     readonly value: string | Buffer | null;
     readonly headers?: RecordHeaders;
   }[];
-  readonly letters: readonly (readonly [reason: DeadLetterReason, count: number])[];
+  readonly deadLetters: readonly (readonly [reason: DeadLetterReason, count: number])[];
   /** Webhooks that arrive at the honest destination. */
   readonly calls: number;
   /** What is wrong with these. */
@@ -42,7 +42,7 @@ const RECORDS: readonly Hostile[] = [
       ...["", "{", '{"type":"track"', "NaN", "call"].map((value) => ({ value })),
       { value: Buffer.from([0x22, 0xff, 0x22]) },
     ],
-    letters: [["undecodable", 6]],
+    deadLetters: [["undecodable", 6]],
     calls: 0,
   },
   {
@@ -52,19 +52,19 @@ const RECORDS: readonly Hostile[] = [
       ...['{"type":"track","userId":"u"}', '{"type":"track","event":"e"}'],
       '{"type":"group","userId":"u"}',
     ].map((value) => ({ value })),
-    letters: [["invalid-call", 10]],
+    deadLetters: [["invalid-call", 10]],
     calls: 0,
   },
   {
     name: "tombstones",
     records: Array.from({ length: 20 }, () => ({ value: null })),
-    letters: [["undecodable", 20]],
+    deadLetters: [["undecodable", 20]],
     calls: 0,
   },
   {
     name: "values framed by a schema registry",
     records: [{ value: Buffer.from([0, 0, 0, 0, 7, 1, 2]) }, { value: Buffer.from([0]) }],
-    letters: [["unknown-schema", 2]],
+    deadLetters: [["unknown-schema", 2]],
     calls: 0,
   },
   {
@@ -74,7 +74,7 @@ const RECORDS: readonly Hostile[] = [
       { value: track({ sourceId: "nobody" }) },
       { value: track({ writeKey: "wrong" }) },
     ],
-    letters: [["unknown-source", 3]],
+    deadLetters: [["unknown-source", 3]],
     calls: 0,
   },
   {
@@ -95,7 +95,7 @@ const RECORDS: readonly Hostile[] = [
         ],
       },
     ],
-    letters: [],
+    deadLetters: [],
     calls: 1,
     judge: (delivered) =>
       delivered.flatMap(({ messageId }) => (messageId === "own" ? [] : [`id ${messageId}`])),
@@ -114,7 +114,7 @@ const RECORDS: readonly Hostile[] = [
         ],
       },
     ],
-    letters: [],
+    deadLetters: [],
     calls: 1,
     judge: noInjection,
   },
@@ -125,7 +125,7 @@ const RECORDS: readonly Hostile[] = [
       { value: trackWith(`${'{"a":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`) },
       { value: "[".repeat(LEVELS) },
     ],
-    letters: [
+    deadLetters: [
       ["invalid-call", 2],
       ["undecodable", 1],
     ],
@@ -139,13 +139,13 @@ const RECORDS: readonly Hostile[] = [
       },
       { value: '{"type":"track","userId":1e308,"event":"Attack"}' },
     ],
-    letters: [],
+    deadLetters: [],
     calls: 2,
   },
   {
     name: "a userId of 1e400",
     records: [{ value: '{"type":"track","userId":1e400,"event":"Attack"}' }],
-    letters: [["invalid-call", 1]],
+    deadLetters: [["invalid-call", 1]],
     calls: 0,
   },
   {
@@ -154,7 +154,7 @@ const RECORDS: readonly Hostile[] = [
       ...[{ timestamp: "-271821-04-20" }, { timestamp: 1e300 }, { timestamp: {} }],
       { originalTimestamp: "9999-12-31", sentAt: "0001-01-01", receivedAt: "x" },
     ].map((fields) => ({ value: track(fields) })),
-    letters: [],
+    deadLetters: [],
     calls: 4,
   },
   {
@@ -167,7 +167,7 @@ const RECORDS: readonly Hostile[] = [
       },
       { value: '{"__proto__":{"userId":"v"},"type":"track","userId":"u","event":"Attack"}' },
     ],
-    letters: [],
+    deadLetters: [],
     calls: 3,
     judge: (delivered) =>
       delivered.flatMap(({ body }) => (body.includes('"userId":"u"') ? [] : ["another user"])),
@@ -178,14 +178,14 @@ const RECORDS: readonly Hostile[] = [
       { value: track({ messageId: NASTY, userId: NASTY, event: NASTY }) },
       { value: track({ messageId: "m".repeat(10_000) }) },
     ],
-    letters: [],
+    deadLetters: [],
     calls: 2,
     judge: noInjection,
   },
   {
     name: "a value of 1,000,000 bytes",
     records: [{ value: track({ properties: { a: "x".repeat(1_000_000) } }) }],
-    letters: [],
+    deadLetters: [],
     calls: 1,
   },
 ];
@@ -197,7 +197,7 @@ export function hostileRecords(flood: number): readonly Hostile[] {
     {
       name: `a flood of ${flood.toLocaleString("en")} that are no calls`,
       records: Array.from({ length: flood }, (_, at) => ({ value: `{"type":"x${at}"}` })),
-      letters: [["invalid-call", flood]],
+      deadLetters: [["invalid-call", flood]],
       calls: 0,
     },
   ];

@@ -6,7 +6,7 @@
 import { Producer } from "@platformatic/kafka";
 
 import type { AttackRow } from "./attack-row.ts";
-import { lettersOf, until } from "./producers.ts";
+import { deadLettersOf, until } from "./producers.ts";
 import type { Product } from "./product.ts";
 
 const MEGABYTE = 2 ** 20;
@@ -41,22 +41,22 @@ async function inflate(product: Product, codec: Codec): Promise<AttackRow> {
     { topic: topics.calls, key: Buffer.from(key), value: next, headers: [] },
   ]);
   let megabytes = 0;
-  let letters = 0;
+  let deadLetters = 0;
   const isNextThere = await until(async () => {
     if (!product.isAlive()) return true;
     megabytes = Math.max(megabytes, await metric("process_resident_memory_bytes").catch(() => 0));
     return receiver.received.some(({ messageId }) => messageId === marker);
   });
   await until(async () => {
-    letters = (await lettersOf(product, key)).length;
-    return letters >= BATCHES;
+    deadLetters = (await deadLettersOf(product, key)).length;
+    return deadLetters >= BATCHES;
   });
   const most = Math.round(megabytes / MEGABYTE);
   const isAlive = product.isAlive();
   return {
     name: `${BATCHES} batches of ${codec} that inflate to ${bytes / MEGABYTE} MiB each`,
     expected: `too-large ${BATCHES}, next call arrives, at most ${MEGABYTES_MAX} MB`,
-    seen: `${letters} dead letters, next call ${isNextThere ? "there" : "missing"}, ${isAlive ? `${most} MB` : "the program ended"}`,
-    ok: isAlive && isNextThere && letters === BATCHES && most <= MEGABYTES_MAX,
+    seen: `${deadLetters} dead letters, next call ${isNextThere ? "there" : "missing"}, ${isAlive ? `${most} MB` : "the program ended"}`,
+    ok: isAlive && isNextThere && deadLetters === BATCHES && most <= MEGABYTES_MAX,
   };
 }

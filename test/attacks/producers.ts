@@ -30,7 +30,7 @@ export async function producerAttacks(
 }
 
 async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
-  const { name, records, letters: wanted, calls } = attack;
+  const { name, records, deadLetters: wanted, calls } = attack;
   const key = `attack ${name}`;
   const marker = `next after ${name}`;
   const known = product.receiver.received.length;
@@ -41,11 +41,11 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
   const arrived = () => product.receiver.received.slice(known);
   const isNextThere = await until(() => arrived().some(({ messageId }) => messageId === marker));
   const tookMs = Math.round(performance.now() - startMs);
-  const lettersWanted = wanted.reduce((sum, [, count]) => sum + count, 0);
-  let letters: readonly IncomingRecord[] = [];
+  const deadLettersWanted = wanted.reduce((sum, [, count]) => sum + count, 0);
+  let deadLetters: readonly IncomingRecord[] = [];
   await until(async () => {
-    letters = await lettersOf(product, key);
-    return letters.length >= lettersWanted && arrived().length >= calls + 1;
+    deadLetters = await deadLettersOf(product, key);
+    return deadLetters.length >= deadLettersWanted && arrived().length >= calls + 1;
   });
   const delivered = arrived().filter(({ messageId }) => messageId !== marker);
   const problems = [
@@ -57,7 +57,7 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
   ];
   const megabytes = product.isAlive() ? await megabytesOf(product) : Number.NaN;
   const said = [
-    counted(letters),
+    counted(deadLetters),
     `${delivered.length} delivered`,
     isNextThere ? `next call after ${tookMs} ms` : "the next call did not arrive",
     product.isAlive() ? `${megabytes} MB` : "the program ended",
@@ -66,7 +66,7 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
   const expected = [...wanted.map(([reason, count]) => `${reason} ${count}`), `${calls} delivered`];
   const ok =
     isNextThere &&
-    counted(letters) === countsText(new Map(wanted)) &&
+    counted(deadLetters) === countsText(new Map(wanted)) &&
     delivered.length === calls &&
     problems.length === 0 &&
     megabytes < MEGABYTES_MAX;
@@ -92,7 +92,7 @@ async function send(
 }
 
 /** Dead letters keep the key of their record. */
-export async function lettersOf(
+export async function deadLettersOf(
   { kafka, topics }: Product,
   key: string,
 ): Promise<readonly IncomingRecord[]> {
@@ -109,9 +109,9 @@ export async function lettersOf(
   return found;
 }
 
-function counted(letters: readonly IncomingRecord[]): string {
+function counted(deadLetters: readonly IncomingRecord[]): string {
   const counts = new Map<string, number>();
-  for (const { headers } of letters) {
+  for (const { headers } of deadLetters) {
     const [, value] = headers.findLast(([name]) => name === DEAD_LETTER_HEADER.reason) ?? [];
     const reason = value?.toString() ?? "no reason";
     counts.set(reason, (counts.get(reason) ?? 0) + 1);

@@ -123,7 +123,7 @@ async function tameTerminal({
 }: Product): Promise<AttackRow[]> {
   const call = { type: "track", userId: NASTY, event: NASTY, messageId: NASTY };
   const line = JSON.stringify(call);
-  const letter = { ...call, type: NASTY };
+  const deadLetter = { ...call, type: NASTY };
   await producer.send([
     {
       topic: topics.deadLetters,
@@ -139,8 +139,8 @@ async function tameTerminal({
   const own = ["-c", configFile];
   const lists = ["dead-letters", "list", ...own];
   const runs: readonly (readonly [args: readonly string[], input: string])[] = [
-    [["explain", ...own], `${line}\n${JSON.stringify(letter)}\n`],
-    [["publish", ...own], `${JSON.stringify(letter)}\n{"${NASTY}\n`],
+    [["explain", ...own], `${line}\n${JSON.stringify(deadLetter)}\n`],
+    [["publish", ...own], `${JSON.stringify(deadLetter)}\n{"${NASTY}\n`],
     [lists, ""],
     [[...lists, "--json"], ""],
     [["dead-letters", "replay", "--dry-run", ...own], ""],

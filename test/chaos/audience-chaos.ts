@@ -198,7 +198,7 @@ async function judge(
       `calls          ${evidence.calls.length}, of which ${repeated} repeat another one`,
       `overtaken      ${overtaken} users and traits, by a process that had been taken for dead`,
       `members        ${members.join(", ")}`,
-      `dead letters   ${evidence.letters.size}`,
+      `dead letters   ${evidence.deadLetters.size}`,
       `faults         ${listed(kinds)}`,
       `broken laws    ${laws.join(", ")}, run = ${failures.length}`,
     ].join("\n"),

@@ -25,15 +25,15 @@ export async function readExpected(
 ): Promise<Expected> {
   const told = new Map<string, string[]>();
   const members = new Map<string, ReadonlySet<string>>();
-  const letters = new Set<string>();
+  const deadLetters = new Set<string>();
   for (const records of await readTopic(kafka, topics.audienceSyncs)) {
     const model = new AudienceModel(held);
     for (const { partition, offset, value } of records) {
       const record = readRecord(`${value}`);
-      if (record === null) letters.add(`${partition}/${offset}`);
+      if (record === null) deadLetters.add(`${partition}/${offset}`);
       else model.apply(record, offset);
     }
-    for (const offset of model.refused) letters.add(`${records[0]?.partition}/${offset}`);
+    for (const offset of model.refused) deadLetters.add(`${records[0]?.partition}/${offset}`);
     const seen = new Set<string>();
     for (const { audienceId, userId, value, by } of model.calls) {
       // Forgotten in the middle of a sync and listed by it again: the same message id.
@@ -46,13 +46,13 @@ export async function readExpected(
       if (model.members(id).size > 0) members.set(id, model.members(id));
     }
   }
-  return { told, members, letters };
+  return { told, members, deadLetters };
 }
 
 /** What the programs have written. */
 export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Evidence> {
   const calls = (await readTopic(kafka, topics.calls)).flat().flatMap(toldCalls);
-  const letters = (await readTopic(kafka, topics.deadLetters)).flat().map((record) => {
+  const deadLetters = (await readTopic(kafka, topics.deadLetters)).flat().map((record) => {
     const texts = headerTexts(record);
     return `${texts[DEAD_LETTER_HEADER.partition]}/${texts[DEAD_LETTER_HEADER.offset]}`;
   });
@@ -60,7 +60,7 @@ export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Ev
   for (const records of await readTopic(kafka, topics.audienceMembers)) {
     for (const [id, users] of membersOf(records)) members.set(id, users);
   }
-  return { calls, members, letters: new Set(letters) };
+  return { calls, members, deadLetters: new Set(deadLetters) };
 }
 
 function toldCalls({ value, timestampMs }: IncomingRecord): ToldCall[] {

@@ -35,14 +35,14 @@ export interface Expected {
   /** By audience. */
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   /** Places of the records that cannot be used: `partition/offset`. */
-  readonly letters: ReadonlySet<string>;
+  readonly deadLetters: ReadonlySet<string>;
 }
 
 export interface Evidence {
   /** Those of one user in the order of their topic. */
   readonly calls: readonly ToldCall[];
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly letters: ReadonlySet<string>;
+  readonly deadLetters: ReadonlySet<string>;
 }
 
 export type AudienceLaw =
@@ -105,7 +105,7 @@ export function judgeAudiences(
     }
   }
   for (const says of ambiguous(evidence.calls)) say("identity", says);
-  for (const says of differing("dead letter", expected.letters, evidence.letters)) {
+  for (const says of differing("dead letter", expected.deadLetters, evidence.deadLetters)) {
     say("letter", says);
   }
   for (const [id, wanted] of expected.members) {

@@ -49,7 +49,7 @@ export class Journal {
   readonly calls: SentCall[] = [];
   /** Keys of values that are no calls; route must make dead letters of them. */
   readonly poison = new Set<string>();
-  readonly poisonLetters = new Map<string, string[]>();
+  readonly poisonDeadLetters = new Map<string, string[]>();
   /** Requests and records that belong to no call that was sent. */
   readonly strange: string[] = [];
 
@@ -114,7 +114,7 @@ export class Journal {
       this.strange.push(`${place}, a record without the headers of a delivery`);
       return;
     }
-    this.poisonLetters.set(key, [...(this.poisonLetters.get(key) ?? []), reason]);
+    this.poisonDeadLetters.set(key, [...(this.poisonDeadLetters.get(key) ?? []), reason]);
   }
 
   entry(messageId: string, destination: string): ChaosEntry {

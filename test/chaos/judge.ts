@@ -68,7 +68,7 @@ export function judge(
     broken.push(...outOfOrder(clear));
   }
   for (const key of journal.poison) {
-    if (!journal.poisonLetters.has(key)) {
+    if (!journal.poisonDeadLetters.has(key)) {
       broken.push({ entry: null, violation: { law: "lost", says: `${key} is no dead letter` } });
     }
   }

@@ -132,7 +132,7 @@ function afterTheEnd(
       (each) =>
         isAccepted(each) && attempt > each.attempt && (deliver === "any" || each.path === path),
     );
-    const letter = written.find(
+    const deadLetter = written.find(
       (record) =>
         record.where === "dead-letter" &&
         record.atMs < atMs &&
@@ -143,9 +143,9 @@ function afterTheEnd(
       ...(accepted === undefined
         ? []
         : [{ what: `${what}an acceptance`, firstAtMs: accepted.endAtMs, againAtMs: atMs }]),
-      ...(letter === undefined
+      ...(deadLetter === undefined
         ? []
-        : [{ what: `${what}it was given up`, firstAtMs: letter.atMs, againAtMs: atMs }]),
+        : [{ what: `${what}it was given up`, firstAtMs: deadLetter.atMs, againAtMs: atMs }]),
     ];
   });
 }

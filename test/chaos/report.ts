@@ -58,7 +58,7 @@ export function ledgerText({
   machine,
 }: LedgerInput): string {
   const rows = new Map<string, Row>();
-  const letters = new Map<string, number>();
+  const deadLetters = new Map<string, number>();
   const repeats = new Map<string, number>();
   for (const [entry, destination] of journal.deliveries()) {
     const row = rows.get(destination.id) ?? { ...EMPTY };
@@ -67,7 +67,7 @@ export function ledgerText({
     row.requests += entry.requests.length;
     if (entry.requests.some(isAccepted)) row.accepted += 1;
     for (const { reason } of entry.deadLetters) {
-      add(letters, reason);
+      add(deadLetters, reason);
       if (reason === "rejected" || reason === "expired") row[reason] += 1;
     }
     const [first] = repetitions(entry, recipientOf(destination));
@@ -76,7 +76,7 @@ export function ledgerText({
       add(repeats, explanations(first, exposures)[0]?.kind ?? "no fault");
     }
   }
-  for (const [reason = "?"] of journal.poisonLetters.values()) add(letters, reason);
+  for (const [reason = "?"] of journal.poisonDeadLetters.values()) add(deadLetters, reason);
   const faults = new Map<string, number>();
   for (const { kind } of injected) add(faults, kind);
   const laws = [...LAWS, "run"].map((law) => {
@@ -85,7 +85,7 @@ export function ledgerText({
   return [
     `calls          ${journal.calls.length}, and ${journal.poison.size} values that are no calls`,
     ...tableLines(rows),
-    `dead letters   ${listed(letters)}`,
+    `dead letters   ${listed(deadLetters)}`,
     `repeated       ${listed(repeats)} (deliveries, by the fault that explains it)`,
     ...(excused > 0
       ? [`deleted        ${excused} deliveries, unread, by a fault that deletes`]

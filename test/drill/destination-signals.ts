@@ -26,7 +26,7 @@ export function destinationSignals(
   return [
     ...ledgerSignals(look, id, expected),
     ...lagSignals(look, id, expected),
-    ...letterSignals(look, id),
+    ...deadLetterSignals(look, id),
     ...waitingSignals(look, id),
     ...stateSignals(look, id, expected, madeAtMs),
   ];
@@ -84,7 +84,7 @@ function now({ fromMs, toMs, truth }: Look) {
   return samplesOf(truth.samples, { from: fromMs, to: toMs });
 }
 
-function letterSignals(look: Look, id: DestinationId): readonly Comparison[] {
+function deadLetterSignals(look: Look, id: DestinationId): readonly Comparison[] {
   const { samples, records, product } = look.truth;
   const recent = samplesOf(samples, { from: look.fromMs - COUNTING_MS, to: look.toMs });
   const place = { group: "", topic: product.topics.deadLetters };

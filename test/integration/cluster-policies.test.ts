@@ -108,12 +108,13 @@ function callOf(bytes: number): Buffer {
   return Buffer.from(start + text.slice(0, bytes - start.length - end.length) + end);
 }
 
-async function letterOf(kafka: Kafka) {
+async function deadLetterOf(kafka: Kafka) {
   const topic = "default.dead-letters";
   await expect.poll(async () => (await kafka.admin.offsets(topic))[0]?.end).toBeGreaterThan(0);
   const signal = new AbortController().signal;
   const range = { topic, partition: 0, from: 0, to: 1, maxBytes: MIB, signal };
-  for await (const [letter] of kafka.read(range)) if (letter !== undefined) return letter;
+  for await (const [deadLetter] of kafka.read(range))
+    if (deadLetter !== undefined) return deadLetter;
   throw new Error("no letter");
 }
 
@@ -141,10 +142,10 @@ describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK an
     const value = callOf(MIB - 200);
     const sent = { topic: "default.calls", key: Buffer.from("u"), value, headers: [] };
     expect(await cluster.kafka.producer().send([sent])).toEqual([]);
-    const letter = await letterOf(cluster.kafka);
-    expect(reasonOf(letter.headers)).toBe("too-large");
-    expect(letter.value?.equals(value)).toBe(true);
-    expect(letter.key?.toString()).toBe("u");
+    const deadLetter = await deadLetterOf(cluster.kafka);
+    expect(reasonOf(deadLetter.headers)).toBe("too-large");
+    expect(deadLetter.value?.equals(value)).toBe(true);
+    expect(deadLetter.key?.toString()).toBe("u");
   });
 
   test("that allows more than its default: topics take as much as it allows", async () => {

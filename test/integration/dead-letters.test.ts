@@ -131,11 +131,11 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   await expect.poll(isReady, POLL).toBe(true);
   expect(await switchyard(["publish"], calls(CALLS))).toMatchObject({ status: 0 });
 
-  const letters = async () => {
+  const deadLetters = async () => {
     const { out } = await switchyard(["dead-letters", "list", "--json", "--reason", "rejected"]);
     return out.split("\n").filter((line) => line !== "");
   };
-  await expect.poll(async () => (await letters()).length, POLL).toBe(CALLS);
+  await expect.poll(async () => (await deadLetters()).length, POLL).toBe(CALLS);
   expect(hook.refused).toBe(CALLS);
   const one = await switchyard(["dead-letters", "list", "--message-id", "m-7", "--since", "1h"]);
   expect(one.out).toContain(`${prefix}deliveries.hook/`);

@@ -254,12 +254,12 @@ test.each([
 ])("what is %s becomes a dead letter with its value untouched", async (reason, code, windowMs) => {
   await using hook = await receiver(status(code));
   await using flow = await pipeline(hook.url, {}, windowMs);
-  const letters = flow.deadLetters();
+  const deadLetters = flow.deadLetters();
   await flow.publish(1);
-  await expect.poll(() => letters.length, POLL).toBe(1);
-  const [letter] = letters;
-  expect(letter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
-  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+  await expect.poll(() => deadLetters.length, POLL).toBe(1);
+  const [deadLetter] = deadLetters;
+  expect(deadLetter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
+  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
     "switchyard-stage": "deliver",
     "switchyard-reason": reason,
     "switchyard-message-id": "m-0",

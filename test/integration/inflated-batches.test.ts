@@ -108,7 +108,7 @@ test("a flood of them costs the large records alone, and little memory", async (
   const kafka = createKafka(connection, createLog("error"));
   onTestFinished(() => kafka.close());
   const names = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
-  const [calls = "", deliveries = "", deadLetters = ""] = names;
+  const [calls = "", deliveries = "", deadLetterTopic = ""] = names;
   await kafka.admin.create(names.map(spec));
   const ids: string[] = [];
   for (const [name, codec, mebibytes] of CODECS) {
@@ -122,12 +122,12 @@ test("a flood of them costs the large records alone, and little memory", async (
   const { child, ended } = startLimited(configuration(prefix, port));
   const done = async () =>
     (await all(kafka, deliveries)).length >= 2 * ids.length &&
-    (await all(kafka, deadLetters)).length >= ids.length;
+    (await all(kafka, deadLetterTopic)).length >= ids.length;
   await expect.poll(done, { interval: 500 }).toBe(true);
 
-  const letters = await all(kafka, deadLetters);
-  expect(letters.map(({ key }) => `${key}`).toSorted()).toEqual(ids.toSorted());
-  for (const { value, key, headers } of letters) {
+  const deadLetters = await all(kafka, deadLetterTopic);
+  expect(deadLetters.map(({ key }) => `${key}`).toSorted()).toEqual(ids.toSorted());
+  for (const { value, key, headers } of deadLetters) {
     const said = new Map(headers.map(([name, text]) => [name, `${text}`]));
     expect(value).toBeNull();
     expect(said.get("trace")).toBe(`${key}`);
@@ -186,7 +186,7 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
   const kafka = createKafka(connection, createLog("error"));
   onTestFinished(() => kafka.close());
   const topics = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
-  const [calls = "", deliveries = "", deadLetters = ""] = topics;
+  const [calls = "", deliveries = "", deadLetterTopic = ""] = topics;
   await kafka.admin.create(topics.map(spec));
   /** Offsets in partition 0 of `calls`, of all copies and dead letters: twice where it is there twice. */
   const written = async (): Promise<readonly number[]> => {
@@ -194,10 +194,10 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
       (record) => headerTexts(record)["switchyard-message-id"] ?? "",
     );
     const copies = ids.filter((id) => id.startsWith(`${calls}/0/`));
-    const letters = (await all(kafka, deadLetters)).map(
+    const deadLetters = (await all(kafka, deadLetterTopic)).map(
       (record) => headerTexts(record)["switchyard-offset"],
     );
-    return [...copies.map((id) => id.split("/")[2]), ...letters].map(Number);
+    return [...copies.map((id) => id.split("/")[2]), ...deadLetters].map(Number);
   };
   const committed = async () => {
     const offsets = await kafka.admin.committed(`${prefix}route`, calls);

@@ -211,8 +211,8 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "drain", ...of });
   await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
   await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
-  const letters = { destination: "reject", reason: null, again: true };
-  await actOnPage(page, { action: "replay-letters", ...letters, ...all });
+  const deadLetters = { destination: "reject", reason: null, again: true };
+  await actOnPage(page, { action: "replay-letters", ...deadLetters, ...all });
 }
 
 /** `status` may read these topics. */

@@ -152,8 +152,8 @@ test("calls become copies with the headers of a delivery, and what is none a dea
     toCalls(call(3, { integrations: { All: false } })),
   ]);
   const copies = read([deliveries("a"), deliveries(TIGHT), deliveries("live")]);
-  const letters = read([topics.deadLetters]);
-  await Promise.all([copies.untilTaken(6), letters.untilTaken(2)]);
+  const deadLetters = read([topics.deadLetters]);
+  await Promise.all([copies.untilTaken(6), deadLetters.untilTaken(2)]);
   await stage[Symbol.asyncDispose]();
 
   const routed = copies.taken.map(
@@ -182,7 +182,9 @@ test("calls become copies with the headers of a delivery, and what is none a dea
     "switchyard-received-at": received,
   });
   expect(headerTexts(live ?? { headers: [] })).toMatchObject({ "switchyard-timestamp": received });
-  const reasons = letters.taken.map((letter) => headerTexts(letter)["switchyard-reason"]);
+  const reasons = deadLetters.taken.map(
+    (deadLetter) => headerTexts(deadLetter)["switchyard-reason"],
+  );
   expect(reasons.toSorted()).toEqual(["too-large", "undecodable"]);
   expect(failures).toEqual([]);
 });
@@ -204,14 +206,14 @@ test.each([
   await rawProduce(connection, topics.calls, 0, await encodeBatch(records, { compression: 1 }));
   const { stage, failures } = await start(["a"]);
   const copies = read([deliveries("a")]);
-  const letters = read([topics.deadLetters]);
-  await Promise.all([copies.untilTaken(1), letters.untilTaken(1)]);
+  const deadLetters = read([topics.deadLetters]);
+  await Promise.all([copies.untilTaken(1), deadLetters.untilTaken(1)]);
   await stage[Symbol.asyncDispose]();
   expect(copies.taken.map(messageId)).toEqual(["m1"]);
-  const [letter] = letters.taken;
-  expect(letter?.value).toEqual(value);
-  expect(letter?.key).toEqual(Buffer.from("k"));
-  const said = headerTexts(letter ?? { headers: [] });
+  const [deadLetter] = deadLetters.taken;
+  expect(deadLetter?.value).toEqual(value);
+  expect(deadLetter?.key).toEqual(Buffer.from("k"));
+  const said = headerTexts(deadLetter ?? { headers: [] });
   expect(said).toMatchObject({ trace: "t", last: "l", "switchyard-reason": "too-large" });
   expect(said).not.toHaveProperty("big");
   expect(said["switchyard-error"]).toMatch(/without the header "big" \(\d+ bytes\)$/);

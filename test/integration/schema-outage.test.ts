@@ -63,8 +63,8 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   await send(0, framed(next, "too-early"));
   await untilArrived("known");
   await tracedByItsSchema(program, kafka);
-  const letters = () => program.command("dead-letters", "list");
-  await expect.poll(letters, LIMIT).toContain("unknown-schema");
+  const deadLetters = () => program.command("dead-letters", "list");
+  await expect.poll(deadLetters, LIMIT).toContain("unknown-schema");
   const find = (messageId: string) =>
     program.command("dead-letters", "list", "--message-id", messageId);
   const unknown = await find("too-early");

@@ -138,8 +138,8 @@ test(
     world.start(STAGES);
     const cancelled = async () =>
       (await headersIn("dead-letters"))
-        .filter((letter) => letter["switchyard-reason"] === "cancelled")
-        .map((letter) => letter["switchyard-message-id"]);
+        .filter((deadLetter) => deadLetter["switchyard-reason"] === "cancelled")
+        .map((deadLetter) => deadLetter["switchyard-message-id"]);
     await expect.poll(async () => new Set(await cancelled()).size, SOON).toBe(wanted.length);
     expect(sortedSet(await cancelled())).toEqual(wanted);
     expect((await world.command(["resume", "crm"])).status).toBe(0);

@@ -208,15 +208,15 @@ test(
     const others = allIn(topics.deliveries(B), CALLS);
     await publish(0, CALLS);
     await others;
-    const letters = await allIn(topics.deadLetters, CALLS);
+    const deadLetters = await allIn(topics.deadLetters, CALLS);
     expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
     expect(troubles()).toEqual([
       expect.stringContaining(`the topic ${topics.deliveries(A)} takes nothing since`),
     ]);
-    const reasons = new Set(letters.map((each) => headerTexts(each)["switchyard-reason"]));
+    const reasons = new Set(deadLetters.map((each) => headerTexts(each)["switchyard-reason"]));
     expect(reasons).toEqual(new Set(["unknown-destination"]));
-    const [letter] = letters;
-    expect(letter && headerTexts(letter)).toMatchObject({
+    const [deadLetter] = deadLetters;
+    expect(deadLetter && headerTexts(deadLetter)).toMatchObject({
       "switchyard-destination": A,
       "switchyard-stage": "route",
       "switchyard-topic": topics.calls,

@@ -224,8 +224,8 @@ test("records that cannot be used are dead letters that say why", async () => {
   await producer.close(1_000);
   const reasons = async () => {
     const { out } = await command(world, ["dead-letters", "list", "--json"]);
-    const letters = out.split("\n").filter((line) => line !== "");
-    const told = letters.map((line) => JSON.parse(line) as { reason: string; error: string });
+    const deadLetters = out.split("\n").filter((line) => line !== "");
+    const told = deadLetters.map((line) => JSON.parse(line) as { reason: string; error: string });
     return Object.fromEntries(told.map(({ reason, error }) => [reason, error]));
   };
   await expect.poll(reasons, POLL).toMatchObject({

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/console/counters.ts";
-import type { LetterView } from "../../src/console/query-view.ts";
+import type { DeadLetterView } from "../../src/console/query-view.ts";
 import { destinationSeen, seen } from "../support/build/console-seen.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
@@ -52,7 +52,7 @@ const FAILING = destinationSeen("flaky-hook", {
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
 });
 
-const LETTER: LetterView = {
+const LETTER: DeadLetterView = {
   at: SINCE,
   stage: "deliver",
   reason: "expired",
@@ -82,7 +82,7 @@ function tellEverything(): void {
       ],
     },
   );
-  site.told.letters = {
+  site.told.deadLetters = {
     counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
     replayed: 1,
@@ -298,12 +298,14 @@ test("names, sentences and values that want to be scripts are only read", async 
     tiers: [{ tier: HOSTILE, waiting: 1, dueAt: null, retired: true }],
     deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
   });
-  const letter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
-  site.told.letters = {
+  const deadLetter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
+  site.told.deadLetters = {
     counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
     replayed: 0,
-    samples: [{ ...letter, messageId: HOSTILE, payload: HOSTILE, from: HOSTILE, stage: HOSTILE }],
+    samples: [
+      { ...deadLetter, messageId: HOSTILE, payload: HOSTILE, from: HOSTILE, stage: HOSTILE },
+    ],
     isCut: false,
   };
   const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };

@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   returns: "returns.*",
   delays: "delays.*",
   deadLetters: "dead-letters",
-  replayedLetters: "replayed-letters",
+  deadLetterReplays: "replayed-letters",
   attempts: "attempts",
   operatorEvents: "operator-events",
   operations: "operations",
@@ -55,7 +55,7 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
     "records that a replay would send, by a decision of a person, to any destination of the prefix",
     "calls that were given up",
   ],
-  replayedLetters: [
+  deadLetterReplays: [
     "dead letters left out of a replay that were never replayed, or replayed once more",
     "places and times of dead letters that were replayed",
   ],

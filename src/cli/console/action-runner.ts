@@ -43,7 +43,7 @@ import { counted } from "../count.ts";
 import type { Telling } from "../progress.ts";
 import { routedTo } from "../replay/replay-destination.ts";
 import { type CallReplayPlan, fits } from "../replay/stored-replay.ts";
-import { type Doing, workOnCalls, workOnLetters } from "./replays.ts";
+import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
 
 /** The author that records name. */
 const BY = "console";
@@ -114,11 +114,11 @@ function actOf(action: Action, config: Config): Act {
       return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
     }
     case "replay-letters":
-      return (doing) => workOnLetters(doing, action);
+      return (doing) => workOnDeadLetters(doing, action);
     case "go-on": {
       const chosen = { kind: "resume", name: action.replay, perSecond: null } as const;
       if (action.of === "calls") return (doing) => workOnCalls(doing, chosen, false);
-      return (doing) => workOnLetters(doing, chosen);
+      return (doing) => workOnDeadLetters(doing, chosen);
     }
     case "release":
       return release(action);

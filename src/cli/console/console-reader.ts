@@ -16,7 +16,7 @@ import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
-import { readLettersView } from "./dead-letters.ts";
+import { readDeadLettersView } from "./dead-letters.ts";
 import { askAll, countersOf } from "./scrape.ts";
 import { seenOf } from "./snapshot.ts";
 import { readUserCalls } from "./user-calls.ts";
@@ -68,7 +68,7 @@ export function createEyes(options: EyesOptions): Eyes {
       current()
         .config.sources.filter(({ destinations }) => destinations.some((id) => id === destination))
         .map(({ id }) => id),
-    letters: (query, signal) => {
+    deadLetters: (query, signal) => {
       const { config } = current();
       const source = {
         topics: configuredTopics(config),
@@ -77,7 +77,7 @@ export function createEyes(options: EyesOptions): Eyes {
         nowMs: Date.now(),
         signal,
       };
-      return answered((kafka) => readLettersView({ ...source, kafka }, query), signal);
+      return answered((kafka) => readDeadLettersView({ ...source, kafka }, query), signal);
     },
     audiences: (signal) => {
       const topics = configuredTopics(current().config);

@@ -3,11 +3,15 @@
  * 5 s it tells what it has, which are the oldest of the time that was asked for.
  */
 
-import type { LettersQuery } from "../../console/dead-letters-query.ts";
-import type { LettersView, LetterView } from "../../console/query-view.ts";
-import { type Letter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
+import type { DeadLettersQuery } from "../../console/dead-letters-query.ts";
+import type { DeadLettersView, DeadLetterView } from "../../console/query-view.ts";
+import { type DeadLetter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
-import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-dead-letters.ts";
+import {
+  deadLetterRanges,
+  readDeadLetters,
+  readMarks,
+} from "../../dead-letter/read-dead-letters.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
@@ -19,7 +23,7 @@ const LIMIT_MS = 5_000;
 const SAMPLES = 100;
 const PAYLOAD_CHARACTERS = 4_096;
 
-export interface LettersSource {
+export interface DeadLettersSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly known: KnownEndpoints;
@@ -29,40 +33,40 @@ export interface LettersSource {
   readonly signal: AbortSignal;
 }
 
-export async function readLettersView(
-  source: LettersSource,
-  { destination, reason, isReplayed, sinceMs }: LettersQuery,
-): Promise<LettersView> {
+export async function readDeadLettersView(
+  source: DeadLettersSource,
+  { destination, reason, isReplayed, sinceMs }: DeadLettersQuery,
+): Promise<DeadLettersView> {
   const { kafka, topics, nowMs } = source;
   const since = nowMs - sinceMs;
   const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
   if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
-  const ranges = await letterRanges(kafka, topics.deadLetters, since);
+  const ranges = await deadLetterRanges(kafka, topics.deadLetters, since);
   const signal = AbortSignal.any([source.signal, AbortSignal.timeout(LIMIT_MS)]);
   const marks = await readMarks({ kafka, topics, signal });
-  const counts = new Map<string, LetterCount>();
-  let samples: Letter[] = [];
+  const counts = new Map<string, DeadLetterCount>();
+  let samples: DeadLetter[] = [];
   let total = 0;
   let replayed = 0;
   const filter = { ...EVERY_LETTER, sinceMs: since };
-  for await (const letter of readLetters({ kafka, topics, signal }, ranges, filter)) {
-    if (destination !== null && letter.destination !== destination) continue;
-    if (reason !== null && letter.reason !== reason) continue;
-    const marked = marks.of(letter.record) === null ? 0 : 1;
+  for await (const deadLetter of readDeadLetters({ kafka, topics, signal }, ranges, filter)) {
+    if (destination !== null && deadLetter.destination !== destination) continue;
+    if (reason !== null && deadLetter.reason !== reason) continue;
+    const marked = marks.of(deadLetter.record) === null ? 0 : 1;
     if (isReplayed !== null && isReplayed !== (marked === 1)) continue;
     total += 1;
     replayed += marked;
-    const key = `${letter.reason} ${letter.destination ?? ""}`;
+    const key = `${deadLetter.reason} ${deadLetter.destination ?? ""}`;
     const row = counts.get(key) ?? {
-      destination: letter.destination,
-      reason: letter.reason,
+      destination: deadLetter.destination,
+      reason: deadLetter.reason,
       count: 0,
       replayed: 0,
     };
     row.count += 1;
     row.replayed += marked;
     counts.set(key, row);
-    samples.push(letter);
+    samples.push(deadLetter);
     // Each sample keeps what was fetched with it alive.
     if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
   }
@@ -73,24 +77,24 @@ export async function readLettersView(
     samples: samples
       .slice(-SAMPLES)
       .toReversed()
-      .map((letter) => letterView(letter, marks, source)),
+      .map((deadLetter) => deadLetterView(deadLetter, marks, source)),
     isCut: signal.aborted,
   };
 }
 
-interface LetterCount {
+interface DeadLetterCount {
   readonly destination: string | null;
   readonly reason: string;
   count: number;
   replayed: number;
 }
 
-function letterView(
-  letter: Letter,
+function deadLetterView(
+  deadLetter: DeadLetter,
   marks: ReplayMarks,
-  { known, payloads }: LettersSource,
-): LetterView {
-  const { record, stage, reason, error, destination, from, failedAtMs } = letter;
+  { known, payloads }: DeadLettersSource,
+): DeadLetterView {
+  const { record, stage, reason, error, destination, from, failedAtMs } = deadLetter;
   const { topic, partition, offset } = from;
   const mark = marks.of(record);
   return {
@@ -100,7 +104,7 @@ function letterView(
     reason,
     error: withEndpointNames(error, known.get(destination ?? "")),
     destination,
-    messageId: messageIdOf(letter),
+    messageId: messageIdOf(deadLetter),
     from: `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`,
     payload: payloads ? payloadOf(record.value) : null,
   };

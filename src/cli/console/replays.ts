@@ -8,11 +8,11 @@ import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { configuredTopics } from "../connection.ts";
 import {
-  countLetters,
+  countDeadLetters,
   countText,
-  type LetterReplayOptions,
-  openLetterReplay,
-  sendLetters,
+  type DeadLetterReplayOptions,
+  openDeadLetterReplay,
+  sendDeadLetters,
   targetsOf,
 } from "../dead-letters/dead-letter-replay.ts";
 import type { Telling } from "../progress.ts";
@@ -61,12 +61,12 @@ export async function workOnCalls(
   };
 }
 
-type Letters = Extract<Action, { action: "replay-letters" }>;
-type Resumed = Extract<LetterReplayOptions["chosen"], { kind: "resume" }>;
+type DeadLetters = Extract<Action, { action: "replay-letters" }>;
+type Resumed = Extract<DeadLetterReplayOptions["chosen"], { kind: "resume" }>;
 
-export async function workOnLetters(
+export async function workOnDeadLetters(
   { kafka, config, telling, say, signal }: Doing,
-  asked: Letters | Resumed,
+  asked: DeadLetters | Resumed,
 ): Promise<WorkOutcome> {
   const topics = configuredTopics(config);
   const { destinations, registry } = config;
@@ -74,9 +74,9 @@ export async function workOnLetters(
   const dryRun = isNew && asked.dryRun;
   const chosen = isNew ? newReplay(asked) : asked;
   const options = { chosen, dryRun, topics, destinations, registry, signal };
-  await using opened = await openLetterReplay(kafka, options);
+  await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) throw new Error(NO_REPLAY);
-  const tally = await countLetters(kafka, options, opened, telling);
+  const tally = await countDeadLetters(kafka, options, opened, telling);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
   say(countText(tally, ""));
   const targets = targetsOf(tally);
@@ -86,7 +86,7 @@ export async function workOnLetters(
     say("Those that never became a delivery are routed again, to every destination they are for.");
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;
-  const sent = await sendLetters(kafka, options, opened, tally.total + tally.own, telling);
+  const sent = await sendDeadLetters(kafka, options, opened, tally.total + tally.own, telling);
   say(`${sent.text}.`);
   for (const [why, count] of sent.refused) say(`${count} not replayed: ${why}`);
   if (sent.error !== null) say(sent.error);
@@ -102,7 +102,7 @@ function newReplay({
   until,
   again,
   perSecond,
-}: Letters): Extract<LetterReplayOptions["chosen"], { kind: "new" }> {
+}: DeadLetters): Extract<DeadLetterReplayOptions["chosen"], { kind: "new" }> {
   const filter = {
     destinations: destination === null ? [] : [destination],
     reasons: reason === null ? [] : [reasonOf(reason)],

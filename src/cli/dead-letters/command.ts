@@ -9,15 +9,20 @@ import { configuredTopics } from "../connection.ts";
 import { perSecond, replayName } from "../option-values.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { WrongUsage } from "../wrong-usage.ts";
-import { listLetters } from "./list.ts";
-import { addLetterOptions, FILTER_OPTIONS, filterOf, type LetterOptions } from "./options.ts";
-import { type ReplayOptions, replayLetters } from "./replay.ts";
+import { listDeadLetters } from "./list.ts";
+import {
+  addDeadLetterOptions,
+  type DeadLetterOptions,
+  FILTER_OPTIONS,
+  filterOf,
+} from "./options.ts";
+import { type ReplayOptions, replayDeadLetters } from "./replay.ts";
 
-interface ListFlags extends LetterOptions {
+interface ListFlags extends DeadLetterOptions {
   readonly json?: boolean;
 }
 
-interface ReplayFlags extends LetterOptions {
+interface ReplayFlags extends DeadLetterOptions {
   readonly dryRun?: boolean;
   readonly perSecond?: number;
   readonly resume?: string;
@@ -43,7 +48,10 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
   const list = new Command("list")
     .summary("show dead letters and count them")
     .description("Shows dead letters, the newest last, and counts them by destination and reason.");
-  return addLetterOptions(list, "show at most so many, the newest (default: 50, with --json all)")
+  return addDeadLetterOptions(
+    list,
+    "show at most so many, the newest (default: 50, with --json all)",
+  )
     .option("--json", "one JSON object a line, the oldest first")
     .addHelpText(
       "after",
@@ -67,7 +75,7 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
       };
       exit(
         await withKafka(config, shell, flags, (kafka, signal) =>
-          listLetters(kafka, { ...options, signal }, shell),
+          listDeadLetters(kafka, { ...options, signal }, shell),
         ),
       );
     });
@@ -80,7 +88,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
       "Sends dead letters again: deliveries to their destination's topic, where a new window " +
         "begins; what never became a delivery to the topic it came from. Counts first.",
     );
-  return addLetterOptions(replay, "replay at most so many, the oldest first")
+  return addDeadLetterOptions(replay, "replay at most so many, the oldest first")
     .option("--dry-run", "count, and send nothing")
     .option("--again", "send also what was replayed before")
     .option("--yes", "without any filter: do not ask")
@@ -116,7 +124,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
       };
       exit(
         await withKafka(config, shell, flags, (kafka, signal) =>
-          replayLetters(kafka, { ...options, signal }, shell),
+          replayDeadLetters(kafka, { ...options, signal }, shell),
         ),
       );
     });

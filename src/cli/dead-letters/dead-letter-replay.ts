@@ -7,10 +7,10 @@
 import { randomBytes } from "node:crypto";
 
 import { readMarks } from "../../dead-letter/read-dead-letters.ts";
-import { lettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
+import { deadLettersOfReplay, planReplay, replay } from "../../dead-letter/replay.ts";
 import type { ReplayEnd } from "../../dead-letter/replay-loop.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
-import { letterReplay } from "../../dead-letter/replay-store.ts";
+import { deadLetterReplay } from "../../dead-letter/replay-store.ts";
 import {
   type ReplayPlan,
   replayTotals,
@@ -27,9 +27,9 @@ import { assertTopics } from "../assert-topics.ts";
 import { commandProducer } from "../command-producer.ts";
 import type { Telling } from "../progress.ts";
 import { newReplayName } from "../replay-name.ts";
-import { type LetterSchemas, openLetterSchemas } from "./dead-letter-schemas.ts";
+import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
 
-export interface LetterReplayOptions {
+export interface DeadLetterReplayOptions {
   /** Begin a replay, or go on with one. */
   readonly chosen:
     | { readonly kind: "new"; readonly plan: ReplayPlan }
@@ -46,34 +46,34 @@ export interface OpenedReplay extends AsyncDisposable {
   readonly stored: StoredReplay;
   /** The process that works on it. */
   readonly by: string;
-  readonly schemas: LetterSchemas;
+  readonly schemas: DeadLetterSchemas;
   readonly marks: ReplayMarks;
 }
 
 /** The caller disposes it. Null: there is no replay of that name. @throws Error when a topic is missing. */
-export async function openLetterReplay(
+export async function openDeadLetterReplay(
   kafka: Kafka,
-  options: LetterReplayOptions,
+  options: DeadLetterReplayOptions,
 ): Promise<OpenedReplay | null> {
   const { topics, dryRun, registry, signal } = options;
-  const marked = dryRun ? [] : [topics.replayedLetters];
+  const marked = dryRun ? [] : [topics.deadLetterReplays];
   await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
   const by = randomBytes(4).toString("hex");
   const stored = await storedOf(kafka, options, by);
   if (stored === null) return null;
   const marks = await readMarks({ kafka, topics, signal });
-  const schemas = await openLetterSchemas(registry, signal);
+  const schemas = await openDeadLetterSchemas(registry, signal);
   const close = () => schemas[Symbol.asyncDispose]();
   return { stored, by, schemas, marks, [Symbol.asyncDispose]: close };
 }
 
 async function storedOf(
   kafka: Kafka,
-  { chosen, dryRun, topics }: LetterReplayOptions,
+  { chosen, dryRun, topics }: DeadLetterReplayOptions,
   by: string,
 ): Promise<StoredReplay | null> {
   if (chosen.kind === "new") return planReplay(kafka, topics, chosen.plan);
-  const store = letterReplay(kafka.admin, topics, chosen.name);
+  const store = deadLetterReplay(kafka.admin, topics, chosen.name);
   const stored = dryRun ? await store.read() : await store.takeOver(by);
   if (stored === null) return null;
   const perSecond = chosen.perSecond ?? stored.plan.perSecond;
@@ -81,9 +81,9 @@ async function storedOf(
 }
 
 /** Counts what it has yet to send. Null: interrupted. */
-export async function countLetters(
+export async function countDeadLetters(
   kafka: Kafka,
-  options: LetterReplayOptions,
+  options: DeadLetterReplayOptions,
   { stored, schemas, marks }: OpenedReplay,
   telling: Telling,
 ): Promise<Tally | null> {
@@ -96,8 +96,8 @@ export async function countLetters(
     else tally.replayed += 1;
   };
   const source = { kafka, topics, signal, read: schemas.read };
-  for await (const letter of lettersOfReplay(source, stored, marks, name, onMarked)) {
-    tally.add(letter);
+  for await (const deadLetter of deadLettersOfReplay(source, stored, marks, name, onMarked)) {
+    tally.add(deadLetter);
   }
   return signal.aborted ? null : tally;
 }
@@ -116,7 +116,7 @@ export function countText({ total, refused, replayed }: Tally, hint = " (--again
   return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
 }
 
-export interface SentLetters {
+export interface SentDeadLetters {
   readonly name: string;
   readonly end: ReplayEnd | "failed";
   /** Why it failed. */
@@ -130,20 +130,20 @@ export interface SentLetters {
 }
 
 /** Sends them, and marks them. @param total letters to look at */
-export async function sendLetters(
+export async function sendDeadLetters(
   kafka: Kafka,
-  options: LetterReplayOptions,
+  options: DeadLetterReplayOptions,
   { stored, by, schemas, marks }: OpenedReplay,
   total: number,
   telling: Telling,
-): Promise<SentLetters> {
+): Promise<SentDeadLetters> {
   const { topics, signal } = options;
   const isNew = options.chosen.kind === "new";
   const name = options.chosen.kind === "resume" ? options.chosen.name : newReplayName();
   const producer = commandProducer(kafka, telling, signal);
   await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
-  const letters = await kafka.admin.offsets(topics.deadLetters);
-  const gone = marks.tombstones(topics.replayedLetters, letters);
+  const deadLetters = await kafka.admin.offsets(topics.deadLetters);
+  const gone = marks.tombstones(topics.deadLetterReplays, deadLetters);
   if (gone.length > 0) await producer.send(gone);
   const before = replayTotals(stored.partitions);
   let now = before;
@@ -171,12 +171,12 @@ export async function sendLetters(
     onProgress: (totals: typeof now) => {
       now = totals;
     },
-    onRefused: (_letter: unknown, reason: string) => {
+    onRefused: (_deadLetter: unknown, reason: string) => {
       refused.set(reason, (refused.get(reason) ?? 0) + 1);
     },
   };
   const work = async () => {
-    if (isNew) await letterReplay(kafka.admin, topics, name).begin(stored, by);
+    if (isNew) await deadLetterReplay(kafka.admin, topics, name).begin(stored, by);
     return { end: await replay(deps, name, stored), error: null };
   };
   const { end, error } = await work().catch((thrown: unknown) => {

@@ -12,8 +12,8 @@
  * Schemas are asked for as commands do (`command-schemas.ts`).
  */
 
-import type { Letter } from "../../dead-letter/dead-letter-record.ts";
-import type { LetterFilter } from "../../dead-letter/filter.ts";
+import type { DeadLetter } from "../../dead-letter/dead-letter-record.ts";
+import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import { withSchema } from "../../domain/record.ts";
 import type { RegistryConnection } from "../../registry/connection.ts";
@@ -21,14 +21,14 @@ import { type CommandSchemas, openCommandSchemas } from "../command-schemas.ts";
 import type { Shell } from "../shell.ts";
 
 /** The caller closes it. Without a registry in the configuration letters are as they were. */
-export async function openLetterSchemas(
+export async function openDeadLetterSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,
-): Promise<LetterSchemas> {
-  return new LetterSchemas(await openCommandSchemas(connection, signal));
+): Promise<DeadLetterSchemas> {
+  return new DeadLetterSchemas(await openCommandSchemas(connection, signal));
 }
 
-export class LetterSchemas implements AsyncDisposable {
+export class DeadLetterSchemas implements AsyncDisposable {
   readonly #schemas: CommandSchemas;
   /** By sentence: letters whose message id is not known. */
   readonly #unread = new Map<string, number>();
@@ -38,19 +38,19 @@ export class LetterSchemas implements AsyncDisposable {
   }
 
   /** The letter with the schema of its value, if it takes one to know its message id. */
-  readonly read = (letter: Letter): Letter | Promise<Letter> => {
-    const { record, messageId } = letter;
-    if (messageId !== null || this.#schemas.of(record) === null) return letter;
-    return this.#readBy(letter);
+  readonly read = (deadLetter: DeadLetter): DeadLetter | Promise<DeadLetter> => {
+    const { record, messageId } = deadLetter;
+    if (messageId !== null || this.#schemas.of(record) === null) return deadLetter;
+    return this.#readBy(deadLetter);
   };
 
   /** Says of how many letters the message id is not known, and why. */
-  tell(shell: Shell, { messageIds }: Pick<LetterFilter, "messageIds">): void {
+  tell(shell: Shell, { messageIds }: Pick<DeadLetterFilter, "messageIds">): void {
     const leftOut = messageIds.length === 0 ? "" : ", and left out";
     for (const [why, count] of this.#unread) {
-      const letters = `dead letter${count === 1 ? "" : "s"}`;
+      const deadLetters = `dead letter${count === 1 ? "" : "s"}`;
       shell.err(
-        `Message id not known${leftOut}: ${count.toLocaleString("en")} ${letters}: ${visibleLines(why)}\n`,
+        `Message id not known${leftOut}: ${count.toLocaleString("en")} ${deadLetters}: ${visibleLines(why)}\n`,
       );
     }
   }
@@ -59,15 +59,15 @@ export class LetterSchemas implements AsyncDisposable {
     await this.#schemas[Symbol.asyncDispose]();
   }
 
-  async #readBy(letter: Letter): Promise<Letter> {
-    const frame = this.#schemas.of(letter.record);
-    if (frame === null) return letter;
+  async #readBy(deadLetter: DeadLetter): Promise<DeadLetter> {
+    const frame = this.#schemas.of(deadLetter.record);
+    if (frame === null) return deadLetter;
     const { ref, start } = frame;
     const known = await this.#schemas.ask(ref);
     if (known.kind === "schema") {
-      return { ...letter, record: withSchema(letter.record, { ref, known, start }) };
+      return { ...deadLetter, record: withSchema(deadLetter.record, { ref, known, start }) };
     }
     this.#unread.set(known.error, (this.#unread.get(known.error) ?? 0) + 1);
-    return letter;
+    return deadLetter;
   }
 }

@@ -6,9 +6,13 @@
  *   --json   as they are read, the oldest first  all                the newest N, when all are read
  */
 
-import type { Letter } from "../../dead-letter/dead-letter-record.ts";
-import type { LetterFilter } from "../../dead-letter/filter.ts";
-import { letterRanges, readLetters, readMarks } from "../../dead-letter/read-dead-letters.ts";
+import type { DeadLetter } from "../../dead-letter/dead-letter-record.ts";
+import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
+import {
+  deadLetterRanges,
+  readDeadLetters,
+  readMarks,
+} from "../../dead-letter/read-dead-letters.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
@@ -18,19 +22,19 @@ import type { RegistryConnection } from "../../registry/connection.ts";
 import { assertTopics } from "../assert-topics.ts";
 import { startProgress } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
-import { openLetterSchemas } from "./dead-letter-schemas.ts";
+import { openDeadLetterSchemas } from "./dead-letter-schemas.ts";
 import {
+  deadLetterJson,
+  deadLetterTable,
   type KnownEndpoints,
   knownEndpoints,
-  letterJson,
-  letterTable,
   tallyTable,
 } from "./rows.ts";
 
 const TABLE_LIMIT = 50;
 
 export interface ListOptions {
-  readonly filter: LetterFilter;
+  readonly filter: DeadLetterFilter;
   /** Null: the format's own. */
   readonly limit: number | null;
   readonly json: boolean;
@@ -41,7 +45,7 @@ export interface ListOptions {
   readonly registry: RegistryConnection | null;
 }
 
-export async function listLetters(
+export async function listDeadLetters(
   kafka: Kafka,
   options: ListOptions,
   shell: Shell,
@@ -50,32 +54,33 @@ export async function listLetters(
   const limit = options.limit ?? (json ? null : TABLE_LIMIT);
   const tally = new Tally(options);
   const known = knownEndpoints(options.destinations);
-  const newest: Letter[] = [];
+  const newest: DeadLetter[] = [];
   const marks = await readMarks({ kafka, topics, signal });
-  await using schemas = await openLetterSchemas(options.registry, signal);
+  await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
   // Otherwise those are read that are shown.
   const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
-  const ranges = await letterRanges(kafka, topics.deadLetters, filter.sinceMs);
-  for await (const letter of readLetters({ kafka, topics, signal, read }, ranges, filter)) {
-    tally.add(letter);
-    if (marks.of(letter.record) !== null) tally.replayed += 1;
+  const ranges = await deadLetterRanges(kafka, topics.deadLetters, filter.sinceMs);
+  for await (const deadLetter of readDeadLetters({ kafka, topics, signal, read }, ranges, filter)) {
+    tally.add(deadLetter);
+    if (marks.of(deadLetter.record) !== null) tally.replayed += 1;
     if (limit === null) {
-      shell.out(`${letterJson(isRead ? letter : await read(letter), known, marks)}\n`);
+      shell.out(`${deadLetterJson(isRead ? deadLetter : await read(deadLetter), known, marks)}\n`);
       continue;
     }
-    newest.push(letter);
+    newest.push(deadLetter);
     // Now and then, not each time: it copies what stays.
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();
-  const shown: Letter[] = [];
-  for (const letter of newest.slice(-(limit ?? 0))) {
-    shown.push(isRead ? letter : await read(letter));
+  const shown: DeadLetter[] = [];
+  for (const deadLetter of newest.slice(-(limit ?? 0))) {
+    shown.push(isRead ? deadLetter : await read(deadLetter));
   }
-  if (json) for (const letter of shown) shell.out(`${letterJson(letter, known, marks)}\n`);
+  if (json)
+    for (const deadLetter of shown) shell.out(`${deadLetterJson(deadLetter, known, marks)}\n`);
   else print(tally, shown, known, marks, shell);
   schemas.tell(shell, filter);
   if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
@@ -84,7 +89,7 @@ export async function listLetters(
 
 function print(
   tally: Tally,
-  shown: readonly Letter[],
+  shown: readonly DeadLetter[],
   known: KnownEndpoints,
   marks: ReplayMarks,
   shell: Shell,
@@ -94,7 +99,7 @@ function print(
     return;
   }
   shell.out(
-    `${letterTable(shown, known, marks, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`,
+    `${deadLetterTable(shown, known, marks, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`,
   );
   const total = tally.total.toLocaleString("en");
   shell.out(

@@ -2,14 +2,14 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import type { LetterFilter } from "../../dead-letter/filter.ts";
+import type { DeadLetterFilter } from "../../dead-letter/filter.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { type WaitOption, waitOption } from "../cluster.ts";
 import { configOption } from "../configuration.ts";
 import { instant, repeated, wholeNumber } from "../option-values.ts";
 import { WrongUsage } from "../wrong-usage.ts";
 
-export interface LetterOptions extends WaitOption {
+export interface DeadLetterOptions extends WaitOption {
   readonly config?: string;
   readonly destination?: readonly string[];
   readonly reason?: readonly DeadLetterReason[];
@@ -24,7 +24,7 @@ export interface LetterOptions extends WaitOption {
 export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "until", "limit"];
 
 /** @param limit the meaning of `--limit` for the command. */
-export function addLetterOptions(command: Command, limit: string): Command {
+export function addDeadLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())
     .addOption(waitOption())
@@ -41,7 +41,7 @@ export function addLetterOptions(command: Command, limit: string): Command {
 }
 
 /** @throws WrongUsage */
-export function filterOf(options: LetterOptions): LetterFilter {
+export function filterOf(options: DeadLetterOptions): DeadLetterFilter {
   const { since, until } = options;
   if (since !== undefined && until !== undefined && until <= since) {
     throw new WrongUsage("--until is not after --since: there is nothing between them");

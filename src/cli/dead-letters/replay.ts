@@ -20,18 +20,18 @@ import { onTerminal } from "../progress.ts";
 import type { ExitStatus, Shell } from "../shell.ts";
 import { tell } from "../tell.ts";
 import {
-  countLetters,
+  countDeadLetters,
   countText,
-  type LetterReplayOptions,
+  type DeadLetterReplayOptions,
   type OpenedReplay,
-  openLetterReplay,
-  type SentLetters,
-  sendLetters,
+  openDeadLetterReplay,
+  type SentDeadLetters,
+  sendDeadLetters,
   targetsOf,
 } from "./dead-letter-replay.ts";
 import { tallyTable } from "./rows.ts";
 
-export interface ReplayOptions extends LetterReplayOptions {
+export interface ReplayOptions extends DeadLetterReplayOptions {
   /** Whether a person says yes or no first, on the terminal. */
   readonly asks?: boolean;
   /** One JSON object in place of sentences. */
@@ -40,7 +40,7 @@ export interface ReplayOptions extends LetterReplayOptions {
   readonly resumeArguments: string;
 }
 
-export async function replayLetters(
+export async function replayDeadLetters(
   kafka: Kafka,
   options: ReplayOptions,
   shell: Shell,
@@ -53,14 +53,14 @@ export async function replayLetters(
     );
     return 2;
   }
-  await using opened = await openLetterReplay(kafka, options);
+  await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) {
     shell.err(
       `${red("error:")} There is no replay ${chosen.kind === "resume" ? chosen.name : ""} to resume: it is done, never began, or is under another topic prefix than ${topics.prefix}\n`,
     );
     return 2;
   }
-  const tally = await countLetters(kafka, options, opened, onTerminal(shell));
+  const tally = await countDeadLetters(kafka, options, opened, onTerminal(shell));
   if (tally === null) {
     shell.err("Interrupted while counting: nothing was sent.\n");
     tell(options, shell, "", outcomeJson(null, "interrupted"));
@@ -98,8 +98,8 @@ export async function replayLetters(
 /** One line; every key is always there. */
 function outcomeJson(
   tally: Tally | null,
-  end: SentLetters["end"] | "counted" | "declined",
-  sent: SentLetters | null = null,
+  end: SentDeadLetters["end"] | "counted" | "declined",
+  sent: SentDeadLetters | null = null,
   resume: string | null = null,
 ) {
   return {
@@ -123,7 +123,7 @@ async function send(
   shell: Shell,
 ): Promise<ExitStatus> {
   const total = tally.total + tally.own;
-  const sent = await sendLetters(kafka, options, opened, total, onTerminal(shell));
+  const sent = await sendDeadLetters(kafka, options, opened, total, onTerminal(shell));
   const { name, end, error, text, refused } = sent;
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${error}\n`);
   for (const [reason, count] of refused) {

@@ -1,6 +1,6 @@
 /** Dead letters as people and programs read them. */
 
-import { type Letter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
+import { type DeadLetter, messageIdOf } from "../../dead-letter/dead-letter-record.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
 import type { Tally } from "../../dead-letter/tally.ts";
 import type { Destination } from "../../domain/destination.ts";
@@ -32,22 +32,22 @@ export function knownEndpoints(destinations: readonly Destination[]): KnownEndpo
   );
 }
 
-export function letterTable(
-  letters: readonly Letter[],
+export function deadLetterTable(
+  deadLetters: readonly DeadLetter[],
   known: KnownEndpoints,
   marks: ReplayMarks,
   { bold, dim }: Colors,
 ): string {
-  const rows = letters.map((letter) =>
+  const rows = deadLetters.map((deadLetter) =>
     [
-      instantText(letter.failedAtMs),
-      letter.stage,
-      letter.reason,
-      letter.destination,
-      messageIdOf(letter),
-      fromText(letter),
-      replayedText(letter, marks),
-      errorOf(letter, known),
+      instantText(deadLetter.failedAtMs),
+      deadLetter.stage,
+      deadLetter.reason,
+      deadLetter.destination,
+      messageIdOf(deadLetter),
+      fromText(deadLetter),
+      replayedText(deadLetter, marks),
+      errorOf(deadLetter, known),
     ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
   );
   return table(LETTER_HEAD, rows, (cell, row, column) => {
@@ -57,11 +57,15 @@ export function letterTable(
 }
 
 /**
- * One line; every key is always there. `error` is as it was written, with keys of endpoints. `letter` is where it stands on the topic of dead letters.
+ * One line; every key is always there. `error` is as it was written, with keys of endpoints. `deadLetter` is where it stands on the topic of dead letters.
  */
-export function letterJson(letter: Letter, known: KnownEndpoints, marks: ReplayMarks): string {
-  const mark = marks.of(letter.record);
-  const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = letter;
+export function deadLetterJson(
+  deadLetter: DeadLetter,
+  known: KnownEndpoints,
+  marks: ReplayMarks,
+): string {
+  const mark = marks.of(deadLetter.record);
+  const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = deadLetter;
   return JSON.stringify({
     failedAt: new Date(failedAtMs).toISOString(),
     stage,
@@ -70,9 +74,9 @@ export function letterJson(letter: Letter, known: KnownEndpoints, marks: ReplayM
     destination,
     endpoint,
     endpointName: known.get(destination ?? "")?.get(endpoint ?? "") ?? null,
-    messageId: messageIdOf(letter),
+    messageId: messageIdOf(deadLetter),
     from,
-    letter: { topic: record.topic, partition: record.partition, offset: record.offset },
+    deadLetter: { topic: record.topic, partition: record.partition, offset: record.offset },
     replayed: mark && { at: new Date(mark.atMs).toISOString(), replay: mark.replay },
     bytes: record.value?.length ?? 0,
   });
@@ -93,15 +97,15 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   });
 }
 
-function errorOf({ error, destination }: Letter, known: KnownEndpoints): string | null {
+function errorOf({ error, destination }: DeadLetter, known: KnownEndpoints): string | null {
   return error === null ? null : withEndpointNames(error, known.get(destination ?? ""));
 }
 
-function replayedText({ record }: Letter, marks: ReplayMarks): string | null {
+function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null {
   const mark = marks.of(record);
   return mark && instantText(mark.atMs);
 }
 
-function fromText({ from: { topic, partition, offset } }: Letter): string {
+function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
   return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
 }

@@ -119,7 +119,7 @@ export interface Found {
 export function statusReport(found: Found): StatusReport {
   const { kafka, kafkaError, scraped, hash, nowMs } = found;
   const processes = scraped.flatMap((each) => (each.kind === "process" ? each.process : []));
-  const letters = kafka?.letters ?? null;
+  const deadLetters = kafka?.deadLetters ?? null;
   const tiers = (kafka?.tiers ?? []).map((tier) => tierReport(found, processes, tier));
   const inTiers = tiers.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
   return {
@@ -136,15 +136,15 @@ export function statusReport(found: Found): StatusReport {
     })),
     destinations: byTrouble(destinationsOf(found, processes)),
     tiers,
-    deadLetters: letters && {
-      retained: letters.retained,
-      lastDay: letters.lastDay,
-      byReason: letters.counts && Object.fromEntries(letters.counts.byReason),
-      replayed: letters.counts?.replayed ?? null,
+    deadLetters: deadLetters && {
+      retained: deadLetters.retained,
+      lastDay: deadLetters.lastDay,
+      byReason: deadLetters.counts && Object.fromEntries(deadLetters.counts.byReason),
+      replayed: deadLetters.counts?.replayed ?? null,
     },
     notes: {
       awaitingRetry: kafka?.notes.inTiers ?? null,
-      deadLetters: kafka?.notes.letters ?? null,
+      deadLetters: kafka?.notes.deadLetters ?? null,
     },
     unknown: kafka?.errors ?? [],
     blockedTopics: blockedTopics(processes),
@@ -204,8 +204,8 @@ function destinationsOf(
       byTier,
       oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
       nextAttemptAt: isAttempted ? nextAttemptAt(state, waiting, nextDueAtMs, nowMs) : null,
-      deadLettersLastDay: kafka?.letters?.counts
-        ? (kafka.letters.counts.byDestination.get(id) ?? 0)
+      deadLettersLastDay: kafka?.deadLetters?.counts
+        ? (kafka.deadLetters.counts.byDestination.get(id) ?? 0)
         : null,
       halts: haltsOf(processes, "deliver", id, damaged),
       note: noteOf(row, destination, kafka !== null),

@@ -12,9 +12,9 @@
 import type { Config } from "../../config/config.ts";
 import { EVERY_LETTER } from "../../dead-letter/filter.ts";
 import {
-  type LetterSource,
-  letterRanges,
-  readLetters,
+  type DeadLetterSource,
+  deadLetterRanges,
+  readDeadLetters,
   readMarks,
 } from "../../dead-letter/read-dead-letters.ts";
 import type { ReplayMarks } from "../../dead-letter/replay-marks.ts";
@@ -66,7 +66,7 @@ export interface TierStatus {
   readonly note: string | null;
 }
 
-export interface LettersStatus {
+export interface DeadLettersStatus {
   /** All that retention has left. */
   readonly retained: number;
   /** Of the last 24 hours. */
@@ -89,9 +89,9 @@ export interface KafkaStatus {
   /** Tiers of which all was counted: their numbers are exact. */
   readonly countedTiers: ReadonlySet<string>;
   /** Null: there is no such topic yet, or it is not known. */
-  readonly letters: LettersStatus | null;
-  /** Why something of `inTiers` and `letters` is not known; null: all is, or it was too much. */
-  readonly notes: { readonly inTiers: string | null; readonly letters: string | null };
+  readonly deadLetters: DeadLettersStatus | null;
+  /** Why something of `inTiers` and `deadLetters` is not known; null: all is, or it was too much. */
+  readonly notes: { readonly inTiers: string | null; readonly deadLetters: string | null };
   /** The parts that could not be read, and why, each once. */
   readonly errors: readonly string[];
 }
@@ -126,10 +126,10 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
   ];
   const ids = config.destinations.map(({ id }) => id);
   const names = tiers.map(({ tier }) => tier);
-  const [found, counted, letters] = await Promise.all([
+  const [found, counted, deadLetters] = await Promise.all([
     waitingIn(kafka, readings, signal),
     countTiers({ ...options, topics, groups, tiers: names, destinations: ids }),
-    lettersOf(options, topics),
+    deadLettersOf(options, topics),
   ]);
   const of = ({ topic }: Reading): WaitingIn => found.get(topic) ?? { waiting: null, error: null };
   const waitingTiers = tiers.map((each) => tierStatus(each, of(each.reading), counted));
@@ -154,13 +154,13 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     tiers: waitingTiers,
     inTiers: counted.byDestination,
     countedTiers: new Set(counted.byTier.keys()),
-    letters: letters.status,
-    notes: { inTiers: inTiersNote, letters: letters.note },
+    deadLetters: deadLetters.status,
+    notes: { inTiers: inTiersNote, deadLetters: deadLetters.note },
     errors: [
       ...new Set([
         ...[...found.values()].flatMap(({ error }) => error ?? []),
         ...counted.errors,
-        ...letters.errors,
+        ...deadLetters.errors,
       ]),
     ],
   };
@@ -261,17 +261,20 @@ function sumOf(all: readonly Waiting[]): Waiting {
   };
 }
 
-interface FoundLetters {
-  readonly status: LettersStatus | null;
+interface FoundDeadLetters {
+  readonly status: DeadLettersStatus | null;
   readonly note: string | null;
   readonly errors: readonly string[];
 }
 
 /** Never rejects for a right that is missing: the rest of the status is there. */
-async function lettersOf(options: StatusOptions, topics: TopicNames): Promise<FoundLetters> {
+async function deadLettersOf(
+  options: StatusOptions,
+  topics: TopicNames,
+): Promise<FoundDeadLetters> {
   const { kafka, signal, nowMs } = options;
   const { deadLetters: topic } = topics;
-  const unknown = (error: string, status: LettersStatus | null = null): FoundLetters => {
+  const unknown = (error: string, status: DeadLettersStatus | null = null): FoundDeadLetters => {
     return { status, note: error, errors: [error] };
   };
   let error: string | null = null;
@@ -281,8 +284,8 @@ async function lettersOf(options: StatusOptions, topics: TopicNames): Promise<Fo
   const exists = (await kafka.admin.offsetsOf([topic], onUnknown)).has(topic);
   if (error !== null) return unknown(error);
   if (!exists) return { status: null, note: missing(topic), errors: [] };
-  const recent = await letterRanges(kafka, topic, nowMs - DAY_MS);
-  const retained = sizeOf(await letterRanges(kafka, topic, null));
+  const recent = await deadLetterRanges(kafka, topic, nowMs - DAY_MS);
+  const retained = sizeOf(await deadLetterRanges(kafka, topic, null));
   const uncounted = { retained, lastDay: sizeOf(recent), counts: null };
   if (sizeOf(recent) > COUNTED_LETTERS_MAX) return { status: uncounted, note: null, errors: [] };
   using late = hearingLimit(LETTERS_LIMIT_MS);
@@ -293,7 +296,7 @@ async function lettersOf(options: StatusOptions, topics: TopicNames): Promise<Fo
       error = asError(thrown).message;
       return null;
     });
-    const counts = await countLetters(source, recent, nowMs - DAY_MS, marks);
+    const counts = await countDeadLetters(source, recent, nowMs - DAY_MS, marks);
     const status = limited.aborted ? uncounted : { retained, ...counts };
     return error === null ? { status, note: null, errors: [] } : unknown(error, status);
   } catch (thrown) {
@@ -305,21 +308,21 @@ function sizeOf(ranges: readonly { readonly from: number; readonly to: number }[
   return ranges.reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-async function countLetters(
-  source: LetterSource,
-  recent: Awaited<ReturnType<typeof letterRanges>>,
+async function countDeadLetters(
+  source: DeadLetterSource,
+  recent: Awaited<ReturnType<typeof deadLetterRanges>>,
   sinceMs: number,
   marks: ReplayMarks | null,
-): Promise<Pick<LettersStatus, "lastDay" | "counts">> {
+): Promise<Pick<DeadLettersStatus, "lastDay" | "counts">> {
   const byReason = new Map<string, number>();
   const byDestination = new Map<string, number>();
   let lastDay = 0;
   let replayed = 0;
-  for await (const letter of readLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
+  for await (const deadLetter of readDeadLetters(source, recent, { ...EVERY_LETTER, sinceMs })) {
     lastDay += 1;
-    if (marks !== null && marks.of(letter.record) !== null) replayed += 1;
-    add(byReason, letter.reason);
-    if (letter.destination !== null) add(byDestination, letter.destination);
+    if (marks !== null && marks.of(deadLetter.record) !== null) replayed += 1;
+    add(byReason, deadLetter.reason);
+    if (deadLetter.destination !== null) add(byDestination, deadLetter.destination);
   }
   return { lastDay, counts: { byReason, byDestination, replayed: marks && replayed } };
 }

@@ -28,7 +28,7 @@ export function statusText(report: StatusReport, colors: Colors): string {
     destinationTable(destinations, nowMs, colors),
     endpointTable(destinations, nowMs, colors),
     tierTable(tiers, colors),
-    letterTable(report, colors),
+    deadLetterTable(report, colors),
     processTable(report, nowMs, colors),
   ];
   const notes = notesOf(report).map((note) => `${colors.dim(visibleCell(note))}\n`);
@@ -78,7 +78,7 @@ function dueText(dueInMs: number | null): string {
   return dueInMs >= 0 ? `in ${ageText(dueInMs)}` : `overdue ${ageText(-dueInMs)}`;
 }
 
-function letterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): string {
+function deadLetterTable({ deadLetters }: StatusReport, { bold, yellow }: Colors): string {
   if (deadLetters === null) return "";
   const { byReason, lastDay, retained, replayed } = deadLetters;
   const reasons = Object.entries(byReason ?? {}).sort(([, one], [, other]) => other - one);

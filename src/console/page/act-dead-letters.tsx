@@ -25,10 +25,10 @@ interface Props {
   readonly onDone: () => void;
 }
 
-export function LetterActions({ query, since, now, onDone }: Props) {
+export function DeadLetterActions({ query, since, now, onDone }: Props) {
   const mayAct = useMayAct();
   const [isOpen, setIsOpen] = useState(false);
-  const jobs = useShownJobs(isOfLetters);
+  const jobs = useShownJobs(isOfDeadLetters);
   useEnds(jobs, onDone);
   const destination = query.get("destination") || null;
   const reason = query.get("reason") || null;
@@ -77,7 +77,7 @@ export function LetterActions({ query, since, now, onDone }: Props) {
   );
 }
 
-function isOfLetters({ action }: JobView): boolean {
+function isOfDeadLetters({ action }: JobView): boolean {
   if (action.action === "go-on") return action.of === "letters";
   return action.action === "replay-letters";
 }

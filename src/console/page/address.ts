@@ -49,7 +49,7 @@ export function userCallsLink(hash: string): string {
 }
 
 /** The address of the dead letters that pass these filters. */
-export function lettersLink(filters: Readonly<Record<string, string>>): string {
+export function deadLettersLink(filters: Readonly<Record<string, string>>): string {
   return `/dead-letters?${new URLSearchParams(filters)}`;
 }
 

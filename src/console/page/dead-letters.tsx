@@ -2,9 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
-import type { LettersView, LetterView } from "../query-view.ts";
+import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
-import { LetterActions } from "./act-dead-letters.tsx";
+import { DeadLetterActions } from "./act-dead-letters.tsx";
 import { callLink, destinationLink } from "./address.ts";
 import { countText, reasonText } from "./format.ts";
 import { Age, Choice, Empty, Panel, Problem, State, Time } from "./parts.tsx";
@@ -29,7 +29,9 @@ export function DeadLetters({ overview, now }: Props) {
       return value === null ? [] : [[name, value]];
     }),
   );
-  const { answer, error, isAsking, again } = useAnswer<LettersView>(`/api/dead-letters?${asked}`);
+  const { answer, error, isAsking, again } = useAnswer<DeadLettersView>(
+    `/api/dead-letters?${asked}`,
+  );
   useFresh(overview?.deadLetters?.retained ?? null, again);
   const since = query.get("since") ?? "1d";
   return (
@@ -44,15 +46,17 @@ export function DeadLetters({ overview, now }: Props) {
         </p>
       </header>
       <Chosen query={query} />
-      <LetterActions query={query} since={since} now={now} onDone={again} />
+      <DeadLetterActions query={query} since={since} now={now} onDone={again} />
       {error === null ? null : <Problem text={error} />}
       {answer === null ? null : <Counts view={answer} />}
-      {answer === null ? null : <Samples letters={answer.samples} total={answer.total} now={now} />}
+      {answer === null ? null : (
+        <Samples deadLetters={answer.samples} total={answer.total} now={now} />
+      )}
     </>
   );
 }
 
-function foundText({ total, replayed }: LettersView): string {
+function foundText({ total, replayed }: DeadLettersView): string {
   const found = `${total.toLocaleString("en")} found`;
   const waiting = (total - replayed).toLocaleString("en");
   return replayed === 0
@@ -87,10 +91,10 @@ function Chosen({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
-function Counts({ view }: { readonly view: LettersView }) {
+function Counts({ view }: { readonly view: DeadLettersView }) {
   if (view.counts.length === 0) return null;
   const most = Math.max(...view.counts.map(({ count }) => count));
-  const columns: readonly Column<LettersView["counts"][number]>[] = [
+  const columns: readonly Column<DeadLettersView["counts"][number]>[] = [
     {
       label: "Reason",
       of: ({ reason }) => (
@@ -139,29 +143,40 @@ function Counts({ view }: { readonly view: LettersView }) {
 }
 
 function Samples({
-  letters,
+  deadLetters,
   total,
   now,
 }: {
-  readonly letters: readonly LetterView[];
+  readonly deadLetters: readonly DeadLetterView[];
   readonly total: number;
   readonly now: number;
 }) {
-  if (letters.length === 0) return <Empty>There are none.</Empty>;
-  const title = letters.length === total ? "All of them" : `The latest ${letters.length}`;
+  if (deadLetters.length === 0) return <Empty>There are none.</Empty>;
+  const title = deadLetters.length === total ? "All of them" : `The latest ${deadLetters.length}`;
   return (
     <Panel title={title}>
       <ol class="letters">
-        {letters.map((letter) => (
-          <Letter key={`${letter.from} ${letter.at}`} letter={letter} now={now} />
+        {deadLetters.map((deadLetter) => (
+          <DeadLetter
+            key={`${deadLetter.from} ${deadLetter.at}`}
+            deadLetter={deadLetter}
+            now={now}
+          />
         ))}
       </ol>
     </Panel>
   );
 }
 
-function Letter({ letter, now }: { readonly letter: LetterView; readonly now: number }) {
-  const { at, stage, reason, error, destination, messageId, from, payload, replayedAt } = letter;
+function DeadLetter({
+  deadLetter,
+  now,
+}: {
+  readonly deadLetter: DeadLetterView;
+  readonly now: number;
+}) {
+  const { at, stage, reason, error, destination, messageId, from, payload, replayedAt } =
+    deadLetter;
   return (
     <li>
       <p class="about">

@@ -2,7 +2,7 @@
 
 import type { Answer, DestinationView, EndpointView } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
-import { lettersLink } from "./address.ts";
+import { deadLettersLink } from "./address.ts";
 import { Attempts } from "./attempts.tsx";
 import {
   countText,
@@ -111,7 +111,7 @@ function Known({ view, now }: { readonly view: DestinationView; readonly now: nu
         {view.sources.length === 0
           ? "No source is connected to it. "
           : `Gets calls of ${view.sources.join(", ")}. `}
-        <Link to={lettersLink({ destination: view.id })}>Its dead letters</Link>
+        <Link to={deadLettersLink({ destination: view.id })}>Its dead letters</Link>
       </p>
     </>
   );

@@ -1,6 +1,6 @@
 /** Numbers, times and states as people read them. Pure: the time of now is an argument. */
 
-import type { LetterView } from "../query-view.ts";
+import type { DeadLetterView } from "../query-view.ts";
 import type { DestinationSeen } from "../view.ts";
 
 const UNKNOWN = "–";
@@ -107,6 +107,6 @@ export function outcomeText({
 }
 
 /** The titles of the reasons of dead letters. */
-export function reasonText(reason: LetterView["reason"]): string {
+export function reasonText(reason: DeadLetterView["reason"]): string {
   return reason === "" ? "(no reason)" : reason.replaceAll("-", " ");
 }

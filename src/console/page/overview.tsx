@@ -39,7 +39,7 @@ function Picture({ overview, now }: { readonly overview: Overview; readonly now:
   const isLate =
     route?.oldestAt !== null && route !== undefined && now - Date.parse(route.oldestAt) > OLD_MS;
   const failing = states.failing + states.held;
-  const letters = deadLetters?.lastDay ?? null;
+  const lastDay = deadLetters?.lastDay ?? null;
   return (
     <section class="picture" aria-label="The way of calls">
       <Node
@@ -88,7 +88,7 @@ function Picture({ overview, now }: { readonly overview: Overview; readonly now:
         values={history.values.deadLetters}
         tone={(rates.deadLetters ?? 0) > 0 ? "warn" : "quiet"}
       >
-        <Link to="/dead-letters">{countText(letters)} in the last day</Link>
+        <Link to="/dead-letters">{countText(lastDay)} in the last day</Link>
         {deadLetters?.byReason == null ? null : <Reasons counts={deadLetters.byReason} />}
       </Node>
     </section>

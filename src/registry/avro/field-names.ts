@@ -9,7 +9,7 @@ const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
     ...["sentAt", "receivedAt", "originalTimestamp", "writeKey", "sourceId"],
     ...["audienceId", "audienceName", "syncId", "userIds", "traitName"],
     "sourceIds",
-  ].map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
+  ].map((name) => [name.replace(/[A-Z]/g, (deadLetter) => `_${deadLetter.toLowerCase()}`), name]),
 );
 
 /** Those of a call, which have milliseconds. */

@@ -85,9 +85,9 @@ async function makeWait(world: SteeredWorld): Promise<void> {
 }
 
 async function cancelled(world: SteeredWorld): Promise<readonly string[]> {
-  const letters = await world.read(world.topics.deadLetters);
-  const headers = letters.map((letter) =>
-    Object.fromEntries(letter.headers.map(([key, value]) => [key, `${value}`])),
+  const deadLetters = await world.read(world.topics.deadLetters);
+  const headers = deadLetters.map((deadLetter) =>
+    Object.fromEntries(deadLetter.headers.map(([key, value]) => [key, `${value}`])),
   );
   return headers.flatMap((each) => (each[REASON] === "cancelled" ? [`${each[MESSAGE_ID]}`] : []));
 }

@@ -60,10 +60,10 @@ async function ledgerText(world: SteeredWorld, id: string): Promise<string> {
     const own = receiver.all(destination).filter((each) => each.id === id);
     return `${destination} ${own.map(({ status }) => status).join(" ")} accepted`;
   });
-  const letters = (await world.read(topics.deadLetters)).filter(({ headers }) =>
+  const deadLetters = (await world.read(topics.deadLetters)).filter(({ headers }) =>
     headers.some(([key, value]) => key === "switchyard-message-id" && `${value}` === id),
   );
-  return [...attempts, ...letters.map(() => "cancelled")].join(", ");
+  return [...attempts, ...deadLetters.map(() => "cancelled")].join(", ");
 }
 
 function traceText(json: string): string {
@@ -75,6 +75,8 @@ function traceText(json: string): string {
     const fate = own.find(({ kind }) => kind === "fate")?.fate;
     return `${destination} ${made.map(({ status }) => status).join(" ")} ${fate}`;
   });
-  const letters = steps.flatMap(({ kind, reason }) => (kind === "given-up" ? [`${reason}`] : []));
-  return [...attempts, ...letters].join(", ");
+  const deadLetters = steps.flatMap(({ kind, reason }) =>
+    kind === "given-up" ? [`${reason}`] : [],
+  );
+  return [...attempts, ...deadLetters].join(", ");
 }

@@ -39,10 +39,10 @@ async function marked(world: ReplayWorld): Promise<ReadonlyMap<string, string>> 
   const kafka = world.cluster.connect();
   const marks = await world.finish(readMarks({ kafka, topics, signal: never }));
   return new Map(
-    world.cluster.records(topics.deadLetters).flatMap((letter) => {
-      const mark = marks.of(letter);
+    world.cluster.records(topics.deadLetters).flatMap((deadLetter) => {
+      const mark = marks.of(deadLetter);
       // The letter of user-7 is of the call m-7.
-      const id = letter.key?.toString().replace("user-", "m-") ?? "";
+      const id = deadLetter.key?.toString().replace("user-", "m-") ?? "";
       return mark === null ? [] : [[id, mark.replay] as const];
     }),
   );

@@ -11,7 +11,7 @@ import type {
   AudienceView,
   CallView,
   ChangesView,
-  LettersView,
+  DeadLettersView,
   UserCallsView,
 } from "../../../src/console/query-view.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
@@ -25,7 +25,7 @@ import { LogLines } from "../log/log-lines.ts";
 export interface Told {
   seen: Seen;
   counters: Counters;
-  letters: LettersView;
+  deadLetters: DeadLettersView;
   audiences: readonly AudienceView[];
   call: CallView;
   userCalls: UserCallsView;
@@ -62,7 +62,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
       destinations: new Map(),
       counts: [true, true, true, true, true],
     },
-    letters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
+    deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
     call: { steps: [], fates: [], gaps: [], requests: [] },
     userCalls: { calls: [], looked: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
@@ -86,7 +86,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     },
     sample: () => Promise.resolve(counters()),
     sourcesOf: () => ["web"],
-    letters: () => Promise.resolve(told.letters),
+    deadLetters: () => Promise.resolve(told.deadLetters),
     audiences: async (signal) => {
       if (!told.isSlow) return told.audiences;
       told.reading += 1;

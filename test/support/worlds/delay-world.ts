@@ -95,6 +95,6 @@ export async function delaying(
         topics.delays(TIER_MS),
       ),
     returned: () => cluster.records(topics.deliveries(destination)),
-    letters: () => cluster.records(topics.deadLetters),
+    deadLetters: () => cluster.records(topics.deadLetters),
   };
 }

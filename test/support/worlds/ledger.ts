@@ -193,7 +193,7 @@ function repeats(entry: Entry, { deliver }: Recipient): string[] {
     if (attempt > (accepted.get(at) ?? attempt)) found.push(`${key} came after it was accepted`);
     if (isAccepted(request)) accepted.set(at, attempt);
   }
-  const letters = entry.deadLetters.map(({ endpoint }) => endpoint);
-  if (new Set(letters).size < letters.length) found.push("it became a dead letter twice");
+  const deadLetters = entry.deadLetters.map(({ endpoint }) => endpoint);
+  if (new Set(deadLetters).size < deadLetters.length) found.push("it became a dead letter twice");
   return found;
 }

@@ -1,10 +1,10 @@
 /** Dead letters on a Kafka in memory, and replays of them on a clock that tests move. */
 
-import type { Letter } from "../../../src/dead-letter/dead-letter-record.ts";
-import { EVERY_LETTER, type LetterFilter } from "../../../src/dead-letter/filter.ts";
+import type { DeadLetter } from "../../../src/dead-letter/dead-letter-record.ts";
+import { type DeadLetterFilter, EVERY_LETTER } from "../../../src/dead-letter/filter.ts";
 import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { planReplay, type ReplayDeps, replay } from "../../../src/dead-letter/replay.ts";
-import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
+import { deadLetterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { ReplayPlan } from "../../../src/dead-letter/stored-replay.ts";
 import {
   type DeadLetterCause,
@@ -26,7 +26,7 @@ export const topics = topicNames("sw.");
 const crm = webhookDestination();
 export const DELIVERIES = topics.deliveries(crm.id);
 
-export interface LetterSpec {
+export interface DeadLetterSpec {
   readonly stage?: DeadLetterCause["stage"];
   readonly reason?: DeadLetterReason;
   readonly error?: string;
@@ -39,7 +39,7 @@ export interface LetterSpec {
 }
 
 /** A dead letter as deliver writes it of a delivery, or as `given` says. */
-export function letterRecord(delivery: Partial<Delivery>, given: LetterSpec = {}) {
+export function deadLetterRecord(delivery: Partial<Delivery>, given: DeadLetterSpec = {}) {
   const { value = '{"type":"track"}', key = "u" } = given;
   const full = deliveryOf(delivery);
   const record: IncomingRecord = {
@@ -65,7 +65,7 @@ export class ReplayWorld {
   readonly finish = clockDriver(this.clock).during;
   readonly cluster: MemoryCluster;
   readonly destinations: readonly Destination[];
-  readonly refused: { readonly letter: Letter; readonly why: string }[] = [];
+  readonly refused: { readonly deadLetter: DeadLetter; readonly why: string }[] = [];
   readonly progress: { readonly replayed: number; readonly refused: number }[] = [];
 
   constructor(
@@ -80,19 +80,19 @@ export class ReplayWorld {
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(3), ...limit });
     this.destinations = destinations;
     this.cluster.createTopic(topics.deadLetters, partitions);
-    this.cluster.createTopic(topics.replayedLetters, 1);
+    this.cluster.createTopic(topics.deadLetterReplays, 1);
     this.cluster.createTopic(topics.calls, 1);
     for (const { id } of destinations) this.cluster.createTopic(topics.deliveries(id), 1);
   }
 
   /** Writes dead letters one millisecond apart, their partitions in turn. */
-  async fill(count: number, spec: (number: number) => LetterSpec = () => ({})): Promise<void> {
+  async fill(count: number, spec: (number: number) => DeadLetterSpec = () => ({})): Promise<void> {
     for (let number = 0; number < count; number += 1) {
       await this.clock.advance(1);
       const given = { failedAtMs: this.clock.nowMs(), ...spec(number) };
       const messageId = `m-${number}` as Delivery["messageId"];
       const key = `user-${number}`;
-      this.cluster.append(letterRecord({ messageId }, { key, ...given }));
+      this.cluster.append(deadLetterRecord({ messageId }, { key, ...given }));
     }
   }
 
@@ -108,14 +108,14 @@ export class ReplayWorld {
       targets: { topics, destinations: this.destinations },
       by,
       onProgress: (totals) => this.progress.push(totals),
-      onRefused: (letter, why) => this.refused.push({ letter, why }),
+      onRefused: (deadLetter, why) => this.refused.push({ deadLetter, why }),
     };
     return {
       kafka,
       begin: async (
         name: string,
         plan: Partial<ReplayPlan> = {},
-        filter: Partial<LetterFilter> = {},
+        filter: Partial<DeadLetterFilter> = {},
       ) => {
         const stored = await planReplay(kafka, topics, {
           limit: null,
@@ -123,11 +123,11 @@ export class ReplayWorld {
           ...plan,
           filter: { ...EVERY_LETTER, ...filter },
         });
-        await letterReplay(kafka.admin, topics, name).begin(stored, by);
+        await deadLetterReplay(kafka.admin, topics, name).begin(stored, by);
         return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
       },
       resume: async (name: string) => {
-        const stored = await letterReplay(kafka.admin, topics, name).takeOver(by);
+        const stored = await deadLetterReplay(kafka.admin, topics, name).takeOver(by);
         if (stored === null) return "no such replay";
         return replay({ ...deps, marks: await readMarks(deps) }, name, stored);
       },

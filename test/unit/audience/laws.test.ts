@@ -17,7 +17,7 @@ const EXPECTED: Expected = {
     ["u2 a", ["true"]],
   ]),
   members: new Map([["a", new Set(["u1", "u2"])]]),
-  letters: new Set(["0/7"]),
+  deadLetters: new Set(["0/7"]),
 };
 
 /** `u1+1` is u1 told true with message id 1. */
@@ -30,7 +30,12 @@ function calls(text: string): readonly ToldCall[] {
 }
 
 function evidence(text: string, more: Partial<Evidence> = {}): Evidence {
-  return { calls: calls(text), members: EXPECTED.members, letters: EXPECTED.letters, ...more };
+  return {
+    calls: calls(text),
+    members: EXPECTED.members,
+    deadLetters: EXPECTED.deadLetters,
+    ...more,
+  };
 }
 
 function broken(given: Evidence, exposures: readonly Exposure[] = []): readonly string[] {
@@ -63,8 +68,12 @@ const PLANTED: readonly (readonly [law: string, name: string, given: Evidence])[
   ["order", "true and false are swapped", evidence("u1-2 u1+1 u1+3 u2+1")],
   ["last", "an old call is repeated alone", evidence(`${RIGHT} u1-2`)],
   ["identity", "one message id says two things", evidence("u1+1 u1-2 u1+3 u2+1 u1-3 u1+3")],
-  ["letter", "what cannot be used is passed over", evidence(RIGHT, { letters: new Set() })],
-  ["letter", "what can be used is given up", evidence(RIGHT, { letters: new Set(["0/7", "0/8"]) })],
+  ["letter", "what cannot be used is passed over", evidence(RIGHT, { deadLetters: new Set() })],
+  [
+    "letter",
+    "what can be used is given up",
+    evidence(RIGHT, { deadLetters: new Set(["0/7", "0/8"]) }),
+  ],
   ["state", "a member is lost", evidence(RIGHT, { members: new Map([["a", new Set(["u1"])]]) })],
   ["state", "an audience is lost", evidence(RIGHT, { members: new Map() })],
   [

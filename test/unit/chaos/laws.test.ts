@@ -216,21 +216,21 @@ test("a fault explains the repetition of what was done shortly before it, and wh
 
 test("a fault explains what two halves of a delivery do much later, but not what began after it", () => {
   const begun = written("delay", 20, { parked: 1 });
-  const letter = written("dead-letter", 9_000, { reason: "expired", parked: 1, attempt: 0 });
-  const split = entry([request(8_000)], [begun, letter]);
+  const deadLetter = written("dead-letter", 9_000, { reason: "expired", parked: 1, attempt: 0 });
+  const split = entry([request(8_000)], [begun, deadLetter]);
   expect(broken(split, [KILL])).not.toContain("repeated");
   const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
   expect(broken(split, [before])).toContain("repeated");
 });
 
 test("of repetitions in the same millisecond the one that goes back furthest is the cause", () => {
-  const letter = { reason: "expired", attempt: 1 };
+  const deadLetter = { reason: "expired", attempt: 1 };
   const twice = entry(
     [request(0, FAILED)],
     [
       written("delay", 20, { parked: 1, attempt: 1 }),
-      written("dead-letter", 12_000, letter),
-      written("dead-letter", 12_000, { ...letter, parked: 1 }),
+      written("dead-letter", 12_000, deadLetter),
+      written("dead-letter", 12_000, { ...deadLetter, parked: 1 }),
     ],
   );
   expect(broken(twice, [KILL])).toEqual([]);

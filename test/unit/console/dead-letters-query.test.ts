@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { lettersQuery } from "../../../src/console/dead-letters-query.ts";
+import { deadLettersQuery } from "../../../src/console/dead-letters-query.ts";
 
 test.each([
   ["", {}],
@@ -12,5 +12,5 @@ test.each([
   ["state=all", {}],
 ])("%s", (text, expected) => {
   const all = { destination: null, reason: null, isReplayed: null, sinceMs: 86_400_000 };
-  expect(lettersQuery(new URLSearchParams(text))).toEqual({ ...all, ...expected });
+  expect(deadLettersQuery(new URLSearchParams(text))).toEqual({ ...all, ...expected });
 });

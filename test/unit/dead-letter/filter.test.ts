@@ -1,17 +1,20 @@
 // Which dead letters pass which filters, and what is read of a dead letter.
 
 import { expect, test } from "vitest";
-import { messageIdOf, readLetter } from "../../../src/dead-letter/dead-letter-record.ts";
-import { EVERY_LETTER, type LetterFilter, passes } from "../../../src/dead-letter/filter.ts";
+import { messageIdOf, readDeadLetter } from "../../../src/dead-letter/dead-letter-record.ts";
+import { type DeadLetterFilter, EVERY_LETTER, passes } from "../../../src/dead-letter/filter.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { letterRecord, topics } from "../../support/worlds/replay-world.ts";
+import { deadLetterRecord, topics } from "../../support/worlds/replay-world.ts";
 
 const AT_MS = 1_800_000_000_000;
 const stored = { partition: 0, offset: 3, timestampMs: 99 };
-const delivered = readLetter({ ...letterRecord({}, { failedAtMs: AT_MS }), ...stored }, topics);
-const unrouted = readLetter(
+const delivered = readDeadLetter(
+  { ...deadLetterRecord({}, { failedAtMs: AT_MS }), ...stored },
+  topics,
+);
+const unrouted = readDeadLetter(
   {
-    ...letterRecord(
+    ...deadLetterRecord(
       {},
       {
         stage: "route",
@@ -26,7 +29,7 @@ const unrouted = readLetter(
   topics,
 );
 
-test.each<[Partial<LetterFilter>, boolean, boolean]>([
+test.each<[Partial<DeadLetterFilter>, boolean, boolean]>([
   [{}, true, true],
   [{ destinations: ["crm"] }, true, false],
   [{ destinations: ["other", "crm"] }, true, false],
@@ -47,8 +50,8 @@ test.each<[Partial<LetterFilter>, boolean, boolean]>([
 
 test("reads where a record stood, and takes the destination from there if need be", () => {
   expect(delivered.from).toEqual({ topic: "sw.deliveries.crm", partition: 1, offset: 7 });
-  const bare = letterRecord({}, { headers: [] });
-  expect(readLetter({ ...bare, ...stored }, topics).destination).toBe("crm");
+  const bare = deadLetterRecord({}, { headers: [] });
+  expect(readDeadLetter({ ...bare, ...stored }, topics).destination).toBe("crm");
   expect(unrouted.destination).toBe(null);
 });
 
@@ -58,13 +61,13 @@ test.each([
   ["deliver", "old.deliveries.crm", "gone"],
   ["delay", topics.delays(10_000), "gone"],
 ] as const)("%s gave up a delivery for gone on %s: it is %s's", (stage, topic, destination) => {
-  const record = letterRecord({ destination: "gone" as DestinationId }, { stage, topic });
-  expect(readLetter({ ...record, ...stored }, topics).destination).toBe(destination);
+  const record = deadLetterRecord({ destination: "gone" as DestinationId }, { stage, topic });
+  expect(readDeadLetter({ ...record, ...stored }, topics).destination).toBe(destination);
 });
 
 test("a record without any header is read all the same", () => {
-  const record = { ...letterRecord({}), ...stored, headers: [] };
-  expect(readLetter(record, topics)).toEqual({
+  const record = { ...deadLetterRecord({}), ...stored, headers: [] };
+  expect(readDeadLetter(record, topics)).toEqual({
     record,
     stage: "",
     reason: "",
@@ -89,6 +92,6 @@ test.each([
   ['{"messageId":""}', null],
   ['{"messageId":"m-7"}', "m-7"],
 ])("the message id of the value %j is %j", (value, messageId) => {
-  const record = { ...letterRecord({}, { headers: [], value }), ...stored };
-  expect(messageIdOf(readLetter(record, topics))).toBe(messageId);
+  const record = { ...deadLetterRecord({}, { headers: [], value }), ...stored };
+  expect(messageIdOf(readDeadLetter(record, topics))).toBe(messageId);
 });

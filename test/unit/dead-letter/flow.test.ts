@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { EVERY_LETTER } from "../../../src/dead-letter/filter.ts";
 import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
 import { planReplay, replay } from "../../../src/dead-letter/replay.ts";
-import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
+import { deadLetterReplay } from "../../../src/dead-letter/replay-store.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
@@ -23,7 +23,7 @@ async function flow(
     destinations: [destination],
     answer: ({ url }) => answer(url),
   });
-  world.cluster.createTopic(topics.replayedLetters, 1);
+  world.cluster.createTopic(topics.deadLetterReplays, 1);
   await world.startDeliver();
   await world.startDelay();
   const replayAll = async () => {
@@ -37,12 +37,12 @@ async function flow(
       targets: { topics, destinations: [destination] },
       by: "test",
       onProgress: () => undefined,
-      onRefused: (_letter: unknown, why: string) => {
+      onRefused: (_deadLetter: unknown, why: string) => {
         throw new Error(why);
       },
     };
     const running = planReplay(kafka, topics, plan).then(async (stored) => {
-      await letterReplay(kafka.admin, topics, "replay").begin(stored, deps.by);
+      await deadLetterReplay(kafka.admin, topics, "replay").begin(stored, deps.by);
       return replay({ ...deps, marks: await readMarks(deps) }, "replay", stored);
     });
     await world.settle(10_000);
@@ -61,9 +61,11 @@ test("an expired delivery gets a new window of attempts with the same bytes", as
 
   await replayAll();
   await world.settle(5 * HOUR_MS);
-  const letters = world.deadLetters();
-  expect(letters).toHaveLength(2);
-  const windows = letters.map((letter) => Number(letter["switchyard-first-attempt-at"]));
+  const deadLetters = world.deadLetters();
+  expect(deadLetters).toHaveLength(2);
+  const windows = deadLetters.map((deadLetter) =>
+    Number(deadLetter["switchyard-first-attempt-at"]),
+  );
   expect((windows[1] ?? 0) - (windows[0] ?? 0)).toBeGreaterThan(4 * HOUR_MS);
   const repeated = world.http.sent.length - attempts;
   expect(repeated).toBeGreaterThan(1);

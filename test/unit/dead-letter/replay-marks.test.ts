@@ -3,9 +3,9 @@
 import { expect, test } from "vitest";
 
 import { readMarks } from "../../../src/dead-letter/read-dead-letters.ts";
-import { lettersOfReplay } from "../../../src/dead-letter/replay.ts";
+import { deadLettersOfReplay } from "../../../src/dead-letter/replay.ts";
 import { marksOf, ReplayMarks } from "../../../src/dead-letter/replay-marks.ts";
-import { letterReplay } from "../../../src/dead-letter/replay-store.ts";
+import { deadLetterReplay } from "../../../src/dead-letter/replay-store.ts";
 import { ReplayWorld, topics } from "../../support/worlds/replay-world.ts";
 
 const BY = { replay: "r", by: "p", atMs: 1_800_000_000_000 };
@@ -13,9 +13,9 @@ const place = (partition: number, offset: number, timestampMs = offset) => ({
   ...{ partition, offset, timestampMs },
 });
 
-function taken(letters: readonly ReturnType<typeof place>[]): ReplayMarks {
+function taken(deadLetters: readonly ReturnType<typeof place>[]): ReplayMarks {
   const marks = new ReplayMarks();
-  for (const record of marksOf("t", letters, BY)) marks.take(record);
+  for (const record of marksOf("t", deadLetters, BY)) marks.take(record);
   return marks;
 }
 
@@ -79,8 +79,8 @@ test.each([40, 200, 333, 520])(
     const { kafka } = world.process("reader");
     const signal = new AbortController().signal;
     const marks = await world.finish(readMarks({ kafka, topics, signal }));
-    const letters = world.cluster.records(topics.deadLetters);
-    const marked = letters.filter((letter) => marks.of(letter) !== null).length;
+    const deadLetters = world.cluster.records(topics.deadLetters);
+    const marked = deadLetters.filter((deadLetter) => marks.of(deadLetter) !== null).length;
     const before = world.delivered().length;
     await world.finish(world.process("two").resume("replay-1"));
     expect(new Set(world.delivered()).size).toBe(700);
@@ -95,14 +95,14 @@ test("killed and resumed, a limit counts what its own marks tell, and so does th
   const first = world.process("one");
   void first.begin("replay-1", { limit: 600 }).catch(() => undefined);
   // The first 500 are marked; their position is not committed.
-  const hasMarks = () => world.cluster.records(topics.replayedLetters).length > 0;
+  const hasMarks = () => world.cluster.records(topics.deadLetterReplays).length > 0;
   await world.clock.advanceUntil(hasMarks, 60_000);
   first.kafka.kill();
   await world.clock.advance(1_000);
 
   const { kafka } = world.process("reader");
   const source = { kafka, topics, signal: new AbortController().signal };
-  const stored = await world.finish(letterReplay(kafka.admin, topics, "replay-1").read());
+  const stored = await world.finish(deadLetterReplay(kafka.admin, topics, "replay-1").read());
   if (stored === null) throw new Error("no such replay");
   expect(stored.partitions.map(({ replayed }) => replayed)).toEqual([0, 0]);
   const marks = await world.finish(readMarks(source));
@@ -112,8 +112,8 @@ test("killed and resumed, a limit counts what its own marks tell, and so does th
   };
   const count = async () => {
     let left = 0;
-    const letters = lettersOfReplay(source, stored, marks, "replay-1", onMarked);
-    for await (const _letter of letters) left += 1;
+    const deadLetters = deadLettersOfReplay(source, stored, marks, "replay-1", onMarked);
+    for await (const _deadLetter of deadLetters) left += 1;
     return left;
   };
   expect(await world.finish(count())).toBe(100);

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { readLetter } from "../../../src/dead-letter/dead-letter-record.ts";
+import { readDeadLetter } from "../../../src/dead-letter/dead-letter-record.ts";
 import { replayOf } from "../../../src/dead-letter/replayed-record.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import type { DestinationId, EndpointKey } from "../../../src/domain/ids.ts";
@@ -10,8 +10,8 @@ import { headerTexts } from "../../support/build/calls.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import {
   DELIVERIES,
-  type LetterSpec,
-  letterRecord,
+  type DeadLetterSpec,
+  deadLetterRecord,
   topics,
 } from "../../support/worlds/replay-world.ts";
 
@@ -20,13 +20,13 @@ const other = webhookDestination({ id: "other" as DestinationId });
 const TARGETS = { topics, destinations: [other, crm] };
 const KEY = crm.endpoints[0]?.key as EndpointKey;
 
-function decide(spec: LetterSpec, delivery: Partial<Delivery> = {}) {
-  const outgoing = letterRecord(delivery, spec);
+function decide(spec: DeadLetterSpec, delivery: Partial<Delivery> = {}) {
+  const outgoing = deadLetterRecord(delivery, spec);
   const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
-  return replayOf(readLetter(record, topics), TARGETS);
+  return replayOf(readDeadLetter(record, topics), TARGETS);
 }
 
-test.each<[string, LetterSpec, Partial<Delivery>, string]>([
+test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
   ["a rejected delivery", {}, {}, DELIVERIES],
   ["an expired one", { reason: "expired" }, {}, DELIVERIES],
   [
@@ -62,7 +62,7 @@ test.each<[string, LetterSpec, Partial<Delivery>, string]>([
   });
 });
 
-test.each<[string, LetterSpec, Partial<Delivery>, string]>([
+test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
   [
     "a part of a sync",
     { stage: "audience", reason: "invalid-sync", topic: topics.audienceSyncs },

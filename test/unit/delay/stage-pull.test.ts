@@ -46,7 +46,7 @@ async function worldOf() {
   const returned = (destination = CRM) =>
     world.cluster.records(topics.returns(destination)).map(idOf);
   const cancelled = () =>
-    world.deadLetters().map((letter) => [letter["switchyard-reason"], idIn(letter)]);
+    world.deadLetters().map((deadLetter) => [deadLetter["switchyard-reason"], idIn(deadLetter)]);
   const start = async () => {
     const stage = await world.startDelay();
     await world.settle(10_000);

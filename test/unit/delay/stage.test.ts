@@ -58,9 +58,9 @@ test("a destination that came with a rollout gets its records back: its topic is
   world.park("m2", { delivery: gone });
   await world.clock.advance(10_000);
   expect(world.cluster.records(topics.deliveries(fresh))).toHaveLength(1);
-  expect(world.letters().map((letter) => headerTexts(letter)["switchyard-destination"])).toEqual([
-    "gone",
-  ]);
+  expect(
+    world.deadLetters().map((deadLetter) => headerTexts(deadLetter)["switchyard-destination"]),
+  ).toEqual(["gone"]);
 });
 
 test("a dead letter the brokers refuse is written without its value, and the tier goes on", async () => {
@@ -71,7 +71,7 @@ test("a dead letter the brokers refuse is written without its value, and the tie
   await world.clock.advance(3 * TIER_MS);
   expect(world.failures).toEqual([]);
   expect(world.returned()).toHaveLength(1);
-  const [kept, bare] = world.letters();
+  const [kept, bare] = world.deadLetters();
   expect(kept).toMatchObject({ value: Buffer.from("{}") });
   expect(bare).toMatchObject({ key: null, value: null });
   const headers = headerTexts(bare ?? { headers: [] });
@@ -98,9 +98,9 @@ test("what its own topic does not take is a dead letter with its value", async (
   await world.clock.advance(3 * TIER_MS);
   expect(world.failures).toEqual([]);
   expect(world.returned()).toHaveLength(1);
-  const [letter] = world.letters();
-  expect(letter).toMatchObject({ value: large.value });
-  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+  const [deadLetter] = world.deadLetters();
+  expect(deadLetter).toMatchObject({ value: large.value });
+  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
     "switchyard-reason": "too-large",
     "switchyard-error": expect.stringMatching(/^too large for sw\.deliveries\.d1: /),
     "switchyard-message-id": "m1",
@@ -112,9 +112,9 @@ test("what neither of them takes is a dead letter without its value", async () =
   world.park("m1", large);
   await world.clock.advance(3 * TIER_MS);
   expect(world.failures).toEqual([]);
-  const [letter] = world.letters();
-  expect(letter).toMatchObject({ value: null });
-  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+  const [deadLetter] = world.deadLetters();
+  expect(deadLetter).toMatchObject({ value: null });
+  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
     "switchyard-reason": "too-large",
     "switchyard-offset": "0",
   });

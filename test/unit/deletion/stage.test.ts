@@ -53,9 +53,9 @@ test("requests become notifications and users to forget, bad ones dead letters",
   const told = 'switchyard_deletion_notifications_total{destination="hook"}';
   expect(await sample(deletion, told)).toMatch(/ 5$/);
   expect(await sample(deletion, "switchyard_deletion_requests_without")).toMatch(/ 1$/);
-  const letters =
+  const deadLetters =
     'switchyard_dead_letters_total{stage="deletion",reason="unknown-source",destination=""}';
-  expect(await sample(deletion, letters)).toMatch(/ 1$/);
+  expect(await sample(deletion, deadLetters)).toMatch(/ 1$/);
   const lines = deletion.lines.toSorted((one, other) => Number(one.offset) - Number(other.offset));
   expect(lines).toMatchObject([
     { level: "warn", msg: "record.refused", reason: "undecodable", offset: 1 },

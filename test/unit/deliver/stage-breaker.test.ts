@@ -60,11 +60,11 @@ test("every delivery that was attempted at a dead endpoint is requested ten time
   const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
   append(60);
   await world.clock.advance(5 * HOUR_MS);
-  const letters = world.deadLetters();
-  expect(letters).toHaveLength(60);
-  for (const letter of letters) {
-    expect(letter["switchyard-reason"]).toBe("expired");
-    expect(letter["switchyard-attempt"]).toBe("10");
+  const deadLetters = world.deadLetters();
+  expect(deadLetters).toHaveLength(60);
+  for (const deadLetter of deadLetters) {
+    expect(deadLetter["switchyard-reason"]).toBe("expired");
+    expect(deadLetter["switchyard-attempt"]).toBe("10");
   }
 });
 
@@ -159,7 +159,7 @@ test("a delivery whose count is below 0 is a dead letter, and holds up no other"
   append(1, { attempt: -1 });
   append(3);
   await world.clock.advance(5_000);
-  expect(world.deadLetters().map((letter) => letter["switchyard-error"])).toEqual([
+  expect(world.deadLetters().map((deadLetter) => deadLetter["switchyard-error"])).toEqual([
     "the header switchyard-parked is below 0",
     "the header switchyard-attempt is below 0",
   ]);

@@ -46,8 +46,8 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   const cancelled = () =>
     world
       .deadLetters()
-      .filter((letter) => letter["switchyard-reason"] === "cancelled")
-      .map((letter) => letter["switchyard-message-id"]);
+      .filter((deadLetter) => deadLetter["switchyard-reason"] === "cancelled")
+      .map((deadLetter) => deadLetter["switchyard-message-id"]);
   return { world, append, pause, resume, cancel, sent, cancelled };
 }
 

@@ -100,10 +100,10 @@ test("an outage of six hours costs what was attempted before its end, each ten t
   }));
   append(1_500, 100);
   await world.clock.advance(6 * HOUR_MS + 10 * MINUTE_MS);
-  const letters = world.deadLetters();
-  expect(letters.length).toBeGreaterThan(0);
-  for (const letter of letters) expect(letter["switchyard-attempt"]).toBe("10");
-  const expired = new Set(letters.map((letter) => letter["switchyard-message-id"]));
+  const deadLetters = world.deadLetters();
+  expect(deadLetters.length).toBeGreaterThan(0);
+  for (const deadLetter of deadLetters) expect(deadLetter["switchyard-attempt"]).toBe("10");
+  const expired = new Set(deadLetters.map((deadLetter) => deadLetter["switchyard-message-id"]));
   // Deliveries that were attempted late in the outage are still waiting for their next time.
   await world.clock.advance(HOUR_MS);
   expect(accepted(world).size + expired.size).toBe(1_500);
@@ -233,14 +233,14 @@ test.each([
     await world.clock.advance(HOUR_MS - 5 * S);
     expect(world.deadLetters()).toEqual([]);
     await world.clock.advance(15 * S);
-    const letters = world.deadLetters();
-    expect(letters).toHaveLength(400);
-    for (const letter of letters) {
-      expect(letter["switchyard-reason"]).toBe("expired");
-      expect(letter["switchyard-error"]).toContain(`its destination was ${because}`);
-      const failedAtMs = Number(letter["switchyard-failed-at"]);
+    const deadLetters = world.deadLetters();
+    expect(deadLetters).toHaveLength(400);
+    for (const deadLetter of deadLetters) {
+      expect(deadLetter["switchyard-reason"]).toBe("expired");
+      expect(deadLetter["switchyard-error"]).toContain(`its destination was ${because}`);
+      const failedAtMs = Number(deadLetter["switchyard-failed-at"]);
       expect(failedAtMs).toBeGreaterThan(
-        Number(letter["switchyard-first-attempt-at"]) + 4 * HOUR_MS,
+        Number(deadLetter["switchyard-first-attempt-at"]) + 4 * HOUR_MS,
       );
     }
     expect(world.http.sent).toEqual([]);

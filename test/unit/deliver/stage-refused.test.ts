@@ -9,25 +9,25 @@ import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";
 
 /** One destination. `letters` has what `dead-letters` takes, which can be changed. */
 async function worldOf(status: number, delayMaxBytes = 1_048_576) {
-  const letters = { maxBytes: 1_048_576 };
+  const deadLetters = { maxBytes: 1_048_576 };
   const world = new DeliverWorld({
     destinations: [webhookDestination({ urls: ["http://a.test/"] })],
     answer: () => status,
     recordMaxBytes: (topic) => {
-      if (topic === topics.deadLetters) return letters.maxBytes;
+      if (topic === topics.deadLetters) return deadLetters.maxBytes;
       return topic.includes("delays") ? delayMaxBytes : 1_048_576;
     },
   });
   const stage = await world.startDeliver();
-  return { world, letters, stage };
+  return { world, deadLetters, stage };
 }
 
 test("what is too large for a delay topic is a dead letter, and what is too large for that keeps its headers", async () => {
-  const { world, letters, stage } = await worldOf(500, 200);
+  const { world, deadLetters, stage } = await worldOf(500, 200);
   const record = world.append();
   await world.settle(2_000);
   expect(world.cluster.records(topics.deadLetters)[0]?.value).toEqual(record.value);
-  letters.maxBytes = 1_200;
+  deadLetters.maxBytes = 1_200;
   world.append(
     { messageId: "large" as MessageId },
     {
@@ -50,16 +50,19 @@ test("what is too large for a delay topic is a dead letter, and what is too larg
 });
 
 test("a dead letter without a value that is too large for its headers goes without the producer's", async () => {
-  const { world, letters, stage } = await worldOf(200);
-  letters.maxBytes = 1_200;
+  const { world, deadLetters, stage } = await worldOf(200);
+  deadLetters.maxBytes = 1_200;
   const headers = [["trace", Buffer.alloc(2_000)] as const, ...deliveryHeaders(deliveryOf())];
   world.append({}, { value: null, headers });
   world.append({ messageId: "next" as MessageId });
   await world.settle(2_000);
-  const [letter, ...others] = world.deadLetters();
+  const [deadLetter, ...others] = world.deadLetters();
   expect(others).toEqual([]);
-  expect(letter).toMatchObject({ "switchyard-reason": "undecodable", "switchyard-offset": "0" });
-  expect(letter).not.toHaveProperty("trace");
+  expect(deadLetter).toMatchObject({
+    "switchyard-reason": "undecodable",
+    "switchyard-offset": "0",
+  });
+  expect(deadLetter).not.toHaveProperty("trace");
   expect(world.http.sent).toHaveLength(1);
   expect(stage.troubles()).toEqual([]);
 });
@@ -69,25 +72,25 @@ test("a dead letter that is too large keeps the call, and loses the largest of i
   const foreign = [["big", Buffer.alloc(3_000_000)] as const, ["trace", Buffer.from("t")] as const];
   const record = world.append({}, { headers: [...foreign, ...deliveryHeaders(deliveryOf())] });
   await world.settle(2_000);
-  const [letter] = world.deadLetters();
-  expect(letter).toMatchObject({ "switchyard-reason": "rejected", trace: "t" });
-  expect(letter).not.toHaveProperty("big");
-  expect(letter?.["switchyard-error"]).toContain('without the header "big" (3000003 bytes)');
+  const [deadLetter] = world.deadLetters();
+  expect(deadLetter).toMatchObject({ "switchyard-reason": "rejected", trace: "t" });
+  expect(deadLetter).not.toHaveProperty("big");
+  expect(deadLetter?.["switchyard-error"]).toContain('without the header "big" (3000003 bytes)');
   const [written] = world.cluster.records(topics.deadLetters);
   expect([written?.value, written?.key]).toEqual([record.value, record.key]);
   expect(stage.troubles()).toEqual([]);
 });
 
 test("what can be written nowhere is not done: its consumer starts again, until it can", async () => {
-  const { world, letters, stage } = await worldOf(404);
-  letters.maxBytes = 10;
+  const { world, deadLetters, stage } = await worldOf(404);
+  deadLetters.maxBytes = 10;
   world.append();
   await world.settle(10_000);
   expect(world.deadLetters()).toEqual([]);
   expect(world.lines).toContainEqual(
     expect.objectContaining({ msg: "deliver.consumer-restarts", level: "error" }),
   );
-  letters.maxBytes = 1_048_576;
+  deadLetters.maxBytes = 1_048_576;
   await world.settle(120_000);
   expect(world.deadLetters()).toMatchObject([
     { "switchyard-reason": "rejected", "switchyard-message-id": "m-1" },

@@ -126,6 +126,6 @@ test("one whose schema the registry does not know is a dead letter, with its byt
   await made.settle(2_000);
   expect(made.http.sent).toEqual([]);
   expect(made.deadLetters()).toMatchObject([{ "switchyard-reason": "unknown-schema" }]);
-  const [letter] = made.cluster.records("sw.dead-letters");
-  expect(letter?.value).toEqual(FRAMED);
+  const [deadLetter] = made.cluster.records("sw.dead-letters");
+  expect(deadLetter?.value).toEqual(FRAMED);
 });

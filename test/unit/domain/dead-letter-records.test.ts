@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import {
   deadLetterOf,
   short,
-  shortLetter,
+  shortDeadLetter,
   tooLarge,
 } from "../../../src/domain/dead-letter-records.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
@@ -32,9 +32,14 @@ test("a dead letter is the record, its own headers and why", async () => {
       ],
     }),
   );
-  const letter = deadLetterOf("route", { record, reason: "undecodable", error: "why" }, TOPIC, 17);
-  expect(letter.outgoing).toMatchObject({ topic: TOPIC, key: record.key, value: record.value });
-  expect(headerTexts(letter.outgoing)).toEqual({
+  const deadLetter = deadLetterOf(
+    "route",
+    { record, reason: "undecodable", error: "why" },
+    TOPIC,
+    17,
+  );
+  expect(deadLetter.outgoing).toMatchObject({ topic: TOPIC, key: record.key, value: record.value });
+  expect(headerTexts(deadLetter.outgoing)).toEqual({
     trace: "1",
     "switchyard-stage": "route",
     "switchyard-reason": "undecodable",
@@ -55,9 +60,9 @@ test("a call of which copies are refused becomes one dead letter that names the 
   const copies = batch.flatMap(({ records }) => records);
   const refused = new Map<OutgoingRecord, string>();
   for (const copy of copies.slice(4)) refused.set(copy, "over 1 MiB");
-  const letters = tooLarge(batch, refused);
-  expect(letters).toHaveLength(1);
-  expect(letters[0]).toMatchObject({
+  const deadLetters = tooLarge(batch, refused);
+  expect(deadLetters).toHaveLength(1);
+  expect(deadLetters[0]).toMatchObject({
     reason: "too-large",
     error: "too large for sw.deliveries.b, sw.deliveries.c: over 1 MiB",
     record: { offset: 43 },
@@ -72,13 +77,15 @@ async function cuts(value: number, key: number, headers: RecordHeaders) {
   const why = { record, reason: "unknown-schema", error: "why" } as const;
   const whole = deadLetterOf("route", why, TOPIC, 17);
   const written: OutgoingRecord[] = [];
-  let next = shortLetter(whole, whole.outgoing, TOPIC, 18);
-  for (; next !== null; next = shortLetter(whole, next, TOPIC, 18)) written.push(next);
-  return written.map((letter) => ({
-    value: letter.value?.length ?? null,
-    key: letter.key?.length ?? null,
-    headers: letter.headers.map(([name]) => name).filter((name) => !name.startsWith("switchyard-")),
-    error: headerTexts(letter)["switchyard-error"],
+  let next = shortDeadLetter(whole, whole.outgoing, TOPIC, 18);
+  for (; next !== null; next = shortDeadLetter(whole, next, TOPIC, 18)) written.push(next);
+  return written.map((deadLetter) => ({
+    value: deadLetter.value?.length ?? null,
+    key: deadLetter.key?.length ?? null,
+    headers: deadLetter.headers
+      .map(([name]) => name)
+      .filter((name) => !name.startsWith("switchyard-")),
+    error: headerTexts(deadLetter)["switchyard-error"],
   }));
 }
 
@@ -128,8 +135,8 @@ test("headers of a dead letter that is too large go before its value, the larges
 });
 
 test("a value that is too large alone goes, and headers that fit come back", async () => {
-  const letters = await cuts(2_000_000, 36, [sized("trace", 100), sized("huge", 1_100_000)]);
-  expect(letters.map(({ value, key, headers }) => ({ value, key, headers }))).toEqual([
+  const deadLetters = await cuts(2_000_000, 36, [sized("trace", 100), sized("huge", 1_100_000)]);
+  expect(deadLetters.map(({ value, key, headers }) => ({ value, key, headers }))).toEqual([
     { value: 2_000_000, key: 36, headers: [] },
     { value: 2_000_000, key: null, headers: [] },
     { value: null, key: 36, headers: ["trace"] },
@@ -141,8 +148,8 @@ test("a value that is too large alone goes, and headers that fit come back", asy
 test("a value that just fits keeps itself, and a key that is too large goes before it", async () => {
   const [first] = await cuts(1_040_000, 36, [sized("trace", 5_000), sized("more", 5_001)]);
   expect(first).toMatchObject({ value: 1_040_000, key: 36, headers: ["trace"] });
-  const letters = await cuts(149, 3_000_000, [sized("trace", 100)]);
-  expect(letters.find(({ key }) => key === null)).toMatchObject({
+  const deadLetters = await cuts(149, 3_000_000, [sized("trace", 100)]);
+  expect(deadLetters.find(({ key }) => key === null)).toMatchObject({
     value: 149,
     headers: ["trace"],
     error: `${CUT} the key (3000000 bytes)`,
@@ -157,9 +164,9 @@ test("a header of our prefix that no stage has written does not stay", async () 
     headers: [sized("switchyard-forged", 3_000_000), sized("switchyard-message-id", 36)],
   };
   const cause = { stage: "deliver", reason: "rejected", error: "why", failedAtMs: 1 } as const;
-  const letter = short(cause, { topic, partition, offset }, whole, whole, TOPIC);
-  expect(letter?.value).toEqual(whole.value);
-  const names = letter?.headers.map(([name]) => name) ?? [];
+  const deadLetter = short(cause, { topic, partition, offset }, whole, whole, TOPIC);
+  expect(deadLetter?.value).toEqual(whole.value);
+  const names = deadLetter?.headers.map(([name]) => name) ?? [];
   expect(names).toContain("switchyard-message-id");
   expect(names).not.toContain("switchyard-forged");
 });

@@ -39,7 +39,7 @@ test("every stage has its folder, a test of its shell, and a line in the map", (
 function uncounted(source: string): readonly string[] {
   return [
     source.includes("recordsIn") ? "" : "counts what it takes (recordsIn)",
-    /\b(?:countLetters|recordsRefused)\b/.test(source) ? "" : "counts what it refuses",
+    /\b(?:countDeadLetters|recordsRefused)\b/.test(source) ? "" : "counts what it refuses",
   ].filter((each) => each !== "");
 }
 

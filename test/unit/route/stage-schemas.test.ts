@@ -107,9 +107,9 @@ test("a dead letter keeps the header that names the schema, so that it can be re
   world.append(avroCall(3), 0, [header]);
   await world.until(() => world.deadLetters().length === 1);
   await route.close();
-  const [letter] = world.deadLetters();
-  expect(letter?.value).toEqual(avroCall(3));
-  expect(letter?.headers).toContainEqual(header);
+  const [deadLetter] = world.deadLetters();
+  expect(deadLetter?.value).toEqual(avroCall(3));
+  expect(deadLetter?.headers).toContainEqual(header);
 });
 
 test("while the registry is away a partition that needs it waits, and the others go on", async () => {

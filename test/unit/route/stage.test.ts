@@ -36,8 +36,8 @@ test("calls become copies, what is none becomes a dead letter, and the partition
   expect(messageIds(world.deliveries("d0"))).toEqual(["m0", "m4"]);
   expect(messageIds(world.deliveries("d1"))).toEqual(expect.arrayContaining(["m0", "m1", "m4"]));
   expect(world.deliveries("d3")).toEqual([]);
-  const letters = world.deadLetters().map((record) => headerTexts(record));
-  expect(letters).toMatchObject([
+  const deadLetters = world.deadLetters().map((record) => headerTexts(record));
+  expect(deadLetters).toMatchObject([
     { "switchyard-reason": "undecodable", "switchyard-stage": "route", "switchyard-offset": "1" },
     { "switchyard-reason": "unknown-source", "switchyard-offset": "4" },
   ]);
@@ -146,9 +146,9 @@ test("a copy the brokers refuse is a dead letter, and the other destinations get
   await route.close();
   expect(messageIds(world.deliveries("d0"))).toEqual(["m0", "m1"]);
   expect(messageIds(world.deliveries("d1"))).toEqual(["m1"]);
-  const [letter, ...others] = world.deadLetters();
+  const [deadLetter, ...others] = world.deadLetters();
   expect(others).toEqual([]);
-  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
     "switchyard-reason": "too-large",
     "switchyard-error": expect.stringContaining("too large for sw.deliveries.d1: "),
   });
@@ -171,10 +171,10 @@ test.each([
   world.append(call(1));
   await world.until(() => world.deliveries("d0").length === 1);
   await route.close();
-  const [letter, ...others] = world.deadLetters();
+  const [deadLetter, ...others] = world.deadLetters();
   expect(others).toEqual([]);
-  expect(letter).toMatchObject({ value: null });
-  expect(headerTexts(letter ?? { headers: [] })).toMatchObject({
+  expect(deadLetter).toMatchObject({ value: null });
+  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
     "switchyard-reason": reason,
     "switchyard-topic": topics.calls,
     "switchyard-offset": "0",

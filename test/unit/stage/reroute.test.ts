@@ -91,7 +91,7 @@ test("where nobody makes it again its copies are dead letters, each a delivery o
   world.appendCalls(2);
   await world.clock.advance(10_000);
   expect(world.deliveries(HERE)).toHaveLength(2);
-  expect(world.deadLetters().map((letter) => headerTexts(letter))).toMatchObject([
+  expect(world.deadLetters().map((deadLetter) => headerTexts(deadLetter))).toMatchObject([
     {
       "switchyard-destination": GONE,
       "switchyard-message-id": "m0",

@@ -8,8 +8,8 @@ import type {
   CallFacts,
   Evidence,
   FoundCall,
+  FoundDeadLetter,
   FoundDelivery,
-  FoundLetter,
   FoundParked,
 } from "../../../src/timeline/find-records.ts";
 import type { Fate } from "../../../src/timeline/steps.ts";
@@ -49,7 +49,7 @@ function parked(endedAtMs: number, given: Partial<Delivery> = {}, isAround = fal
   return { ...on("delays.10s", endedAtMs + 4, delivery), tier: "10s", isAround };
 }
 
-function letter(atMs: number, more: Partial<FoundLetter> = {}): FoundLetter {
+function deadLetter(atMs: number, more: Partial<FoundDeadLetter> = {}): FoundDeadLetter {
   return {
     place: { topic: "dead-letters", partition: 0, offset: 1 },
     atMs,
@@ -62,8 +62,8 @@ function letter(atMs: number, more: Partial<FoundLetter> = {}): FoundLetter {
   };
 }
 
-function cancelled(from: string): FoundLetter {
-  return letter(T + 500, {
+function cancelled(from: string): FoundDeadLetter {
+  return deadLetter(T + 500, {
     stage: "delay",
     reason: "cancelled",
     error: "cancelled by command",
@@ -93,7 +93,7 @@ function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
       lines: [],
       returns: [],
       parked: [],
-      letters: [],
+      deadLetters: [],
       attempts: null,
       isFinished: () => null,
       topicDestinations: new Set(),
@@ -158,8 +158,8 @@ test("without the topic of attempts those that failed are known by what followed
       parked(T + 20),
       parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=held` }),
     ],
-    letters: [
-      letter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
+    deadLetters: [
+      deadLetter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
     ],
   };
   const { steps, gaps } = traceOf(all);
@@ -186,7 +186,7 @@ test("an attempt that both tell of is one", () => {
   const all = {
     lines: [on("deliveries.crm", T)],
     parked: [parked(T + 20)],
-    letters: [letter(T + 60_000)],
+    deadLetters: [deadLetter(T + 60_000)],
   };
   const noted = [
     attempt(T + 20, { decision: "parked" }),
@@ -205,13 +205,13 @@ test("an attempt that both tell of is one", () => {
 });
 
 test("a window that ended while it waited is no attempt", () => {
-  const waited = letter(T + 90_000, {
+  const waited = deadLetter(T + 90_000, {
     reason: "expired",
     error:
       "not accepted within 60 s, attempts made: 1; it was due again, but its destination was paused; the last attempt: x",
   });
   expect(
-    kinds({ lines: [on("deliveries.crm", T)], parked: [parked(T + 20)], letters: [waited] }),
+    kinds({ lines: [on("deliveries.crm", T)], parked: [parked(T + 20)], deadLetters: [waited] }),
   ).toEqual([
     ...["received -", "left-out off", "routed crm", "attempt crm", "parked crm", "given-up crm"],
   ]);
@@ -226,21 +226,21 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
   ],
   [
     "given up",
-    { letters: [letter(T + 9)] },
+    { deadLetters: [deadLetter(T + 9)] },
     NOW_MS,
     { kind: "given-up", atMs: T + 9, tookMs: null },
   ],
   ["parked, not due", { parked: [parked(T)] }, T + 9_000, { kind: "waiting", atMs: T + 10_000 }],
   [
     "cancelled while it was parked",
-    { parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+    { parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
     T + 9_000,
     { kind: "given-up", atMs: T + 500 },
   ],
   [
     "cancelled, replayed and accepted before it would have been due",
     {
-      ...{ parked: [parked(T)], letters: [cancelled("delays.10s/0/3")] },
+      ...{ parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
       attempts: [attempt(T + 900)],
     },
     T + 9_000,
@@ -248,7 +248,7 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
   ],
   [
     "cancelled elsewhere, and parked still",
-    { parked: [parked(T)], letters: [cancelled("delays.10s/0/4")] },
+    { parked: [parked(T)], deadLetters: [cancelled("delays.10s/0/4")] },
     T + 9_000,
     { kind: "waiting", atMs: T + 10_000 },
   ],
@@ -309,10 +309,12 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
 
 test("written to its line again: a replay after a dead letter, else a repetition", () => {
   const twice = { lines: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
-  expect(kinds({ ...twice, letters: [letter(T + 900)] })).toContain("replayed crm");
-  expect(kinds({ ...twice, letters: [letter(T + 6_000)] })).toContain("routed-again crm");
-  const other = letter(T + 900, { delivery: deliveryOf({ destination: "x" as DestinationId }) });
-  expect(kinds({ ...twice, letters: [other] })).toContain("routed-again crm");
+  expect(kinds({ ...twice, deadLetters: [deadLetter(T + 900)] })).toContain("replayed crm");
+  expect(kinds({ ...twice, deadLetters: [deadLetter(T + 6_000)] })).toContain("routed-again crm");
+  const other = deadLetter(T + 900, {
+    delivery: deliveryOf({ destination: "x" as DestinationId }),
+  });
+  expect(kinds({ ...twice, deadLetters: [other] })).toContain("routed-again crm");
 });
 
 test("a call that came twice is received twice, and told of once", () => {
@@ -326,8 +328,8 @@ test("a call that came twice is received twice, and told of once", () => {
 
 test("a record that is no call, and its dead letter of route", () => {
   const facts: CallFacts = { kind: "unusable", reason: "invalid-call", error: "type is missing" };
-  const refused = letter(T + 3, { stage: "route", reason: "invalid-call", delivery: null });
-  const { steps, fates } = traceOf({ calls: [call(T, facts)], letters: [refused] });
+  const refused = deadLetter(T + 3, { stage: "route", reason: "invalid-call", delivery: null });
+  const { steps, fates } = traceOf({ calls: [call(T, facts)], deadLetters: [refused] });
   expect(steps).toMatchObject([
     { kind: "unusable", reason: "invalid-call" },
     { kind: "given-up", destination: null, stage: "route" },

@@ -15,7 +15,7 @@ import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
 import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
-import { letterRecord } from "../../../support/worlds/replay-world.ts";
+import { deadLetterRecord } from "../../../support/worlds/replay-world.ts";
 
 const SECRET = "hunter2-of-the-header";
 const HOUR = 3_600_000;
@@ -52,7 +52,7 @@ function world(given: Given = {}) {
   const cluster = new MemoryCluster({ clock, random: createPrng(5) });
   const read = config(yaml(given));
   const topics = configuredTopics(read);
-  const all = [topics.calls, topics.deadLetters, topics.replayedLetters, topics.audiences];
+  const all = [topics.calls, topics.deadLetters, topics.deadLetterReplays, topics.audiences];
   for (const name of [...all, topics.attempts]) cluster.createTopic(name, 1);
   for (const { id } of read.destinations) cluster.createTopic(topics.deliveries(id), 1);
   const kafka = cluster.connect();
@@ -85,18 +85,18 @@ afterEach(() => vi.useRealTimers());
 test("replayed dead letters are told from those that wait, and each can be asked for", async () => {
   const { eyes, cluster, topics, finish } = world();
   const failedAtMs = Date.now();
-  const letters = ["m-1", "m-2"].map((id) => {
+  const deadLetters = ["m-1", "m-2"].map((id) => {
     const messageId = id as Delivery["messageId"];
     const destination = "hook" as DestinationId;
-    const given = letterRecord({ messageId, destination }, { failedAtMs });
+    const given = deadLetterRecord({ messageId, destination }, { failedAtMs });
     return cluster.append({ ...given, topic: topics.deadLetters });
   });
   const mark = { replay: "r", by: "p", atMs: failedAtMs };
-  for (const record of marksOf(topics.replayedLetters, letters.slice(0, 1), mark)) {
+  for (const record of marksOf(topics.deadLetterReplays, deadLetters.slice(0, 1), mark)) {
     cluster.append(record);
   }
   const query = { destination: null, reason: null, isReplayed: null, sinceMs: HOUR };
-  const all = await finish(eyes.letters(query, signal));
+  const all = await finish(eyes.deadLetters(query, signal));
   expect(all).toMatchObject({ total: 2, replayed: 1, isCut: false });
   expect(all.counts).toEqual([{ destination: "hook", reason: "rejected", count: 2, replayed: 1 }]);
   expect(all.samples.map(({ messageId, replayedAt }) => [messageId, replayedAt])).toEqual([
@@ -105,11 +105,11 @@ test("replayed dead letters are told from those that wait, and each can be asked
   ]);
   // Values are data of users.
   expect(all.samples.map(({ payload }) => payload)).toEqual([null, null]);
-  const waiting = await finish(eyes.letters({ ...query, isReplayed: false }, signal));
+  const waiting = await finish(eyes.deadLetters({ ...query, isReplayed: false }, signal));
   expect(waiting.samples.map(({ messageId }) => messageId)).toEqual(["m-2"]);
-  const replayed = await finish(eyes.letters({ ...query, isReplayed: true }, signal));
+  const replayed = await finish(eyes.deadLetters({ ...query, isReplayed: true }, signal));
   expect(replayed.samples.map(({ messageId }) => messageId)).toEqual(["m-1"]);
-  const others = await finish(eyes.letters({ ...query, destination: "still" }, signal));
+  const others = await finish(eyes.deadLetters({ ...query, destination: "still" }, signal));
   expect(others.total).toBe(0);
 });
 

@@ -2,20 +2,20 @@
 
 import { expect, test } from "vitest";
 
-import { listLetters } from "../../../../src/cli/dead-letters/list.ts";
-import { type ReplayOptions, replayLetters } from "../../../../src/cli/dead-letters/replay.ts";
+import { listDeadLetters } from "../../../../src/cli/dead-letters/list.ts";
+import { type ReplayOptions, replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
-import { EVERY_LETTER, type LetterFilter } from "../../../../src/dead-letter/filter.ts";
+import { type DeadLetterFilter, EVERY_LETTER } from "../../../../src/dead-letter/filter.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
-import { letterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
+import { deadLetterRecord, ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
 const AT_MS = Date.UTC(2026, 2, 1, 9, 30, 15);
 const never = new AbortController().signal;
 
 async function list(
   world: ReplayWorld,
-  given: { limit?: number; json?: boolean; filter?: Partial<LetterFilter> } = {},
+  given: { limit?: number; json?: boolean; filter?: Partial<DeadLetterFilter> } = {},
 ) {
   const shell = fakeShell();
   const { limit = null, json = false, filter } = given;
@@ -28,7 +28,7 @@ async function list(
     registry: null,
     signal: never,
   };
-  const status = await world.finish(listLetters(world.cluster.connect(), options, shell));
+  const status = await world.finish(listDeadLetters(world.cluster.connect(), options, shell));
   return { status, lines: shell.output().split("\n"), err: shell.errors() };
 }
 
@@ -44,7 +44,7 @@ async function replay(world: ReplayWorld, given: Partial<ReplayOptions> = {}) {
     resumeArguments: " --config a.yaml",
     ...given,
   };
-  const status = await world.finish(replayLetters(world.cluster.connect(), options, shell));
+  const status = await world.finish(replayDeadLetters(world.cluster.connect(), options, shell));
   return { status, out: shell.output(), err: shell.errors() };
 }
 
@@ -53,10 +53,10 @@ async function mixed(): Promise<ReplayWorld> {
   await world.fill(2, () => ({ failedAtMs: AT_MS, error: "every endpoint rejected it" }));
   await world.clock.advance(1);
   const gone = "gone" as DestinationId;
-  world.cluster.append(letterRecord({ destination: gone }, { failedAtMs: AT_MS + 1_000 }));
+  world.cluster.append(deadLetterRecord({ destination: gone }, { failedAtMs: AT_MS + 1_000 }));
   await world.clock.advance(1);
   world.cluster.append(
-    letterRecord(
+    deadLetterRecord(
       {},
       {
         stage: "route",
@@ -109,9 +109,11 @@ test("list shows the newest where there are more, counts all, and filters", asyn
 test("list --json prints one object a line with all that is known", async () => {
   const world = await mixed();
   const { lines } = await list(world, { json: true });
-  const letters = lines.filter((line) => line !== "").map((line) => JSON.parse(line) as unknown);
-  expect(letters).toHaveLength(4);
-  expect(letters[0]).toEqual({
+  const deadLetters = lines
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
+  expect(deadLetters).toHaveLength(4);
+  expect(deadLetters[0]).toEqual({
     failedAt: "2026-03-01T09:30:15.000Z",
     stage: "deliver",
     reason: "rejected",
@@ -121,7 +123,7 @@ test("list --json prints one object a line with all that is known", async () => 
     endpointName: null,
     messageId: "m-0",
     from: { topic: "sw.deliveries.crm", partition: 1, offset: 7 },
-    letter: { topic: topics.deadLetters, partition: 1, offset: 0 },
+    deadLetter: { topic: topics.deadLetters, partition: 1, offset: 0 },
     replayed: null,
     bytes: 16,
   });
@@ -161,8 +163,8 @@ test("a second replay sends nothing, --again sends; list and --json tell replaye
     "2 of them replayed, 3 waiting.",
     "",
   ]);
-  const letters = (await list(world, { json: true })).lines.slice(0, 5);
-  const replayed = letters.map((line) => (JSON.parse(line) as { replayed: unknown }).replayed);
+  const deadLetters = (await list(world, { json: true })).lines.slice(0, 5);
+  const replayed = deadLetters.map((line) => (JSON.parse(line) as { replayed: unknown }).replayed);
   const mark = { at: expect.any(String), replay: expect.any(String) };
   expect(replayed).toEqual([mark, mark, null, null, null]);
 
@@ -184,7 +186,7 @@ test("a second replay sends nothing, --again sends; list and --json tell replaye
 
 test("a replay whose marks nobody could keep does not begin", async () => {
   const world = await mixed();
-  await world.finish(world.cluster.connect().admin.deleteTopics([topics.replayedLetters]));
+  await world.finish(world.cluster.connect().admin.deleteTopics([topics.deadLetterReplays]));
   await expect(replay(world)).rejects.toThrow("the topic sw.replayed-letters does not exist");
   expect(world.delivered()).toEqual([]);
   expect((await list(world)).lines.at(-2)).toBe("4 dead letters match.");
@@ -203,7 +205,7 @@ test.each([
   const chosen = { kind: "new", plan } as const;
   const common = { dryRun: false, registry: null, signal: never, resumeArguments: "" };
   const options = { ...common, chosen, asks: true, topics, destinations };
-  const status = await world.finish(replayLetters(world.cluster.connect(), options, shell));
+  const status = await world.finish(replayDeadLetters(world.cluster.connect(), options, shell));
   expect(status).toBe(sent > 0 ? 0 : 1);
   expect(shell.errors()).toContain("Send 2 dead letters again? [y/N] ");
   expect(world.delivered()).toHaveLength(sent);
@@ -216,7 +218,7 @@ test("an interrupted replay says how to go on, and that goes on", async () => {
   const shell = fakeShell();
   const plan = { filter: EVERY_LETTER, limit: null, perSecond: null };
   const common = { dryRun: false, topics, destinations: world.destinations, registry: null };
-  const running = replayLetters(
+  const running = replayDeadLetters(
     world.cluster.connect(),
     {
       ...common,

@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 
 import { CommandSchemas } from "../../../../src/cli/command-schemas.ts";
-import { LetterSchemas } from "../../../../src/cli/dead-letters/dead-letter-schemas.ts";
-import { messageIdOf, readLetter } from "../../../../src/dead-letter/dead-letter-record.ts";
+import { DeadLetterSchemas } from "../../../../src/cli/dead-letters/dead-letter-schemas.ts";
+import { messageIdOf, readDeadLetter } from "../../../../src/dead-letter/dead-letter-record.ts";
 import { EVERY_LETTER, passing } from "../../../../src/dead-letter/filter.ts";
 import type { RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
@@ -38,7 +38,9 @@ function world(answers = FOUND) {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  const schemas = new LetterSchemas(new CommandSchemas({ source, compile: compileSchema }, never));
+  const schemas = new DeadLetterSchemas(
+    new CommandSchemas({ source, compile: compileSchema }, never),
+  );
   const said = (messageIds: readonly string[] = []) => {
     const shell = fakeShell();
     schemas.tell(shell, { messageIds });
@@ -47,22 +49,22 @@ function world(answers = FOUND) {
   return { schemas, asked, said };
 }
 
-function letter(value: Buffer | null, headers: RecordHeaders = []) {
+function deadLetter(value: Buffer | null, headers: RecordHeaders = []) {
   const place = { topic: "dead-letters", partition: 0, offset: 0, timestampMs: 0 };
-  return readLetter({ ...place, key: null, value, headers }, topicNames("sw."));
+  return readDeadLetter({ ...place, key: null, value, headers }, topicNames("sw."));
 }
 
-const idOf = async (schemas: LetterSchemas, ...given: Parameters<typeof letter>) =>
-  messageIdOf(await schemas.read(letter(...given)));
+const idOf = async (schemas: DeadLetterSchemas, ...given: Parameters<typeof deadLetter>) =>
+  messageIdOf(await schemas.read(deadLetter(...given)));
 
 test("a letter that takes no schema is as it was, and nothing is asked", async () => {
   const { schemas, asked, said } = world();
   const header = ["switchyard-message-id", Buffer.from("m-1")] as const;
   for (const given of [
-    letter(framed(7, AVRO), [header]),
-    letter(null),
-    letter(Buffer.from('{"messageId":"m-2"}')),
-    letter(Buffer.of(0, 0)),
+    deadLetter(framed(7, AVRO), [header]),
+    deadLetter(null),
+    deadLetter(Buffer.from('{"messageId":"m-2"}')),
+    deadLetter(Buffer.of(0, 0)),
   ]) {
     expect(schemas.read(given)).toBe(given);
   }
@@ -101,7 +103,7 @@ test("after an outage nothing is asked any more; what is known is still read", a
 });
 
 test("without a registry in the configuration they are counted, too", async () => {
-  const schemas = new LetterSchemas(new CommandSchemas(null, never));
+  const schemas = new DeadLetterSchemas(new CommandSchemas(null, never));
   expect(await idOf(schemas, framed(7, AVRO))).toBeNull();
   const shell = fakeShell();
   schemas.tell(shell, { messageIds: [] });
@@ -110,7 +112,7 @@ test("without a registry in the configuration they are counted, too", async () =
 
 test("only letters that pass all other filters are read", async () => {
   const { schemas, asked } = world();
-  const given = letter(framed(7, AVRO));
+  const given = deadLetter(framed(7, AVRO));
   const filter = { ...EVERY_LETTER, messageIds: ["m-avro"] };
   expect(await passing(given, { ...filter, destinations: ["crm"] }, schemas.read)).toBeNull();
   expect(await passing(given, { ...filter, messageIds: [] }, schemas.read)).toBe(given);

@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 
-import { replayLetters } from "../../../../src/cli/dead-letters/replay.ts";
+import { replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { EVERY_LETTER } from "../../../../src/dead-letter/filter.ts";
-import { letterReplay } from "../../../../src/dead-letter/replay-store.ts";
+import { deadLetterReplay } from "../../../../src/dead-letter/replay-store.ts";
 import type { MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
@@ -15,7 +15,7 @@ const TAKEN = "another process has taken the replay over";
 
 function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | null) {
   const shell = fakeShell();
-  const ended = replayLetters(
+  const ended = replayDeadLetters(
     kafka,
     {
       chosen:
@@ -104,7 +104,7 @@ test("a batch whose writing took long is not committed over what another one has
   world.cluster.delayWrites(5_000);
   await world.clock.advance(1_000);
   world.cluster.delayWrites(0);
-  const store = letterReplay(world.cluster.connect().admin, topics, first.name());
+  const store = deadLetterReplay(world.cluster.connect().admin, topics, first.name());
   const taken = await world.finish(store.takeOver("other"));
   expect(await world.finish(first.ended)).toBe(1);
   expect(await world.finish(store.read())).toEqual(taken);
@@ -127,7 +127,7 @@ test("a replay that was done before it was taken over stays done", async () => {
 test("of two that take it over the later one has it, and counting alone takes nothing", async () => {
   const world = new ReplayWorld();
   const { kafka, command: first } = await underWay(world);
-  const store = letterReplay(kafka.admin, topics, first.name());
+  const store = deadLetterReplay(kafka.admin, topics, first.name());
   await world.finish(store.takeOver("second"));
   await world.finish(store.takeOver("third"));
   await expect(world.finish(store.assertOwned("second"))).rejects.toThrow(TAKEN);

@@ -17,7 +17,7 @@ import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster, type MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
-import { letterRecord } from "../../../support/worlds/replay-world.ts";
+import { deadLetterRecord } from "../../../support/worlds/replay-world.ts";
 
 const CONFIG = config(`
 kafka: { brokers: [a:1], topicPrefix: sw. }
@@ -289,13 +289,13 @@ test("without Kafka, and with nobody else to ask, the error is the answer", asyn
 test("dead letters of the last day are counted by reason and destination", async () => {
   const { cluster, clock, status } = world(...ALL);
   const gone = "gone" as DestinationId;
-  cluster.append(letterRecord({}, { failedAtMs: clock.nowMs() }));
+  cluster.append(deadLetterRecord({}, { failedAtMs: clock.nowMs() }));
   await clock.advance(86_400_000 + 600_000);
-  cluster.append(letterRecord({}, { failedAtMs: clock.nowMs() }));
-  cluster.append(letterRecord({ destination: gone }, { failedAtMs: clock.nowMs() }));
-  cluster.append(letterRecord({}, { failedAtMs: clock.nowMs(), reason: "expired" }));
-  const { letters } = await status();
-  expect(letters).toEqual({
+  cluster.append(deadLetterRecord({}, { failedAtMs: clock.nowMs() }));
+  cluster.append(deadLetterRecord({ destination: gone }, { failedAtMs: clock.nowMs() }));
+  cluster.append(deadLetterRecord({}, { failedAtMs: clock.nowMs(), reason: "expired" }));
+  const { deadLetters } = await status();
+  expect(deadLetters).toEqual({
     retained: 4,
     lastDay: 3,
     counts: {
@@ -506,8 +506,8 @@ const KAFKA: KafkaStatus = {
   tiers: [],
   inTiers: null,
   countedTiers: new Set(),
-  letters: null,
-  notes: { inTiers: null, letters: null },
+  deadLetters: null,
+  notes: { inTiers: null, deadLetters: null },
   errors: [],
 };
 const found = (scraped: readonly Scraped[]) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { destinationLink, lettersLink, placeOf } from "../../../../src/console/page/address.ts";
+import { deadLettersLink, destinationLink, placeOf } from "../../../../src/console/page/address.ts";
 
 test.each([
   ["/", { view: "flow" }],
@@ -23,5 +23,5 @@ test("a link leads to the id that it was made of, whatever that is", () => {
   for (const id of ["crm-hook", "<b>&?#/%", "ü ☃"]) {
     expect(placeOf(destinationLink(id))).toEqual({ view: "destination", id });
   }
-  expect(lettersLink({ destination: "a&b" })).toBe("/dead-letters?destination=a%26b");
+  expect(deadLettersLink({ destination: "a&b" })).toBe("/dead-letters?destination=a%26b");
 });

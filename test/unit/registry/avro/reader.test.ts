@@ -270,7 +270,9 @@ test("every field of calls, syncs and deletion requests has its name in camelCas
     ...["audience_name", "sync_id", "user_ids", "trait_name", "source_ids"],
   ];
   const schema = record(...[...names, "user_agent"].map((name) => [name, "null"] as const));
-  const camelCase = names.map((name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
+  const camelCase = names.map((name) =>
+    name.replace(/_(.)/g, (_, deadLetter) => deadLetter.toUpperCase()),
+  );
   expect(Object.keys(JSON.parse(textOf(schema, Buffer.alloc(0))))).toEqual([
     ...camelCase,
     "user_agent",

@@ -11,18 +11,20 @@ import { lineLimit } from "./log-rate-limit.ts";
 
 const LINES_PER_SECOND = 10;
 
-export interface CountLettersDeps {
+export interface CountDeadLettersDeps {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: { nowMs(): number };
 }
 
 /** Metrics count all letters; a line that is written says how many were left out before it. */
-export function countLetters(deps: CountLettersDeps): (letters: readonly DeadLetter[]) => void {
+export function countDeadLetters(
+  deps: CountDeadLettersDeps,
+): (deadLetters: readonly DeadLetter[]) => void {
   const { metrics, log, clock } = deps;
   const lines = lineLimit(LINES_PER_SECOND);
-  return (letters) => {
-    for (const { stage, record, reason, error, outgoing } of letters) {
+  return (deadLetters) => {
+    for (const { stage, record, reason, error, outgoing } of deadLetters) {
       metrics.recordsRefused.bind({ stage, reason }).inc();
       const destination = destinationOf(outgoing);
       metrics.deadLetters.bind({ stage, reason, destination }).inc();
