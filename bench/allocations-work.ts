@@ -82,10 +82,10 @@ async function startDeliverOf(): Promise<Straight> {
 async function startDelayOf(): Promise<Straight> {
   const topic = topics.delays(1_000);
   const id = "d1" as DestinationId;
-  const straight = straightKafka(topic, [topics.deliveries(id), topics.returns(id)], (offset) => ({
+  const straight = straightKafka(topic, [topics.deliveries(id), topics.retries(id)], (offset) => ({
     ...benchDelivery(topic, 0, offset),
     headers: deliveryHeaders(
-      deliveryOf({ destination: id, dueAtMs: 1, returnTopic: topics.returns(id) }),
+      deliveryOf({ destination: id, dueAtMs: 1, retryTopic: topics.retries(id) }),
     ),
   }));
   await startDelay(deps(straight), {

@@ -54,7 +54,7 @@ async function prepare(brokers: string, prefix: string): Promise<string> {
   const topic = `${prefix}deliveries.d1`;
   const others = [`${prefix}delays.1s`, `${prefix}dead-letters`, `${prefix}attempts`];
   await createTopics(kafka, [topic, ...others], PARTITIONS);
-  await createTopics(kafka, [`${prefix}returns.d1`], 1);
+  await createTopics(kafka, [`${prefix}retries.d1`], 1);
   const producer = kafka.producer();
   await fill(producer, WARM_UP + REQUESTS, (number) => benchDelivery(topic, 0, number));
   await producer.close(10_000);

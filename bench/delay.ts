@@ -50,7 +50,7 @@ export async function benchDelay(brokers: string, records: number): Promise<stri
     delays: TIERS_MS.map(tierName),
   });
   try {
-    await kafka.admin.alterConfig(returnTopic(topics), {
+    await kafka.admin.alterConfig(retryTopic(topics), {
       "message.timestamp.type": "LogAppendTime",
     });
     const perSecond = await returnAll(kafka, topics, records, backlogReceiver);
@@ -66,7 +66,7 @@ function destination(number: number, { port }: Receiver) {
   return { id: `d${number}`, url: `http://127.0.0.1:${port}/`, concurrency: CONCURRENCY };
 }
 
-function returnTopic(topics: TopicNames): string {
+function retryTopic(topics: TopicNames): string {
   return topics.deliveries("d2" as DestinationId);
 }
 
@@ -83,7 +83,7 @@ async function returnAll(
   const startedAtMs = performance.now();
   const before = await backlogReceiver.count();
   await park(kafka.producer(), topics, records);
-  await untilReturned(kafka, returnTopic(topics), records);
+  await untilReturned(kafka, retryTopic(topics), records);
   const delivered = (await backlogReceiver.count()) - before;
   const seconds = (performance.now() - startedAtMs) / 1_000;
   over.abort();
@@ -138,7 +138,7 @@ function parkedRecord(topics: TopicNames, number: number): OutgoingRecord {
     firstAttemptAtMs: nowMs,
     parked: tier + 1,
     dueAtMs: nowMs + tierMs,
-    returnTopic: returnTopic(topics),
+    retryTopic: retryTopic(topics),
     lastOutcome: "bench=503",
   });
   return { ...made, headers };
@@ -155,7 +155,7 @@ async function untilReturned(kafka: Kafka, topic: string, records: number): Prom
 }
 
 async function readReturned(kafka: Kafka, topics: TopicNames): Promise<readonly Returned[]> {
-  const topic = returnTopic(topics);
+  const topic = retryTopic(topics);
   const returned: Returned[] = [];
   const { signal } = new AbortController();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {

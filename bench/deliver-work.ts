@@ -52,7 +52,7 @@ export function benchDelivery(
       parked: 0,
       dueAtMs: null,
       notBeforeMs: null,
-      returnTopic: null,
+      retryTopic: null,
       rejected: [],
       lastOutcome: null,
     }),

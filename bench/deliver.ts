@@ -84,8 +84,8 @@ async function measureSetting(
   const kafka = benchKafka(brokers);
   await createTopics(kafka, [...indices.map(topicOf), `${prefix}delays.1s`], PARTITIONS);
   await createTopics(kafka, [`${prefix}dead-letters`], PARTITIONS);
-  const returns = indices.map((index) => `${prefix}returns.d${index + 1}`);
-  await createTopics(kafka, returns, 1);
+  const retries = indices.map((index) => `${prefix}retries.d${index + 1}`);
+  await createTopics(kafka, retries, 1);
   const producer = kafka.producer();
   const perSecond = (IN_FLIGHT * destinations * 1_000) / receiverDelayMs;
   const requests = Math.min(REQUESTS, PACED_S * perSecond);

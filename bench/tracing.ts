@@ -67,7 +67,7 @@ async function prepare(brokers: string, prefix: string, isTraced: boolean): Prom
   const kafka = benchKafka(brokers);
   const topic = `${prefix}deliveries.d1`;
   await createTopics(kafka, [topic, `${prefix}delays.1s`, `${prefix}dead-letters`], PARTITIONS);
-  await createTopics(kafka, [`${prefix}returns.d1`], 1);
+  await createTopics(kafka, [`${prefix}retries.d1`], 1);
   const producer = kafka.producer();
   await fill(producer, WARM_UP + REQUESTS, (number) => {
     const delivery = benchDelivery(topic, 0, number);

@@ -13,7 +13,7 @@
  * order.
  */
 
-import type { GivenUp } from "../domain/dead-letter-records.ts";
+import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type Audience, type Counts, NO_COUNTS, type OpenSync } from "./audience.ts";
 import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
@@ -64,7 +64,7 @@ export class PartitionState {
   #origin: Origin | null;
   #calls = new Map<OutgoingRecord, IncomingRecord>();
   #told = NOTHING_TOLD;
-  #givenUp: GivenUp[] = [];
+  #deadLettered: DeadLettered[] = [];
   #changelog = new Map<string, string | null>();
   #changes = new Map<string, string | null>();
   readonly #changedCounts = new Set<number>();
@@ -108,7 +108,7 @@ export class PartitionState {
   /** Things to write in the next step. */
   get pendingSize(): number {
     const numbers = Math.ceil(this.#arrivals.unwritten / NUMBERS_PER_THING);
-    return this.#calls.size + this.#changes.size + this.#givenUp.length + numbers;
+    return this.#calls.size + this.#changes.size + this.#deadLettered.length + numbers;
   }
 
   audience(id: string): Audience | null {
@@ -167,8 +167,8 @@ export class PartitionState {
     this.#told = { ...this.#told, [kind]: this.#told[kind] + 1 };
   }
 
-  giveUp(givenUp: GivenUp): void {
-    this.#givenUp.push(givenUp);
+  giveUp(deadLettered: DeadLettered): void {
+    this.#deadLettered.push(deadLettered);
   }
 
   /** Changes a value on disk alone. */
@@ -241,7 +241,8 @@ export class PartitionState {
 
   /** The writes that are due when everything below `position` has been worked on. */
   take(position: number): Pending {
-    const hasTold = this.#calls.size > 0 || this.#givenUp.length > 0 || this.#changelog.size > 0;
+    const hasTold =
+      this.#calls.size > 0 || this.#deadLettered.length > 0 || this.#changelog.size > 0;
     for (const [key, text] of this.#arrivals.takeEntries()) this.setLocal(key, text);
     const isUnchanged = this.#changes.size === 0 && this.#changedCounts.size === 0;
     if (!hasTold && isUnchanged && position <= this.position) return this.#reset([], []);
@@ -273,14 +274,14 @@ export class PartitionState {
     const pending: Pending = {
       calls: this.#calls,
       told: this.#told,
-      givenUp: this.#givenUp,
+      deadLettered: this.#deadLettered,
       changelog,
       store,
       toTell: [...this.#toTell],
     };
     this.#calls = new Map();
     this.#told = NOTHING_TOLD;
-    this.#givenUp = [];
+    this.#deadLettered = [];
     this.#changelog = new Map();
     this.#changes = new Map();
     this.#toTell.clear();

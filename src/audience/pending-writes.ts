@@ -1,6 +1,6 @@
 /** The writes of one step. */
 
-import type { GivenUp } from "../domain/dead-letter-records.ts";
+import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { StoreChange } from "./ports.ts";
 
@@ -17,7 +17,7 @@ export const NOTHING_TOLD: Told = { entered: 0, left: 0, traits: 0 };
 export interface Pending {
   /** With the records that they follow from. */
   readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
-  readonly givenUp: readonly GivenUp[];
+  readonly deadLettered: readonly DeadLettered[];
   readonly changelog: readonly OutgoingRecord[];
   /** Empty: nothing has changed, not even the position. */
   readonly store: readonly StoreChange[];

@@ -1,6 +1,6 @@
 /** The ports of the work on a partition; `stage.ts` hands them in. */
 
-import type { Became, DeadLetter, GivenUp } from "../domain/dead-letter-records.ts";
+import type { Became, DeadLetter, DeadLettered } from "../domain/dead-letter-records.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { Audience, Counts } from "./audience.ts";
 
@@ -26,7 +26,7 @@ export interface DeadLetterWriter {
   /** Resolves when all is acknowledged, with the dead letters written. */
   write(
     became: readonly Became[],
-    givenUp: readonly GivenUp[],
+    deadLettered: readonly DeadLettered[],
   ): Promise<{ readonly deadLetters: readonly DeadLetter[] }>;
 }
 
@@ -79,7 +79,7 @@ export interface SyncReport {
 export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
-  readonly givenUp: (deadLetters: readonly DeadLetter[]) => void;
+  readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
   /** Users told true and false, and traits told, once that is acknowledged. */
   readonly told: (told: {
     readonly entered: number;

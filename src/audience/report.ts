@@ -48,7 +48,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
     },
     applied: (records) => recordsIn.inc(records),
     madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.made-anew"),
-    givenUp: countDeadLetters(deps),
+    deadLettered: countDeadLetters(deps),
   };
 }
 

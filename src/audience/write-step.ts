@@ -42,11 +42,11 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
     await registry.tell(new Map(told), partition);
   }
   step.events.told(pending.told);
-  step.events.givenUp(deadLetters);
+  step.events.deadLettered(deadLetters);
 }
 
 /** Returns the dead letters written. */
-async function writeCalls({ deadLetterWriter }: StepWriter, { calls, givenUp }: Pending) {
+async function writeCalls({ deadLetterWriter }: StepWriter, { calls, deadLettered }: Pending) {
   const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
   for (const [call, from] of calls) {
     const record = asItCame(from);
@@ -55,6 +55,6 @@ async function writeCalls({ deadLetterWriter }: StepWriter, { calls, givenUp }: 
     else records.push(call);
   }
   const became = [...byRecord].map(([record, records]) => ({ record, records }));
-  const deadLetters = givenUp.map((each) => ({ ...each, record: asItCame(each.record) }));
+  const deadLetters = deadLettered.map((each) => ({ ...each, record: asItCame(each.record) }));
   return (await deadLetterWriter.write(became, deadLetters)).deadLetters;
 }

@@ -1,4 +1,4 @@
-/** Reads the topic `operations` from its beginning to its end, as commands need it. */
+/** Reads the topic `operator-actions` from its beginning to its end, as commands need it. */
 
 import { KnownOperations } from "../domain/operator-action-state.ts";
 import { OPERATIONS_PARTITION, readOperation } from "../domain/operator-actions.ts";

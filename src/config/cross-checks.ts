@@ -189,7 +189,7 @@ function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[]
     });
   const taken = ids.flatMap(({ text }) => [
     topicOf(names, text),
-    names.returns(text as DestinationId),
+    names.retries(text as DestinationId),
   ]);
   return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, taken)];
 }
@@ -206,7 +206,7 @@ function takenNames(
     names.deadLetters,
     names.audienceMembers,
     names.audiences,
-    names.operations,
+    names.operatorActions,
   ];
   const expected = "a name that no other topic has";
   return own.flatMap(({ topic, name }) => {

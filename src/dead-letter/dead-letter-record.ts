@@ -38,7 +38,7 @@ export interface DeadLetter {
 
 export function readDeadLetter(
   record: IncomingRecord,
-  topics: Pick<TopicNames, "deliveries" | "returns">,
+  topics: Pick<TopicNames, "deliveries" | "retries">,
 ): DeadLetter {
   const found = new Map<string, string>();
   for (const [name, value] of record.headers) if (value) found.set(name, value.toString());

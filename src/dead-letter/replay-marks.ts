@@ -1,5 +1,5 @@
 /**
- * Which dead letters have been replayed: the marks on the compacted topic `replayed-letters`. A replay
+ * Which dead letters have been replayed: the marks on the compacted topic `dead-letter-replays`. A replay
  * writes one for each batch of a partition, after the letters were acknowledged and before its
  * position is committed.
  *

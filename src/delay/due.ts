@@ -49,7 +49,7 @@ export type Waiting = {
   | { readonly kind: "invalid"; readonly error: string }
 );
 
-export type DestinationTopics = Pick<TopicNames, "deliveries" | "returns">;
+export type DestinationTopics = Pick<TopicNames, "deliveries" | "retries">;
 
 export type Verdict =
   | { readonly kind: "wait"; readonly waitMs: number }
@@ -86,7 +86,7 @@ export function readWaiting(
   if (dueAtMs === null) return invalid(`the header ${DELIVERY_HEADER.dueAt} is missing`);
   const line = topics.deliveries(destination);
   const passes = attempt > 0 || endpoint !== null;
-  const places = passes ? ([topics.returns(destination), line] as const) : ([line] as const);
+  const places = passes ? ([topics.retries(destination), line] as const) : ([line] as const);
   const writtenMs = timestampMs > 0 ? timestampMs + CLOCKS_DIFFER_MS : nowMs;
   const latestMs = Math.min(writtenMs, nowMs) + delayMs;
   return {

@@ -6,7 +6,7 @@
  *   1  a part of the log is read ahead            it is read again
  *   2  its records, and those in hand, are        they are written again, by the next owner: at most
  *      written where they belong, acknowledged    this part and those in hand
- *   3  the topic `operations` says up to which    nothing is repeated: who takes one of these records
+ *   3  the topic `operator-actions` says up to which    nothing is repeated: who takes one of these records
  *      offset that is done, acknowledged          later finishes it
  *   4  records are finished when they are taken   the same
  *
@@ -14,17 +14,17 @@
  * again after a while; `/readyz` says so.
  */
 
-import { cancelledText, isPulledBy } from "../domain/early-release.ts";
+import { cancelledText, isReleasedBy } from "../domain/early-release.ts";
 import type { Steering } from "../domain/operator-action-state.ts";
-import type { Pull } from "../domain/operator-actions.ts";
-import { pulledRecord } from "../domain/operator-actions.ts";
+import type { EarlyRelease } from "../domain/operator-actions.ts";
+import { releasedRecord } from "../domain/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { judgeNow, type Waiting } from "./due.ts";
 import { type Due, needsLookUp } from "./partition-queue.ts";
-import { type PulledAhead, pullable } from "./released-ahead.ts";
+import { type ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { LookUp } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
@@ -37,13 +37,13 @@ const TRY_AGAIN_MS = 5_000;
 const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that is owned here. */
-export interface PulledPartition {
+export interface ReleasedPartition {
   readonly tier: string;
   readonly topic: string;
   readonly partition: number;
   /** Of the topic; empty while it is not known. */
   readonly topicId: () => string;
-  readonly ahead: PulledAhead;
+  readonly ahead: ReleasedAhead;
   readonly beganAtMs: number;
   readonly isOver: () => boolean;
   readonly isOurs: () => Promise<boolean>;
@@ -61,26 +61,26 @@ export interface PulledPartition {
   readonly left: (waiting: readonly Waiting[]) => void;
 }
 
-export interface PullingDeps {
+export interface EarlyReleaseDeps {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
   readonly steering: Steering;
   /** Its name. */
   readonly operations: string;
-  readonly partitions: () => readonly PulledPartition[];
+  readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which all is finished; null: it is not known. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (tier: string, record: IncomingRecord) => Waiting;
   readonly lookUp: LookUp;
 }
 
-export interface RunningPulling extends AsyncDisposable {
+export interface RunningEarlyReleases extends AsyncDisposable {
   readonly troubles: () => readonly string[];
 }
 
 /** Begins at once. */
-export function startPulling(deps: PullingDeps): RunningPulling {
+export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases {
   const { clock, steering } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -90,9 +90,9 @@ export function startPulling(deps: PullingDeps): RunningPulling {
   const round = async (): Promise<boolean> => {
     let isMore = false;
     for (const owned of deps.partitions()) {
-      for (const pull of owned.ahead.pending(clock.nowMs())) {
+      for (const earlyRelease of owned.ahead.pending(clock.nowMs())) {
         if (owned.isOver()) break;
-        const isDone = await step(deps, owned, pull, signal);
+        const isDone = await step(deps, owned, earlyRelease, signal);
         isMore = true;
         await clock.sleep(isDone ? REST_MS : LOOK_AGAIN_MS, signal);
       }
@@ -133,25 +133,25 @@ export function startPulling(deps: PullingDeps): RunningPulling {
 
 /** False: it has to wait. */
 async function step(
-  deps: PullingDeps,
-  owned: PulledPartition,
-  pull: Pull,
+  deps: EarlyReleaseDeps,
+  owned: ReleasedPartition,
+  earlyRelease: EarlyRelease,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { ahead } = owned;
-  const end = ahead.endOf(pull) ?? (await endNow(deps, owned));
-  ahead.endsAt(pull, end);
+  const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
+  ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
   // Of what another owner has finished beyond that the consumer alone knows, and hands the rest over.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;
-  const from = Math.max(ahead.through(pull), owned.takenTo(), position);
+  const from = Math.max(ahead.through(earlyRelease), owned.takenTo(), position);
   const part = await readPart(deps, owned, { from, to: end }, signal);
   const isOf = (waiting: Waiting) =>
     waiting.kind === "waiting" &&
     waiting.record.offset < end &&
-    isPulledBy(pull, pullable(waiting)) &&
+    isReleasedBy(earlyRelease, releasable(waiting)) &&
     ahead.leaving(waiting) === null;
   const wanted = part.waiting.filter(isOf);
   await renewPlaces(deps, [...wanted, ...owned.inHand().filter(isOf)], signal);
@@ -160,7 +160,7 @@ async function step(
     needsLookUp(waiting, deps.lookUp.places, deps.clock.nowMs());
   // Some were taken meanwhile. Next time all of it is looked at again.
   if ([...wanted, ...owned.inHand().filter(isOf)].some(isUncertain)) return false;
-  await write(deps, owned, pull, { ...part, wanted, isOf });
+  await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
 }
 
@@ -172,9 +172,9 @@ interface Part {
 
 /** Steps 2 and 3. From here to the writes nothing is waited for: what is taken meanwhile is claimed. */
 async function write(
-  { producer, clock, operations, lookUp }: PullingDeps,
-  owned: PulledPartition,
-  pull: Pull,
+  { producer, clock, operations, lookUp }: EarlyReleaseDeps,
+  owned: ReleasedPartition,
+  earlyRelease: EarlyRelease,
   {
     wanted,
     behind,
@@ -189,9 +189,9 @@ async function write(
   const takenTo = owned.takenTo();
   // One that was taken since it was read is in hand, or is being written already.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
-  const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(pull, waiting) });
-  const verdictOf = (by: Pull, waiting: Waiting): Due["verdict"] => {
-    if (by.pull === "cancel") {
+  const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(earlyRelease, waiting) });
+  const verdictOf = (by: EarlyRelease, waiting: Waiting): Due["verdict"] => {
+    if (by.kind === "cancel") {
       return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
     }
     const verdict = judgeNow(waiting, lookUp.places);
@@ -203,26 +203,26 @@ async function write(
   owned.left(unread);
   await Promise.all([written, owned.send(inHand.map(dueOf), true)]);
   await owned.sent();
-  const { id } = pull;
+  const { id } = earlyRelease;
   const { tier, partition } = owned;
   const done = { id, tier, partition, through: behind, topicId: owned.topicId() };
-  const record = pulledRecord(operations, done);
+  const record = releasedRecord(operations, done);
   const [refused] = await producer.send([record]);
-  ahead.isThrough(pull, behind, offsets);
+  ahead.isThrough(earlyRelease, behind, offsets);
   if (refused !== undefined) throw new Error(`${operations} does not take it: ${refused.error}`);
 }
 
 async function endNow(
-  { kafka }: PullingDeps,
-  { topic, partition }: PulledPartition,
+  { kafka }: EarlyReleaseDeps,
+  { topic, partition }: ReleasedPartition,
 ): Promise<number> {
   const offsets = await kafka.admin.offsets(topic);
   return offsets.find((each) => each.partition === partition)?.end ?? 0;
 }
 
 async function readPart(
-  { kafka, read }: PullingDeps,
-  { topic, partition, tier }: PulledPartition,
+  { kafka, read }: EarlyReleaseDeps,
+  { topic, partition, tier }: ReleasedPartition,
   { from, to }: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<Part> {
@@ -238,7 +238,7 @@ async function readPart(
 
 /** Waits until it is certain where they belong. */
 async function renewPlaces(
-  { clock, lookUp }: PullingDeps,
+  { clock, lookUp }: EarlyReleaseDeps,
   wanted: readonly Waiting[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -10,7 +10,7 @@
  *   they find a dead letter too large    what fits of it (`domain/cut.ts`)
  */
 
-import type { Became, GivenUp } from "../domain/dead-letter-records.ts";
+import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
 import { forwarded, type IncomingRecord, type OutgoingRecord } from "../domain/record.ts";
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Due } from "./partition-queue.ts";
@@ -21,7 +21,7 @@ export interface Returned extends Became {
 
 export interface Outgoing {
   readonly returned: readonly Returned[];
-  readonly givenUp: readonly GivenUp[];
+  readonly deadLettered: readonly DeadLettered[];
 }
 
 /** @param traceOf the trace of a delay that is over; null: the record stays as it is. */
@@ -30,7 +30,7 @@ export function outgoingOf(
   traceOf: (record: IncomingRecord) => TraceContext | null = () => null,
 ): Outgoing {
   const returned: Returned[] = [];
-  const givenUp: GivenUp[] = [];
+  const deadLettered: DeadLettered[] = [];
   for (const { waiting, verdict } of due) {
     const { record } = waiting;
     if (verdict.kind === "return") {
@@ -38,10 +38,10 @@ export function outgoingOf(
       returned.push({ record, dueAtMs, records: [back(record, topic, traceOf(record))] });
     } else {
       const { reason, error } = verdict;
-      givenUp.push({ record, reason, error });
+      deadLettered.push({ record, reason, error });
     }
   }
-  return { returned, givenUp };
+  return { returned, deadLettered };
 }
 
 function back(record: IncomingRecord, topic: string, trace: TraceContext | null): OutgoingRecord {

@@ -21,10 +21,10 @@ import { Bag, type Bagged } from "../runtime/in-flight-set.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { oneAtATime } from "../stage/serial-runner.ts";
 import type { Waiting } from "./due.ts";
-import type { PulledPartition } from "./early-release.ts";
+import type { ReleasedPartition } from "./early-release.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
 import { type Due, takeDue } from "./partition-queue.ts";
-import { PulledAhead, pullable } from "./released-ahead.ts";
+import { ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { LookUp } from "./topic-lookup.ts";
 
 /** Records written back in one send. */
@@ -37,7 +37,7 @@ export interface Waiters {
   readonly delayMs: number;
   readonly steering: Steering;
   /** Each partition that is assigned adds itself. */
-  readonly pulled: Set<PulledPartition>;
+  readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
   readonly lookUp: LookUp;
@@ -64,7 +64,7 @@ class WaitingPartition {
   readonly #draining = new AbortController();
   readonly #sends = new UnderWay();
   readonly #sending = new Bag<Sending>();
-  readonly #ahead: PulledAhead;
+  readonly #ahead: ReleasedAhead;
   readonly #count;
   readonly #returning;
   #queue: Waiting[] = [];
@@ -76,7 +76,7 @@ class WaitingPartition {
     const { tier, delayMs, steering, counts, clock } = work;
     const place = { tier, topic: partition.topic, partition: partition.partition };
     const topicId = () => partition.topicId();
-    const ahead = new PulledAhead(steering, { ...place, delayMs, topicId });
+    const ahead = new ReleasedAhead(steering, { ...place, delayMs, topicId });
     this.#ahead = ahead;
     const isOver = () => this.#draining.signal.aborted;
     this.#count = counts.begin({
@@ -91,7 +91,7 @@ class WaitingPartition {
         if (!isOver()) work.fail(thrown);
       },
     );
-    work.pulled.add({
+    work.released.add({
       ...place,
       topicId,
       ahead,
@@ -179,11 +179,11 @@ class WaitingPartition {
 
 /** The due ones that were cancelled go nowhere. */
 function cancelled(due: readonly Due[], steering: Steering): readonly Due[] {
-  if (steering.pulls().length === 0) return due;
+  if (steering.earlyReleases().length === 0) return due;
   return due.map((each) => {
     const { waiting } = each;
     if (waiting.kind === "invalid") return each;
-    const cancel = cancelOf(steering.pullsOf(waiting.destination), pullable(waiting));
+    const cancel = cancelOf(steering.earlyReleasesOf(waiting.destination), releasable(waiting));
     if (cancel === null) return each;
     const error = cancelledText(cancel);
     return { waiting, verdict: { kind: "dead-letter", reason: "cancelled", error } };

@@ -14,15 +14,15 @@
  *            of the log as it was when the pull was first seen here
  */
 
-import { isPulledBy, type Pullable } from "../domain/early-release.ts";
+import { isReleasedBy, type Releasable } from "../domain/early-release.ts";
 import type { Steering } from "../domain/operator-action-state.ts";
-import type { Pull } from "../domain/operator-actions.ts";
+import type { EarlyRelease } from "../domain/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
 /** A record that was parked before the pull may be due so much later: clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-export interface PulledPlace {
+export interface ReleasedPlace {
   readonly tier: string;
   readonly partition: number;
   readonly delayMs: number;
@@ -36,13 +36,16 @@ interface Progress {
   through: number;
 }
 
-export class PulledAhead {
-  readonly #steering: Pick<Steering, "pulls" | "pullsOf" | "pulledThrough">;
-  readonly #place: PulledPlace;
+export class ReleasedAhead {
+  readonly #steering: Pick<Steering, "earlyReleases" | "earlyReleasesOf" | "releasedThrough">;
+  readonly #place: ReleasedPlace;
   readonly #progress = new Map<string, Progress>();
   readonly #claims = new Map<number, Promise<void>>();
 
-  constructor(steering: Pick<Steering, "pulls" | "pullsOf" | "pulledThrough">, place: PulledPlace) {
+  constructor(
+    steering: Pick<Steering, "earlyReleases" | "earlyReleasesOf" | "releasedThrough">,
+    place: ReleasedPlace,
+  ) {
     this.#steering = steering;
     this.#place = place;
   }
@@ -58,34 +61,37 @@ export class PulledAhead {
     if (waiting.kind === "invalid") return false;
     const { offset } = waiting.record;
     return this.#steering
-      .pullsOf(waiting.destination)
-      .some((pull) => offset < this.through(pull) && isPulledBy(pull, pullable(waiting)));
+      .earlyReleasesOf(waiting.destination)
+      .some(
+        (earlyRelease) =>
+          offset < this.through(earlyRelease) && isReleasedBy(earlyRelease, releasable(waiting)),
+      );
   }
 
   /** Those that have something to do here. */
-  pending(nowMs: number): readonly Pull[] {
-    return this.#steering.pulls().filter((pull) => {
-      if (nowMs >= pull.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
-      const { to } = this.#of(pull);
-      return to === null || this.through(pull) < to;
+  pending(nowMs: number): readonly EarlyRelease[] {
+    return this.#steering.earlyReleases().filter((earlyRelease) => {
+      if (nowMs >= earlyRelease.atMs + this.#place.delayMs + CLOCKS_DIFFER_MS) return false;
+      const { to } = this.#of(earlyRelease);
+      return to === null || this.through(earlyRelease) < to;
     });
   }
 
-  through(pull: Pull): number {
+  through(earlyRelease: EarlyRelease): number {
     const { tier, partition, topicId } = this.#place;
     return Math.max(
-      this.#progress.get(pull.id)?.through ?? 0,
-      this.#steering.pulledThrough(pull.id, tier, partition, topicId()),
+      this.#progress.get(earlyRelease.id)?.through ?? 0,
+      this.#steering.releasedThrough(earlyRelease.id, tier, partition, topicId()),
     );
   }
 
   /** Null: the end of the log has to be asked for. */
-  endOf(pull: Pull): number | null {
-    return this.#of(pull).to;
+  endOf(earlyRelease: EarlyRelease): number | null {
+    return this.#of(earlyRelease).to;
   }
 
-  endsAt(pull: Pull, end: number): void {
-    this.#of(pull).to ??= end;
+  endsAt(earlyRelease: EarlyRelease, end: number): void {
+    this.#of(earlyRelease).to ??= end;
   }
 
   /** These are being written, although they are not in hand. */
@@ -94,25 +100,25 @@ export class PulledAhead {
   }
 
   /** All of the pull below the offset is written. */
-  isThrough(pull: Pull, offset: number, claimed: readonly number[]): void {
-    const progress = this.#of(pull);
+  isThrough(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
+    const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);
     for (const each of claimed) this.#claims.delete(each);
   }
 
   /** Of forgotten pulls nothing is kept. */
-  #of(pull: Pull): Progress {
-    const known = this.#progress.get(pull.id);
+  #of(earlyRelease: EarlyRelease): Progress {
+    const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;
-    const ids = new Set(this.#steering.pulls().map(({ id }) => id));
+    const ids = new Set(this.#steering.earlyReleases().map(({ id }) => id));
     for (const id of this.#progress.keys()) if (!ids.has(id)) this.#progress.delete(id);
     const begun = { to: null, through: 0 };
-    this.#progress.set(pull.id, begun);
+    this.#progress.set(earlyRelease.id, begun);
     return begun;
   }
 }
 
-export function pullable(waiting: Extract<Waiting, { kind: "waiting" }>): Pullable {
+export function releasable(waiting: Extract<Waiting, { kind: "waiting" }>): Releasable {
   const { destination, receivedAtMs, firstAttemptAtMs } = waiting;
   const { timestampMs } = waiting.record;
   return { destination, timestampMs, receivedAtMs, firstAttemptAtMs };

@@ -18,7 +18,7 @@ import { readUnfinished, recordsIn, unfinishedIn } from "../kafka/uncommitted-ra
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { readWaiting, type Waiting } from "./due.ts";
-import { pullable } from "./released-ahead.ts";
+import { releasable } from "./released-ahead.ts";
 
 /** Of each partition that is read; all are, side by side. */
 const STEP_BYTES = 262_144;
@@ -32,7 +32,7 @@ export interface AskedWaiting {
   readonly tiers: readonly string[];
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
-  readonly steering: Pick<Steering, "pullsOf" | "pulledThrough">;
+  readonly steering: Pick<Steering, "earlyReleasesOf" | "releasedThrough">;
   /** Most records to read, over all tiers. */
   readonly recordsMax: number;
   readonly signal: AbortSignal;
@@ -81,7 +81,7 @@ export async function eachWaiting(
               const waiting = readWaiting(record, topics, delayMs, clock.nowMs());
               const place = { tier, partition, offset, topicId };
               const isGone =
-                waiting.kind === "waiting" && hasLeft(steering, place, pullable(waiting));
+                waiting.kind === "waiting" && hasLeft(steering, place, releasable(waiting));
               if (!isGone) found(waiting, tier);
             }
             if (left <= 0) return rest;

@@ -31,7 +31,7 @@ import { destinationOf } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { type Counted, startCounting } from "./counting.ts";
 import { readWaiting } from "./due.ts";
-import { type PulledPartition, startPulling } from "./early-release.ts";
+import { type ReleasedPartition, startEarlyReleases } from "./early-release.ts";
 import { Labels } from "./labels.ts";
 import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
@@ -61,29 +61,29 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
   const labels = new Labels(config.destinations);
   const counts = new OwnedCounts(labels);
   const steering = deps.steering ?? NOT_STEERED;
-  const pulled = new Set<PulledPartition>();
+  const released = new Set<ReleasedPartition>();
   const running = startConsuming(deps, {
     name: "delay",
     deadLetterTopic: config.topics.deadLetters,
     deadLetterHeadersOf: ({ headers }) => headers,
     consume: (fail) =>
       config.tiers.map((tier) =>
-        consumeTier(tier, deps, config, { lookUp, counts, fail, steering, pulled }),
+        consumeTier(tier, deps, config, { lookUp, counts, fail, steering, released }),
       ),
-    troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...pulling.troubles()],
+    troubles: () => [...lookUp.troubles(), ...counting.troubles(), ...earlyReleases.troubles()],
     update: ({ destinations }) => labels.configure(destinations.map(({ id }) => id)),
     outlivesTopics: true,
     close: async () => {
-      await Promise.all([counting.stop(), pulling[Symbol.asyncDispose]()]);
+      await Promise.all([counting.stop(), earlyReleases[Symbol.asyncDispose]()]);
     },
   });
   const counting = startCounting(deps, config, { labels, counts }, running.consumers);
-  const pulling = startPulling({
+  const earlyReleases = startEarlyReleases({
     ...deps,
     steering,
     lookUp,
-    operations: config.topics.operations,
-    partitions: () => owned(pulled),
+    operations: config.topics.operatorActions,
+    partitions: () => owned(released),
     position: (topic, partition) => {
       const progress = running.consumers.flatMap((consumer) => consumer.progress());
       const own = progress.find((each) => each.topic === topic && each.partition === partition);
@@ -96,7 +96,7 @@ export function startDelay(deps: StageDeps, config: DelayConfig): Promise<Runnin
 }
 
 /** Without those that were given up. */
-function owned(partitions: Set<PulledPartition>): readonly PulledPartition[] {
+function owned(partitions: Set<ReleasedPartition>): readonly ReleasedPartition[] {
   for (const each of partitions) if (each.isOver()) partitions.delete(each);
   return [...partitions];
 }
@@ -105,7 +105,7 @@ function consumeTier(
   tier: string,
   deps: StageDeps,
   config: DelayConfig,
-  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "steering" | "pulled">,
+  shared: Pick<Waiters, "lookUp" | "counts" | "fail" | "steering" | "released">,
 ): Omit<ConsumeOptions, "onCrash"> {
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const delayMs = tierDelayMs(tier);
@@ -162,8 +162,8 @@ function createWriter(
   return async (due: readonly Due[]): Promise<void> => {
     recordsIn.inc(due.length);
     const traced = traces();
-    const { returned, givenUp } = outgoingOf(due, traced.begin);
-    const { refused, deadLetters } = await writer.write(returned, givenUp);
+    const { returned, deadLettered } = outgoingOf(due, traced.begin);
+    const { refused, deadLetters } = await writer.write(returned, deadLettered);
     const nowMs = clock.nowMs();
     traced.end(nowMs);
     for (const { records, dueAtMs } of returned) {

@@ -22,7 +22,7 @@
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
-import type { GivenUp } from "../domain/dead-letter-records.ts";
+import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
 import type { DestinationId, MessageId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
@@ -55,7 +55,7 @@ export interface Notification {
   readonly outgoing: OutgoingRecord;
 }
 
-export interface UnusableRequest extends GivenUp {
+export interface UnusableRequest extends DeadLettered {
   readonly kind: "unusable";
 }
 
@@ -123,7 +123,7 @@ const NOT_TRIED = {
   parked: 0,
   dueAtMs: null,
   notBeforeMs: null,
-  returnTopic: null,
+  retryTopic: null,
   rejected: [],
   lastOutcome: null,
 } as const;

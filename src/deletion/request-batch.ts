@@ -4,7 +4,7 @@
  * each partition of `audience-syncs`.
  */
 
-import type { Became, GivenUp } from "../domain/dead-letter-records.ts";
+import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { type Decided, forgetRecords } from "./deletion.ts";
@@ -15,7 +15,7 @@ const PIECE_RECORDS_MAX = 2_000;
 export interface Piece {
   readonly requests: readonly RequestInHand[];
   /** The requests that cannot be carried out. */
-  readonly givenUp: readonly GivenUp[];
+  readonly deadLettered: readonly DeadLettered[];
 }
 
 export interface RequestInHand extends Became {
@@ -33,7 +33,7 @@ export interface PieceOptions {
 /** Takes a piece off the beginning of `waiting`, which is not empty. */
 export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Piece {
   const requests: RequestInHand[] = [];
-  const givenUp: GivenUp[] = [];
+  const deadLettered: DeadLettered[] = [];
   let count = 0;
   while (count < PIECE_RECORDS_MAX) {
     const record = waiting.shift();
@@ -41,11 +41,11 @@ export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Pie
     const decided = options.decide(record);
     const records = becomes(decided, options);
     requests.push({ record, decided, records });
-    if (decided.kind === "unusable") givenUp.push(decided);
+    if (decided.kind === "unusable") deadLettered.push(decided);
     // A request of which nothing comes is work as well.
     count += 1 + records.length;
   }
-  return { requests, givenUp };
+  return { requests, deadLettered };
 }
 
 function becomes(

@@ -199,7 +199,7 @@ function createWriter(deps: StageDeps, topic: string): Writer {
   return {
     troubles: writer.troubles,
     write: async (piece) => {
-      const written = await writer.write(piece.requests, piece.givenUp);
+      const written = await writer.write(piece.requests, piece.deadLettered);
       report(piece, written.refused);
       tell(written.deadLetters);
     },

@@ -3,14 +3,14 @@
 import { readDelivery } from "../domain/delivery.ts";
 import { cancelledText, cancelOf } from "../domain/early-release.ts";
 import type { DestinationId } from "../domain/ids.ts";
-import type { Pull } from "../domain/operator-actions.ts";
+import type { EarlyRelease } from "../domain/operator-actions.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { type DeadLetterTopics, deadLetter, type Replacement } from "./follow-up-record.ts";
 
 export class Cancels {
   readonly #destination: DestinationId;
   readonly #topics: DeadLetterTopics;
-  #pulls: readonly Pull[] = [];
+  #earlyReleases: readonly EarlyRelease[] = [];
 
   constructor(destination: DestinationId, topics: DeadLetterTopics) {
     this.#destination = destination;
@@ -18,8 +18,8 @@ export class Cancels {
   }
 
   /** In place of those before. Retries count for nothing here. */
-  are(pulls: readonly Pull[]): void {
-    this.#pulls = pulls.filter(({ pull }) => pull === "cancel");
+  are(earlyReleases: readonly EarlyRelease[]): void {
+    this.#earlyReleases = earlyReleases.filter(({ kind }) => kind === "cancel");
   }
 
   has(record: IncomingRecord): boolean {
@@ -33,12 +33,12 @@ export class Cancels {
     return deadLetter(record, "cancelled", cancelledText(cancel), this.#topics, nowMs);
   }
 
-  #cancelOf(record: IncomingRecord): Pull | null {
-    if (this.#pulls.length === 0) return null;
+  #cancelOf(record: IncomingRecord): EarlyRelease | null {
+    if (this.#earlyReleases.length === 0) return null;
     const read = readDelivery(record);
     if (read.kind === "invalid") return null;
     const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
-    return cancelOf(this.#pulls, {
+    return cancelOf(this.#earlyReleases, {
       // Its headers may say another one. It stands on this destination's topic.
       destination: this.#destination,
       timestampMs: record.timestampMs,

@@ -20,7 +20,7 @@ import assert from "node:assert/strict";
 
 import type { Endpoint, WebhookDestination } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
-import type { Pull } from "../domain/operator-actions.ts";
+import type { EarlyRelease } from "../domain/operator-actions.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import {
   type Attempt,
@@ -109,11 +109,11 @@ export class DestinationWork {
   }
 
   /** Gives up the deliveries that these are about, now and when they are taken. */
-  cancel(pulls: readonly Pull[]): void {
-    this.#cancels.are(pulls);
+  cancel(earlyReleases: readonly EarlyRelease[]): void {
+    this.#cancels.are(earlyReleases);
     const isCancelled = ({ record }: Item) => this.#cancels.has(record);
     // One of a key that goes lets the next one be seen.
-    let found = pulls.length === 0 ? [] : this.#waiting.extract(isCancelled);
+    let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
     for (; found.length > 0; found = this.#waiting.extract(isCancelled))
       for (const item of found) this.#giveUpCancelled(item);
     this.#pump();

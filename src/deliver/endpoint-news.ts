@@ -1,5 +1,5 @@
 /**
- * The processes of a cluster tell each other of endpoints, by the topic `operations`. The retries
+ * The processes of a cluster tell each other of endpoints, by the topic `operator-actions`. The retries
  * of a destination are made by one process, so that the others would learn from first attempts alone.
  *
  *   a process                                       then
@@ -24,7 +24,7 @@ const TOGETHER_MAX = 200;
 
 export interface TellTo {
   readonly producer: Pick<Producer, "send">;
-  /** `operations`. */
+  /** `operator-actions`. */
   readonly topic: string;
   /** Tells this process from all others. */
   readonly process: string;

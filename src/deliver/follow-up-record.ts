@@ -48,7 +48,7 @@ export type Replacement =
       readonly waited?: Waited | undefined;
     };
 
-export type DeadLetterTopics = Pick<TopicNames, "returns" | "delays" | "deadLetters">;
+export type DeadLetterTopics = Pick<TopicNames, "retries" | "delays" | "deadLetters">;
 
 export function replacement(
   output: Output,
@@ -67,7 +67,7 @@ export function replacement(
     key: record.key,
     value: record.value,
     headers: [
-      ...deliveryHeaders({ ...delivery, returnTopic: topics.returns(delivery.destination) }),
+      ...deliveryHeaders({ ...delivery, retryTopic: topics.retries(delivery.destination) }),
       ...foreignHeaders(record),
     ],
   };
@@ -105,8 +105,8 @@ export function smaller(
     const sentence = tooLargeFor(outgoing.topic, error);
     return deadLetter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
   }
-  const { reason, error: givenUpFor, whole = { key, value, headers } } = refused;
-  const cause = { stage: "deliver", reason, error: givenUpFor, failedAtMs: nowMs } as const;
+  const { reason, error: deadLetteredFor, whole = { key, value, headers } } = refused;
+  const cause = { stage: "deliver", reason, error: deadLetteredFor, failedAtMs: nowMs } as const;
   const shorter = short(cause, place, whole, outgoing, topics.deadLetters);
   return shorter === null ? null : { ...refused, outgoing: shorter, whole };
 }

@@ -153,13 +153,13 @@ export function startDestination(
     partitions,
   });
   const condition = new Condition(started, clock.nowMs());
-  const own = owning({ work, condition, report, clock, returns: topics.returns(id) });
+  const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
   const consumer = keepConsuming(
     kafka,
     {
       groupId: groups.deliver(id),
-      topics: [topics.deliveries(id), topics.returns(id)],
-      passingTopics: [topics.returns(id)],
+      topics: [topics.deliveries(id), topics.retries(id)],
+      passingTopics: [topics.retries(id)],
       partitionRecordsMax: PARTITION_RECORDS_MAX,
       maxBytes,
       commonBudget,
@@ -226,12 +226,12 @@ interface Owning {
   readonly report: Report;
   readonly clock: Clock;
   /** The topic of deliveries that come back. */
-  readonly returns: string;
+  readonly retries: string;
 }
 
-function owning({ work, condition, report, clock, returns }: Owning) {
+function owning({ work, condition, report, clock, retries }: Owning) {
   return (partition: AssignedPartition): PartitionHandler => {
-    const owned = work.own(partition, partition.topic === returns ? "retry" : "line");
+    const owned = work.own(partition, partition.topic === retries ? "retry" : "line");
     condition.own(clock.nowMs());
     let isLeft = false;
     return {
@@ -271,7 +271,7 @@ function goingBy(
     const pause = steering?.pauseOf(configured.id) ?? null;
     condition.update(configured, clock.nowMs(), pause);
     work.update(steered(configured, pause));
-    work.cancel(steering?.pullsOf(configured.id) ?? []);
+    work.cancel(steering?.earlyReleasesOf(configured.id) ?? []);
     report.still(before, condition.still);
   };
 }

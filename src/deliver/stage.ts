@@ -103,7 +103,7 @@ class Fleet {
 
   constructor(deps: DeliverDeps, config: DeliverConfig) {
     const { steering, producer } = deps;
-    const tell = { producer, topic: config.topics.operations, process: randomUUID() };
+    const tell = { producer, topic: config.topics.operatorActions, process: randomUUID() };
     const news = steering && new NewsOfEndpoints(tell, steering, (told) => this.#heard(told));
     this.#deps = news === undefined ? deps : { ...deps, news };
     this.#endSteering = deps.steering?.onChange((id) => this.#running.get(id)?.steer());

@@ -26,14 +26,14 @@ import type {
 import type { StageName } from "./stages.ts";
 
 /** A record and why a stage gives it up. */
-export interface GivenUp {
+export interface DeadLettered {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
   /** One sentence that says the mistake and its place. No secret, no payload. */
   readonly error: string;
 }
 
-export interface DeadLetter extends GivenUp {
+export interface DeadLetter extends DeadLettered {
   readonly stage: StageName;
   /** The record to write. */
   readonly outgoing: OutgoingRecord;
@@ -51,7 +51,7 @@ export interface Became {
  */
 export function deadLetterOf(
   stage: StageName,
-  { record, reason, error }: GivenUp,
+  { record, reason, error }: DeadLettered,
   topic: string,
   nowMs: number,
   headers: RecordHeaders = foreignHeaders(record),
@@ -68,7 +68,7 @@ export function deadLetterOf(
 export function tooLarge(
   became: readonly Became[],
   refused: ReadonlyMap<OutgoingRecord, string>,
-): readonly GivenUp[] {
+): readonly DeadLettered[] {
   return became.flatMap(({ record, records }) => {
     const outgoing = records.filter((one) => refused.has(one));
     const [first] = outgoing;

@@ -14,7 +14,7 @@
  *   switchyard-parked             deliver           no               times parked, 0 when absent
  *   switchyard-due-at             deliver           no               ms; time of parking plus the tier's delay
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
- *   switchyard-return-topic       deliver           no               where the delay stage puts it back
+ *   switchyard-retry-topic       deliver           no               where the delay stage puts it back
  *   switchyard-rejected           deliver           no               endpoint keys with commas
  *   switchyard-last-outcome       deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
@@ -37,7 +37,7 @@ export const DELIVERY_HEADER = {
   parked: "switchyard-parked",
   dueAt: "switchyard-due-at",
   notBefore: "switchyard-not-before",
-  returnTopic: "switchyard-return-topic",
+  retryTopic: "switchyard-retry-topic",
   rejected: "switchyard-rejected",
   lastOutcome: "switchyard-last-outcome",
 } as const;
@@ -71,7 +71,7 @@ export interface Delivery {
   readonly parked: number;
   readonly dueAtMs: number | null;
   readonly notBeforeMs: number | null;
-  readonly returnTopic: string | null;
+  readonly retryTopic: string | null;
   readonly rejected: readonly EndpointKey[];
   readonly lastOutcome: string | null;
 }
@@ -130,7 +130,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     parked,
     dueAtMs,
     notBeforeMs,
-    returnTopic: fields.fewTexts(AT.returnTopic),
+    retryTopic: fields.fewTexts(AT.retryTopic),
     rejected: endpointKeys(fields.text(AT.rejected)),
     lastOutcome: fields.text(AT.lastOutcome)?.slice(0, LAST_OUTCOME_MAX) ?? null,
   };
@@ -183,7 +183,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   add(DELIVERY_HEADER.parked, delivery.parked || null);
   add(DELIVERY_HEADER.dueAt, delivery.dueAtMs);
   add(DELIVERY_HEADER.notBefore, delivery.notBeforeMs);
-  add(DELIVERY_HEADER.returnTopic, delivery.returnTopic);
+  add(DELIVERY_HEADER.retryTopic, delivery.retryTopic);
   add(DELIVERY_HEADER.rejected, delivery.rejected.join(","));
   add(DELIVERY_HEADER.lastOutcome, delivery.lastOutcome);
   return headers;

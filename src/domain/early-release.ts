@@ -14,10 +14,10 @@
  */
 
 import type { DestinationId } from "./ids.ts";
-import type { Pull } from "./operator-actions.ts";
+import type { EarlyRelease } from "./operator-actions.ts";
 
 /** A delivery as a record says it. */
-export interface Pullable {
+export interface Releasable {
   readonly destination: DestinationId;
   /** Of the record. */
   readonly timestampMs: number;
@@ -26,21 +26,28 @@ export interface Pullable {
   readonly firstAttemptAtMs: number | null;
 }
 
-export function isPulledBy(pull: Pull, record: Pullable): boolean {
+export function isReleasedBy(earlyRelease: EarlyRelease, record: Releasable): boolean {
   const { timestampMs, receivedAtMs, firstAttemptAtMs } = record;
-  if (record.destination !== pull.destination || timestampMs <= 0) return false;
-  const isBefore = timestampMs < pull.atMs;
-  if (pull.receivedBeforeMs === null) return isBefore;
-  const wasAttempted = firstAttemptAtMs !== null && firstAttemptAtMs < pull.atMs;
-  return (isBefore || wasAttempted) && receivedAtMs < pull.receivedBeforeMs;
+  if (record.destination !== earlyRelease.destination || timestampMs <= 0) return false;
+  const isBefore = timestampMs < earlyRelease.atMs;
+  if (earlyRelease.receivedBeforeMs === null) return isBefore;
+  const wasAttempted = firstAttemptAtMs !== null && firstAttemptAtMs < earlyRelease.atMs;
+  return (isBefore || wasAttempted) && receivedAtMs < earlyRelease.receivedBeforeMs;
 }
 
 /** The cancel that a record falls under; null: none. */
-export function cancelOf(pulls: readonly Pull[], record: Pullable): Pull | null {
-  return pulls.find((pull) => pull.pull === "cancel" && isPulledBy(pull, record)) ?? null;
+export function cancelOf(
+  earlyReleases: readonly EarlyRelease[],
+  record: Releasable,
+): EarlyRelease | null {
+  return (
+    earlyReleases.find(
+      (earlyRelease) => earlyRelease.kind === "cancel" && isReleasedBy(earlyRelease, record),
+    ) ?? null
+  );
 }
 
 /** One sentence for its dead letter. */
-export function cancelledText({ by, atMs }: Pull): string {
+export function cancelledText({ by, atMs }: EarlyRelease): string {
   return `cancelled by ${by} at ${new Date(atMs).toISOString()}`;
 }

@@ -1,5 +1,5 @@
 /**
- * All that the topic `operations` says, as a process knows it now.
+ * All that the topic `operator-actions` says, as a process knows it now.
  *
  *   a record                                  then
  *   pauses a destination                      it is paused until it is resumed, or the time is over
@@ -15,40 +15,45 @@
  * know whether it has been pulled.
  */
 
-import { isPulledBy, type Pullable } from "./early-release.ts";
+import { isReleasedBy, type Releasable } from "./early-release.ts";
 import type { DestinationId } from "./ids.ts";
 import {
+  type EarlyRelease,
   type EndpointNews,
   type Operation,
   type Pause,
   PROCESS_KNOWN_MS,
   type ProcessRecord,
-  type Pull,
   processKey,
 } from "./operator-actions.ts";
 
 /** Anybody who may write to the topic could fill it. */
 export const OPERATIONS_MAX = 20_000;
 /** Longest that a delivery lies on a topic from which a pull takes it. */
-const PULL_KEPT_MS = 7 * 86_400_000;
+const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
 /** A record that a process left behind by a crash is forgotten then. */
 const PROCESS_KEPT_MS = 3_600_000;
 
-const NONE: readonly Pull[] = [];
+const NONE: readonly EarlyRelease[] = [];
 
 /** The operations of people, as stages see them. */
 export interface Steering {
   /** In force at this moment; null: no command pauses it. */
   readonly pauseOf: (destination: DestinationId) => Pause | null;
   /** In the order in which they were asked for. */
-  readonly pullsOf: (destination: DestinationId) => readonly Pull[];
-  readonly pulls: () => readonly Pull[];
+  readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
+  readonly earlyReleases: () => readonly EarlyRelease[];
   /**
    * All of the pull below this offset has left the partition; 0: not of a topic with that id. One that
    * is not known, on either side, is taken for the same.
    */
-  readonly pulledThrough: (id: string, tier: string, partition: number, topicId?: string) => number;
+  readonly releasedThrough: (
+    id: string,
+    tier: string,
+    partition: number,
+    topicId?: string,
+  ) => number;
   /** Returns how to end that. @param listener is told of whom something has changed. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
@@ -60,9 +65,9 @@ export interface Steering {
 /** Nobody asks for anything. */
 export const NOT_STEERED: Steering = {
   pauseOf: () => null,
-  pullsOf: () => NONE,
-  pulls: () => NONE,
-  pulledThrough: () => 0,
+  earlyReleasesOf: () => NONE,
+  earlyReleases: () => NONE,
+  releasedThrough: () => 0,
   onChange: () => () => undefined,
   onNews: () => () => undefined,
 };
@@ -74,9 +79,9 @@ interface Through {
 
 export class KnownOperations {
   readonly #pauses = new Map<DestinationId, Pause>();
-  readonly #pulls = new Map<DestinationId, Pull[]>();
+  readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
   /** By pull, then by tier and partition. */
-  readonly #pulled = new Map<string, Map<string, Through>>();
+  readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
     string,
     { readonly process: ProcessRecord; readonly atMs: number }
@@ -108,26 +113,26 @@ export class KnownOperations {
       case "resume":
         if (this.#pauses.delete(operation.destination)) this.#count -= 1;
         return true;
-      case "pull":
-        return this.#addPull(operation.pull);
-      case "pulled": {
-        const { id, tier, partition, through, topicId } = operation.pulled;
-        const parts = this.#pulled.get(id) ?? new Map<string, Through>();
+      case "release":
+        return this.#addEarlyRelease(operation.earlyRelease);
+      case "released": {
+        const { id, tier, partition, through, topicId } = operation.released;
+        const parts = this.#released.get(id) ?? new Map<string, Through>();
         const place = `${tier}/${partition}`;
         if (!parts.has(place) && !this.#hasRoom()) return false;
         const before = parts.get(place);
         const known = before?.topicId === topicId ? before.offset : 0;
-        this.#pulled.set(id, parts.set(place, { topicId, offset: Math.max(through, known) }));
+        this.#released.set(id, parts.set(place, { topicId, offset: Math.max(through, known) }));
         return true;
       }
-      case "forget-pull":
-        this.#forgetPull(operation.destination, operation.id);
+      case "forget-release":
+        this.#forgetEarlyRelease(operation.destination, operation.id);
         return true;
       case "endpoint":
         return true;
-      case "forget-pulled":
-        this.#count -= this.#pulled.get(operation.id)?.size ?? 0;
-        this.#pulled.delete(operation.id);
+      case "forget-released":
+        this.#count -= this.#released.get(operation.id)?.size ?? 0;
+        this.#released.delete(operation.id);
         return true;
     }
   }
@@ -150,12 +155,12 @@ export class KnownOperations {
     return ends.length === 0 ? null : Math.min(...ends);
   }
 
-  pulls(): readonly Pull[] {
-    return [...this.#pulls.values()].flat();
+  earlyReleases(): readonly EarlyRelease[] {
+    return [...this.#earlyReleases.values()].flat();
   }
 
-  pullsOf(destination: DestinationId): readonly Pull[] {
-    return this.#pulls.get(destination) ?? NONE;
+  earlyReleasesOf(destination: DestinationId): readonly EarlyRelease[] {
+    return this.#earlyReleases.get(destination) ?? NONE;
   }
 
   /** Those that run, as far as is known. */
@@ -168,12 +173,14 @@ export class KnownOperations {
   /** Keys of records that say nothing any more. */
   overKeys(nowMs: number): readonly string[] {
     const pauses = this.pauses().filter((pause) => isOver(pause, nowMs));
-    const pulls = this.pulls().filter(({ atMs }) => nowMs - atMs > PULL_KEPT_MS);
+    const earlyReleases = this.earlyReleases().filter(
+      ({ atMs }) => nowMs - atMs > EARLY_RELEASE_KEPT_MS,
+    );
     return [
       ...pauses.map(({ destination }) => `pause/${destination}`),
-      ...pulls.flatMap(({ destination, id }) => [
-        `pull/${destination}/${id}`,
-        ...[...(this.#pulled.get(id)?.keys() ?? [])].map((place) => `pulled/${id}/${place}`),
+      ...earlyReleases.flatMap(({ destination, id }) => [
+        `release/${destination}/${id}`,
+        ...[...(this.#released.get(id)?.keys() ?? [])].map((place) => `released/${id}/${place}`),
       ]),
       ...this.overProcesses(nowMs),
     ];
@@ -185,27 +192,27 @@ export class KnownOperations {
     );
   }
 
-  pulledThrough(id: string, tier: string, partition: number, topicId = ""): number {
-    const known = this.#pulled.get(id)?.get(`${tier}/${partition}`);
+  releasedThrough(id: string, tier: string, partition: number, topicId = ""): number {
+    const known = this.#released.get(id)?.get(`${tier}/${partition}`);
     if (known === undefined) return 0;
     const isOther = known.topicId !== "" && topicId !== "" && known.topicId !== topicId;
     return isOther ? 0 : known.offset;
   }
 
-  #addPull(pull: Pull): boolean {
-    const all = this.#pulls.get(pull.destination) ?? [];
-    const others = all.filter(({ id }) => id !== pull.id);
+  #addEarlyRelease(earlyRelease: EarlyRelease): boolean {
+    const all = this.#earlyReleases.get(earlyRelease.destination) ?? [];
+    const others = all.filter(({ id }) => id !== earlyRelease.id);
     if (others.length === all.length && !this.#hasRoom()) return false;
-    this.#pulls.set(pull.destination, [...others, pull]);
+    this.#earlyReleases.set(earlyRelease.destination, [...others, earlyRelease]);
     return true;
   }
 
-  #forgetPull(destination: DestinationId, id: string): void {
-    const all = this.#pulls.get(destination) ?? [];
-    const others = all.filter((pull) => pull.id !== id);
+  #forgetEarlyRelease(destination: DestinationId, id: string): void {
+    const all = this.#earlyReleases.get(destination) ?? [];
+    const others = all.filter((earlyRelease) => earlyRelease.id !== id);
     this.#count -= all.length - others.length;
-    if (others.length === 0) this.#pulls.delete(destination);
-    else this.#pulls.set(destination, others);
+    if (others.length === 0) this.#earlyReleases.delete(destination);
+    else this.#earlyReleases.set(destination, others);
   }
 
   #hasRoom(): boolean {
@@ -226,16 +233,16 @@ export interface DelayTopicPlace {
 
 /** Whether a record of a delay topic has left it, although it lies there. */
 export function hasLeft(
-  steering: Pick<Steering, "pullsOf" | "pulledThrough">,
+  steering: Pick<Steering, "earlyReleasesOf" | "releasedThrough">,
   { tier, partition, offset, topicId }: DelayTopicPlace,
-  record: Pullable,
+  record: Releasable,
 ): boolean {
   return steering
-    .pullsOf(record.destination)
+    .earlyReleasesOf(record.destination)
     .some(
-      (pull) =>
-        offset < steering.pulledThrough(pull.id, tier, partition, topicId) &&
-        isPulledBy(pull, record),
+      (earlyRelease) =>
+        offset < steering.releasedThrough(earlyRelease.id, tier, partition, topicId) &&
+        isReleasedBy(earlyRelease, record),
     );
 }
 

@@ -1,15 +1,15 @@
 /**
- * The records of the topic `operations`, by which people steer destinations that run, and by which
+ * The records of the topic `operator-actions`, by which people steer destinations that run, and by which
  * processes hear of each other: what one has learned of an endpoint, where another routes to. Values are JSON
- * (`schemas/operation.schema.json`). The topic is compacted, so the last record of a key counts.
+ * (`schemas/operator-action.schema.json`). The topic is compacted, so the last record of a key counts.
  *
  *   key                              value                       means
  *   pause/<destination>              since when, by whom,        nothing of it is attempted
  *                                    until when
  *   pause/<destination>              none                        a command no longer pauses it
- *   pull/<destination>/<id>          retry or cancel, of what    what waits in tiers leaves them: it is
- *                                    was parked before when      returned, or becomes a dead letter
- *   pulled/<id>/<tier>/<partition>   up to which offset, of a    that part of the pull is done
+ *   release/<destination>/<id>       retry or cancel, of what    what awaits retry leaves its delay topic: it
+ *                                    was scheduled before when   is returned, or becomes a dead letter
+ *   released/<id>/<delay>/<part.>    up to which offset, of a    that part of the release is done
  *                                    topic with which id
  *   endpoint/<destination>/<key>     which process, and that     news for those who read it as it is
  *                                    it accepts, fails or asks   written; later it says nothing
@@ -37,12 +37,12 @@ export interface Pause {
   readonly untilMs: number | null;
 }
 
-const PULLS = ["retry", "cancel"] as const;
-export type PullKind = (typeof PULLS)[number];
+const EARLY_RELEASES = ["retry", "cancel"] as const;
+export type EarlyReleaseKind = (typeof EARLY_RELEASES)[number];
 
 /** Takes a destination's deliveries out of the tiers before they are due. */
-export interface Pull {
-  readonly pull: PullKind;
+export interface EarlyRelease {
+  readonly kind: EarlyReleaseKind;
   readonly destination: DestinationId;
   /** Identifies it for its progress: letters, digits and `-`. */
   readonly id: string;
@@ -53,8 +53,8 @@ export interface Pull {
   readonly receivedBeforeMs: number | null;
 }
 
-/** All of the pull below the offset has left that partition. */
-export interface Pulled {
+/** All of the early release below the offset has left that partition. */
+export interface Released {
   readonly id: string;
   readonly tier: string;
   readonly partition: number;
@@ -95,10 +95,10 @@ export type Operation =
   | { readonly kind: "endpoint"; readonly news: EndpointNews }
   | { readonly kind: "pause"; readonly pause: Pause }
   | { readonly kind: "resume"; readonly destination: DestinationId }
-  | { readonly kind: "pull"; readonly pull: Pull }
-  | { readonly kind: "pulled"; readonly pulled: Pulled }
-  | { readonly kind: "forget-pull"; readonly destination: DestinationId; readonly id: string }
-  | { readonly kind: "forget-pulled"; readonly id: string };
+  | { readonly kind: "release"; readonly earlyRelease: EarlyRelease }
+  | { readonly kind: "released"; readonly released: Released }
+  | { readonly kind: "forget-release"; readonly destination: DestinationId; readonly id: string }
+  | { readonly kind: "forget-released"; readonly id: string };
 
 export type ReadOperation = Operation | { readonly kind: "refused"; readonly error: string };
 
@@ -107,7 +107,7 @@ export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
 const ENDPOINT_KEY = /^[0-9a-f]{16}$/;
-const PULL_ID = /^[A-Za-z0-9-]{1,64}$/;
+const EARLY_RELEASE_ID = /^[A-Za-z0-9-]{1,64}$/;
 
 export function pauseRecord(topic: string, { destination, sinceMs, by, untilMs }: Pause) {
   const until = untilMs === null ? null : isoTimestamp(untilMs);
@@ -118,15 +118,18 @@ export function resumeRecord(topic: string, destination: DestinationId): Outgoin
   return written(topic, `pause/${destination}`, null);
 }
 
-export function pullRecord(topic: string, { destination, id, ...of }: Pull): OutgoingRecord {
-  const { pull, atMs, by, receivedBeforeMs } = of;
+export function earlyReleaseRecord(
+  topic: string,
+  { destination, id, ...of }: EarlyRelease,
+): OutgoingRecord {
+  const { kind, atMs, by, receivedBeforeMs } = of;
   const receivedBefore = receivedBeforeMs === null ? null : isoTimestamp(receivedBeforeMs);
-  const value = { pull, at: isoTimestamp(atMs), by, receivedBefore };
-  return written(topic, `pull/${destination}/${id}`, value);
+  const value = { kind, at: isoTimestamp(atMs), by, receivedBefore };
+  return written(topic, `release/${destination}/${id}`, value);
 }
 
-export function pulledRecord(topic: string, { id, tier, partition, through, topicId }: Pulled) {
-  return written(topic, `pulled/${id}/${tier}/${partition}`, { through, topicId });
+export function releasedRecord(topic: string, { id, tier, partition, through, topicId }: Released) {
+  return written(topic, `released/${id}/${tier}/${partition}`, { through, topicId });
 }
 
 export function endpointRecord(topic: string, { destination, endpoint, ...of }: EndpointNews) {
@@ -179,12 +182,14 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
       return rest.length === 1 ? readPause(first, json) : refusedKey();
     case "endpoint":
       return rest.length === 2 ? readEndpoint(first, second, json) : refusedKey();
-    case "pull":
-      return rest.length === 2 ? readPull(first, second, json) : refusedKey();
-    case "pulled":
-      return rest.length === 3 ? readPulled(first, second, third, json) : refusedKey();
+    case "release":
+      return rest.length === 2 ? readEarlyRelease(first, second, json) : refusedKey();
+    case "released":
+      return rest.length === 3 ? readReleased(first, second, third, json) : refusedKey();
     case "process":
-      return rest.length === 1 && PULL_ID.test(first) ? readProcess(first, json) : refusedKey();
+      return rest.length === 1 && EARLY_RELEASE_ID.test(first)
+        ? readProcess(first, json)
+        : refusedKey();
     default:
       return refusedKey();
   }
@@ -192,12 +197,14 @@ export function readOperation({ key, value }: Pick<RecordContent, "key" | "value
 
 function readForgotten(kind: string, rest: readonly string[]): ReadOperation {
   const [first = "", id = ""] = rest;
-  if (kind === "pulled" && PULL_ID.test(first)) return { kind: "forget-pulled", id: first };
-  if (kind === "process" && PULL_ID.test(first)) return { kind: "forget-process", id: first };
+  if (kind === "released" && EARLY_RELEASE_ID.test(first))
+    return { kind: "forget-released", id: first };
+  if (kind === "process" && EARLY_RELEASE_ID.test(first))
+    return { kind: "forget-process", id: first };
   if (!isDestinationId(first)) return refusedKey();
   if (kind === "pause" && rest.length === 1) return { kind: "resume", destination: first };
-  if (kind !== "pull" || rest.length !== 2) return refusedKey();
-  return { kind: "forget-pull", destination: first, id };
+  if (kind !== "release" || rest.length !== 2) return refusedKey();
+  return { kind: "forget-release", destination: first, id };
 }
 
 function readPause(destination: string, json: JsonObject): ReadOperation {
@@ -211,25 +218,25 @@ function readPause(destination: string, json: JsonObject): ReadOperation {
   return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
 }
 
-function readPull(destination: string, id: string, json: JsonObject): ReadOperation {
-  const pull = PULLS.find((each) => each === json.pull);
+function readEarlyRelease(destination: string, id: string, json: JsonObject): ReadOperation {
+  const kind = EARLY_RELEASES.find((each) => each === json.kind);
   const atMs = instant(json.at);
   const receivedBeforeMs = json.receivedBefore === null ? null : instant(json.receivedBefore);
-  if (!(isDestinationId(destination) && PULL_ID.test(id))) return refusedKey();
-  if (pull === undefined) return refused(`its "pull" is none of ${PULLS.join(", ")}`);
+  if (!(isDestinationId(destination) && EARLY_RELEASE_ID.test(id))) return refusedKey();
+  if (kind === undefined) return refused(`its "kind" is none of ${EARLY_RELEASES.join(", ")}`);
   if (atMs === undefined) return refused('its "at" is no time');
   const isWhole =
-    receivedBeforeMs !== undefined && (pull === "retry") === (receivedBeforeMs === null);
+    receivedBeforeMs !== undefined && (kind === "retry") === (receivedBeforeMs === null);
   if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
   const by = readBy(json);
   if (by === null) return refused('its "by" is no short text');
-  return { kind: "pull", pull: { pull, destination, id, atMs, by, receivedBeforeMs } };
+  return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
 function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperation {
   const { process, news, forMs } = json;
   if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
-  if (typeof process !== "string" || !PULL_ID.test(process))
+  if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
     return refused('its "process" is no id');
   if (news !== "accepts" && news !== "fails" && news !== "asks")
     return refused('its "news" is none of accepts, fails, asks');
@@ -239,14 +246,23 @@ function readEndpoint(destination: string, endpoint: string, json: JsonObject): 
   return { kind: "endpoint", news: { destination, endpoint: endpoint as EndpointKey, ...of } };
 }
 
-function readPulled(id: string, tier: string, partition: string, json: JsonObject): ReadOperation {
+function readReleased(
+  id: string,
+  tier: string,
+  partition: string,
+  json: JsonObject,
+): ReadOperation {
   const { through, topicId = "" } = json;
-  const isKey = PULL_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
+  const isKey =
+    EARLY_RELEASE_ID.test(id) && tierDelayMs(tier) !== null && /^\d{1,6}$/.test(partition);
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
   if (!isOffset) return refused('its "through" is no offset');
   if (typeof topicId !== "string") return refused('its "topicId" is no text');
-  return { kind: "pulled", pulled: { id, tier, partition: Number(partition), through, topicId } };
+  return {
+    kind: "released",
+    released: { id, tier, partition: Number(partition), through, topicId },
+  };
 }
 
 function readProcess(id: string, json: JsonObject): ReadOperation {

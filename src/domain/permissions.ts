@@ -37,10 +37,10 @@ export interface Role {
 
 /** Topics and groups that a stage needs beside its input. */
 const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
-  ingest: { reads: [], writes: ["calls", "operations"] },
+  ingest: { reads: [], writes: ["calls", "operatorActions"] },
   route: {
-    reads: ["operations"],
-    writes: ["deliveries", "delays", "deadLetters", "operations"],
+    reads: ["operatorActions"],
+    writes: ["deliveries", "delays", "deadLetters", "operatorActions"],
   },
   audience: {
     reads: ["audienceMembers", "audiences", "operatorEvents"],
@@ -50,22 +50,22 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
       "audiences",
       "deadLetters",
       "operatorEvents",
-      "operations",
+      "operatorActions",
     ],
     groups: ["operatorEvents"],
   },
   deletion: {
-    reads: ["operations"],
-    writes: ["deliveries", "audienceSyncs", "delays", "deadLetters", "operations"],
+    reads: ["operatorActions"],
+    writes: ["deliveries", "audienceSyncs", "delays", "deadLetters", "operatorActions"],
   },
   deliver: {
-    reads: ["operations", "operatorEvents"],
-    writes: ["delays", "deadLetters", "attempts", "operations", "operatorEvents"],
+    reads: ["operatorActions", "operatorEvents"],
+    writes: ["delays", "deadLetters", "attempts", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
   delay: {
-    reads: ["operations", "operatorEvents"],
-    writes: ["deliveries", "returns", "delays", "deadLetters", "operations", "operatorEvents"],
+    reads: ["operatorActions", "operatorEvents"],
+    writes: ["deliveries", "retries", "delays", "deadLetters", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
   // As `status` and `trace`, and the audiences. It joins no group.
@@ -75,13 +75,13 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
       "audienceSyncs",
       "deletionRequests",
       "deliveries",
-      "returns",
+      "retries",
       "delays",
       "deadLetters",
       "deadLetterReplays",
       "audiences",
       "attempts",
-      "operations",
+      "operatorActions",
     ],
     writes: [],
   },
@@ -91,7 +91,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
 const ACTING: Role = {
   reads: [],
   writes: [
-    "operations",
+    "operatorActions",
     "calls",
     "deletionRequests",
     "audienceSyncs",
@@ -117,18 +117,18 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
       "audienceSyncs",
       "deletionRequests",
       "deliveries",
-      "returns",
+      "retries",
       "delays",
       "deadLetters",
       "deadLetterReplays",
-      "operations",
+      "operatorActions",
     ],
     writes: [],
     groups: [],
   },
   steer: {
-    reads: ["operations", "deliveries", "returns", "delays"],
-    writes: ["operations"],
+    reads: ["operatorActions", "deliveries", "retries", "delays"],
+    writes: ["operatorActions"],
     groups: [],
   },
   replay: {
@@ -144,13 +144,13 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     groups: ["replay"],
   },
   trace: {
-    reads: ["calls", "deliveries", "returns", "delays", "deadLetters", "attempts"],
+    reads: ["calls", "deliveries", "retries", "delays", "deadLetters", "attempts"],
     writes: [],
     groups: [],
   },
   // It reads the batch at which a stage halts, and moves the group of that stage.
   "skip-damaged": {
-    reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "returns", "delays"],
+    reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
     groups: ["route", "audience", "deletion", "deliver", "delay"],
   },
@@ -264,9 +264,9 @@ function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
     deadLetterReplays: literal(topics.deadLetterReplays),
     attempts: literal(topics.attempts),
     operatorEvents: literal(topics.operatorEvents),
-    operations: literal(topics.operations),
+    operatorActions: literal(topics.operatorActions),
     deliveries: prefixed(topics.deliveries(NONE)),
-    returns: prefixed(topics.returns(NONE)),
+    retries: prefixed(topics.retries(NONE)),
     delays: prefixed(beginningOf(topics.delays(1), tierName(1))),
   };
 }

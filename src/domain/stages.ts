@@ -30,7 +30,7 @@ export type StageInput =
       readonly per: "destination";
       readonly topic: "deliveries";
       /** The same consumer reads it, and its records pass the others'. */
-      readonly passing: "returns";
+      readonly passing: "retries";
       readonly group: "deliver";
     }
   | { readonly per: "tier"; readonly topic: "delays"; readonly group: "delay" };
@@ -50,7 +50,7 @@ export const STAGES = {
     isDefault: true,
   },
   deliver: {
-    input: { per: "destination", topic: "deliveries", passing: "returns", group: "deliver" },
+    input: { per: "destination", topic: "deliveries", passing: "retries", group: "deliver" },
     isDefault: true,
   },
   delay: { input: { per: "tier", topic: "delays", group: "delay" }, isDefault: true },
@@ -59,7 +59,7 @@ export const STAGES = {
 
 export type StageName = keyof typeof STAGES;
 /** Topics that a stage reads with a consumer group. */
-export type ConsumedKind = Exclude<(typeof STAGES)[StageName]["input"], null>["topic"] | "returns";
+export type ConsumedKind = Exclude<(typeof STAGES)[StageName]["input"], null>["topic"] | "retries";
 
 export const STAGE_NAMES = Object.keys(STAGES) as readonly StageName[];
 

@@ -166,7 +166,7 @@ function leftovers(
 ): TopicDifference[] {
   const planned = new Set(plan.map(({ name }) => name));
   const delays = `${names.prefix}delays.`;
-  const ofDestinations = [`${names.prefix}deliveries.`, `${names.prefix}returns.`];
+  const ofDestinations = [`${names.prefix}deliveries.`, `${names.prefix}retries.`];
   return existing
     .filter((name) => !planned.has(name))
     .toSorted()

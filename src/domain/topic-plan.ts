@@ -6,14 +6,14 @@
  *   audience-syncs              7 d                              1 MiB
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
- *   returns.<destination>       7 d, one partition               16 KiB more
+ *   retries.<destination>       7 d, one partition               16 KiB more
  *   delays.<tier>               the larger of 8 h and 2 windows  16 KiB more
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
- *   replayed-letters            compacted, one partition         1 MiB
+ *   dead-letter-replays            compacted, one partition         1 MiB
  *   audience-members            compacted                        1 MiB
  *   audiences                   compacted, one partition         1 MiB
- *   operations                  compacted, one partition,        1 MiB
+ *   operator-actions            compacted, one partition,        1 MiB
  *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
@@ -133,7 +133,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     ...destinations.map((id) =>
       planned("deliveries", topics.deliveries(id), RETENTION_MS, options.partitionsOf?.get(id)),
     ),
-    ...webhooks.map((id) => planned("returns", topics.returns(id), RETENTION_MS, 1)),
+    ...webhooks.map((id) => planned("retries", topics.retries(id), RETENTION_MS, 1)),
     ...tiers.map((delayMs) => planned("delays", topics.delays(delayMs), delayRetentionMs)),
     planned("deadLetters", topics.deadLetters, DEAD_LETTER_RETENTION_MS),
     ...(attemptsRetentionMs === null
@@ -143,7 +143,9 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
     // Processes measure by it how far their clocks are from the brokers'.
-    compacted("operations", topics.operations, 1, { "message.timestamp.type": "LogAppendTime" }),
+    compacted("operatorActions", topics.operatorActions, 1, {
+      "message.timestamp.type": "LogAppendTime",
+    }),
     ...(hasOperatorEvents ? [compacted("operatorEvents", topics.operatorEvents, 1)] : []),
   ];
 }
@@ -155,7 +157,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
 export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
   const grown = [
     `${topics.prefix}deliveries.`,
-    `${topics.prefix}returns.`,
+    `${topics.prefix}retries.`,
     `${topics.prefix}delays.`,
   ];
   // They may have names of their own, which may begin like others.

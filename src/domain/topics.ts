@@ -21,10 +21,10 @@ export interface TopicNames {
   readonly deadLetterReplays: string;
   readonly attempts: string;
   readonly operatorEvents: string;
-  readonly operations: string;
+  readonly operatorActions: string;
   readonly deliveries: (destination: DestinationId) => string;
   /** Deliveries that were attempted and are due again. */
-  readonly returns: (destination: DestinationId) => string;
+  readonly retries: (destination: DestinationId) => string;
   /** The delay topic of a tier, named by its delay. */
   readonly delays: (delayMs: number) => string;
 }
@@ -38,12 +38,12 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
     audiences: `${prefix}audiences`,
     deletionRequests: own.deletionRequests ?? `${prefix}deletion-requests`,
     deadLetters: `${prefix}dead-letters`,
-    deadLetterReplays: `${prefix}replayed-letters`,
+    deadLetterReplays: `${prefix}dead-letter-replays`,
     attempts: `${prefix}attempts`,
     operatorEvents: `${prefix}operator-events`,
-    operations: `${prefix}operations`,
+    operatorActions: `${prefix}operator-actions`,
     deliveries: (destination) => `${prefix}deliveries.${destination}`,
-    returns: (destination) => `${prefix}returns.${destination}`,
+    retries: (destination) => `${prefix}retries.${destination}`,
     delays: (delayMs) => `${prefix}delays.${tierName(delayMs)}`,
   };
 }
@@ -51,10 +51,10 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
 /** The destination whose deliveries the topic holds; null for other topics. */
 export function destinationOfTopic(
   topic: string,
-  topics: Pick<TopicNames, "deliveries" | "returns">,
+  topics: Pick<TopicNames, "deliveries" | "retries">,
 ): DestinationId | null {
   const none = "" as DestinationId;
-  const starts = [topics.deliveries(none), topics.returns(none)];
+  const starts = [topics.deliveries(none), topics.retries(none)];
   const start = starts.find((each) => topic.startsWith(each));
   return start === undefined ? null : (topic.slice(start.length) as DestinationId);
 }

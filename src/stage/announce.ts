@@ -1,5 +1,5 @@
 /**
- * Writes a record about this process to the topic `operations`: the others see where it routes to, and
+ * Writes a record about this process to the topic `operator-actions`: the others see where it routes to, and
  * the brokers' response shows what time it is there (`runtime/broker-clock.ts`).
  *
  *   when                                             then
@@ -57,7 +57,7 @@ export interface AnnounceDeps {
 }
 
 export interface Announced {
-  /** `operations`. */
+  /** `operator-actions`. */
   readonly topic: string;
   /** Tells this process from all others. */
   readonly id: string;

@@ -15,8 +15,8 @@
 import {
   type Became,
   type DeadLetter,
+  type DeadLettered,
   deadLetterOf,
-  type GivenUp,
   goneDeadLetter,
   shortDeadLetter,
   tooLarge,
@@ -42,7 +42,7 @@ export interface DeadLetterWriter {
    *
    * @throws Error when not even a bare dead letter is taken.
    */
-  write(became: readonly Became[], givenUp: readonly GivenUp[]): Promise<Written>;
+  write(became: readonly Became[], deadLettered: readonly DeadLettered[]): Promise<Written>;
   /** A sentence when the brokers take long. */
   troubles(): readonly string[];
 }
@@ -58,7 +58,7 @@ export function deadLetterWriter(
 ): DeadLetterWriter {
   const recordsOut = metrics.recordsOut.bind({ stage });
   const writer = watchedWriter(producer, clock, (records) => recordsOut.inc(records));
-  const recordOf = (each: GivenUp) =>
+  const recordOf = (each: DeadLettered) =>
     deadLetterOf(stage, each, deadLetterTopic, clock.nowMs(), headersOf?.(each.record));
   const goneDeadLetters = (became: readonly Became[], gone: readonly Gone[]) => {
     if (gone.length === 0) return [];
@@ -101,8 +101,8 @@ export function deadLetterWriter(
     }
   };
   return {
-    write: async (became, givenUp) => {
-      const deadLetters = givenUp.map(recordOf);
+    write: async (became, deadLettered) => {
+      const deadLetters = deadLettered.map(recordOf);
       const all: OutgoingRecord[] = [];
       for (const { records } of became) for (const record of records) all.push(record);
       for (const { outgoing } of deadLetters) all.push(outgoing);

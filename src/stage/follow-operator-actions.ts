@@ -1,5 +1,5 @@
 /**
- * Follows the topic `operations`: reads it whole, then each record as it is written. It belongs to no
+ * Follows the topic `operator-actions`: reads it whole, then each record as it is written. It belongs to no
  * group. While nothing is written it makes one request in five seconds, on a connection of its own.
  *
  *   what happens                                  then
@@ -71,9 +71,9 @@ export function followOperations(deps: SteeringDeps, topic: string): RunningStee
     processes: () => following.operations.processes(clock.nowMs()),
     overProcesses: () => following.operations.overProcesses(clock.nowMs()),
     pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
-    pullsOf: (destination) => following.operations.pullsOf(destination),
-    pulls: () => following.operations.pulls(),
-    pulledThrough: (...place) => following.operations.pulledThrough(...place),
+    earlyReleasesOf: (destination) => following.operations.earlyReleasesOf(destination),
+    earlyReleases: () => following.operations.earlyReleases(),
+    releasedThrough: (...place) => following.operations.releasedThrough(...place),
     onChange: (listener) => following.listen(listener),
     onNews: (listener) => following.hear(listener),
     [Symbol.dispose]: () => following.stop(),
@@ -167,7 +167,10 @@ class Following {
     }
     signal.throwIfAborted();
     this.operations = operations;
-    const named = [before, operations].flatMap((each) => [...each.pauses(), ...each.pulls()]);
+    const named = [before, operations].flatMap((each) => [
+      ...each.pauses(),
+      ...each.earlyReleases(),
+    ]);
     this.#tell(new Set(named.map(({ destination }) => destination)));
     return log.end;
   }
@@ -194,16 +197,16 @@ class Following {
     switch (operation.kind) {
       case "pause":
         return operation.pause.destination;
-      case "pull":
-        return operation.pull.destination;
+      case "release":
+        return operation.earlyRelease.destination;
       case "resume":
-      case "forget-pull":
+      case "forget-release":
         return operation.destination;
       case "endpoint":
       case "process":
       case "forget-process":
-      case "pulled":
-      case "forget-pulled":
+      case "released":
+      case "forget-released":
         return null;
     }
   }
@@ -241,12 +244,15 @@ class Following {
     this.#trouble = trouble;
     if (this.#isLogged || this.#deps.isAway()) return;
     this.#isLogged = true;
-    this.#deps.log.error({ topic: this.#topic, error }, "operations.unread");
+    this.#deps.log.error({ topic: this.#topic, error }, "operator-actions.read-failed");
   }
 
   #refused({ topic, partition, offset }: IncomingRecord, error: string): void {
     const linesLeftOut = this.#lines.admit(this.#deps.clock.nowMs());
     if (linesLeftOut === null) return;
-    this.#deps.log.warn({ topic, partition, offset, error, linesLeftOut }, "operations.refused");
+    this.#deps.log.warn(
+      { topic, partition, offset, error, linesLeftOut },
+      "operator-actions.invalid-record",
+    );
   }
 }

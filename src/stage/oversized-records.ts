@@ -34,12 +34,12 @@ export function givingUpOmitted(
   const tell = countDeadLetters(deps);
   const recordsIn = deps.metrics.recordsIn.bind({ stage });
   const giveUp = async (records: readonly IncomingRecord[], { finish }: AssignedPartition) => {
-    const givenUp = records.map((record) => ({
+    const deadLettered = records.map((record) => ({
       record,
       reason: "too-large" as const,
       error: wordsOf(record),
     }));
-    tell((await writer.write([], givenUp)).deadLetters);
+    tell((await writer.write([], deadLettered)).deadLetters);
     recordsIn.inc(records.length);
     for (const { offset } of records) finish(offset);
   };

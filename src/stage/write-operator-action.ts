@@ -1,15 +1,15 @@
 /**
- * Writes what people ask for to the topic `operations`: the commands do it, and whatever else speaks
+ * Writes what people ask for to the topic `operator-actions`: the commands do it, and whatever else speaks
  * for people. All processes that run deliver or delay see it within two seconds.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
 import {
+  type EarlyRelease,
+  earlyReleaseRecord,
   forgetRecord,
   type Pause,
-  type Pull,
   pauseRecord,
-  pullRecord,
   resumeRecord,
 } from "../domain/operator-actions.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
@@ -18,7 +18,7 @@ import type { Producer } from "../kafka/port.ts";
 
 export interface Operating {
   readonly producer: Pick<Producer, "send">;
-  readonly topics: Pick<TopicNames, "operations">;
+  readonly topics: Pick<TopicNames, "operatorActions">;
 }
 
 /** Resolves when it is acknowledged. In place of an earlier pause of the destination. */
@@ -26,7 +26,7 @@ export async function pauseDestination(
   { producer, topics }: Operating,
   pause: Pause,
 ): Promise<void> {
-  await write(producer, pauseRecord(topics.operations, pause));
+  await write(producer, pauseRecord(topics.operatorActions, pause));
 }
 
 /** Ends a pause by a command. One by the configuration stays. Harmless where there is none. */
@@ -34,12 +34,15 @@ export async function resumeDestination(
   { producer, topics }: Operating,
   destination: DestinationId,
 ): Promise<void> {
-  await write(producer, resumeRecord(topics.operations, destination));
+  await write(producer, resumeRecord(topics.operatorActions, destination));
 }
 
 /** Its deliveries in tiers go out now, or all that wait become dead letters. */
-export async function pullDeliveries({ producer, topics }: Operating, pull: Pull): Promise<void> {
-  await write(producer, pullRecord(topics.operations, pull));
+export async function releaseEarly(
+  { producer, topics }: Operating,
+  earlyRelease: EarlyRelease,
+): Promise<void> {
+  await write(producer, earlyReleaseRecord(topics.operatorActions, earlyRelease));
 }
 
 /** Keeps the topic small. @param keys of records that say nothing any more. */
@@ -47,7 +50,8 @@ export async function forgetOperations(
   { producer, topics }: Operating,
   keys: readonly string[],
 ): Promise<void> {
-  if (keys.length > 0) await producer.send(keys.map((key) => forgetRecord(topics.operations, key)));
+  if (keys.length > 0)
+    await producer.send(keys.map((key) => forgetRecord(topics.operatorActions, key)));
 }
 
 async function write(producer: Operating["producer"], record: OutgoingRecord): Promise<void> {

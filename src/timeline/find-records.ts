@@ -4,7 +4,7 @@
  *   a record of                                       is evidence if
  *   calls                                             its call has the message id; without one of its
  *                                                     own, a call has the place of its record as its id
- *   deliveries.*, returns.*, delays.*, dead-letters   its header `switchyard-message-id` says so
+ *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` says so
  *   dead-letters, of a stage before route             the place that it was given up at is the call's
  *   attempts                                          it is keyed by the message id
  *
@@ -79,7 +79,7 @@ export interface Evidence {
   readonly calls: readonly FoundCall[];
   /** On `deliveries.*`. */
   readonly lines: readonly FoundDelivery[];
-  readonly returns: readonly FoundDelivery[];
+  readonly retries: readonly FoundDelivery[];
   readonly parked: readonly FoundParked[];
   readonly deadLetters: readonly FoundDeadLetter[];
   /** Null: there is no topic of attempts. */

@@ -94,7 +94,7 @@ class Reading {
     const deadLetters = names.includes(topics.deadLetters)
       ? await this.#deadLetters(calls, fromMs)
       : [];
-    const isFinished = await this.#finished([...found.lines, ...found.returns]);
+    const isFinished = await this.#finished([...found.lines, ...found.retries]);
     const known = { ...found, deadLetters, attempts, isFinished };
     const evidence = { messageId, calls, ...known, topicDestinations, sinceMs };
     const trace = timeline(evidence, nowMs());
@@ -152,7 +152,7 @@ class Reading {
     const { topics } = this.#ports;
     const { messageId } = this.#query;
     const lines: FoundDelivery[] = [];
-    const returns: FoundDelivery[] = [];
+    const retries: FoundDelivery[] = [];
     const parked: FoundParked[] = [];
     const look = mayCarry(messageId);
     const ways = names.filter(
@@ -167,9 +167,9 @@ class Reading {
       const there = { ...found, delivery: { ...found.delivery, destination } };
       if (tier !== null) parked.push({ ...there, tier, isAround: wentAround(record) });
       else if (record.topic === topics.deliveries(destination)) lines.push(there);
-      else returns.push(there);
+      else retries.push(there);
     });
-    return { lines, returns, parked };
+    return { lines, retries, parked };
   }
 
   async #deadLetters(

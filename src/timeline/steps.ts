@@ -84,7 +84,7 @@ export interface ReturnedStep extends DestinationStep {
   readonly endpoint: string | null;
 }
 
-export interface GivenUpStep extends StepBase {
+export interface DeadLetteredStep extends StepBase {
   readonly kind: "given-up";
   /** Null: it was no delivery yet. */
   readonly destination: string | null;
@@ -105,7 +105,7 @@ export type Step =
   | AttemptStep
   | ParkedStep
   | ReturnedStep
-  | GivenUpStep;
+  | DeadLetteredStep;
 
 /** How it stands with a destination. */
 export type FateKind =

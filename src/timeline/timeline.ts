@@ -18,7 +18,7 @@
 import { attemptSteps } from "./attempt-steps.ts";
 import { fatesOf } from "./final-states.ts";
 import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
-import type { CallTrace, Gap, GivenUpStep, ParkedStep, ReturnedStep, Step } from "./steps.ts";
+import type { CallTrace, DeadLetteredStep, Gap, ParkedStep, ReturnedStep, Step } from "./steps.ts";
 
 const ORDER: readonly Step["kind"][] = [
   ...(["received", "unusable", "left-out", "routed", "routed-again", "replayed"] as const),
@@ -30,8 +30,8 @@ export function timeline(evidence: Evidence, nowMs: number): CallTrace {
     ...callSteps(evidence),
     ...lineSteps(evidence),
     ...evidence.parked.map(parkedStep),
-    ...evidence.returns.map(returnedStep),
-    ...evidence.deadLetters.map(givenUpStep),
+    ...evidence.retries.map(returnedStep),
+    ...evidence.deadLetters.map(deadLetteredStep),
     ...attemptSteps(evidence),
   ];
   steps.sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other));
@@ -80,10 +80,10 @@ function lineSteps({ calls, lines, deadLetters }: Evidence): readonly Step[] {
         const why = reason?.gets === true ? reason.why : null;
         return { kind: "routed", atMs, destination, place, why };
       }
-      const isGivenUp = deadLetters.some(
+      const isDeadLettered = deadLetters.some(
         (deadLetter) => deadLetter.delivery?.destination === destination && deadLetter.atMs <= atMs,
       );
-      return { kind: isGivenUp ? "replayed" : "routed-again", atMs, destination, place };
+      return { kind: isDeadLettered ? "replayed" : "routed-again", atMs, destination, place };
     });
 }
 
@@ -105,7 +105,7 @@ function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
   return { kind: "returned", atMs, destination, place, lateMs, endpoint };
 }
 
-function givenUpStep(deadLetter: Evidence["deadLetters"][number]): GivenUpStep {
+function deadLetteredStep(deadLetter: Evidence["deadLetters"][number]): DeadLetteredStep {
   const { atMs, place, from, stage, reason, error, delivery } = deadLetter;
   const destination = delivery?.destination ?? null;
   return { kind: "given-up", atMs, destination, place, from, stage, reason, error };

@@ -55,14 +55,14 @@ function dueInAYear(product: Product): Promise<AttackRow> {
 
 /** Returned there, it would be due again at once, and so on. */
 function returnToTheTier(product: Product): Promise<AttackRow> {
-  const returnTopic = tierOf(product);
-  const headers = headersOf({ dueAtMs: Date.now(), returnTopic });
+  const retryTopic = tierOf(product);
+  const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
   return beforeAnHonestOne(product, "returns to its own tier", headers, 2);
 }
 
 function returnToDeadLetters(product: Product): Promise<AttackRow> {
   const { deadLetters } = product.topics;
-  const headers = headersOf({ dueAtMs: Date.now(), returnTopic: deadLetters });
+  const headers = headersOf({ dueAtMs: Date.now(), retryTopic: deadLetters });
   return beforeAnHonestOne(product, "returns to the dead letters", headers, 2);
 }
 
@@ -215,7 +215,7 @@ function headersOf(given: Partial<Delivery>): RecordHeaders {
     parked: 0,
     dueAtMs: null,
     notBeforeMs: null,
-    returnTopic: null,
+    retryTopic: null,
     rejected: [],
     lastOutcome: null,
     ...given,

@@ -17,9 +17,9 @@
 import type { RetryPolicy } from "../../src/deliver/choose-retry-delay.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import {
+  deadLetteredEarly,
+  deadLetteredWithoutReason,
   early,
-  givenUpEarly,
-  givenUpWithoutReason,
   isSettled,
   type Recipient,
   windowBeganMs,
@@ -50,7 +50,10 @@ export function violations(
     ]),
     ...say("parked", parkedUntried(entry)),
     ...say("late", late(entry, recipient, policy, exposures)),
-    ...say("given up", [...givenUpEarly(entry, policy), ...givenUpWithoutReason(entry, recipient)]),
+    ...say("given up", [
+      ...deadLetteredEarly(entry, policy),
+      ...deadLetteredWithoutReason(entry, recipient),
+    ]),
     ...say("repeated", [
       ...unexplained(repetitions(entry, recipient), exposures),
       ...tooOften(entry, exposures),

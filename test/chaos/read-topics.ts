@@ -60,7 +60,7 @@ export class TopicReader {
   /** May be tried again: it goes on behind what it has read. */
   async #readAll(): Promise<void> {
     const names = [
-      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
+      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.retries(id)]),
       ...DELAYS_MS.map(topics.delays),
       topics.deadLetters,
     ];

@@ -126,7 +126,7 @@ export function consumedTopics(
   return [
     [topics.calls, groups.route],
     ...all.map(({ id }) => [topics.deliveries(id), groups.deliver(id)] as const),
-    ...all.map(({ id }) => [topics.returns(id), groups.deliver(id)] as const),
+    ...all.map(({ id }) => [topics.retries(id), groups.deliver(id)] as const),
     ...DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
   ];
 }

@@ -21,7 +21,7 @@ const STEP_MS = 50;
 const LONG_MS = 400;
 const CAUGHT_UP_MS = 1_000;
 /** Together with what else may be slow, it is as long as a program waits for an answer. */
-export const GIVEN_UP_MS = TIMEOUT_MS / 3;
+export const DEAD_LETTERED_MS = TIMEOUT_MS / 3;
 
 export function watchStalls(): StallWatch {
   const stalls: Stall[] = [];

@@ -76,7 +76,7 @@ function lagSignals(look: Look, id: DestinationId, { hasTopic }: Expected): read
 /** @param ends by default those of now. */
 export function trueLag(look: Look, id: DestinationId, ends = now(look)): Range | null {
   const { topics, groups } = look.truth.product;
-  const both = [topics.deliveries(id), topics.returns(id)];
+  const both = [topics.deliveries(id), topics.retries(id)];
   return lagRange({ ends, commits: now(look) }, groups.deliver(id), both);
 }
 

@@ -1,4 +1,4 @@
-// A process that is killed after its record on `operations` and before its first commit. No offset depends
+// A process that is killed after its record on `operator-actions` and before its first commit. No offset depends
 // on that record: the next process reads the calls from the beginning, and takes the dead one for another
 // process until its record is 90 s old.
 
@@ -27,7 +27,7 @@ admin: { host: 127.0.0.1, port: 0 }
     /** The processes that are on the topic now. */
     const known = async () => {
       const processes = new Set<string>();
-      for (const record of await recordsIn("operations")) {
+      for (const record of await recordsIn("operator-actions")) {
         const operation = readOperation(record);
         if (operation.kind === "process") processes.add(operation.process.id);
         if (operation.kind === "forget-process") processes.delete(operation.id);

@@ -165,7 +165,7 @@ describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK an
     expect(error?.message).toContain("whole.calls: at most 1 partitions");
     expect(error?.message).not.toContain("right to create");
     // Those that it allows are there.
-    expect(await cluster.kafka.admin.topics()).toContain("whole.returns.hook");
+    expect(await cluster.kafka.admin.topics()).toContain("whole.retries.hook");
   });
 });
 
@@ -217,8 +217,8 @@ describe.skipIf(java === null)(
         Number(configs["apply.deliveries.hook"]?.["max.message.bytes"]),
       ).toBeGreaterThanOrEqual(MIB);
       // Those that were missing are there, and the rest of what was asked for them is set.
-      expect(await cluster.sizeOf("apply.returns.hook")).toBeDefined();
-      expect(await cluster.kafka.admin.topics()).toContain("apply.operations");
+      expect(await cluster.sizeOf("apply.retries.hook")).toBeDefined();
+      expect(await cluster.kafka.admin.topics()).toContain("apply.operator-actions");
     });
   },
 );

@@ -8,7 +8,7 @@ import type { StatusReport } from "../../src/cli/status/report.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { pulledRecord, pullRecord } from "../../src/domain/operator-actions.ts";
+import { earlyReleaseRecord, releasedRecord } from "../../src/domain/operator-actions.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
@@ -51,7 +51,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   said["console tiers"] = seen.tiers.map(({ waiting }) => waiting);
   for (const id of IDS) {
     const { left } = await json("drain", id, "--timeout", "1ms", "--json");
-    said[`drain ${id}`] = [left.line + left.returns, left.tiers];
+    said[`drain ${id}`] = [left.line + left.retries, left.tiers];
     const { count } = await json("cancel", id, "--dry-run", "--json");
     said[`cancel ${id}`] = count;
   }
@@ -142,8 +142,8 @@ test(
     const delays = topics.delays(600_000);
     await write(delays, "crm", 3);
     await write(delays, "other", 2);
-    const pull = {
-      pull: "retry",
+    const earlyRelease = {
+      kind: "retry",
       destination: "crm" as DestinationId,
       id: "p1",
       by: "test",
@@ -154,8 +154,12 @@ test(
     const through = async (topicId: string) => {
       const done = { id: "p1", tier: "10m", partition: 0, through: 5, topicId };
       await producer.send([
-        pullRecord(topics.operations, { ...pull, atMs, receivedBeforeMs: null }),
-        pulledRecord(topics.operations, done),
+        earlyReleaseRecord(topics.operatorActions, {
+          ...earlyRelease,
+          atMs,
+          receivedBeforeMs: null,
+        }),
+        releasedRecord(topics.operatorActions, done),
       ]);
     };
     await through("AAAAAAAAAAAAAAAAAAAAAA");
@@ -175,9 +179,9 @@ async function stopped() {
   const world = worldOf(await freePort(), "10m");
   const of = (id: string) => [
     topics.deliveries(id as DestinationId),
-    topics.returns(id as DestinationId),
+    topics.retries(id as DestinationId),
   ];
-  const names = [...IDS.flatMap(of), topics.delays(600_000), topics.operations];
+  const names = [...IDS.flatMap(of), topics.delays(600_000), topics.operatorActions];
   await kafka.admin.create(
     names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
   );

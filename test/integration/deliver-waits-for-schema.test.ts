@@ -61,11 +61,11 @@ test("a partition waits for a schema; its destination's others and its returns g
   await send("deliveries.hook", 0, named("avro"), avro);
   await expect.poll(() => registry.asked.length, LIMIT).toBeGreaterThan(1);
   await send("deliveries.hook", 1, named("beside"), json);
-  await send("returns.hook", 0, ["comes-back"], json);
+  await send("retries.hook", 0, ["comes-back"], json);
   await expect.poll(() => missing(...named("beside"), "comes-back"), LIMIT).toEqual([]);
   expect(missing(...named("avro"))).toHaveLength(COUNT);
   // It is still so when more is written, and when what comes back has to wait as well.
-  await send("returns.hook", 0, ["comes-back-as-avro"], avro);
+  await send("retries.hook", 0, ["comes-back-as-avro"], avro);
   await send("deliveries.hook", 1, ["later"], json);
   await expect.poll(() => missing("later"), LIMIT).toEqual([]);
   expect(missing("comes-back-as-avro")).toHaveLength(1);

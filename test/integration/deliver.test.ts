@@ -88,7 +88,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
   const topicList = [
     topics.deadLetters,
     topics.deliveries(destination.id),
-    topics.returns(destination.id),
+    topics.retries(destination.id),
     ...delaysMs.map(topics.delays),
   ];
   await kafka.admin.create(

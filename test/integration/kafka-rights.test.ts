@@ -160,7 +160,7 @@ async function skipAll(): Promise<void> {
   const kafka = createKafka(kafkaConnection(loaded.config), quiet);
   await using _kafka = { [Symbol.asyncDispose]: () => kafka.close() };
   const kinds = ["calls", "audience-syncs", "deletion-requests", "deliveries.hook"];
-  for (const kind of [...kinds, "returns.retry", "delays.1s"]) {
+  for (const kind of [...kinds, "retries.retry", "delays.1s"]) {
     const topic = PREFIX + kind;
     const group = groupOf(topic, loaded.config) ?? "";
     const damagedFrom: Kafka = {
@@ -295,7 +295,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     ["deliver", "deliveries.hook"],
     ["delay", "calls"],
     ["route", "calls"],
-    ["route", "returns.hook"],
+    ["route", "retries.hook"],
     ["publish", "dead-letters"],
     ["status", "calls"],
   ])("%s may not write to %s", async (role, topic) => {

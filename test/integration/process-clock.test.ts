@@ -108,7 +108,7 @@ test("a process 5 h behind makes the first attempt, and one that is right keeps 
   await behind.ended;
   const right = world.start(["--stages", "route,deliver,delay"]);
   await expect.poll(() => hook.arrivals.length, POLL).toBe(2);
-  const [returned] = await records("returns.crm");
+  const [returned] = await records("retries.crm");
   if (returned === undefined) throw new Error("nothing came back");
   const ageMs = Date.now() - Number(header(returned, "switchyard-first-attempt-at"));
   expect(Math.abs(ageMs)).toBeLessThan(120_000);
@@ -143,7 +143,7 @@ test("a process an hour ahead waits for what others have parked", async () => {
   const [first, second] = hook.arrivals;
   expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(19_000);
   const [parked] = await records("delays.20s");
-  const [returned] = await records("returns.crm");
+  const [returned] = await records("retries.crm");
   if (parked === undefined || returned === undefined) throw new Error("nothing was parked");
   expect(returned.timestampMs).toBeGreaterThanOrEqual(
     Number(header(parked, "switchyard-due-at")) - 2_000,

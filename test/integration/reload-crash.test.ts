@@ -139,7 +139,7 @@ test.each(Object.keys(ADDED_MOMENTS))(
     await restart();
     const names = await kafka.admin.topics();
     expect(names).toEqual(
-      expect.arrayContaining([`${prefix}deliveries.new`, `${prefix}returns.new`]),
+      expect.arrayContaining([`${prefix}deliveries.new`, `${prefix}retries.new`]),
     );
     const before = published.length;
     await expect.poll(() => published.length, SOON).toBeGreaterThan(before + 50);

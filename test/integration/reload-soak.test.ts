@@ -104,7 +104,7 @@ function repeatedIn(
   const failed = new Set(
     own.filter(({ msg }) => msg === "delivery.attempted").map(({ messageId }) => messageId),
   );
-  const isGivenUp = lines.some(
+  const isDeadLettered = lines.some(
     ({ msg, group }) => msg === "kafka.commit.given-up" && `${group}`.endsWith(`.${id}`),
   );
   const firstAtMs = new Map<string, number>();
@@ -112,7 +112,7 @@ function repeatedIn(
     const messageId = `${headers["x-switchyard-message-id"]}`;
     const first = firstAtMs.get(messageId);
     if (first === undefined) firstAtMs.set(messageId, atMs);
-    if (first === undefined || (failed.has(messageId) || isGivenUp) !== isExplained) return [];
+    if (first === undefined || (failed.has(messageId) || isDeadLettered) !== isExplained) return [];
     return [
       `${id}: ${messageId} at ${new Date(first).toISOString()}, again ${atMs - first} ms later`,
     ];

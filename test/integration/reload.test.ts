@@ -357,7 +357,7 @@ test(
     const waiting = await program.logged("config.waiting-for-topics");
     expect(waiting).toMatchObject({
       destinations: ["new"],
-      topics: [`${prefix}deliveries.new`, `${prefix}returns.new`],
+      topics: [`${prefix}deliveries.new`, `${prefix}retries.new`],
       fix: "switchyard topics --apply",
     });
     expect(await sample("switchyard_config_destinations_waiting")).toBe("1");

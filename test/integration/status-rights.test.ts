@@ -30,11 +30,11 @@ const PREFIX = "seen.";
 const USER = "viewer";
 const IDS = Array.from({ length: 20 }, (_, number) => `d${number}`);
 const OWN = [
-  ...["calls", "delays.10s", "delays.10m", "dead-letters", "operations"],
-  ...["audience-syncs", "deletion-requests", "replayed-letters"],
+  ...["calls", "delays.10s", "delays.10m", "dead-letters", "operator-actions"],
+  ...["audience-syncs", "deletion-requests", "dead-letter-replays"],
 ];
 const LINES = IDS.map((id) => `deliveries.${id}`);
-const RETURNS = IDS.map((id) => `returns.${id}`);
+const RETRIES = IDS.map((id) => `retries.${id}`);
 const GROUPS = ["route", "audience", "deletion", "delay.10s", "delay.10m"];
 const TIMEOUT_MS = 120_000;
 const SOON = { interval: 50 };
@@ -73,7 +73,7 @@ async function fill(open: string): Promise<void> {
   const kafka = createKafka({ ...connection, ...limits }, quiet);
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   await kafka.admin.create(
-    [...OWN, ...LINES.slice(0, -1), ...RETURNS].map((name) => {
+    [...OWN, ...LINES.slice(0, -1), ...RETRIES].map((name) => {
       return { name: PREFIX + name, partitions: 1, replicationFactor: 1, config: {} };
     }),
   );
@@ -102,7 +102,7 @@ beforeAll(async () => {
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(configuration(broker.guardedAddress)));
   await broker.grant(USER, [
-    grantOf("topic", [...OWN, ...LINES, ...RETURNS], "Read", "Describe"),
+    grantOf("topic", [...OWN, ...LINES, ...RETRIES], "Read", "Describe"),
     grantOf("group", [...GROUPS, ...IDS.map((id) => `deliver.${id}`)], "Describe"),
   ]);
   await fill(broker.openAddress);
@@ -146,13 +146,13 @@ const group = (name: string) => grantOf("group", [name], "Describe");
 const CASES: readonly Case[] = [
   { missing: group("deliver.d7"), says: "d7: ", unknown: ["d7"] },
   { missing: all("deliveries.d3"), says: "d3: ", unknown: ["d3"] },
-  { missing: all("returns.d4"), says: "d4: ", unknown: ["d4"] },
+  { missing: all("retries.d4"), says: "d4: ", unknown: ["d4"] },
   { missing: read("deliveries.d5"), says: "d5: " },
   { missing: read("delays.10m"), says: "IN TIERS is not known: ", isTiersUnknown: true },
   { missing: all("delays.10m"), says: "delay 10m: ", isTiersUnknown: true },
   { missing: group("delay.10m"), says: "delay 10m: ", isTiersUnknown: true },
-  { missing: read("operations"), says: "IN TIERS is not known: ", isTiersUnknown: true },
-  { missing: all("operations"), says: "IN TIERS is not known: ", isTiersUnknown: true },
+  { missing: read("operator-actions"), says: "IN TIERS is not known: ", isTiersUnknown: true },
+  { missing: all("operator-actions"), says: "IN TIERS is not known: ", isTiersUnknown: true },
   { missing: group("route"), says: "route: " },
   { missing: all("calls"), says: "route: " },
   { missing: all("dead-letters"), says: "Dead letters: " },
@@ -214,12 +214,12 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
 
   test.each([
     all("deliveries.d0"),
-    all("returns.d0"),
+    all("retries.d0"),
     all("delays.10m"),
     read("delays.10m"),
     group("deliver.d0"),
     group("delay.10m"),
-    all("operations"),
+    all("operator-actions"),
   ])(
     "drain says what it may not see: $operations on the $on $names",
     {

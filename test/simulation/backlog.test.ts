@@ -41,11 +41,11 @@ class Backlog {
       groupId: groupNames("").deliver(id),
     }));
     const deliveries = this.#deliveries.map(({ topic }) => topic);
-    const returns = this.#destinations.map(({ id }) => topics.returns(id));
+    const retries = this.#destinations.map(({ id }) => topics.retries(id));
     for (const name of [topics.calls, topics.deadLetters, ...deliveries]) {
       this.#cluster.createTopic(name, PARTITIONS);
     }
-    for (const name of [...returns, ...DELAY_TOPICS]) this.#cluster.createTopic(name, 1);
+    for (const name of [...retries, ...DELAY_TOPICS]) this.#cluster.createTopic(name, 1);
     for (let number = 0; number < CALLS; number += 1) this.#append(`m${number}`);
   }
 

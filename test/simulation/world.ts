@@ -79,7 +79,7 @@ export class World {
     for (const name of [topics.calls, topics.deadLetters]) this.#cluster.createTopic(name, 2);
     for (const { id } of this.#destinations) {
       this.#cluster.createTopic(topics.deliveries(id), 2);
-      this.#cluster.createTopic(topics.returns(id), 1);
+      this.#cluster.createTopic(topics.retries(id), 1);
     }
     for (const delayMs of DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
   }
@@ -288,7 +288,7 @@ export class World {
   #readTopics(): void {
     const names = [
       topics.deadLetters,
-      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.returns(id)]),
+      ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.retries(id)]),
       ...DELAY_TOPICS,
     ];
     for (const name of names) {

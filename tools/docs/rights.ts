@@ -28,13 +28,13 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
   audiences: "audiences",
   deletionRequests: "deletion-requests",
   deliveries: "deliveries.*",
-  returns: "returns.*",
+  retries: "retries.*",
   delays: "delays.*",
   deadLetters: "dead-letters",
-  deadLetterReplays: "replayed-letters",
+  deadLetterReplays: "dead-letter-replays",
   attempts: "attempts",
   operatorEvents: "operator-events",
-  operations: "operations",
+  operatorActions: "operator-actions",
 };
 
 const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>> = {
@@ -46,7 +46,7 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
     "signed webhooks to that destination, and to no other",
     "the calls of that destination",
   ],
-  returns: ["the same", "the same, of deliveries that failed"],
+  retries: ["the same", "the same, of deliveries that failed"],
   delays: [
     "signed webhooks to every destination of the prefix; many records make the retries of all late",
     "calls of all destinations that failed",
@@ -67,7 +67,7 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
     "a false story of a call, for those who look into its attempts",
     "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
   ],
-  operations: [
+  operatorActions: [
     "every destination paused for any length of time, or resumed; waiting deliveries sent early, or turned into dead letters; endpoints kept from requests, or probed too soon, by false news; false alarms about missing routes",
     "which destinations are paused, and by whom; which processes run, and the ids of sources and destinations",
   ],

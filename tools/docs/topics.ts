@@ -25,13 +25,13 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   audiences: "audience id",
   deletionRequests: "userId",
   deliveries: "the call's userId, else anonymousId",
-  returns: "the delivery's key",
+  retries: "the delivery's key",
   delays: "the delivery's key",
   deadLetters: "the record's key",
   deadLetterReplays: "place of the letters, and the replay",
   operatorEvents: "the incident's kind and subject",
   attempts: "the call's message id",
-  operations: "the operation and its destination",
+  operatorActions: "the operation and its destination",
 };
 /** Where a role has more than one command, or another name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
@@ -58,7 +58,7 @@ const READERS: Readonly<Record<Exclude<TopicKind, ConsumedKind>, string>> = {
   deadLetterReplays: "people",
   attempts: "people",
   operatorEvents: "deliver, delay, audience, people",
-  operations: "route, deletion, deliver, delay",
+  operatorActions: "route, deletion, deliver, delay",
 };
 
 function notesOf(kind: TopicKind) {
@@ -198,7 +198,7 @@ headers are text. Instants are milliseconds since the epoch.
 | \`switchyard-due-at\` | deliver | no | time of parking plus the tier's delay |
 | \`switchyard-not-before\` | deliver, after \`Retry-After\` | no | earliest time of the next attempt |
 | \`switchyard-around\` | route, deletion, delay | no | times that it [went around its topic](delivery.md#a-topic-that-takes-nothing); chooses the tier there |
-| \`switchyard-return-topic\` | deliver | no | for people: the delay stage knows the topic from the destination |
+| \`switchyard-retry-topic\` | deliver | no | for people: the delay stage knows the topic from the destination |
 | \`switchyard-rejected\` | deliver | no | keys of endpoints that rejected it, with commas |
 | \`switchyard-last-outcome\` | deliver | no | such as \`<endpoint key>=503,<endpoint key>=timeout\` |
 
@@ -213,7 +213,7 @@ Somebody who may write to a destination's topics can say anything in these heade
 
 | A header says | It counts as |
 |---|---|
-| on \`deliveries.*\` and \`returns.*\`: another destination | the destination of the topic |
+| on \`deliveries.*\` and \`retries.*\`: another destination | the destination of the topic |
 | a first attempt in the future | now |
 | a not-before further ahead than the window | the window from now |
 | more attempts or parkings than 100,000 | 100,000 |

@@ -212,7 +212,7 @@ function lookingOf({ kafka, config, signal }: Doing, destination: Webhook): Look
 
 async function operatingOf({ kafka, config, producer }: Acting): Promise<Operating> {
   const topics = configuredTopics(config);
-  await assertTopics(kafka.admin, [topics.operations]);
+  await assertTopics(kafka.admin, [topics.operatorActions]);
   return { producer, topics };
 }
 

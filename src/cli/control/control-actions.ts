@@ -12,14 +12,14 @@
 import { randomUUID } from "node:crypto";
 
 import type { Config } from "../../config/config.ts";
-import { isPulledBy, type Pullable } from "../../domain/early-release.ts";
-import type { Pull } from "../../domain/operator-actions.ts";
+import { isReleasedBy, type Releasable } from "../../domain/early-release.ts";
+import type { EarlyRelease } from "../../domain/operator-actions.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import {
   forgetOperations,
   type Operating,
   pauseDestination,
-  pullDeliveries,
+  releaseEarly,
 } from "../../stage/write-operator-action.ts";
 import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";
@@ -31,7 +31,7 @@ import {
   type Looking,
   lineParts,
   readOperations,
-  returnsParts,
+  retryTopicParts,
 } from "./remaining.ts";
 import { beginning, type Left, leftOf, leftText, stillText, sumOf } from "./wait.ts";
 
@@ -75,9 +75,9 @@ export async function pauseNow(
 export async function retryNow(acting: Acting, operating: Operating): Promise<number> {
   const why = await stillText(acting.looking, systemClock.nowMs());
   if (why !== null) throw new Error(`nothing was returned: ${why}`);
-  const pull = pullOf(acting, "retry", null);
-  const waiting = await count(acting, pull, true);
-  await operate(acting, operating, pull);
+  const earlyRelease = earlyReleaseOf(acting, "retry", null);
+  const waiting = await count(acting, earlyRelease, true);
+  await operate(acting, operating, earlyRelease);
   return waiting;
 }
 
@@ -91,9 +91,9 @@ export async function cancelWaiting(
   operating: Operating | null,
   receivedBeforeMs: number,
 ): Promise<number> {
-  const pull = pullOf(acting, "cancel", receivedBeforeMs);
-  const waiting = await count(acting, pull, false);
-  if (operating !== null) await operate(acting, operating, pull);
+  const earlyRelease = earlyReleaseOf(acting, "cancel", receivedBeforeMs);
+  const waiting = await count(acting, earlyRelease, false);
+  if (operating !== null) await operate(acting, operating, earlyRelease);
   return waiting;
 }
 
@@ -126,37 +126,45 @@ export function resumedInVain(id: string, { destinations }: Config): string | nu
   return `${id} stays paused: the configuration says \`paused: true\`.`;
 }
 
-function pullOf(
+function earlyReleaseOf(
   { looking: { destination }, by }: Acting,
-  pull: Pull["pull"],
+  kind: EarlyRelease["kind"],
   receivedBeforeMs: number | null,
-): Pull {
+): EarlyRelease {
   const atMs = systemClock.nowMs();
-  return { pull, destination, id: randomUUID(), atMs, by, receivedBeforeMs };
+  return { kind, destination, id: randomUUID(), atMs, by, receivedBeforeMs };
 }
 
 async function count(
   { looking, telling }: Acting,
-  pull: Pull,
+  earlyRelease: EarlyRelease,
   isInTiersAlone: boolean,
 ): Promise<number> {
   let found = 0;
   using _progress = telling.follow(
-    () => `${counted(found, "delivery", "deliveries")} counted (${instantText(pull.atMs)})`,
+    () => `${counted(found, "delivery", "deliveries")} counted (${instantText(earlyRelease.atMs)})`,
   );
-  const add = (delivery: Pullable) => {
-    if (isPulledBy(pull, delivery)) found += 1;
+  const add = (delivery: Releasable) => {
+    if (isReleasedBy(earlyRelease, delivery)) found += 1;
   };
   await eachInTiers(looking, await readOperations(looking, looking.signal), add);
   if (!isInTiersAlone) {
-    await eachOf(looking, [...(await lineParts(looking)), ...(await returnsParts(looking))], add);
+    await eachOf(
+      looking,
+      [...(await lineParts(looking)), ...(await retryTopicParts(looking))],
+      add,
+    );
   }
   looking.signal.throwIfAborted();
   return found;
 }
 
-async function operate({ looking }: Acting, operating: Operating, pull: Pull): Promise<void> {
-  await pullDeliveries(operating, pull);
+async function operate(
+  { looking }: Acting,
+  operating: Operating,
+  earlyRelease: EarlyRelease,
+): Promise<void> {
+  await releaseEarly(operating, earlyRelease);
   const operations = await readOperations(looking, looking.signal);
-  await forgetOperations(operating, operations.overKeys(pull.atMs));
+  await forgetOperations(operating, operations.overKeys(earlyRelease.atMs));
 }

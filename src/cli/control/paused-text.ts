@@ -10,7 +10,7 @@ import {
   type Looking,
   lineParts,
   readOperations,
-  returnsParts,
+  retryTopicParts,
 } from "./remaining.ts";
 
 /** People wait in front of it: what is not read by then is not counted. */
@@ -42,7 +42,7 @@ export async function waitingOfPaused(
     const inLine = recordsIn(await lineParts(limited));
     const operations = await readOperations(limited, signal);
     const isWhole = await eachInTiers(limited, operations, add, RECORDS_MAX);
-    await eachOf(limited, await returnsParts(limited), add);
+    await eachOf(limited, await retryTopicParts(limited), add);
     return { kind: "counted", inLine, expiring, isWhole: isWhole && !signal.aborted };
   } catch (error) {
     return { kind: "unknown", error: asError(error).message };

@@ -9,10 +9,10 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { pullable } from "../../delay/released-ahead.ts";
+import { releasable } from "../../delay/released-ahead.ts";
 import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
 import { readDelivery } from "../../domain/delivery.ts";
-import type { Pullable } from "../../domain/early-release.ts";
+import type { Releasable } from "../../domain/early-release.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import type { KnownOperations } from "../../domain/operator-action-state.ts";
 import { groupNames, tierDelayMs, tierName } from "../../domain/topics.ts";
@@ -40,15 +40,15 @@ export function readOperations(
   { kafka, config }: Pick<Looking, "kafka" | "config">,
   signal: AbortSignal,
 ): Promise<KnownOperations> {
-  return readKnownOperations(kafka, configuredTopics(config).operations, signal);
+  return readKnownOperations(kafka, configuredTopics(config).operatorActions, signal);
 }
 
 export function lineParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
   return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
 }
 
-export function returnsParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
-  return partsOf(looking, configuredTopics(looking.config).returns(looking.destination));
+export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
+  return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
 }
 
 /** Of a topic that does not exist: none. @throws Error where Kafka does not tell. */
@@ -63,7 +63,7 @@ async function partsOf({ kafka, config, destination }: Looking, topic: string) {
 export async function eachOf(
   { kafka, destination, signal }: Looking,
   parts: readonly UnfinishedPart[],
-  found: (delivery: Pullable) => void,
+  found: (delivery: Releasable) => void,
 ): Promise<void> {
   for (const part of parts) {
     for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
@@ -83,7 +83,7 @@ export async function eachOf(
 export async function eachInTiers(
   { kafka, config, destination, signal }: Looking,
   steering: KnownOperations,
-  found: (delivery: Pullable) => void,
+  found: (delivery: Releasable) => void,
   recordsMax = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const topics = configuredTopics(config);
@@ -91,7 +91,8 @@ export async function eachInTiers(
   const tiers = await tiersOf(kafka, config);
   const asked = { tiers, topics, groups, steering, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
-    if (waiting.kind === "waiting" && waiting.destination === destination) found(pullable(waiting));
+    if (waiting.kind === "waiting" && waiting.destination === destination)
+      found(releasable(waiting));
   });
   const [error] = read.flatMap(({ errors }) => errors);
   if (error !== undefined) throw new Error(error);

@@ -41,7 +41,7 @@ export async function withDestination(
   const { config } = loaded;
   const destination = webhookOf(id, config).id;
   await withKafka(config, shell, options, async (kafka, signal) => {
-    await assertTopics(kafka.admin, [configuredTopics(config).operations]);
+    await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);
     await act({ kafka, config, destination, signal });
   });
 }
@@ -51,7 +51,7 @@ export async function operatingOn(
   shell: Pick<Shell, "err">,
 ): Promise<Operating> {
   const topics = configuredTopics(config);
-  await assertTopics(kafka.admin, [topics.operations]);
+  await assertTopics(kafka.admin, [topics.operatorActions]);
   return { producer: commandProducer(kafka, shell, signal), topics };
 }
 

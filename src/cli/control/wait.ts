@@ -20,12 +20,12 @@ import {
   type Looking,
   lineParts,
   readOperations,
-  returnsParts,
+  retryTopicParts,
 } from "./remaining.ts";
 
 export interface Left {
   readonly line: number;
-  readonly returns: number;
+  readonly retries: number;
   readonly tiers: number;
 }
 
@@ -49,19 +49,19 @@ export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promi
   const parts = (await lineParts(looking)).map((part) =>
     partBelow(part, ends.get(part.partition) ?? 0),
   );
-  let returns = 0;
+  let retries = 0;
   let tiers = 0;
   const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
-  const before = await returnsParts(looking);
+  const before = await retryTopicParts(looking);
   const countReturn = (delivery: { readonly receivedAtMs: number }) => {
-    if (isOld(delivery)) returns += 1;
+    if (isOld(delivery)) retries += 1;
   };
   await eachOf(looking, before, countReturn);
   await eachInTiers(looking, operations, (delivery) => {
     if (isOld(delivery)) tiers += 1;
   });
   const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
-  const after = (await returnsParts(looking)).map((part) =>
+  const after = (await retryTopicParts(looking)).map((part) =>
     partFrom(part, readTo.get(part.partition) ?? part.from),
   );
   await eachOf(
@@ -69,16 +69,16 @@ export async function leftOf(looking: Looking, { atMs, ends }: Beginning): Promi
     after.filter(({ from, to }) => from < to),
     countReturn,
   );
-  return { line: recordsIn(parts), returns, tiers };
+  return { line: recordsIn(parts), retries, tiers };
 }
 
-export function sumOf({ line, returns, tiers }: Left): number {
-  return line + returns + tiers;
+export function sumOf({ line, retries, tiers }: Left): number {
+  return line + retries + tiers;
 }
 
 export function leftText(left: Left): string {
-  const { line, returns, tiers } = left;
-  return `${sumOf(left).toLocaleString("en")} left: ${line} in its line, ${returns} due again, ${tiers} in tiers`;
+  const { line, retries, tiers } = left;
+  return `${sumOf(left).toLocaleString("en")} left: ${line} in its line, ${retries} due again, ${tiers} in tiers`;
 }
 
 /** Why nothing leaves; null: it does. */

@@ -18,7 +18,7 @@ export async function announceProcess(
   stages: readonly StageName[],
 ): Promise<Announcing> {
   const announcing = announce(deps, {
-    topic: configuredTopics(config()).operations,
+    topic: configuredTopics(config()).operatorActions,
     id: randomUUID(),
     stages,
     routes: () => {

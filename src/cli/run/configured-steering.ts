@@ -1,5 +1,5 @@
 /**
- * Follows the operations of people while the program runs, where a stage goes by them. The caller
+ * Follows the operatorActions of people while the program runs, where a stage goes by them. The caller
  * stops it before Kafka is closed.
  */
 
@@ -30,10 +30,10 @@ export async function configuredSteering(
   stages: readonly StageName[],
 ): Promise<RunningSteering | null> {
   if (!stages.some((stage) => STEERED.includes(stage))) return null;
-  const { operations } = configuredTopics(config);
+  const { operatorActions } = configuredTopics(config);
   const isAway = () => cluster.brokers().some(({ away }) => away !== null);
-  const steering = followOperations({ kafka, log, clock, isAway }, operations);
-  health.add({ name: "operations", troubles: steering.troubles });
+  const steering = followOperations({ kafka, log, clock, isAway }, operatorActions);
+  health.add({ name: "operator-actions", troubles: steering.troubles });
   await steering.known;
   return steering;
 }

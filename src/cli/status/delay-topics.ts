@@ -46,7 +46,7 @@ export async function countTiers(asked: Counted): Promise<CountedTiers> {
   const tallies = new Map<string, Tallies>(asked.tiers.map((tier) => [tier, new Map()]));
   try {
     // Records that a retry or a cancel took out early lie there still.
-    const steering = await readKnownOperations(kafka, topics.operations, signal);
+    const steering = await readKnownOperations(kafka, topics.operatorActions, signal);
     const limits = { steering, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };
     const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, tier) => {

@@ -181,25 +181,25 @@ function destinationsOf(
   );
   const rows = kafka?.destinations ?? [...configured.keys()].map(unknown);
   return rows.map((row): DestinationReport => {
-    const { destination: id, returns } = row;
+    const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
     // Others read that of a topic destination, and only they know how far they are.
     const line = destination?.kind === "topic" ? null : row.line;
     const state = stateOf(destination, told.get(id) ?? []);
     // One of two that is not known is no small number.
-    const isPartly = row.error !== null && (line === null || returns === null);
-    const waiting = line === null || isPartly ? null : line.records + (returns?.records ?? 0);
+    const isPartly = row.error !== null && (line === null || retries === null);
+    const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
     const inTiers = kafka?.inTiers ? (kafka.inTiers.get(id) ?? NONE) : toldOf(processes, id);
     const { byTier, nextDueAtMs } = inTiers;
     // By this file, or by that of a process.
     const isAttempted = destination?.kind === "webhook" || state.processes.owning > 0;
-    const damaged = [...(line?.damaged ?? []), ...(returns?.damaged ?? [])];
+    const damaged = [...(line?.damaged ?? []), ...(retries?.damaged ?? [])];
     return {
       destination: id,
       ...state,
       ...ratesOf(processes, "deliver", id),
       waiting,
-      dueAgain: returns?.records ?? null,
+      dueAgain: retries?.records ?? null,
       waitingInTiers: byTier && Object.values(byTier).reduce((sum, count) => sum + count, 0),
       byTier,
       oldestMs: oldestMs(line, nowMs) ?? ((waiting ?? 0) > 0 ? oldestOf(processes, id) : null),
@@ -221,7 +221,7 @@ function toldOf(processes: readonly Process[], id: string) {
 }
 
 function unknown(destination: string): DestinationWaiting {
-  return { destination, topic: "", line: null, returns: null, isRemoved: false, error: null };
+  return { destination, topic: "", line: null, retries: null, isRemoved: false, error: null };
 }
 
 function noteOf(

@@ -51,7 +51,7 @@ export interface DestinationWaiting {
   /** Deliveries that were not attempted yet. Null: its topic does not exist, or is not known. */
   readonly line: Waiting | null;
   /** Deliveries that were attempted and are due again. */
-  readonly returns: Waiting | null;
+  readonly retries: Waiting | null;
   readonly isRemoved: boolean;
   /** Why something of it is not known; null: all is, or its topic does not exist. */
   readonly error: string | null;
@@ -122,7 +122,7 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
   const readings = [
     ...tiers.map(({ reading }) => reading),
     ...stages.map(({ reading }) => reading),
-    ...destinations.flatMap(({ line, returns }) => [line, returns]),
+    ...destinations.flatMap(({ line, retries }) => [line, retries]),
   ];
   const ids = config.destinations.map(({ id }) => id);
   const names = tiers.map(({ tier }) => tier);
@@ -144,10 +144,10 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
       },
     ],
     destinations: destinations
-      .map(({ line, returns, ...each }) => {
-        const [inLine, again] = [of(line), of(returns)];
+      .map(({ line, retries, ...each }) => {
+        const [inLine, again] = [of(line), of(retries)];
         const error = inLine.error ?? again.error;
-        const counts = { line: inLine.waiting, returns: again.waiting };
+        const counts = { line: inLine.waiting, retries: again.waiting };
         return { ...each, topic: line.topic, ...counts, error };
       })
       .filter((each) => !each.isRemoved || recordsOf(each) > 0 || each.error !== null),
@@ -185,8 +185,8 @@ function missing(topic: string): string {
   return `the topic ${topic} does not exist`;
 }
 
-function recordsOf({ line, returns }: DestinationWaiting): number {
-  return (line?.records ?? 0) + (returns?.records ?? 0);
+function recordsOf({ line, retries }: DestinationWaiting): number {
+  return (line?.records ?? 0) + (retries?.records ?? 0);
 }
 
 /** The names of topics and groups, and the topics that exist. */
@@ -229,7 +229,7 @@ function destinationsOf(
         destination: id,
         isRemoved: !configured.includes(id),
         line: { groupId, topic: topics.deliveries(id) },
-        returns: { groupId, topic: topics.returns(id) },
+        retries: { groupId, topic: topics.retries(id) },
       };
     });
 }

@@ -51,7 +51,7 @@ export class ConsumerRun {
   readonly ended: Promise<Error | null>;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
-  readonly #onGivenUp: (uncommitted: Error | null) => void;
+  readonly #onAbandoned: (uncommitted: Error | null) => void;
   readonly #membership: Membership;
   readonly #ownership: Ownership;
   /** Fired when something that a fetch loop waits for may have come. */
@@ -79,7 +79,7 @@ export class ConsumerRun {
     this.#pace = new FetchPace(consume.fetchSpacingMs);
     this.#isPaced = consume.fetchSpacingMs !== undefined;
     this.#onJoined = options.onJoined;
-    this.#onGivenUp = (error) =>
+    this.#onAbandoned = (error) =>
       error && log.warn({ group: consume.groupId, error: error.message }, "kafka.commit.given-up");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
@@ -119,7 +119,7 @@ export class ConsumerRun {
       await this.#wake.wait(leftMs);
       leftMs = untilMs - performance.now();
     }
-    this.#onGivenUp(await this.#giveUp());
+    this.#onAbandoned(await this.#giveUp());
     await this.#close(null);
   }
 
@@ -153,7 +153,7 @@ export class ConsumerRun {
   async #beforeJoin(member: Member): Promise<void> {
     if (this.#state === "over") throw new Error("the consumer is stopped");
     this.#member = member;
-    this.#onGivenUp(await this.#giveUp(COMMIT_OUTAGE_LIMIT_MS));
+    this.#onAbandoned(await this.#giveUp(COMMIT_OUTAGE_LIMIT_MS));
     if (this.#state === "leaving") this.#state = "joining";
     // Not when the answer is read: a process may have been frozen before that.
     this.#lease.begin();

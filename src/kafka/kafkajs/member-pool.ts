@@ -127,7 +127,7 @@ export class MemberPool {
   setSupportAuthenticationProtocol(): void {}
 
   async getConnection(): Promise<object> {
-    await this.#untilGivenUp(() => this.#shared.line.open());
+    await this.#untilAbandoned(() => this.#shared.line.open());
     const authenticate = async (): Promise<void> => {
       this.#isOpen = true;
     };
@@ -136,10 +136,10 @@ export class MemberPool {
 
   async send(protocol: KeyedProtocol): Promise<unknown> {
     const { apiKey } = protocol.request;
-    if (apiKey === API_VERSIONS) return await this.#untilGivenUp(() => this.#versions());
+    if (apiKey === API_VERSIONS) return await this.#untilAbandoned(() => this.#versions());
     if (apiKey === FETCH.apiKey) return await this.#sendByOwn(protocol);
     const { signal } = this.#ending;
-    return await this.#untilGivenUp(() => this.#shared.send(apiKey, protocol, signal));
+    return await this.#untilAbandoned(() => this.#shared.send(apiKey, protocol, signal));
   }
 
   /** Whether the broker accepts a version of it. */
@@ -149,11 +149,11 @@ export class MemberPool {
 
   /** As `send` does for requests of kafkajs. */
   ask(question: Question<GroupAnswer>): Promise<GroupAnswer> {
-    return this.#untilGivenUp(() => this.#shared.ask(question));
+    return this.#untilAbandoned(() => this.#shared.ask(question));
   }
 
   fetch(request: FetchRequest, take?: TakeAnswer): Promise<FetchAnswer> {
-    return this.#untilGivenUp(() => this.#shared.fetch(this.#member, request, take));
+    return this.#untilAbandoned(() => this.#shared.fetch(this.#member, request, take));
   }
 
   endFetch(): void {
@@ -204,7 +204,7 @@ export class MemberPool {
   }
 
   /** A signal keeps its listeners in a map, which is then made anew each time (`runtime/in-flight-set.ts`). */
-  #untilGivenUp<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  #untilAbandoned<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#member.isDestroyed) throw closedError("the client is closed", this);
       this.#member.uses(this);

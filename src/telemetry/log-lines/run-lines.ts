@@ -196,14 +196,14 @@ export const RUN_LINES = {
   "clock.unknown": {
     levels: ["warn"],
     meaning:
-      "The brokers' clock cannot be seen, because the topic `operations` keeps the time of those who write. The stages go by the process's own clock.",
+      "The brokers' clock cannot be seen, because the topic `operator-actions` keeps the time of those who write. The stages go by the process's own clock.",
     action: "`switchyard topics --apply`.",
     fields: ["topic"],
   },
   "process.unannounced": {
     levels: ["warn", "debug"],
     meaning:
-      "The process cannot write its record to the topic `operations`, so that its clock is not compared with the brokers', nor its routes with those of other processes. It is tried again every 30 s.",
+      "The process cannot write its record to the topic `operator-actions`, so that its clock is not compared with the brokers', nor its routes with those of other processes. It is tried again every 30 s.",
     action:
       "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, set that clock right ([Clocks](operations.md#clocks)).",
     fields: ["topic", "error"],
@@ -223,17 +223,17 @@ export const RUN_LINES = {
     action: "Run the commands in `fix`. A call that has arrived there already arrives again.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
-  "operations.unread": {
+  "operator-actions.read-failed": {
     levels: ["error"],
     meaning:
-      "The topic `operations` cannot be read. Pauses that are known stay in force. It is tried again every 5 s.",
+      "The topic `operator-actions` cannot be read. Pauses that are known stay in force. It is tried again every 5 s.",
     action:
       "Read the error. If a permission is missing, it names it and the command that grants it.",
     fields: ["topic", "error"],
   },
-  "operations.refused": {
+  "operator-actions.invalid-record": {
     levels: ["warn"],
-    meaning: "A record of the topic `operations` cannot be used, and is passed over.",
+    meaning: "A record of the topic `operator-actions` cannot be used, and is passed over.",
     action: "Find out who wrote it. A later version of Switchyard may write other ones.",
     fields: ["topic", "partition", "offset", "error", "linesLeftOut"],
   },

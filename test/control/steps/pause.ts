@@ -92,7 +92,7 @@ async function toldOnce(world: SteeredWorld, rows: Rows, type: string): Promise<
 }
 
 async function lastOperationAtMs(world: SteeredWorld): Promise<number> {
-  const records = await world.read(world.topics.operations);
+  const records = await world.read(world.topics.operatorActions);
   const own = records.filter(({ partition }) => partition === OPERATIONS_PARTITION);
   return own.at(-1)?.timestampMs ?? 0;
 }

@@ -51,9 +51,9 @@ test("no attempt begins in a pause that is known, and a resumed line loses nothi
         if (each.kind === "pause") {
           const untilMs = each.forMs === null ? null : nowMs + each.forMs;
           const pause = { destination: CRM, sinceMs: nowMs, by: "command", untilMs };
-          world.cluster.append(pauseRecord(topics.operations, pause));
+          world.cluster.append(pauseRecord(topics.operatorActions, pause));
         } else if (each.kind === "resume") {
-          world.cluster.append(resumeRecord(topics.operations, CRM));
+          world.cluster.append(resumeRecord(topics.operatorActions, CRM));
         } else if (each.kind === "append") {
           for (const last = count + each.count; count < last; count += 1) {
             world.append({ messageId: `m${count}` as MessageId });
@@ -67,7 +67,7 @@ test("no attempt begins in a pause that is known, and a resumed line loses nothi
           deliver = await world.startDeliver();
         }
       }
-      world.cluster.append(resumeRecord(topics.operations, CRM));
+      world.cluster.append(resumeRecord(topics.operatorActions, CRM));
       await world.settle(300_000);
       expect(early).toEqual([]);
       expect(world.deadLetters()).toEqual([]);

@@ -20,7 +20,7 @@ export function waitingOf(destination: string, given: Given = {}): Waiting {
     destination: destination as DestinationId,
     receivedAtMs: parkedAtMs,
     firstAttemptAtMs,
-    topics: [`sw.returns.${destination}`],
+    topics: [`sw.retries.${destination}`],
   };
 }
 

@@ -57,7 +57,7 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     parked: 0,
     dueAtMs: null,
     notBeforeMs: null,
-    returnTopic: null,
+    retryTopic: null,
     rejected: [],
     lastOutcome: null,
     ...given,

@@ -38,7 +38,7 @@ export class MemoryConsumer implements Consumer, Member {
   #owned: OwnedPartition[] = [];
   #generation = 0;
   /** Assignments up to this generation come too late. */
-  #givenUp = 0;
+  #deadLettered = 0;
   #rebalances = 0;
   #fetchedAtMs: number | null = null;
   #takes = false;
@@ -104,22 +104,22 @@ export class MemoryConsumer implements Consumer, Member {
   }
 
   revoke(generation: number): void {
-    if (generation <= this.#givenUp) return;
-    this.#givenUp = generation;
+    if (generation <= this.#deadLettered) return;
+    this.#deadLettered = generation;
     this.expired();
   }
 
   expired(): void {
     if (this.#stopping !== null) return;
-    this.#givenUp = Math.max(this.#givenUp, this.#generation);
+    this.#deadLettered = Math.max(this.#deadLettered, this.#generation);
     void this.#giveUp().then(() => this.#join());
   }
 
   assign(generation: number, partitions: readonly TopicPartition[]): void {
-    if (this.#stopping !== null || generation <= this.#givenUp) return;
+    if (this.#stopping !== null || generation <= this.#deadLettered) return;
     if (this.#givingUp !== null) {
       // It is going to join again: what it would get now is over before it begins.
-      this.#givenUp = generation;
+      this.#deadLettered = generation;
       return;
     }
     this.#generation = generation;
@@ -134,7 +134,7 @@ export class MemoryConsumer implements Consumer, Member {
     if (this.#stopping !== null) return;
     const missing = this.topics.find((topic) => this.#broker.topics.find(topic) === undefined);
     this.#broker.network.toBroker(this.party, () => {
-      if (missing === undefined) this.#group.join(this, this.#givenUp);
+      if (missing === undefined) this.#group.join(this, this.#deadLettered);
       else this.#broker.network.toClient(this.party, () => this.crash(noTopic(missing)));
     });
   }

@@ -58,9 +58,9 @@ export class MemoryGroup {
   }
 
   /** @param givenUp the latest generation whose partitions the member has given up. */
-  join(member: Member, givenUp: number): void {
+  join(member: Member, deadLettered: number): void {
     // Asked for by mistake: the answer to an earlier join is on its way, or a call to rejoin.
-    if (this.#members.has(member) && givenUp < this.generation) return;
+    if (this.#members.has(member) && deadLettered < this.generation) return;
     this.#members.set(member, { hasJoined: true });
     this.#rebalance(member);
   }

@@ -40,7 +40,7 @@ export class CountingWorld {
     for (const tier of TIERS) this.cluster.createTopic(topicOf(tier), partitions);
     for (const id of [CRM, BILLING]) {
       this.cluster.createTopic(topics.deliveries(id), 1);
-      this.cluster.createTopic(topics.returns(id), 1);
+      this.cluster.createTopic(topics.retries(id), 1);
     }
     this.cluster.createTopic(topics.deadLetters, 1);
   }

@@ -72,14 +72,14 @@ export class DeliverWorld {
     for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
   }
 
-  /** The stages that start from now on go by the topic `operations`. */
+  /** The stages that start from now on go by the topic `operator-actions`. */
   async steer(): Promise<RunningSteering> {
-    if (this.#steering === null) this.cluster.createTopic(topics.operations, 1);
+    if (this.#steering === null) this.cluster.createTopic(topics.operatorActions, 1);
     this.#steering?.[Symbol.dispose]();
     const { clock, kafka } = this;
     const steering = followOperations(
       { kafka, clock, log: this.#log.log, isAway: () => false },
-      topics.operations,
+      topics.operatorActions,
     );
     this.#steering = steering;
     await clockDriver(clock).during(steering.known);
@@ -90,7 +90,7 @@ export class DeliverWorld {
   createTopics(destinations: readonly WebhookDestination[], partitions = 1): void {
     for (const { id } of destinations) {
       this.cluster.createTopic(topics.deliveries(id), partitions);
-      this.cluster.createTopic(topics.returns(id), 1);
+      this.cluster.createTopic(topics.retries(id), 1);
     }
   }
 

@@ -19,7 +19,7 @@ export interface Request {
   readonly status: number | null;
 }
 
-export interface GivenUp {
+export interface DeadLettered {
   readonly endpoint: EndpointKey | null;
   readonly reason: DeadLetterReason;
   readonly atMs: number;
@@ -31,7 +31,7 @@ export interface Entry {
   readonly destination: string;
   /** In the order of time. */
   readonly requests: Request[];
-  readonly deadLetters: GivenUp[];
+  readonly deadLetters: DeadLettered[];
   /** When its records were written to any topic. */
   readonly writtenAtMs: number[];
   /** When its window began, as records in delay topics say: writing them may have taken long. */
@@ -97,8 +97,8 @@ export function violations(
     ...(isSettled(entry, recipient) ? [] : ["it is lost"]),
     ...early(entry, recipient, policy),
     ...late(entry, policy, mayBeTwo),
-    ...givenUpEarly(entry, policy),
-    ...givenUpWithoutReason(entry, recipient),
+    ...deadLetteredEarly(entry, policy),
+    ...deadLetteredWithoutReason(entry, recipient),
   ];
   if (!mayBeTwo) found.push(...repeats(entry, recipient));
   return found.map((what) => `${entry.messageId} for ${entry.destination}: ${what}`);
@@ -154,7 +154,7 @@ function late(entry: Entry, { windowMs }: RetryPolicy, mayBeTwo: boolean): strin
  * It expires only when the longest delay would end after the window, which begins when it is parked
  * if that is before a first attempt.
  */
-export function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
+export function deadLetteredEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
   const saidMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
   const firstMs = Math.max(saidMs, Math.min(...entry.writtenAtMs));
   const fromMs = firstMs + windowMs - Math.max(...delaysMs);
@@ -163,7 +163,7 @@ export function givenUpEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy):
     .map(({ atMs }) => `it expired ${fromMs - atMs} ms early`);
 }
 
-export function givenUpWithoutReason(entry: Entry, recipient: Recipient): string[] {
+export function deadLetteredWithoutReason(entry: Entry, recipient: Recipient): string[] {
   return entry.deadLetters.flatMap(({ reason, endpoint }) => {
     if (reason === "expired") return [];
     if (reason !== "rejected") return [`it became a dead letter as ${reason}`];

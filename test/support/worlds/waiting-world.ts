@@ -43,7 +43,7 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
   const park = (labels: string, count: number) =>
     withKafka((kafka) => write(kafka, prefix, labels, count));
   const names = [...TIERS.map((tier) => topicOf(prefix, tier)), topics.deadLetters];
-  const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.returns(id)]);
+  const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.retries(id)]);
   await withKafka((kafka) =>
     kafka.admin.create(
       [...names, ...destinations].map((name) => {

@@ -105,7 +105,7 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
       parked: 8,
       dueAtMs: 2,
       notBeforeMs: 3,
-      returnTopic: DELIVERIES,
+      retryTopic: DELIVERIES,
       rejected: [KEY],
       lastOutcome: `${KEY}=404`,
     },

@@ -90,7 +90,7 @@ test("what has gone back waits no more", async () => {
   await world.clock.advance(COUNTED_MS);
   expect(await waiting()).toEqual({ ...ALL, "gone/10m": 3 });
   await world.clock.advance(11 * MINUTE_MS);
-  expect(world.cluster.records(topics.returns(CRM))).toHaveLength(300);
+  expect(world.cluster.records(topics.retries(CRM))).toHaveLength(300);
   // Zero for those that are configured; a name that nobody knows is forgotten.
   expect(await waiting()).toEqual({ "crm/10m": 0, "billing/10m": 0, "crm/60m": 20 });
   expect(await time("next_due", BILLING)).toBeNaN();

@@ -30,7 +30,7 @@ function recordOf(headers: RecordHeaders): IncomingRecord {
 }
 
 function waiting(given: Partial<Delivery>): Waiting {
-  const delivery = deliveryOf({ dueAtMs: NOW_MS, returnTopic: TOPIC, ...given });
+  const delivery = deliveryOf({ dueAtMs: NOW_MS, retryTopic: TOPIC, ...given });
   return readWaiting(recordOf(deliveryHeaders(delivery)), topicNames("sw."), DELAY_MS, NOW_MS);
 }
 
@@ -45,7 +45,7 @@ test.each([
   ],
   [
     "with whatever topic to return to",
-    waiting({ returnTopic: "sw.dead-letters" }),
+    waiting({ retryTopic: "sw.dead-letters" }),
     everywhere,
     { kind: "return", topic: TOPIC },
   ],
@@ -53,13 +53,13 @@ test.each([
     "that was attempted",
     waiting({ attempt: 1 }),
     everywhere,
-    { kind: "return", topic: "sw.returns.crm" },
+    { kind: "return", topic: "sw.retries.crm" },
   ],
   [
     "that is an endpoint's share",
     waiting({ endpoint: endpointKey("http://a.test/") }),
     everywhere,
-    { kind: "return", topic: "sw.returns.crm" },
+    { kind: "return", topic: "sw.retries.crm" },
   ],
   [
     "that was attempted, of a destination without a topic of returns",

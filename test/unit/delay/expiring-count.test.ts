@@ -39,12 +39,18 @@ test("those that expire by then are counted in all tiers, of the destinations th
   world.park(CRM, "10m", 9);
   world.park(CRM, "10m", 2, { firstAttemptAtMs: null, attempt: 0 });
   world.park(BILLING, "60m", 5, { firstAttemptAtMs: nearMs });
-  const pull = { pull: "retry", destination: CRM, id: "p", by: "x", receivedBeforeMs: null };
-  const gone = { ...pull, pull: "retry" as const, atMs: nowMs + 1 };
+  const earlyRelease = {
+    kind: "retry",
+    destination: CRM,
+    id: "p",
+    by: "x",
+    receivedBeforeMs: null,
+  };
+  const gone = { ...earlyRelease, kind: "retry" as const, atMs: nowMs + 1 };
   const steering = {
     ...NOT_STEERED,
-    pullsOf: () => [gone],
-    pulledThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
+    earlyReleasesOf: () => [gone],
+    releasedThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
   };
   const count = (of: typeof NOT_STEERED) => {
     const windows = { tiers: TIERS, topics, groups, windowMs: WINDOW_MS, steering: of };

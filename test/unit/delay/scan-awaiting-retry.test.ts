@@ -162,8 +162,8 @@ test("what a retry took out early does not count, unless that was in a topic of 
   const topic = topicOf("10m");
   const id = (await clockDriver(world.clock).during(kafka.admin.topicIds([topic]))).get(topic);
   const atMs = world.clock.nowMs() + 1;
-  const pull = {
-    pull: "retry",
+  const earlyRelease = {
+    kind: "retry",
     destination: CRM,
     id: "p",
     by: "x",
@@ -171,8 +171,8 @@ test("what a retry took out early does not count, unless that was in a topic of 
   } as const;
   const through = (known: string): Steering => ({
     ...NOT_STEERED,
-    pullsOf: (destination) => (destination === CRM ? [{ ...pull, atMs }] : []),
-    pulledThrough: (_id, _tier, _partition, topicId) => (topicId === known ? 6 : 0),
+    earlyReleasesOf: (destination) => (destination === CRM ? [{ ...earlyRelease, atMs }] : []),
+    releasedThrough: (_id, _tier, _partition, topicId) => (topicId === known ? 6 : 0),
   });
   expect(await countsOf(world, { steering: through(id ?? "") })).toEqual([2, 5]);
   expect(await countsOf(world, { steering: through("another") })).toEqual([5, 5]);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
-import { type Pull, pullRecord } from "../../../src/domain/operator-actions.ts";
+import { type EarlyRelease, earlyReleaseRecord } from "../../../src/domain/operator-actions.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../support/clock/clock-driver.ts";
@@ -33,18 +33,18 @@ async function worldOf() {
       world.cluster.append({ topic: TIER, key: Buffer.from(`u${number}`), value, headers });
     }
   };
-  const pull = async (more: Partial<Pull> = {}) => {
+  const earlyRelease = async (more: Partial<EarlyRelease> = {}) => {
     const atMs = world.clock.nowMs() + 1;
-    const asked: Pull = {
-      ...{ pull: "retry", destination: CRM, id: `p-${atMs}`, atMs, by: "command" },
+    const asked: EarlyRelease = {
+      ...{ kind: "retry", destination: CRM, id: `p-${atMs}`, atMs, by: "command" },
       ...{ receivedBeforeMs: null, ...more },
     };
-    world.cluster.append(pullRecord(topics.operations, asked));
+    world.cluster.append(earlyReleaseRecord(topics.operatorActions, asked));
     await world.settle(15_000);
     return asked;
   };
   const returned = (destination = CRM) =>
-    world.cluster.records(topics.returns(destination)).map(idOf);
+    world.cluster.records(topics.retries(destination)).map(idOf);
   const cancelled = () =>
     world.deadLetters().map((deadLetter) => [deadLetter["switchyard-reason"], idIn(deadLetter)]);
   const start = async () => {
@@ -56,7 +56,7 @@ async function worldOf() {
       await ended;
     };
   };
-  return { world, park, pull, returned, cancelled, start };
+  return { world, park, earlyRelease, returned, cancelled, start };
 }
 
 const idIn = (headers: Readonly<Record<string, string | null>>) => headers["switchyard-message-id"];
@@ -66,13 +66,13 @@ const sorted = (ids: readonly (string | null | undefined)[]) =>
 const upTo = (count: number, from = 0) => Array.from({ length: count }, (_, at) => from + at);
 
 test("a retry returns what waits for its destination, and nobody else's; the rest is on time", async () => {
-  const { world, park, pull, returned, start } = await worldOf();
+  const { world, park, earlyRelease, returned, start } = await worldOf();
   await start();
   park(OTHER, 3);
   park(CRM, 2);
   park(OTHER, 2);
   await world.settle(1_000);
-  await pull();
+  await earlyRelease();
   expect(returned()).toEqual(["m3", "m4"]);
   expect(returned(OTHER)).toEqual([]);
   park(CRM);
@@ -86,13 +86,13 @@ test("a retry returns what waits for its destination, and nobody else's; the res
 });
 
 test("it reaches behind thousands that are not in hand, once, and is not repeated later", async () => {
-  const { world, park, pull, returned, start } = await worldOf();
+  const { world, park, earlyRelease, returned, start } = await worldOf();
   park(OTHER, 3_000, 500);
   park(CRM, 50, 500);
   park(OTHER, 3_000, 500);
   park(CRM, 50, 500);
   await start();
-  await pull();
+  await earlyRelease();
   expect(sorted(returned())).toEqual([...upTo(50, 3_000), ...upTo(50, 6_050)]);
   expect(returned(OTHER)).toEqual([]);
   await world.settle(2 * HOUR_MS);
@@ -107,17 +107,17 @@ test("it reaches behind thousands that are not in hand, once, and is not repeate
 });
 
 test("what was returned is not returned again by the next owner of the partition", async () => {
-  const { world, park, pull, returned, start } = await worldOf();
+  const { world, park, earlyRelease, returned, start } = await worldOf();
   park(OTHER, 2_500, 500);
   park(CRM, 20, 500);
   const stop = await start();
-  await pull();
+  await earlyRelease();
   expect(returned()).toHaveLength(20);
   await stop();
   await world.steer();
   await start();
   await world.settle(30_000);
-  await pull();
+  await earlyRelease();
   expect(returned()).toHaveLength(20);
   await world.settle(2 * HOUR_MS);
   expect(returned()).toHaveLength(20);
@@ -125,15 +125,15 @@ test("what was returned is not returned again by the next owner of the partition
 });
 
 test("a process that dies in the middle repeats a part at most, and loses nothing", async () => {
-  const { world, park, pull, returned, start } = await worldOf();
+  const { world, park, earlyRelease, returned, start } = await worldOf();
   for (let piece = 0; piece < 10; piece += 1) {
     park(OTHER, 250, 500);
     park(CRM, 50, 5_000);
   }
   await start();
   const asked = world.clock.nowMs();
-  const record = pullRecord(topics.operations, {
-    ...{ pull: "retry", destination: CRM, id: "p", atMs: asked + 1, by: "command" },
+  const record = earlyReleaseRecord(topics.operatorActions, {
+    ...{ kind: "retry", destination: CRM, id: "p", atMs: asked + 1, by: "command" },
     receivedBeforeMs: null,
   });
   world.cluster.append(record);
@@ -149,20 +149,20 @@ test("a process that dies in the middle repeats a part at most, and loses nothin
   expect(before).toBeLessThan(500);
   // A step reads 512 KiB: some hundred of these records. Some of the others are in hand.
   expect(ids.length - 500).toBeLessThan(350);
-  void pull;
+  void earlyRelease;
   await world.settle(2 * HOUR_MS);
   expect(new Set(returned()).size).toBe(500);
   expect(returned(OTHER)).toHaveLength(2_500);
 });
 
 test("a cancel makes dead letters of what was received before its time", async () => {
-  const { world, park, pull, returned, cancelled, start } = await worldOf();
+  const { world, park, earlyRelease, returned, cancelled, start } = await worldOf();
   const oldMs = world.clock.nowMs() - 2 * HOUR_MS;
   await start();
   park(CRM, 2, 0, oldMs);
   park(CRM, 1);
   park(OTHER, 1, 0, oldMs);
-  await pull({ pull: "cancel", receivedBeforeMs: oldMs + 1 });
+  await earlyRelease({ kind: "cancel", receivedBeforeMs: oldMs + 1 });
   expect(cancelled()).toEqual([
     ["cancelled", "m0"],
     ["cancelled", "m1"],
@@ -175,10 +175,10 @@ test("a cancel makes dead letters of what was received before its time", async (
 });
 
 test("what is due when nobody ran is cancelled, too", async () => {
-  const { world, park, pull, returned, cancelled, start } = await worldOf();
+  const { world, park, earlyRelease, returned, cancelled, start } = await worldOf();
   park(CRM, 2);
   await world.settle(1_000);
-  await pull({ pull: "cancel", receivedBeforeMs: world.clock.nowMs() });
+  await earlyRelease({ kind: "cancel", receivedBeforeMs: world.clock.nowMs() });
   await world.settle(2 * HOUR_MS);
   await start();
   await world.settle(10_000);
@@ -187,21 +187,24 @@ test("what is due when nobody ran is cancelled, too", async () => {
 });
 
 test("a destination whose topic is gone: its retries are given up as they would be when due", async () => {
-  const { world, park, pull, cancelled, start } = await worldOf();
+  const { world, park, earlyRelease, cancelled, start } = await worldOf();
   await start();
   const gone = "gone" as DestinationId;
   park(gone, 1);
   await world.settle(1_000);
-  await pull({ destination: gone });
+  await earlyRelease({ destination: gone });
   expect(cancelled()).toEqual([["unknown-destination", "m0"]]);
 });
 
 test("what was pulled from a topic counts for none that has its name later", async () => {
-  const { world, park, pull, cancelled, start } = await worldOf();
+  const { world, park, earlyRelease, cancelled, start } = await worldOf();
   const stop = await start();
   park(CRM, 3);
   await world.settle(1_000);
-  const { atMs } = await pull({ pull: "cancel", receivedBeforeMs: world.clock.nowMs() + 1 });
+  const { atMs } = await earlyRelease({
+    kind: "cancel",
+    receivedBeforeMs: world.clock.nowMs() + 1,
+  });
   expect(cancelled()).toHaveLength(3);
   await stop();
   const deleted = world.cluster.connect().admin.deleteTopics([TIER]);

@@ -41,12 +41,12 @@ test("what cannot be written is not done: the stage ends", async () => {
 });
 
 test("a record goes back to its destination's topic, whatever topic it names", async () => {
-  const returnTopic = "old.deliveries.crm";
+  const retryTopic = "old.deliveries.crm";
   const world = await delaying();
-  world.cluster.createTopic(returnTopic, 1);
-  world.park("m1", { delivery: { returnTopic } });
+  world.cluster.createTopic(retryTopic, 1);
+  world.park("m1", { delivery: { retryTopic } });
   await world.clock.advance(10_000);
-  expect(world.cluster.records(returnTopic)).toEqual([]);
+  expect(world.cluster.records(retryTopic)).toEqual([]);
   expect(world.returned()).toHaveLength(1);
 });
 

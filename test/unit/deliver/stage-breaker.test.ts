@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey, type WebhookDestination } from "../../../src/domain/destination.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
-import { pullRecord } from "../../../src/domain/operator-actions.ts";
+import { earlyReleaseRecord } from "../../../src/domain/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import {
@@ -113,13 +113,15 @@ test("what a person has retried goes at the pace of the ramp", async () => {
   const atMs = world.clock.nowMs();
   backAtMs = atMs;
   const asked = {
-    pull: "retry",
+    kind: "retry",
     destination: destination.id,
     id: "r",
     atMs,
     by: "command",
   } as const;
-  world.cluster.append(pullRecord(topics.operations, { ...asked, receivedBeforeMs: null }));
+  world.cluster.append(
+    earlyReleaseRecord(topics.operatorActions, { ...asked, receivedBeforeMs: null }),
+  );
   await world.clock.advance(tier - 4_000);
   const sentMs = world.http.sent.flatMap((sent) => (sent.atMs >= atMs ? [sent.atMs] : []));
   expect(sentMs.length).toBe(100);

@@ -3,7 +3,11 @@
 import { expect, test } from "vitest";
 
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
-import { pauseRecord, pullRecord, resumeRecord } from "../../../src/domain/operator-actions.ts";
+import {
+  earlyReleaseRecord,
+  pauseRecord,
+  resumeRecord,
+} from "../../../src/domain/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
 import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
@@ -28,17 +32,21 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   const pause = async () => {
     const sinceMs = world.clock.nowMs();
     const asked = { destination: CRM, sinceMs, by: "command", untilMs: null };
-    world.cluster.append(pauseRecord(topics.operations, asked));
+    world.cluster.append(pauseRecord(topics.operatorActions, asked));
     await world.settle(1_000);
   };
   const resume = async () => {
-    world.cluster.append(resumeRecord(topics.operations, CRM));
+    world.cluster.append(resumeRecord(topics.operatorActions, CRM));
     await world.settle(2_000);
   };
   const cancel = async (receivedBeforeMs = world.clock.nowMs() + 1) => {
     const atMs = world.clock.nowMs() + 1;
-    const asked = { pull: "cancel", destination: CRM, id: `c-${atMs}`, atMs } as const;
-    const record = pullRecord(topics.operations, { ...asked, by: "command", receivedBeforeMs });
+    const asked = { kind: "cancel", destination: CRM, id: `c-${atMs}`, atMs } as const;
+    const record = earlyReleaseRecord(topics.operatorActions, {
+      ...asked,
+      by: "command",
+      receivedBeforeMs,
+    });
     world.cluster.append(record);
     await world.settle(5_000);
   };

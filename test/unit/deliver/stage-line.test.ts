@@ -227,7 +227,7 @@ test.each([
       });
       const value = Buffer.from('{"type":"track","event":"e","userId":"u"}');
       const headers = deliveryHeaders(delivery);
-      world.cluster.append({ topic: topics.returns(CRM), key: null, value, headers });
+      world.cluster.append({ topic: topics.retries(CRM), key: null, value, headers });
     };
     for (let number = 0; number < 400; number += 1) returned(number, HOUR_MS);
     await world.clock.advance(HOUR_MS - 5 * S);
@@ -311,7 +311,7 @@ test("any: while one endpoint is away the other gets everything, and no line is 
 test("what waits in a tier since an older version is attempted, with or without an attempt made", async () => {
   const { world } = await worldOf({}, () => 200);
   const nowMs = world.clock.nowMs();
-  const old = { parked: 5, returnTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };
+  const old = { parked: 5, retryTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };
   const firstAttemptAtMs = nowMs - 3 * HOUR_MS;
   const given = [
     { messageId: "tried", attempt: 3, firstAttemptAtMs },
@@ -325,6 +325,6 @@ test("what waits in a tier since an older version is attempted, with or without 
   }
   await world.clock.advance(15 * S);
   expect([...accepted(world)].sort()).toEqual(["kept-away", "tried"]);
-  const returned = world.cluster.records(topics.returns(CRM)).map(headerTexts);
+  const returned = world.cluster.records(topics.retries(CRM)).map(headerTexts);
   expect(returned.map((texts) => texts["switchyard-message-id"])).toEqual(["tried"]);
 });

@@ -35,11 +35,11 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
     const sinceMs = world.clock.nowMs();
     const untilMs = forMs === null ? null : sinceMs + forMs;
     const asked = { destination: CRM, sinceMs, by: "command", untilMs };
-    world.cluster.append(pauseRecord(topics.operations, asked));
+    world.cluster.append(pauseRecord(topics.operatorActions, asked));
     await world.settle(READ_MS);
   };
   const resume = async () => {
-    world.cluster.append(resumeRecord(topics.operations, CRM));
+    world.cluster.append(resumeRecord(topics.operatorActions, CRM));
     await world.settle(READ_MS);
   };
   const sent = (host = "crm.test") =>

@@ -102,10 +102,10 @@ test("a partition that waits for a schema stops no other one, and no delivery th
   expect(events().size).toBe(600);
   expect(made.http.sent).toHaveLength(601);
   // What comes back waits alone, too, and the line goes on.
-  const returns = topics.returns(CRM);
+  const retries = topics.retries(CRM);
   const back = [FRAMED, json("behind")];
   for (const [at, value] of back.entries()) {
-    made.cluster.append({ topic: returns, key: null, value, headers: headersOf(`r${at}`) });
+    made.cluster.append({ topic: retries, key: null, value, headers: headersOf(`r${at}`) });
   }
   const later = { key: null, value: json("later"), headers: headersOf("later") };
   made.cluster.append({ topic, partition: 1, ...later });

@@ -68,7 +68,7 @@ test("after two 503 it is accepted, each time after its tier's delay and with th
     "switchyard-parked": "1",
     "switchyard-first-attempt-at": `${first?.atMs}`,
     "switchyard-due-at": `${(first?.atMs ?? 0) + 1 + 10_000}`,
-    "switchyard-return-topic": "sw.returns.crm",
+    "switchyard-retry-topic": "sw.retries.crm",
     "switchyard-last-outcome": expect.stringMatching(/^[0-9a-f]{16}=503$/),
   });
   expect(made.attempts().map(({ level, decision }) => [level, decision])).toEqual([
@@ -235,7 +235,7 @@ test("parked records of a destination whose topics are gone are dead letters whe
   made.append();
   await made.settle(5_000);
   const { id } = webhookDestination();
-  const gone = [topics.deliveries(id), topics.returns(id)];
+  const gone = [topics.deliveries(id), topics.retries(id)];
   const deleting = made.kafka.admin.deleteTopics(gone);
   await made.settle(4_000);
   await deleting;

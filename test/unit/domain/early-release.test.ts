@@ -4,20 +4,20 @@ import { describe, expect, test } from "vitest";
 import {
   cancelledText,
   cancelOf,
-  isPulledBy,
-  type Pullable,
+  isReleasedBy,
+  type Releasable,
 } from "../../../src/domain/early-release.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import type { Pull } from "../../../src/domain/operator-actions.ts";
+import type { EarlyRelease } from "../../../src/domain/operator-actions.ts";
 
 const AT_MS = Date.parse("2026-03-01T09:30:00Z");
 const crm = "crm" as DestinationId;
-const retry: Pull = {
-  ...{ pull: "retry", destination: crm, id: "a", atMs: AT_MS, by: "command" },
+const retry: EarlyRelease = {
+  ...{ kind: "retry", destination: crm, id: "a", atMs: AT_MS, by: "command" },
   receivedBeforeMs: null,
 };
-const cancel: Pull = { ...retry, pull: "cancel", receivedBeforeMs: AT_MS - 100 };
-const recordOf = (more: Partial<Pullable>): Pullable => {
+const cancel: EarlyRelease = { ...retry, kind: "cancel", receivedBeforeMs: AT_MS - 100 };
+const recordOf = (more: Partial<Releasable>): Releasable => {
   const times = { timestampMs: AT_MS - 1, receivedAtMs: AT_MS - 101, firstAttemptAtMs: null };
   return { destination: crm, ...times, ...more };
 };
@@ -44,8 +44,8 @@ describe("a pull is about a record that", () => {
     ["says no time", { timestampMs: 0 }, false, false],
     ["is another's", { destination: "other" as DestinationId }, false, false],
   ])("%s", (_, more, isRetried, isCancelled) => {
-    expect(isPulledBy(retry, recordOf(more))).toBe(isRetried);
-    expect(isPulledBy(cancel, recordOf(more))).toBe(isCancelled);
+    expect(isReleasedBy(retry, recordOf(more))).toBe(isRetried);
+    expect(isReleasedBy(cancel, recordOf(more))).toBe(isCancelled);
     expect(cancelOf([retry, cancel], recordOf(more))).toBe(isCancelled ? cancel : null);
   });
 });

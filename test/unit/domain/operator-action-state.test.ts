@@ -4,15 +4,15 @@ import { expect, test } from "vitest";
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { KnownOperations, OPERATIONS_MAX } from "../../../src/domain/operator-action-state.ts";
-import type { Pause, Pull } from "../../../src/domain/operator-actions.ts";
+import type { EarlyRelease, Pause } from "../../../src/domain/operator-actions.ts";
 
 const crm = "crm" as DestinationId;
 const other = "other" as DestinationId;
 const pauseOf = (more: Partial<Pause> = {}): Pause => {
   return { destination: crm, sinceMs: 0, by: "command", untilMs: null, ...more };
 };
-const pullOf = (id: string, more: Partial<Pull> = {}): Pull => {
-  const whole = { pull: "retry", destination: crm, atMs: 5, by: "command" } as const;
+const earlyReleaseOf = (id: string, more: Partial<EarlyRelease> = {}): EarlyRelease => {
+  const whole = { kind: "retry", destination: crm, atMs: 5, by: "command" } as const;
   return { ...whole, receivedBeforeMs: null, id, ...more };
 };
 
@@ -43,44 +43,44 @@ test("the later pause counts", () => {
 
 test("pulls count side by side, until they are forgotten", () => {
   const known = new KnownOperations();
-  for (const id of ["a", "b"]) known.apply({ kind: "pull", pull: pullOf(id) });
-  known.apply({ kind: "pull", pull: pullOf("c", { destination: other }) });
-  expect(known.pullsOf(crm).map(({ id }) => id)).toEqual(["a", "b"]);
-  expect(known.pulls()).toHaveLength(3);
-  known.apply({ kind: "forget-pull", destination: crm, id: "a" });
-  expect(known.pullsOf(crm).map(({ id }) => id)).toEqual(["b"]);
-  known.apply({ kind: "forget-pull", destination: crm, id: "b" });
-  expect(known.pullsOf(crm)).toEqual([]);
+  for (const id of ["a", "b"]) known.apply({ kind: "release", earlyRelease: earlyReleaseOf(id) });
+  known.apply({ kind: "release", earlyRelease: earlyReleaseOf("c", { destination: other }) });
+  expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(known.earlyReleases()).toHaveLength(3);
+  known.apply({ kind: "forget-release", destination: crm, id: "a" });
+  expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["b"]);
+  known.apply({ kind: "forget-release", destination: crm, id: "b" });
+  expect(known.earlyReleasesOf(crm)).toEqual([]);
 });
 
 test("the furthest progress counts", () => {
   const known = new KnownOperations();
-  const pulled = (through: number, partition = 0) => {
+  const released = (through: number, partition = 0) => {
     const place = { id: "a", tier: "10s", partition };
-    known.apply({ kind: "pulled", pulled: { ...place, through, topicId: "" } });
-    return known.pulledThrough("a", "10s", partition);
+    known.apply({ kind: "released", released: { ...place, through, topicId: "" } });
+    return known.releasedThrough("a", "10s", partition);
   };
-  expect([pulled(7), pulled(3), pulled(9), pulled(1, 1)]).toEqual([7, 7, 9, 1]);
-  expect(known.pulledThrough("a", "30s", 0)).toBe(0);
-  known.apply({ kind: "forget-pulled", id: "a" });
-  expect(known.pulledThrough("a", "10s", 0)).toBe(0);
+  expect([released(7), released(3), released(9), released(1, 1)]).toEqual([7, 7, 9, 1]);
+  expect(known.releasedThrough("a", "30s", 0)).toBe(0);
+  known.apply({ kind: "forget-released", id: "a" });
+  expect(known.releasedThrough("a", "10s", 0)).toBe(0);
 });
 
 test("of a topic that was made anew only its own progress counts", () => {
   const known = new KnownOperations();
-  const pulled = (through: number, topicId: string) =>
+  const released = (through: number, topicId: string) =>
     known.apply({
-      kind: "pulled",
-      pulled: { id: "a", tier: "10s", partition: 0, through, topicId },
+      kind: "released",
+      released: { id: "a", tier: "10s", partition: 0, through, topicId },
     });
-  const through = (topicId: string) => known.pulledThrough("a", "10s", 0, topicId);
-  pulled(70, "one");
+  const through = (topicId: string) => known.releasedThrough("a", "10s", 0, topicId);
+  released(70, "one");
   expect([through("one"), through("two"), through("")]).toEqual([70, 0, 70]);
-  pulled(5, "two");
+  released(5, "two");
   expect([through("one"), through("two"), through("")]).toEqual([0, 5, 5]);
-  pulled(3, "two");
+  released(3, "two");
   expect(through("two")).toBe(5);
-  pulled(9, "");
+  released(9, "");
   expect(through("two")).toBe(9);
 });
 
@@ -90,7 +90,7 @@ test("it does not grow without bound, and one that goes makes room", () => {
     known.apply({ kind: "pause", pause: pauseOf({ destination: `d${number}` as DestinationId }) });
   for (let number = 0; number < OPERATIONS_MAX; number += 1) expect(add(number)).toBe(true);
   expect(add(OPERATIONS_MAX)).toBe(false);
-  expect(known.apply({ kind: "pull", pull: pullOf("a") })).toBe(false);
+  expect(known.apply({ kind: "release", earlyRelease: earlyReleaseOf("a") })).toBe(false);
   expect(add(3)).toBe(true);
   known.apply({ kind: "resume", destination: "d3" as DestinationId });
   known.apply({ kind: "resume", destination: "d3" as DestinationId });

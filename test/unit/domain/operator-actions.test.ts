@@ -5,25 +5,25 @@ import { describe, expect, test } from "vitest";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import {
+  type EarlyRelease,
+  earlyReleaseRecord,
   endpointRecord,
   forgetRecord,
   type Pause,
-  type Pull,
   pauseRecord,
-  pulledRecord,
-  pullRecord,
   readOperation,
+  releasedRecord,
   resumeRecord,
 } from "../../../src/domain/operator-actions.ts";
 
 const crm = "crm" as DestinationId;
 const atMs = Date.parse("2026-03-01T09:30:00.250Z");
 const pause: Pause = { destination: crm, sinceMs: atMs, by: "command", untilMs: atMs + 1 };
-const retry: Pull = {
-  ...{ pull: "retry", destination: crm, id: "a-1", atMs, by: "command" },
+const retry: EarlyRelease = {
+  ...{ kind: "retry", destination: crm, id: "a-1", atMs, by: "command" },
   receivedBeforeMs: null,
 };
-const cancel: Pull = { ...retry, pull: "cancel", receivedBeforeMs: atMs - 1 };
+const cancel: EarlyRelease = { ...retry, kind: "cancel", receivedBeforeMs: atMs - 1 };
 
 test("what is written is read again", () => {
   const whole = readOperation(pauseRecord("operations", pause));
@@ -37,17 +37,23 @@ test("what is written is read again", () => {
     kind: "resume",
     destination: crm,
   });
-  for (const pull of [retry, cancel]) {
-    expect(readOperation(pullRecord("operations", pull))).toEqual({ kind: "pull", pull });
+  for (const earlyRelease of [retry, cancel]) {
+    expect(readOperation(earlyReleaseRecord("operations", earlyRelease))).toEqual({
+      kind: "release",
+      earlyRelease,
+    });
   }
-  const pulled = { id: "a-1", tier: "10s", partition: 3, through: 70, topicId: "t-1" };
-  expect(readOperation(pulledRecord("operations", pulled))).toEqual({ kind: "pulled", pulled });
+  const released = { id: "a-1", tier: "10s", partition: 3, through: 70, topicId: "t-1" };
+  expect(readOperation(releasedRecord("operations", released))).toEqual({
+    kind: "released",
+    released,
+  });
   const earlier = {
-    key: Buffer.from("pulled/a-1/10s/3"),
+    key: Buffer.from("released/a-1/10s/3"),
     value: Buffer.from('{"v":1,"through":70}'),
   };
   expect(readOperation(earlier)).toEqual({
-    ...{ kind: "pulled", pulled: { ...pulled, topicId: "" } },
+    ...{ kind: "released", released: { ...released, topicId: "" } },
   });
   const endpoint = endpointKey("http://a.test/");
   for (const [kind, forMs] of [
@@ -58,22 +64,28 @@ test("what is written is read again", () => {
     const news = { destination: crm, endpoint, process: "p-1", news: kind, forMs };
     expect(readOperation(endpointRecord("operations", news))).toEqual({ kind: "endpoint", news });
   }
-  expect(readOperation(forgetRecord("operations", "pull/crm/a-1"))).toEqual({
-    ...{ kind: "forget-pull", destination: crm, id: "a-1" },
+  expect(readOperation(forgetRecord("operations", "release/crm/a-1"))).toEqual({
+    ...{ kind: "forget-release", destination: crm, id: "a-1" },
   });
-  expect(readOperation(forgetRecord("operations", "pulled/a-1/10s/3"))).toEqual({
-    ...{ kind: "forget-pulled", id: "a-1" },
+  expect(readOperation(forgetRecord("operations", "released/a-1/10s/3"))).toEqual({
+    ...{ kind: "forget-released", id: "a-1" },
   });
 });
 
 test("all records of a destination lie in one partition", () => {
-  const { topic, partition, key } = pauseRecord("p.operations", pause);
-  expect([topic, partition, key?.toString()]).toEqual(["p.operations", 0, "pause/crm"]);
+  const { topic, partition, key } = pauseRecord("p.operator-actions", pause);
+  expect([topic, partition, key?.toString()]).toEqual(["p.operator-actions", 0, "pause/crm"]);
 });
 
 describe("anything else is refused with a sentence", () => {
   const good = { v: 1, since: "2026-03-01T09:30:00.000Z", by: "command", until: null };
-  const pullOf = { v: 1, pull: "retry", at: good.since, by: "command", receivedBefore: null };
+  const earlyReleaseOf = {
+    v: 1,
+    kind: "retry",
+    at: good.since,
+    by: "command",
+    receivedBefore: null,
+  };
   test.each([
     ["pause/crm", "{", "its value is no JSON object"],
     ["pause/crm", "[]", "its value is no JSON object"],
@@ -86,28 +98,28 @@ describe("anything else is refused with a sentence", () => {
     ["pause/crm/more", good, "its key is none that this version knows"],
     ["resume/crm", good, "its key is none that this version knows"],
     ["", good, "its key is none that this version knows"],
-    ["pull/crm/a", { ...pullOf, pull: "push" }, 'its "pull" is none of retry, cancel'],
-    ["pull/crm/a", { ...pullOf, at: 1 }, 'its "at" is no time'],
+    ["release/crm/a", { ...earlyReleaseOf, kind: "push" }, 'its "kind" is none of retry, cancel'],
+    ["release/crm/a", { ...earlyReleaseOf, at: 1 }, 'its "at" is no time'],
     [
-      ...(["pull/crm/a", { ...pullOf, pull: "cancel" }] as const),
+      ...(["release/crm/a", { ...earlyReleaseOf, kind: "cancel" }] as const),
       'its "receivedBefore" does not fit: a time for cancel, else null',
     ],
     [
-      ...(["pull/crm/a", { ...pullOf, receivedBefore: good.since }] as const),
+      ...(["release/crm/a", { ...earlyReleaseOf, receivedBefore: good.since }] as const),
       'its "receivedBefore" does not fit: a time for cancel, else null',
     ],
-    ["pull/crm/a", { ...pullOf, by: 7 }, 'its "by" is no short text'],
-    ["pull/crm/a b", pullOf, "its key is none that this version knows"],
-    ["pulled/a/10x/0", { v: 1, through: 1 }, "its key is none that this version knows"],
-    ["pulled/a/10s/0", { v: 1, through: -1 }, 'its "through" is no offset'],
-    ["pulled/a/10s/0", { v: 1, through: "1" }, 'its "through" is no offset'],
+    ["release/crm/a", { ...earlyReleaseOf, by: 7 }, 'its "by" is no short text'],
+    ["release/crm/a b", earlyReleaseOf, "its key is none that this version knows"],
+    ["released/a/10x/0", { v: 1, through: 1 }, "its key is none that this version knows"],
+    ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is no offset'],
+    ["released/a/10s/0", { v: 1, through: "1" }, 'its "through" is no offset'],
   ])("%s %j", (key, value, error) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const read = readOperation({ key: Buffer.from(key), value: Buffer.from(text) });
     expect(read).toEqual({ kind: "refused", error });
   });
 
-  test.each(["pause/C", "pull/crm", "other/crm", "pulled/ /1/2", "pause/crm/x"])(
+  test.each(["pause/C", "release/crm", "other/crm", "released/ /1/2", "pause/crm/x"])(
     "a tombstone for %s",
     (key) => {
       const read = readOperation({ key: Buffer.from(key), value: null });

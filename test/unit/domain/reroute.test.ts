@@ -73,7 +73,7 @@ test.each([
 });
 
 test("one that was attempted keeps its attempts, and its due-at is the new one", () => {
-  const given = record("sw.returns.crm", {
+  const given = record("sw.retries.crm", {
     [DELIVERY_HEADER.attempt]: "3",
     [DELIVERY_HEADER.parked]: "3",
     [DELIVERY_HEADER.dueAt]: "17",

@@ -52,13 +52,13 @@ test("a destination's topic has the partitions that it says, and nothing else of
   const ids = ["crm", "mail"] as DestinationId[];
   const partitionsOf = new Map(ids.slice(0, 1).map((id) => [id, 24]));
   const rows = planWith({ destinations: ids, webhooks: ids, partitionsOf })
-    .filter(({ kind }) => kind === "deliveries" || kind === "returns")
+    .filter(({ kind }) => kind === "deliveries" || kind === "retries")
     .map(({ name, partitions }) => [name, partitions]);
   expect(rows).toEqual([
     ["p.deliveries.crm", 24],
     ["p.deliveries.mail", 6],
-    ["p.returns.crm", 1],
-    ["p.returns.mail", 1],
+    ["p.retries.crm", 1],
+    ["p.retries.mail", 1],
   ]);
 });
 
@@ -74,14 +74,14 @@ test("the plan has each stage's topics with retention and record size", () => {
     ["p.audience-syncs", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.deletion-requests", 6, config(7 * DAY_MS, 1_048_576)],
     ["p.deliveries.crm", 6, config(7 * DAY_MS, 1_064_960)],
-    ["p.returns.crm", 1, config(7 * DAY_MS, 1_064_960)],
+    ["p.retries.crm", 1, config(7 * DAY_MS, 1_064_960)],
     ["p.delays.10s", 6, config(28_800_000, 1_064_960)],
     ["p.dead-letters", 6, config(14 * DAY_MS, 1_114_112)],
     ["p.attempts", 6, config(3 * DAY_MS, 1_048_576)],
-    ["p.replayed-letters", 1, COMPACTED],
+    ["p.dead-letter-replays", 1, COMPACTED],
     ["p.audience-members", 6, COMPACTED],
     ["p.audiences", 1, COMPACTED],
-    ["p.operations", 1, { ...COMPACTED, "message.timestamp.type": "LogAppendTime" }],
+    ["p.operator-actions", 1, { ...COMPACTED, "message.timestamp.type": "LogAppendTime" }],
     ["p.operator-events", 1, COMPACTED],
   ]);
 });
@@ -96,17 +96,17 @@ test("equal delays share a topic, and names follow the configuration", () => {
     "syncs",
     "gdpr",
     "deliveries.crm",
-    "returns.crm",
+    "retries.crm",
     "delays.1s",
     "delays.90s",
     "delays.2m",
     "delays.60m",
     "dead-letters",
     "attempts",
-    "replayed-letters",
+    "dead-letter-replays",
     "audience-members",
     "audiences",
-    "operations",
+    "operator-actions",
     "operator-events",
   ]);
 });
@@ -227,7 +227,7 @@ test("records kept for longer than offsets are told, but not of topics that no g
     "p.audience-syncs",
     "p.deletion-requests",
     "p.deliveries.crm",
-    "p.returns.crm",
+    "p.retries.crm",
   ]);
   expect(told({ "retention.ms": "-1" }, 7 * DAY_MS)).toEqual(["p.calls"]);
   expect(told({}, 1)).not.toContain("p.dead-letters");

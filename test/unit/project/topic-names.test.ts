@@ -35,6 +35,8 @@ const OTHER_WORDS = new Set<string>([
   ...settingNames().map(({ key }) => key),
   // A field of log lines, schemas and spans: the number of one.
   "attempt",
+  // A command.
+  "retry",
 ]);
 
 function nameStart(given: unknown): string {

@@ -81,7 +81,7 @@ test("the headers say what a later stage needs", () => {
       parked: 0,
       dueAtMs: null,
       notBeforeMs: null,
-      returnTopic: null,
+      retryTopic: null,
       rejected: [],
       lastOutcome: null,
     },

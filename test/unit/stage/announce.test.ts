@@ -9,7 +9,7 @@ import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
-const TOPIC = "sw.operations";
+const TOPIC = "sw.operator-actions";
 type Broker = "measures" | "keeps-own-times" | "refuses" | "is-away";
 
 function world(skewMs = 0, firstBroker: Broker = "measures") {

@@ -18,7 +18,7 @@ import { createPrng } from "../../support/clock/prng.ts";
 import { parsedLog } from "../../support/log/parsed-log.ts";
 import { MemoryCluster } from "../../support/memory-kafka/memory-kafka.ts";
 
-const TOPIC = "sw.operations";
+const TOPIC = "sw.operator-actions";
 const crm = "crm" as DestinationId;
 
 function world(kafkaOf: (kafka: SteeringDeps["kafka"]) => SteeringDeps["kafka"] = (one) => one) {
@@ -78,7 +78,7 @@ test("damaged and unknown records are told and passed over", async () => {
   pause();
   await clock.advance(2_000);
   expect(steering.pauseOf(crm)).not.toBeNull();
-  const refused = lines.filter(({ msg }) => msg === "operations.refused");
+  const refused = lines.filter(({ msg }) => msg === "operator-actions.invalid-record");
   expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
 });
 
@@ -124,10 +124,10 @@ test("a topic that cannot be read is told, keeps what is known, and is read when
   expect(steering.pauseOf(crm)).toBeNull();
   expect(steering.troubles()).toEqual([expect.stringContaining("Not authorized")]);
   await clock.advance(60_000);
-  expect(lines.filter(({ msg }) => msg === "operations.unread")).toEqual([]);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
   away.now = false;
   await clock.advance(60_000);
-  expect(lines.filter(({ msg }) => msg === "operations.unread")).toHaveLength(1);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
   isRefused = false;
   await clock.advance(6_000);
   expect(steering.troubles()).toEqual([]);

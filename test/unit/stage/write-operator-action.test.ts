@@ -10,7 +10,7 @@ import type { RefusedRecord } from "../../../src/kafka/port.ts";
 import {
   forgetOperations,
   pauseDestination,
-  pullDeliveries,
+  releaseEarly,
   resumeDestination,
 } from "../../../src/stage/write-operator-action.ts";
 
@@ -32,7 +32,7 @@ function world(refusal: string | null = null) {
     }
     return Promise.resolve([]);
   };
-  return { written, known, operating: { producer: { send }, topics: { operations: "ops" } } };
+  return { written, known, operating: { producer: { send }, topics: { operatorActions: "ops" } } };
 }
 
 test("a pause is known until it is resumed or over", async () => {
@@ -49,10 +49,10 @@ test("a pause is known until it is resumed or over", async () => {
 
 test("what is pulled and forgotten has a key of its own", async () => {
   const { operating, written } = world();
-  const pull = { pull: "retry", destination: crm, id: "p-1", atMs: T } as const;
-  await pullDeliveries(operating, { ...pull, receivedBeforeMs: null, by: "command" });
+  const earlyRelease = { kind: "retry", destination: crm, id: "p-1", atMs: T } as const;
+  await releaseEarly(operating, { ...earlyRelease, receivedBeforeMs: null, by: "command" });
   const key = `${written[0]?.key}`;
-  expect(key).toBe("pull/crm/p-1");
+  expect(key).toBe("release/crm/p-1");
   await forgetOperations(operating, [key]);
   expect([`${written[1]?.key}`, written[1]?.value]).toEqual([key, null]);
   await forgetOperations(operating, []);

@@ -91,7 +91,7 @@ function traceOf(given: Partial<Evidence>, nowMs = NOW_MS) {
       messageId: "m-1",
       calls: [call()],
       lines: [],
-      returns: [],
+      retries: [],
       parked: [],
       deadLetters: [],
       attempts: null,
@@ -131,7 +131,7 @@ test("the way of a delivery that is tried again, in order", () => {
       attempt(T + 10_090, { attempt: 2 }),
     ],
     parked: [parked(T + 20)],
-    returns: [on("returns.crm", T + 10_060, { attempt: 1, dueAtMs: T + 10_020 })],
+    retries: [on("retries.crm", T + 10_060, { attempt: 1, dueAtMs: T + 10_020 })],
   };
   expect(kinds(all)).toEqual([
     "received -",
@@ -282,11 +282,11 @@ test.each<[string, Partial<Evidence>, number, Partial<Fate>]>([
 
 test("with every, a part that waits decides, and one that came back does not", () => {
   const share = (endpoint: EndpointKey) => parked(T + 20, { endpoint });
-  const back = on("returns.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
+  const back = on("retries.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
   const both = {
     lines: [on("deliveries.crm", T)],
     parked: [share(KEY), share(OTHER_KEY)],
-    returns: [back],
+    retries: [back],
   };
   expect(fate(both, T + 10_060)).toMatchObject({ kind: "due" });
   const accepted = [attempt(T + 10_090, { attempt: 2 })];

@@ -33,9 +33,9 @@ test("the rights of a stage, a line for each pattern", async () => {
   expect(lines).toEqual([
     "# deliver",
     `${all} --operation Describe --topic switchyard. --resource-pattern-type prefixed`,
-    `${all} --operation Read --topic switchyard.operations --topic switchyard.operator-events`,
-    `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.returns. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operations --topic switchyard.operator-events`,
+    `${all} --operation Read --topic switchyard.operator-actions --topic switchyard.operator-events`,
+    `${all} --operation Read --topic switchyard.deliveries. --topic switchyard.retries. --resource-pattern-type prefixed`,
+    `${all} --operation Write --topic switchyard.dead-letters --topic switchyard.attempts --topic switchyard.operator-actions --topic switchyard.operator-events`,
     `${all} --operation Write --topic switchyard.delays. --resource-pattern-type prefixed`,
     `${all} --operation Read --group switchyard.operator-events`,
     `${all} --operation Read --group switchyard.deliver. --resource-pattern-type prefixed`,
@@ -50,7 +50,7 @@ test("the page writes nothing, until people may act on it", async () => {
   const all = `${TO}:switchyard-console`;
   expect(lines.filter((line) => !looking.includes(line) && !line.includes("Read --topic"))).toEqual(
     [
-      `${all} --operation Write --topic switchyard.operations --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.replayed-letters`,
+      `${all} --operation Write --topic switchyard.operator-actions --topic switchyard.calls --topic switchyard.deletion-requests --topic switchyard.audience-syncs --topic switchyard.dead-letter-replays`,
       `${all} --operation Write --topic switchyard.deliveries. --topic switchyard.delays. --resource-pattern-type prefixed`,
       `${all} --operation Read --operation Delete --group switchyard.replay. --resource-pattern-type prefixed`,
     ],
@@ -65,7 +65,7 @@ test("a topic with a name of its own is named, and stages that make topics may c
     "# ingest",
     `${all} --operation Describe --operation Create --topic raw`,
     `${all} --operation Describe --operation Create --topic switchyard. --resource-pattern-type prefixed`,
-    `${all} --operation Write --topic raw --topic switchyard.operations`,
+    `${all} --operation Write --topic raw --topic switchyard.operator-actions`,
   ]);
 });
 
@@ -167,13 +167,13 @@ test("for Strimzi a resource for each role, with its rules", async () => {
       type: "simple",
       acls: [
         rule("topic", "switchyard.", "prefix", "Describe"),
-        rule("topic", "switchyard.operations", "literal", "Read"),
+        rule("topic", "switchyard.operator-actions", "literal", "Read"),
         rule("topic", "switchyard.operator-events", "literal", "Read"),
         rule("topic", "switchyard.deliveries.", "prefix", "Read"),
-        rule("topic", "switchyard.returns.", "prefix", "Read"),
+        rule("topic", "switchyard.retries.", "prefix", "Read"),
         rule("topic", "switchyard.dead-letters", "literal", "Write"),
         rule("topic", "switchyard.attempts", "literal", "Write"),
-        rule("topic", "switchyard.operations", "literal", "Write"),
+        rule("topic", "switchyard.operator-actions", "literal", "Write"),
         rule("topic", "switchyard.operator-events", "literal", "Write"),
         rule("topic", "switchyard.delays.", "prefix", "Write"),
         rule("group", "switchyard.operator-events", "literal", "Read"),

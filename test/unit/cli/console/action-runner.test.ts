@@ -39,8 +39,8 @@ beforeEach(() => {
   const clock = new ManualClock(Date.parse(NOW));
   finish = clockDriver(clock, { turns: 2 }).during;
   cluster = new MemoryCluster({ clock, random: createPrng(7) });
-  const own = ["crm", "held"].flatMap((id) => [`sw.deliveries.${id}`, `sw.returns.${id}`]);
-  const inner = [topics.operations, topics.audiences, topics.audienceSyncs, topics.calls];
+  const own = ["crm", "held"].flatMap((id) => [`sw.deliveries.${id}`, `sw.retries.${id}`]);
+  const inner = [topics.operatorActions, topics.audiences, topics.audienceSyncs, topics.calls];
   for (const name of [...own, ...inner, "sw.delays.10s"]) cluster.createTopic(name, 1);
   const kafka = cluster.connect();
   const current = () => ({ config: CONFIG });
@@ -56,7 +56,7 @@ async function act(action: Action) {
 }
 
 function operations(): readonly (Operation | { readonly kind: "refused" })[] {
-  return cluster.records(topics.operations).map((record) => readOperation(record));
+  return cluster.records(topics.operatorActions).map((record) => readOperation(record));
 }
 
 /** A delivery that waits in the line. */
@@ -135,7 +135,9 @@ test("nothing is returned of a destination that is paused", async () => {
   expect(operations()).toEqual([]);
   const { said } = await act({ action: "retry", destination: "crm" });
   expect(said).toBe("Returned at once: 0 deliveries that waited in tiers.");
-  expect(operations()).toMatchObject([{ kind: "pull", pull: { pull: "retry", by: "console" } }]);
+  expect(operations()).toMatchObject([
+    { kind: "release", earlyRelease: { kind: "retry", by: "console" } },
+  ]);
 });
 
 test("a cancel is counted and changes nothing, then done for the same calls", async () => {
@@ -149,7 +151,7 @@ test("a cancel is counted and changes nothing, then done for the same calls", as
   expect(done).toMatchObject({ count: null, isDone: true });
   expect(done.said).toBe("Cancelled: 1 delivery. They become dead letters now.");
   expect(operations()).toMatchObject([
-    { pull: { pull: "cancel", by: "console", receivedBeforeMs: Date.parse(before) } },
+    { earlyRelease: { kind: "cancel", by: "console", receivedBeforeMs: Date.parse(before) } },
   ]);
 });
 

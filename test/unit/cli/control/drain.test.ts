@@ -32,9 +32,9 @@ delivery: { delays: [10s] }
   const tier = topics.delays(10_000);
   for (const id of [hook, other]) {
     cluster.createTopic(topics.deliveries(id), 2);
-    cluster.createTopic(topics.returns(id), 1);
+    cluster.createTopic(topics.retries(id), 1);
   }
-  for (const name of [tier, topics.operations]) cluster.createTopic(name, 1);
+  for (const name of [tier, topics.operatorActions]) cluster.createTopic(name, 1);
   const kafka = cluster.connect();
   const signal = new AbortController().signal;
   const looking = { kafka, config: read, destination: hook, signal };
@@ -60,12 +60,12 @@ test("line, returns and tiers of this destination count, and of no other", async
   append(topics.deliveries(hook));
   append(topics.deliveries(hook));
   append(topics.deliveries(other), { destination: other });
-  append(topics.returns(hook), { attempt: 1, firstAttemptAtMs: clock.nowMs() });
+  append(topics.retries(hook), { attempt: 1, firstAttemptAtMs: clock.nowMs() });
   append(tier, parked(clock));
   append(tier, { ...parked(clock), destination: other });
   const begun = await finish(beginning(looking, clock.nowMs()));
   const left = await finish(leftOf(looking, begun));
-  expect(left).toEqual({ line: 2, returns: 1, tiers: 1 });
+  expect(left).toEqual({ line: 2, retries: 1, tiers: 1 });
   expect(sumOf(left)).toBe(4);
   expect(leftText(left)).toBe("4 left: 2 in its line, 1 due again, 1 in tiers");
 });
@@ -76,9 +76,9 @@ test("what is received after the beginning is not waited for", async () => {
   const begun = await finish(beginning(looking, clock.nowMs()));
   const receivedAtMs = clock.nowMs() + 5_000;
   append(topics.deliveries(hook), { receivedAtMs });
-  append(topics.returns(hook), { receivedAtMs, attempt: 1, firstAttemptAtMs: receivedAtMs });
+  append(topics.retries(hook), { receivedAtMs, attempt: 1, firstAttemptAtMs: receivedAtMs });
   append(tier, { ...parked(clock), receivedAtMs });
-  expect(await finish(leftOf(looking, begun))).toEqual({ line: 1, returns: 0, tiers: 0 });
+  expect(await finish(leftOf(looking, begun))).toEqual({ line: 1, retries: 0, tiers: 0 });
 });
 
 test("a destination whose line stands still says why", async () => {
@@ -91,7 +91,7 @@ test("a destination whose line stands still says why", async () => {
   expect(await still(steered)).toBeNull();
   const sinceMs = steered.clock.nowMs();
   const pause = { destination: hook, sinceMs, by: "command", untilMs: sinceMs + 600_000 };
-  steered.cluster.append(pauseRecord(steered.topics.operations, pause));
+  steered.cluster.append(pauseRecord(steered.topics.operatorActions, pause));
   expect(await still(steered)).toBe("hook is paused by command: `switchyard resume hook` ends it");
   await steered.clock.advance(600_001);
   expect(await still(steered)).toBeNull();

@@ -187,7 +187,7 @@ test("a second replay sends nothing, --again sends; list and --json tell replaye
 test("a replay whose marks nobody could keep does not begin", async () => {
   const world = await mixed();
   await world.finish(world.cluster.connect().admin.deleteTopics([topics.deadLetterReplays]));
-  await expect(replay(world)).rejects.toThrow("the topic sw.replayed-letters does not exist");
+  await expect(replay(world)).rejects.toThrow("the topic sw.dead-letter-replays does not exist");
   expect(world.delivered()).toEqual([]);
   expect((await list(world)).lines.at(-2)).toBe("4 dead letters match.");
 });

@@ -74,7 +74,7 @@ test("topics of new destinations are made: all that are missing, and no others",
   state.there = ["p.deliveries.b"];
   const lacking = await makeTopics(deps, config(yaml(["a"])), config(yaml(["a", "b", "c"])));
   expect(lacking).toEqual({ waiting: new Map(), error: null });
-  expect(happened).toEqual(["create p.deliveries.c p.returns.b p.returns.c"]);
+  expect(happened).toEqual(["create p.deliveries.c p.retries.b p.retries.c"]);
 });
 
 test("with none that is new the brokers are not asked", async () => {
@@ -97,7 +97,7 @@ test.each([
     config(yaml(["a", "b"], kafka)),
   );
   expect(lacking).toEqual({
-    waiting: new Map([["b", ["p.deliveries.b", "p.returns.b"]]]),
+    waiting: new Map([["b", ["p.deliveries.b", "p.retries.b"]]]),
     error: error === null ? null : new Error(error),
   });
 });

@@ -51,7 +51,7 @@ test("where settings cannot be seen, it is as planned, for each consumer of the 
 });
 
 test("settings that can be seen count, and of several topics the shortest", () => {
-  const described = [topic("p.returns.crm", `${2 * DAY_S * 1_000}`), topic("p.calls", "3600000")];
+  const described = [topic("p.retries.crm", `${2 * DAY_S * 1_000}`), topic("p.calls", "3600000")];
   expect(days(["route", "deliver"], described)).toEqual({ route: 1 / 24, "deliver crm": 2 });
 });
 

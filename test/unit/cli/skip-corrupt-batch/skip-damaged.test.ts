@@ -36,7 +36,7 @@ test.each([
   ["p.audience-syncs", "p.audience"],
   ["p.deletion-requests", "p.deletion"],
   ["p.deliveries.removed", "p.deliver.removed"],
-  ["p.returns.removed", "p.deliver.removed"],
+  ["p.retries.removed", "p.deliver.removed"],
   ["p.delays.7m", "p.delay.7m"],
   ["p.delays.x", null],
   ["p.dead-letters", null],

@@ -85,7 +85,7 @@ const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
   "switchyard-first-attempt-at": `${atMs}`,
   "switchyard-parked": "1",
   "switchyard-due-at": `${dueAtMs}`,
-  "switchyard-return-topic": `sw.returns.${destination}`,
+  "switchyard-retry-topic": `sw.retries.${destination}`,
 });
 
 const ALL = [
@@ -135,7 +135,7 @@ test("lag counts what is not committed, and the oldest is the first of it", asyn
   ]);
   expect(destinations).toMatchObject([
     { destination: "crm", line: { records: 3, oldestAtMs: startMs + 2_000 } },
-    { destination: "late", line: { records: 0, oldestAtMs: null }, returns: null },
+    { destination: "late", line: { records: 0, oldestAtMs: null }, retries: null },
     { destination: "warehouse" },
   ]);
 });
@@ -167,11 +167,11 @@ test("tiers: what waits, when the next is due, and those that are retired", asyn
 });
 
 test("retries that are due count with their line, and one that is disabled says what that means", async () => {
-  const { append, show } = world(...ALL, "returns.crm", "returns.late");
+  const { append, show } = world(...ALL, "retries.crm", "retries.late");
   append("deliveries.crm");
-  append("returns.crm");
-  append("returns.crm");
-  append("returns.late");
+  append("retries.crm");
+  append("retries.crm");
+  append("retries.late");
   const { out } = await show({ json: true });
   const { destinations } = JSON.parse(out) as StatusReport;
   const note = "disabled: new calls are not written to it, and its line is held";

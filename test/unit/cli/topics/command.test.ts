@@ -64,8 +64,8 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
   const plan = await compare(admin, false);
   expect(plan.status).toBe(1);
   expect(plan.out.split("\n").slice(0, 2)).toEqual([
-    "TOPIC                DIFFERENCE  IS  PLAN",
-    "t.calls              missing     -   3 partitions, kept 7d",
+    "TOPIC                  DIFFERENCE  IS  PLAN",
+    "t.calls                missing     -   3 partitions, kept 7d",
   ]);
   expect(plan.out).toContain("10 topics to create. Do it with: switchyard topics --apply");
   expect(admin.states.size).toBe(0);
@@ -80,10 +80,10 @@ test("an empty cluster: prints the plan, creates it on request, then finds nothi
     "t.deliveries.crm",
     "t.delays.10s",
     "t.dead-letters",
-    "t.replayed-letters",
+    "t.dead-letter-replays",
     "t.audience-members",
     "t.audiences",
-    "t.operations",
+    "t.operator-actions",
   ]);
 
   const again = await compare(admin, false);

@@ -36,9 +36,15 @@ test("every topic of the plan, without asking a broker", async () => {
   expect(status).toBe(0);
   expect(resources.map(({ metadata }) => metadata.name)).toEqual(
     [
-      ...["calls", "audience-syncs", "deletion-requests", "deliveries.hook", "returns.hook"],
+      ...["calls", "audience-syncs", "deletion-requests", "deliveries.hook", "retries.hook"],
       ...["10s", "30s", "2m", "5m", "15m", "30m", "60m"].map((tier) => `delays.${tier}`),
-      ...["dead-letters", "replayed-letters", "audience-members", "audiences", "operations"],
+      ...[
+        "dead-letters",
+        "dead-letter-replays",
+        "audience-members",
+        "audiences",
+        "operator-actions",
+      ],
     ].map((name) => `switchyard.${name}`),
   );
   expect(resources[0]).toEqual({
@@ -73,7 +79,7 @@ test("a topic whose name Kubernetes does not take keeps it in its spec", async (
   const { resources } = await topics(["--output", "strimzi"], kafka);
   expect(resources[0]).toMatchObject({ spec: { topicName: "raw_calls" } });
   expect(resources[0]?.metadata.name).toMatch(/^raw-calls-[\da-f]{10}$/);
-  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.operations" } });
+  expect(resources.at(-1)).toMatchObject({ spec: { topicName: "CDP_prod.operator-actions" } });
 });
 
 test("names are good for Kubernetes, and each topic has one of its own", () => {
