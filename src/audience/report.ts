@@ -47,7 +47,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
       traits.inc(told.traits);
     },
     applied: (records) => recordsIn.inc(records),
-    madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.made-anew"),
+    madeAnew: (partition) => log.warn({ stage, partition }, "audience.topic.recreated"),
     deadLettered: countDeadLetters(deps),
   };
 }

@@ -252,7 +252,7 @@ function opening(
       metrics.audienceStores.bind({ found }).inc();
       const isRebuilt = found !== "right" && found !== "behind";
       if (isRebuilt && found !== "missing")
-        log.warn({ stage, partition, found }, "audience.store.rebuild");
+        log.warn({ stage, partition, found }, "audience.store.rebuilding");
       else log.info({ stage, partition, found }, "audience.store.opened");
     },
     check,
@@ -269,7 +269,7 @@ function progress(
     reading.set(partition, { offset, end });
     if (clock.nowMs() - saidAtMs < PROGRESS_EVERY_MS) return;
     saidAtMs = clock.nowMs();
-    log.info({ stage, partition, offset, end }, "audience.store.reading");
+    log.info({ stage, partition, offset, end }, "audience.store.restoring");
   };
 }
 

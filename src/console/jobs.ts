@@ -62,7 +62,7 @@ export class Jobs implements AsyncDisposable {
       return refused(400, asError(error).message);
     }
     const job = new Job(action, this.#deps, () => this.#tell());
-    this.#deps.log.info({ job: job.id, action, ...sender }, "console.acting");
+    this.#deps.log.info({ job: job.id, action, ...sender }, "console.action.started");
     this.#keep(job);
     void job.run(work).then(() => this.#tell());
     this.#tell();
@@ -163,7 +163,7 @@ class Job implements JobTelling {
 
   say(sentence: string): void {
     this.#said.push(sentence);
-    this.#deps.log.info({ job: this.id, said: sentence }, "console.said");
+    this.#deps.log.info({ job: this.id, said: sentence }, "console.action.progress");
     this.#onChange();
   }
 
@@ -180,7 +180,7 @@ class Job implements JobTelling {
     }
     this.#state = isDone ? "done" : signal.aborted ? "stopped" : "failed";
     this.#endedAt = this.#now();
-    this.#deps.log.info({ job: this.id, outcome: this.#state }, "console.acted");
+    this.#deps.log.info({ job: this.id, outcome: this.#state }, "console.action.finished");
   }
 
   #now(): string {

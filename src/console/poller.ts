@@ -70,7 +70,7 @@ export class Looking implements AsyncDisposable {
         else this.#count(await this.#eyes.sample(this.#end.signal));
       } catch (error) {
         // The next look may succeed, and there is always a next one.
-        this.#log.warn({ error: asError(error).message }, "console.blind");
+        this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
       }
       // The clock may have been set back meanwhile.
       const tookMs = Math.max(0, this.#clock.nowMs() - beganMs);

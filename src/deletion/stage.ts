@@ -179,7 +179,7 @@ function createPartitionCount(
       if (typeof counted === "number") return signal.aborted ? null : counted;
       const error = counted.message;
       const fix = topicsFix(counted);
-      if (error !== told) log.error({ stage, topic, error, fix }, "deletion.waiting");
+      if (error !== told) log.error({ stage, topic, error, fix }, "deletion.blocked");
       told = error;
       await clock.sleep(ASK_AGAIN_MS, signal).catch(() => undefined);
     }
@@ -231,7 +231,7 @@ function createReport({
       const sources = unknownSources.slice(0, IDS_LOGGED_MAX).map(describe);
       const count = unknownSources.length;
       const line = { stage, sources, count, topic, partition, offset, linesLeftOut };
-      log.warn(line, "deletion.sources-unknown");
+      log.warn(line, "deletion.unknown-sources");
     }
   };
 }

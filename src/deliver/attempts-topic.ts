@@ -157,7 +157,10 @@ class Attempts implements AttemptsTopic {
     if (Math.abs(nowMs - this.#saidAtMs) < LINE_EVERY_MS) return;
     this.#saidAtMs = nowMs;
     const topic = this.#topic;
-    this.#log.warn({ stage: "deliver", topic, count: this.#unsaid, error }, "attempts.dropped");
+    this.#log.warn(
+      { stage: "deliver", topic, count: this.#unsaid, error },
+      "attempts.records-dropped",
+    );
     this.#unsaid = 0;
   }
 }

@@ -94,8 +94,8 @@ export function createReport(
     metrics.breakerState.bind(breakerLabels(endpoint)).set(BREAKER_STATES.indexOf(state));
     const endpointName = names.get(endpoint) ?? endpoint;
     const fields = { stage, destination, endpoint, endpointName, state };
-    if (state === "open") log.warn(fields, "delivery.breaker");
-    else log.info(fields, "delivery.breaker");
+    if (state === "open") log.warn(fields, "endpoint.circuit-changed");
+    else log.info(fields, "endpoint.circuit-changed");
   };
 
   /**

@@ -216,7 +216,7 @@ function tellRestarts({ metrics, log, clock }: DeliverDeps, destination: Destina
   return ({ message: error }: Error, waitMs: number): void => {
     restarts.inc();
     const nextAt = new Date(clock.nowMs() + waitMs).toISOString();
-    log.error({ stage, destination, error, nextAt }, "deliver.consumer-restarts");
+    log.error({ stage, destination, error, nextAt }, "destination.consumer-restarting");
   };
 }
 

@@ -15,7 +15,7 @@
 
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
-/** In the order of the numbers of the metric `switchyard_breaker_state`. From 2 on: left alone. */
+/** In the order of the numbers of the metric `switchyard_circuit_breaker_state`. From 2 on: left alone. */
 export const BREAKER_STATES = ["closed", "ramping", "open", "probing"] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 

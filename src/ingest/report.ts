@@ -46,7 +46,7 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
       duration.observe(tookMs / 1_000);
       if (code === "ok" || code === "gone") return;
       const line = admitted();
-      if (line !== null) log.warn({ ...line, code }, "ingest.refused");
+      if (line !== null) log.warn({ ...line, code }, "ingest.request-rejected");
     },
     leftOut: (kind) => metrics.ingestRequests.bind({ code: `left-out-${kind}` }).inc(),
     taken: (source, { written, repaired, leftOut }) => {
@@ -57,11 +57,11 @@ export function createReport({ metrics, log, clock }: ReportDeps): Report {
         metrics.ingestCallsLeftOut.bind({ source, reason }).inc(count);
         const line = admitted();
         if (line === null) continue;
-        log.warn({ ...line, source, reason, count, error }, "ingest.calls.left-out");
+        log.warn({ ...line, source, reason, count, error }, "ingest.calls-rejected");
       }
     },
     failed: (error) => {
-      log.error({ stage, err: error }, "ingest.failed");
+      log.error({ stage, err: error }, "ingest.internal-error");
       return failure("kafka-unavailable", null, 1);
     },
   };

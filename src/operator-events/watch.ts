@@ -78,7 +78,10 @@ export function watchForPeople(deps: WatchDeps, watched: Watched): Disposable {
     const nowMs = clock.nowMs();
     if (end.signal.aborted || nowMs - saidAtMs < LINE_EVERY_MS) return;
     saidAtMs = nowMs;
-    log.warn({ topic: watched.topic, error: asError(thrown).message }, "operator-events.failing");
+    log.warn(
+      { topic: watched.topic, error: asError(thrown).message },
+      "operator-events.write-failed",
+    );
   };
   const lookOn = async () => {
     while (!end.signal.aborted) {

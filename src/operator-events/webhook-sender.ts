@@ -60,7 +60,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
     onAssigned: (assigned: AssignedPartition) => postsOf(assigned, { clock, state, post }),
   };
   const onCrash = (error: Error) =>
-    log.warn({ topic, error: error.message }, "operator-events.failing");
+    log.warn({ topic, error: error.message }, "operator-events.write-failed");
   const consumer = keepConsuming(kafka, options, clock, onCrash, { keeper });
   // A stop before the join rejects it.
   consumer.joined.catch(() => undefined);
@@ -132,13 +132,13 @@ class State {
     const nowMs = clock.nowMs();
     const { cause } = posted;
     if (posted.kind === "rejected") {
-      log.warn({ event: kind, subject, cause }, "operator-events.post-rejected");
+      log.warn({ event: kind, subject, cause }, "operator-webhook.rejected");
       return;
     }
     this.#failing = { sinceMs: this.#failing?.sinceMs ?? nowMs, cause };
     if (nowMs - this.#saidAtMs < LINE_EVERY_MS) return;
     this.#saidAtMs = nowMs;
-    log.warn({ event: kind, subject, cause }, "operator-events.post-failing");
+    log.warn({ event: kind, subject, cause }, "operator-webhook.failing");
   }
 
   passedOver(): void {

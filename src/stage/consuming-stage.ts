@@ -131,7 +131,7 @@ function consume(
   const onSkipped = ({ topic, partition, offset, behind, damage }: DamagedBatch) => {
     skipped[options.topics.indexOf(topic)]?.inc();
     const place = { topic, partition, firstOffset: offset, lastOffset: behind - 1 };
-    log.error({ stage: name, ...place, damage }, "stage.damaged-batch-skipped");
+    log.error({ stage: name, ...place, damage }, "stage.corrupt-batch-skipped");
   };
   const isHalt = (error: Error) => damagedBatchOf(error) !== null || outlives(error);
   const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: end, isHalt };

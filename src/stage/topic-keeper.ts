@@ -85,9 +85,9 @@ export function topicKeeper(
     const topics = specsNow.map(({ name }) => name);
     try {
       await admin.create(specsNow, rejectedSettings(log));
-      log.warn({ topics }, "topics.made-again");
+      log.warn({ topics }, "topics.recreated");
     } catch (error) {
-      log.error({ topics, error: asError(error).message }, "topics.not-made");
+      log.error({ topics, error: asError(error).message }, "topics.create-failed");
     }
   };
   const missing = (topic: string) => {

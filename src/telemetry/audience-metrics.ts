@@ -35,7 +35,7 @@ export const AUDIENCE_METRICS = {
     help: "Syncs that have begun and not ended, in the partitions owned here.",
   },
   audienceHeldSyncs: {
-    name: "switchyard_audience_syncs_held",
+    name: "switchyard_audience_syncs_awaiting_approval",
     type: "gauge",
     labels: [],
     help: "Syncs whose removals wait for a release, in the partitions owned here.",

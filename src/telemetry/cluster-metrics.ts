@@ -4,13 +4,13 @@ const PRODUCE_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export const CLUSTER_METRICS = {
   kafkaConnected: {
-    name: "switchyard_kafka_connected",
+    name: "switchyard_kafka_broker_reachable",
     type: "gauge",
     labels: ["broker"],
     help: "1 while the broker answers this process, 0 while it is away; asked every 5 s. Alert on 0.",
   },
   kafkaAwaySince: {
-    name: "switchyard_kafka_away_since_timestamp_seconds",
+    name: "switchyard_kafka_broker_unreachable_since_timestamp_seconds",
     type: "gauge",
     labels: ["broker"],
     help: "Since when the broker does not answer; 0: it does.",
@@ -28,7 +28,7 @@ export const CLUSTER_METRICS = {
     help: "Records between the committed position and the end of the log, in the partitions owned here, at most 15 s old; destination is empty for shared stages. Absent while it is not known.",
   },
   oldestUnfinished: {
-    name: "switchyard_consumer_oldest_unfinished_age_seconds",
+    name: "switchyard_consumer_oldest_unprocessed_age_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
     help: "Age of the oldest record that is not finished, at least; 0 when there is none. Absent while it is not known.",

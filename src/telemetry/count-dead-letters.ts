@@ -33,7 +33,7 @@ export function countDeadLetters(
       const { topic, partition, offset } = record;
       const names = { ...callNames(outgoing.headers), ...(destination !== "" && { destination }) };
       const fields = { stage, ...names, reason, error, topic, partition, offset, linesLeftOut };
-      log.warn(fields, "record.refused");
+      log.warn(fields, "record.dead-lettered");
     }
   };
 }

@@ -2,14 +2,14 @@
 
 export const DESTINATION_METRICS = {
   lineHeld: {
-    name: "switchyard_line_held",
+    name: "switchyard_destination_on_hold",
     type: "gauge",
     labels: ["destination", "because"],
     help: "1 while nothing is taken from a destination's line, because of: breaker, retry-after, paused, disabled. Zeros are only shown with metrics.destinations: full.",
     isSparse: true,
   },
   lineHeldSince: {
-    name: "switchyard_line_held_since_timestamp_seconds",
+    name: "switchyard_destination_on_hold_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
     help: "Since when nothing is taken from a destination's line; probes that fail do not end it. 0: it is not held, only shown with metrics.destinations: full.",
@@ -30,13 +30,13 @@ export const DESTINATION_METRICS = {
     isSparse: true,
   },
   destinationLastAccepted: {
-    name: "switchyard_destination_last_accepted_timestamp_seconds",
+    name: "switchyard_destination_last_success_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
     help: "The last attempt of a destination that was accepted. 0: none since the process started.",
   },
   breakerState: {
-    name: "switchyard_breaker_state",
+    name: "switchyard_circuit_breaker_state",
     type: "gauge",
     labels: ["destination", "endpoint", "endpoint_name"],
     help: "Circuit breaker of an endpoint, by its key and name: 0 closed, 1 ramping, 2 open, 3 probing. From 2 on the endpoint is left alone.",

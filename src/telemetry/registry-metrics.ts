@@ -14,7 +14,7 @@ export const REGISTRY_METRICS = {
     help: "Schemas that this process keeps, compiled.",
   },
   registryWaiting: {
-    name: "switchyard_registry_waiting_schemas",
+    name: "switchyard_registry_pending_schemas",
     type: "gauge",
     labels: [],
     help: "Schemas that are looked up now. Partitions wait for them.",

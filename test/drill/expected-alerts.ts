@@ -9,7 +9,7 @@ export interface ExpectedAlerts {
 /** Of the program, where more than a quarter of its destinations are drilled to fail at once. */
 const MANY = "SwitchyardDestinationsFailing";
 const FAILING: ExpectedAlerts = {
-  fire: ["SwitchyardDestinationFailing", "SwitchyardLineHeld"],
+  fire: ["SwitchyardDestinationFailing", "SwitchyardDestinationOnHold"],
   mayFire: [MANY],
 };
 
@@ -21,16 +21,19 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   refuses: { fire: ["SwitchyardDestinationFailing", "SwitchyardDeadLetters"], mayFire: [MANY] },
   slow: { fire: ["SwitchyardLagRising"] },
   // Its line is held for 40 s at a time, which no alert is about.
-  "retry-after": { fire: ["SwitchyardDestinationFailing"], mayFire: ["SwitchyardLineHeld", MANY] },
-  disabled: { fire: ["SwitchyardCallsLeftOut"] },
+  "retry-after": {
+    fire: ["SwitchyardDestinationFailing"],
+    mayFire: ["SwitchyardDestinationOnHold", MANY],
+  },
+  disabled: { fire: ["SwitchyardCallsSkipped"] },
   paused: { fire: [] },
   // Nobody knows the lag of a topic that is gone, and that alert names no destination. A delivery that
   // comes back from a delay topic finds no topic: a dead letter.
   "topic-gone": {
-    fire: ["SwitchyardTopicTakesNothing"],
+    fire: ["SwitchyardTopicNotWritable"],
     mayFire: ["SwitchyardLagUnknown", "SwitchyardDeadLetters"],
   },
-  "bad-config": { fire: ["SwitchyardConfigRefused"] },
+  "bad-config": { fire: ["SwitchyardConfigInvalid"] },
   stopped: { fire: ["SwitchyardTargetDown", "SwitchyardAbsent"] },
   // Its consumer has no partitions between its starts.
   "full-disk": {
@@ -40,7 +43,7 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   "clock-skew": { fire: ["SwitchyardClockWrong"] },
   "half-a-rollout": { fire: ["SwitchyardRoutesMissing"] },
   // To write one topic, and to read in one group.
-  "permission-lost": { fire: ["SwitchyardTopicTakesNothing", "SwitchyardLagUnknown"] },
+  "permission-lost": { fire: ["SwitchyardTopicNotWritable", "SwitchyardLagUnknown"] },
   "foreign-member": { fire: ["SwitchyardForeignGroupMember"], mayFire: ["SwitchyardLagUnknown"] },
   "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
 };

@@ -112,7 +112,7 @@ function whileLost(look: Look): readonly Comparison[] {
     worded("log: to write the topic", named(logged("kafka.produce.permission-missing"), write), [
       "named",
     ]),
-    worded("log: to read in the group", named(logged("deliver.consumer-restarts"), read), [
+    worded("log: to read in the group", named(logged("destination.consumer-restarting"), read), [
       "named",
     ]),
     worded("log: missing topics", logged("kafka.produce.topic-missing").join() || "none", ["none"]),

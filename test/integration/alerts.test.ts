@@ -202,20 +202,20 @@ test.skipIf(found.kind === "none")(
     const failing = () => Array.from({ length: 20 }, () => post(only("Failing")));
     const calls = () =>
       Promise.all([post(only("Refusing")), post(only("Off"), "of-off"), ...failing()]);
-    const ofCalls = ["DeadLetters", "CallsLeftOut", "AudienceSyncHeld"];
-    const ofDestinations = ["DestinationFailing", "LineHeld", "DeliveriesExpired"];
+    const ofCalls = ["DeadLetters", "CallsSkipped", "AudienceSyncAwaitingApproval"];
+    const ofDestinations = ["DestinationFailing", "DestinationOnHold", "DeliveriesExpired"];
     await fires(prometheus, [...ofCalls, ...ofDestinations].map(alert), calls);
 
     const good = readFileSync(world.file, "utf8");
     writeFileSync(world.file, good.replace("window: 12s", "window: never"));
-    await fires(prometheus, ["SwitchyardConfigRefused"]);
+    await fires(prometheus, ["SwitchyardConfigInvalid"]);
     const added = "  - { id: added, type: topic, name: Added }\naudienceDefaults:";
     writeFileSync(world.file, good.replace("audienceDefaults:", added));
-    await fires(prometheus, ["SwitchyardDestinationsWaiting"]);
+    await fires(prometheus, ["SwitchyardDestinationTopicsMissing"]);
 
     await kafka.admin.deleteTopics(["switchyard.deliveries.well"]);
     await post(only("Webhooks"));
-    await fires(prometheus, ["SwitchyardTopicTakesNothing"]);
+    await fires(prometheus, ["SwitchyardTopicNotWritable"]);
     // A schema of which nobody has heard: route waits for the registry.
     await send("switchyard.calls", Buffer.from([0, 0, 0, 0, 7, 2]));
     await fires(prometheus, ["SwitchyardRegistryUnreachable"]);
@@ -224,7 +224,11 @@ test.skipIf(found.kind === "none")(
     await broker.kill();
     // Until refusals are more than the budget's share of all requests.
     const refused = async () => expect(await post(only("Webhooks"))).toBe(503);
-    await fires(prometheus, ["SwitchyardKafkaUnreachable", "SwitchyardIngestBurnsFast"], refused);
+    await fires(
+      prometheus,
+      ["SwitchyardKafkaUnreachable", "SwitchyardIngestErrorBudgetBurnFast"],
+      refused,
+    );
     await program.kill();
     await fires(prometheus, ["SwitchyardTargetDown", "SwitchyardAbsent"]);
   },

@@ -158,7 +158,7 @@ test("a topic of syncs that is deleted and made again: who entered and left is t
     "user-1 false",
   ]);
   const noticed = ({ lines }: typeof after) =>
-    lines.filter(({ msg }) => msg === "audience.topic.made-anew").length;
+    lines.filter(({ msg }) => msg === "audience.topic.recreated").length;
   expect([before, after].map(noticed)).toEqual([0, 1]);
 });
 
@@ -274,7 +274,7 @@ function startProgram(config: string) {
   const waiting = new Map<string, () => void>();
   createInterface({ input: child.stdout }).on("line", (text) => {
     const { msg } = JSON.parse(text) as { readonly msg: string };
-    const name = msg === "audience.store.rebuild" ? "audience.store.opened" : msg;
+    const name = msg === "audience.store.rebuilding" ? "audience.store.opened" : msg;
     seen.add(name);
     waiting.get(name)?.();
   });

@@ -297,7 +297,7 @@ test(
     await write("calls", framed(known, Buffer.concat([avroCall("u", "long"), Buffer.of(1)])), 0);
     await write("calls", framed(known, avroCall("u", "fine")), 0);
     await expect.poll(eventsOf, POLL).toEqual(["fine"]);
-    const refused = () => running.lines.filter(({ msg }) => msg === "record.refused");
+    const refused = () => running.lines.filter(({ msg }) => msg === "record.dead-lettered");
     await expect
       .poll(refused, POLL)
       .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);

@@ -93,7 +93,7 @@ test(
     await press(page, "Drain");
     await ended(page, "Drain", "Nothing is left.");
 
-    expect(program.lines.find(({ msg }) => msg === "console.acting")).toMatchObject({
+    expect(program.lines.find(({ msg }) => msg === "console.action.started")).toMatchObject({
       action: { action: "pause", destination: "crm", forMs: 3_600_000 },
       by: "nobody is asked",
       from: "127.0.0.1",
@@ -196,7 +196,7 @@ test(
     await expect.poll(readAgain, { ...SOON, interval: 500 }).toBe(1);
     expect(await page.getByRole("button", { name: "Release…" }).count()).toBe(0);
     expect((await world.command(["audience", "members", "vip"])).out).toBe("u-1\nu-4\n");
-    expect(program.lines.find(({ msg }) => msg === "console.acting")).toMatchObject({
+    expect(program.lines.find(({ msg }) => msg === "console.action.started")).toMatchObject({
       action: { action: "release", audience: "vip" },
     });
     expect(errors).toEqual([]);

@@ -149,11 +149,11 @@ test(
     await publish("lost", "intact");
     await publish("after");
     await expect.poll(() => received, POLL).toEqual(["before", "after"]);
-    expect(await running.logged("stage.damaged-batch-skipped")).toMatchObject({
+    expect(await running.logged("stage.corrupt-batch-skipped")).toMatchObject({
       ...{ level: "error", stage: "route", topic: "skip.calls", partition: 0 },
       ...{ firstOffset: 1, lastOffset: 1, damage: expect.stringContaining("checksum") },
     });
-    const counted = 'switchyard_damaged_batches_skipped_total{stage="route",topic="skip.calls"} 1';
+    const counted = 'switchyard_corrupt_batches_skipped_total{stage="route",topic="skip.calls"} 1';
     expect(await metrics()).toContain(counted);
     await publish("last");
     await expect.poll(() => received, POLL).toContain("last");

@@ -13,12 +13,12 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Of these there is nothing to show while all is well, or the demonstration does no such thing. */
 const OF_TROUBLE = [
   // Shown from the first look on that found some waiting; the demonstration's last ones have arrived.
-  "switchyard_deliveries_waiting",
-  "switchyard_deliveries_first_window_end_timestamp_seconds",
+  "switchyard_deliveries_awaiting_retry",
+  "switchyard_deliveries_next_expiry_timestamp_seconds",
   "switchyard_ingest_calls_total",
   "switchyard_ingest_requests_total",
   "switchyard_produce_errors_total",
-  "switchyard_topic_blocked_since_timestamp_seconds",
+  "switchyard_topic_not_writable_since_timestamp_seconds",
 ];
 
 test("each of its metrics is on /metrics, and has values there", async () => {

@@ -89,7 +89,7 @@ test("first attempts that fail hold no process while retries are accepted by ano
   await expect.poll(() => hook.accepted.size, POLL).toBe(CALLS);
   // The process with the retries had a closed circuit, and others had theirs opened.
   const opened = programs.filter(({ lines }) =>
-    lines.some(({ msg, state }) => msg === "delivery.breaker" && state === "open"),
+    lines.some(({ msg, state }) => msg === "endpoint.circuit-changed" && state === "open"),
   );
   expect(opened.length).toBeGreaterThan(0);
 });

@@ -11,7 +11,7 @@ const POLL = { timeout: 90_000, interval: 250 };
 const CALLS = 20;
 /** Told of in the last quarter, in which each process looks more than once. */
 const WINDOW = "{ window: 29s, delays: [28s], allowNetworks: [127.0.0.0/8] }";
-const WAITING = /^switchyard_deliveries_waiting\{destination="crm".*\} (\d+)$/m;
+const WAITING = /^switchyard_deliveries_awaiting_retry\{destination="crm".*\} (\d+)$/m;
 const TOLD = /^switchyard_operator_events_total\{kind="deliveries.expiring"\} (\d+)$/m;
 
 test("deliveries of both expire: one event for all of them, from one of the two", async () => {

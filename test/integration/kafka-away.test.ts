@@ -64,7 +64,7 @@ async function stagesInTrouble(): Promise<readonly string[]> {
 
 const samples = async (name: string): Promise<readonly string[]> =>
   (await ask("/metrics")).body.split("\n").filter((line) => line.startsWith(`${name}{`));
-const connected = () => samples("switchyard_kafka_connected");
+const connected = () => samples("switchyard_kafka_broker_reachable");
 const lags = () => samples("switchyard_consumer_lag_records");
 const values = (lines: readonly string[]) => lines.map((line) => Number(line.split(" ").at(-1)));
 const linesSince = (from: number) => [...new Set(program.lines.slice(from).map(({ msg }) => msg))];
@@ -79,7 +79,7 @@ test("Kafka away and back: all signals say so, and nothing else does", async () 
       body: JSON.stringify(call),
     }).then(({ status }) => status);
   expect(await post()).toBe(200);
-  const gauge = `switchyard_kafka_connected{broker="${broker.brokers[0]}"}`;
+  const gauge = `switchyard_kafka_broker_reachable{broker="${broker.brokers[0]}"}`;
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
   // The call has come as far as it can: from here on no lag changes.
   const isHeld = async () => (await lags()).filter((line) => !line.endsWith(" 0"));

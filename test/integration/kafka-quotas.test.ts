@@ -106,7 +106,7 @@ async function running(prefix: string, receiver: WebhookServer) {
   return { publish, limit, counts, metrics, stop };
 }
 
-const QUIET = ["kafka.broker.unreachable", "kafka.commit.given-up", "kafka.consumer.restarting"];
+const QUIET = ["kafka.broker.unreachable", "kafka.commit.abandoned", "kafka.consumer.restarting"];
 
 test(
   "above a quota all the time, the consumers of 20 destinations keep their places in the groups, and no broker is called unreachable",
@@ -132,7 +132,7 @@ test(
     const text = await program.metrics();
     const seconds = /^switchyard_kafka_throttle_seconds_total\{broker="[^"]+"\} (\S+)$/m.exec(text);
     expect(Number(seconds?.[1])).toBeGreaterThan(10);
-    expect(text).toMatch(/^switchyard_kafka_connected\{broker="[^"]+"\} 1$/m);
+    expect(text).toMatch(/^switchyard_kafka_broker_reachable\{broker="[^"]+"\} 1$/m);
     await program.limit("request_percentage", NO_LIMIT);
     await expect.poll(() => receiver.taken.length, SOON).toBe((1 + CALLS) * IDS.length);
     expect(await program.stop()).toBe(0);

@@ -38,7 +38,7 @@ test("a broker that dies: no lag is shown, and none of 0; it is said in the gaug
   watchConsumer(metrics, consumer, { stage: "route", destination: "" }, CLOCK);
   await taker.untilTaken(2);
   const lag = 'switchyard_consumer_lag_records{stage="route",destination=""}';
-  const connected = `switchyard_kafka_connected{broker="${proxy.address}"}`;
+  const connected = `switchyard_kafka_broker_reachable{broker="${proxy.address}"}`;
   const text = () => metrics.text();
   await expect.poll(text, TIMEOUT).toContain(`${connected} 1\n`);
   await expect.poll(text, TIMEOUT).toContain(`${lag} 5\n`);

@@ -105,7 +105,7 @@ function repeatedIn(
     own.filter(({ msg }) => msg === "delivery.attempted").map(({ messageId }) => messageId),
   );
   const isDeadLettered = lines.some(
-    ({ msg, group }) => msg === "kafka.commit.given-up" && `${group}`.endsWith(`.${id}`),
+    ({ msg, group }) => msg === "kafka.commit.abandoned" && `${group}`.endsWith(`.${id}`),
   );
   const firstAtMs = new Map<string, number>();
   return taken.flatMap(({ headers, atMs }) => {

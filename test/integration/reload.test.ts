@@ -360,7 +360,7 @@ test(
       topics: [`${prefix}deliveries.new`, `${prefix}retries.new`],
       fix: "switchyard topics --apply",
     });
-    expect(await sample("switchyard_config_destinations_waiting")).toBe("1");
+    expect(await sample("switchyard_config_destinations_pending_topics")).toBe("1");
     await publish();
     await expect.poll(() => ids("/moved"), SOON).toEqual(["m0"]);
     expect((await readyz()).stages.configuration.troubles).toEqual([

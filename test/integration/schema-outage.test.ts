@@ -91,7 +91,7 @@ test("unknown, replayed; away, waited for; others go on", async () => {
   await untilArrived("beside", "json");
   expect(program.arrived.has("waits") || program.arrived.has("behind")).toBe(false);
   const metrics = await program.admin("/metrics");
-  expect(metrics).toMatch(/switchyard_registry_waiting_schemas [1-9]/);
+  expect(metrics).toMatch(/switchyard_registry_pending_schemas [1-9]/);
   expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
 
   const away = await find("too-early");

@@ -233,7 +233,7 @@ test(
     const { failures } = await start(plan());
     await deleteTopics([delays]);
     // A broker may list the former topic for a while. A copy that is written to it is deleted with it.
-    await lines.until("topics.made-again");
+    await lines.until("topics.recreated");
     // It is read again: what goes around through it arrives.
     await deleteTopics([topics.deliveries(A)]);
     await publish(0, 100);

@@ -213,7 +213,9 @@ test(
     await expect
       .poll(again, { ...POLL, interval: 1_000 })
       .toContainEqual(expect.stringMatching("m-after-"));
-    expect(program.lines.filter(({ msg }) => msg === "deliver.consumer-restarts")).toEqual([]);
+    expect(program.lines.filter(({ msg }) => msg === "destination.consumer-restarting")).toEqual(
+      [],
+    );
   },
   TIMEOUT_MS,
 );

@@ -186,10 +186,12 @@ test("metrics say which lines are held and why, what was left out, and 429", asy
     ["paused", "paused"],
     ["off", "disabled"],
   ]) {
-    expect(text).toContain(`switchyard_line_held{destination="${id}",because="${because}"} 1`);
+    expect(text).toContain(
+      `switchyard_destination_on_hold{destination="${id}",because="${because}"} 1`,
+    );
   }
   expect(text).toMatch(/switchyard_delivery_requests_total\{destination="limited",.*429.*\} 1/);
-  const leftOut = 'switchyard_route_calls_left_out_total{destination="off",reason="disabled"} 1';
+  const leftOut = 'switchyard_route_calls_skipped_total{destination="off",reason="disabled"} 1';
   expect(text).toContain(leftOut);
 });
 

@@ -19,13 +19,13 @@ test.concurrent("two destinations in two tiers are told as Kafka holds them, als
   const first = await startProcess();
   await expect.poll(first.waiting, TIMEOUT).toEqual(PARKED);
   expect(await first.unknown()).toEqual({ "10m": 0, "60m": 0 });
-  const oldest = (await first.times("oldest_waiting"))[CRM] ?? 0;
+  const oldest = (await first.times("awaiting_retry_oldest"))[CRM] ?? 0;
   expect(oldest * 1_000).toBeGreaterThanOrEqual(parkedFromMs);
   expect(oldest * 1_000).toBeLessThanOrEqual(parkedToMs);
-  const due = ((await first.times("next_due"))[CRM] ?? 0) * 1_000 - 600_000;
+  const due = ((await first.times("next_retry"))[CRM] ?? 0) * 1_000 - 600_000;
   expect(due).toBeGreaterThanOrEqual(parkedFromMs);
   expect(due).toBeLessThanOrEqual(parkedToMs);
-  const end = ((await first.times("first_window_end"))[BILLING] ?? 0) * 1_000 - WINDOW_MS;
+  const end = ((await first.times("next_expiry"))[BILLING] ?? 0) * 1_000 - WINDOW_MS;
   expect(end).toBeGreaterThanOrEqual(parkedFromMs);
   expect(end).toBeLessThanOrEqual(parkedToMs);
   await park("billing/60m", 77);

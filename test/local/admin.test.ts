@@ -68,8 +68,8 @@ test("metrics shows counters, gauges set at the scrape, histograms and process f
   const text = await response.text();
   expect(response.headers.get("content-type")).toContain("version=0.0.4");
   expect(text).toContain('switchyard_records_in_total{stage="route"} 4\n');
-  expect(text).toContain('switchyard_delay_waiting_records{tier="10s"} 7\n');
-  expect(text).toContain('switchyard_delay_lateness_seconds_bucket{le="0.05",tier="10s"} 1\n');
+  expect(text).toContain('switchyard_delay_records{tier="10s"} 7\n');
+  expect(text).toContain('switchyard_delay_overdue_seconds_bucket{le="0.05",tier="10s"} 1\n');
   expect(text).toMatch(/^process_cpu_seconds_total \d/m);
 });
 

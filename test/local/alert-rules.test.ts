@@ -50,7 +50,10 @@ test.skipIf(folder === null)(`a rule that no longer fires is found${title}`, asy
   try {
     cpSync(RULES, copy, { recursive: true });
     const rules = readFileSync(join(copy, "rules.yaml"), "utf8");
-    const planted = rules.replaceAll("switchyard_kafka_connected", "switchyard_kafka_conected");
+    const planted = rules.replaceAll(
+      "switchyard_kafka_broker_reachable",
+      "switchyard_kafka_conected",
+    );
     writeFileSync(join(copy, "rules.yaml"), planted);
     const { status, said } = await promtool("test", "rules", join(copy, "tests/kafka.yaml"));
     expect(status).toBe(1);

@@ -28,9 +28,9 @@ beforeEach((context) => {
 /** Series of one pod of a stage: metric, its labels, its value. */
 type Series = readonly [metric: string, labels: Readonly<Record<string, string>>, value: string];
 
-const AGE = "switchyard_consumer_oldest_unfinished_age_seconds";
-const HELD = "switchyard_line_held";
-const LATE = "switchyard_delay_lateness_seconds_bucket";
+const AGE = "switchyard_consumer_oldest_unprocessed_age_seconds";
+const HELD = "switchyard_destination_on_hold";
+const LATE = "switchyard_delay_overdue_seconds_bucket";
 
 const deliver = (destination: string, seconds: number): Series => [
   AGE,

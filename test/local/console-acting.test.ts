@@ -275,7 +275,7 @@ test("another site that is open in the same browser cannot act", async ({ skip }
     form.submit();
   })()`);
   await opened.page.getByText("Only this page itself may send this.").waitFor();
-  expect([site.told.acted, site.log.seen.includes("console.acting")]).toEqual([[], false]);
+  expect([site.told.acted, site.log.seen.includes("console.action.started")]).toEqual([[], false]);
   other.close();
   other.closeAllConnections();
 });

@@ -264,7 +264,7 @@ test("an action needs the token, this page itself, and JSON; nothing is done wit
   const begun = await act(page, { ...bearer, "x-forwarded-for": "10.1.2.3" });
   expect(begun.status).toBe(202);
   expect(page.told.acted).toEqual([{ action: "retry", destination: "crm" }]);
-  expect(page.log.lines.find(({ msg }) => msg === "console.acting")?.fields).toEqual({
+  expect(page.log.lines.find(({ msg }) => msg === "console.action.started")?.fields).toEqual({
     job: (JSON.parse(begun.body) as { id: string }).id,
     action: { action: "retry", destination: "crm" },
     by: "token",

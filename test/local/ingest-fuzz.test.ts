@@ -211,7 +211,7 @@ test(`${REQUESTS} requests of every kind`, { timeout: 3_600_000 }, async () => {
   agent.destroy();
   expect(accepted).toBeGreaterThan(REQUESTS / 10);
   for (const status of [200, 400, 401, 404, 405]) expect(statuses.get(status)).toBeGreaterThan(0);
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
   // Without --expose-gc, which the long run has, garbage is in it.
   const slackMib = globalThis.gc === undefined ? 100 : 10;
   expect(heapMib()).toBeLessThan(heapAtFirstMib + slackMib);

@@ -48,7 +48,7 @@ test.each([
   const answer = await endOf(text);
   expect(answer).toMatch(/^HTTP\/1.1 408 /);
   expect(answer).toContain('"code":"request-timeout"');
-  await untilZero("switchyard_ingest_bytes_in_hand");
+  await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
 test("a body that trickles in is cut off, however steadily it comes", async () => {
@@ -76,7 +76,7 @@ test("chunks without end are read to the limit and no further", async () => {
   send();
   expect(await raw.until(/\r\n\r\n\{.*\}/)).toMatch(/^HTTP\/1.1 413 .*"code":"body-too-large"/s);
   await raw.closed;
-  await untilZero("switchyard_ingest_bytes_in_hand");
+  await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
 test("a length over the limit is refused before the body is read", async () => {
@@ -142,7 +142,7 @@ test("a client that leaves in the middle leaves nothing behind", async () => {
     else socket.destroy();
   }
   await untilZero("switchyard_ingest_connections");
-  await untilZero("switchyard_ingest_bytes_in_hand");
+  await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
 test("a client that ends its side has left: the connection is closed, the calls may be written", async () => {
@@ -153,7 +153,7 @@ test("a client that ends its side has left: the connection is closed, the calls 
   raw.socket.end(request(1));
   expect(await raw.closed).toBe("");
   clock.mockRestore();
-  await untilZero("switchyard_ingest_bytes_in_hand");
+  await untilZero("switchyard_ingest_in_flight_bytes");
   expect(world.records().length).toBeLessThanOrEqual(1);
 });
 
@@ -187,7 +187,7 @@ test("bodies without a key in the header share a budget; a key in the header nee
   world = await ingestWorld({ bytesWithoutKey: 100_000 });
   const [first, second] = [world.raw(), world.raw()];
   first.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(80_000)}`);
-  while (Number(await world.metric("switchyard_ingest_bytes_in_hand")) < 80_000) {
+  while (Number(await world.metric("switchyard_ingest_in_flight_bytes")) < 80_000) {
     await new Promise(setImmediate);
   }
   second.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(80_000)}`);
@@ -196,7 +196,7 @@ test("bodies without a key in the header share a budget; a key in the header nee
   expect((await world.post("/v1/batch", { batch: [call, call, call, call] })).status).toBe(200);
   first.socket.destroy();
   second.socket.destroy();
-  await untilZero("switchyard_ingest_bytes_in_hand");
+  await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
 test("a body below the least rate is stopped, one at it goes on", async () => {

@@ -67,7 +67,7 @@ test("a batch is answered when it is written, in order, with its source and with
   for (const code of Object.keys(ANSWERS)) {
     expect(await world.metric(`switchyard_ingest_requests_total{code="${code}"}`)).toBe("0");
   }
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
 test.each([
@@ -121,7 +121,7 @@ test("a gzip bomb is unpacked no further than the limit", async () => {
   expect(bomb.length).toBeLessThan(300_000);
   const response = await world.post("/v1/batch", bomb, { headers: { "content-encoding": "gzip" } });
   expect(await answer(response)).toMatchObject({ status: 413, code: "body-too-large" });
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
 test("10 MiB are taken, a byte more is not", async () => {
@@ -192,7 +192,7 @@ test("calls of Python and PHP are stored as far as they can be read, and counted
     { messageId: "m2", properties: [] },
   ]);
   expect(await world.metric('switchyard_ingest_calls_repaired_total{source="web"}')).toBe("1");
-  const leftOut = 'switchyard_ingest_calls_left_out_total{source="web",reason="invalid-call"}';
+  const leftOut = 'switchyard_ingest_calls_rejected_total{source="web",reason="invalid-call"}';
   expect(await world.metric(leftOut)).toBe("1");
 });
 
@@ -202,7 +202,7 @@ test("what a batch adds to its calls is bounded too", async () => {
   const response = await world.post("/v1/batch", { batch: calls(5_000), context });
   expect(await answer(response)).toMatchObject({ status: 413, code: "body-too-large" });
   expect(world.records()).toHaveLength(0);
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
 test("calls that are not valid cost only themselves; alone they are a 400", async () => {
@@ -220,7 +220,7 @@ test("calls that are not valid cost only themselves; alone they are a 400", asyn
       .map(({ messageId }) => messageId)
       .toSorted(),
   ).toEqual(["m1", "m3"]);
-  const counted = "switchyard_ingest_calls_left_out_total";
+  const counted = "switchyard_ingest_calls_rejected_total";
   expect(await world.metric(`${counted}{source="web",reason="invalid-call"}`)).toBe("1");
   expect(await world.metric(`${counted}{source="web",reason="too-large"}`)).toBe("1");
   expect(await answer(await world.post("/v1/track", { userId: "u" }))).toMatchObject({
@@ -293,7 +293,7 @@ test("too much in hand: 429, and room again when Kafka has acknowledged", async 
   expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   expect(world.records()).toHaveLength(30 * statuses.filter((status) => status === 200).length);
   expect((await world.post("/v1/batch", large)).status).toBe(200);
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
 test("without brokers: 503 in time, then at once; what was handed over is written all the same", async () => {
@@ -321,7 +321,7 @@ test("without brokers: 503 in time, then at once; what was handed over is writte
       .map(({ messageId }) => messageId)
       .toSorted(),
   ).toEqual(["m1", "m3"]);
-  expect(await world.metric("switchyard_ingest_bytes_in_hand")).toBe("0");
+  expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
 test("a producer that was closed is no reason to answer 200", async () => {
@@ -336,7 +336,7 @@ test("a record that the topic does not take is left out and counted; alone it is
   const large = call(2, { properties: { text: "x".repeat(25_000) } });
   expect((await world.post("/v1/batch", { batch: [call(1), large, call(3)] })).status).toBe(200);
   expect(world.records()).toHaveLength(2);
-  const reason = 'switchyard_ingest_calls_left_out_total{source="web",reason="too-large"}';
+  const reason = 'switchyard_ingest_calls_rejected_total{source="web",reason="too-large"}';
   expect(await world.metric(reason)).toBe("1");
   expect(await world.metric('switchyard_ingest_calls_total{source="web"}')).toBe("2");
   const alone = await world.post("/v1/track", large);

@@ -19,7 +19,9 @@ async function refused(response: Promise<Response>) {
   const answered = await response;
   const { code, message } = (await answered.json()) as { code: string; message: string };
   const counted = await world.metric(`switchyard_ingest_requests_total{code="${code}"}`);
-  const logged = world.lines.filter((line) => line.msg === "ingest.refused" && line.code === code);
+  const logged = world.lines.filter(
+    (line) => line.msg === "ingest.request-rejected" && line.code === code,
+  );
   expect([counted, logged.length]).toEqual(["1", 1]);
   return [answered.status, code, message];
 }
@@ -57,9 +59,9 @@ test("200, and calls are missing: counted, and the log has the first mistake of 
   expect(await statusOf(world.post("/v1/batch", { batch }))).toBe(200);
   expect(world.records()).toHaveLength(1);
   const counted = (reason: string) =>
-    world.metric(`switchyard_ingest_calls_left_out_total{source="web",reason="${reason}"}`);
+    world.metric(`switchyard_ingest_calls_rejected_total{source="web",reason="${reason}"}`);
   expect(await Promise.all(["invalid-call", "too-large"].map(counted))).toEqual(["2", "1"]);
-  const lines = world.lines.filter(({ msg }) => msg === "ingest.calls.left-out");
+  const lines = world.lines.filter(({ msg }) => msg === "ingest.calls-rejected");
   expect(lines).toMatchObject([
     { source: "web", reason: "invalid-call", count: 2, error: expect.stringMatching(/^event /) },
     { source: "web", reason: "too-large", count: 1 },

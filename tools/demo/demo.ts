@@ -158,7 +158,7 @@ function tellReceived(story: Story, journal: Journal, received: Received): void 
 }
 
 function tellLog(story: Story, journal: Journal, line: LogLine): void {
-  if (line.msg === "ready.incomplete") {
+  if (line.msg === "ready.partial") {
     story.tell("Some stages have not joined their groups yet; it goes on without waiting", "bad");
   }
   if (line.msg !== "delivery.attempted" || line.decision !== "parked") return;

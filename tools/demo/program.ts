@@ -18,7 +18,7 @@ export interface LogLine {
 export interface Program {
   readonly pid: number;
   /**
-   * Resolves when the log says `ready`, or `ready.incomplete`, after which not all stages have joined
+   * Resolves when the log says `ready`, or `ready.partial`, after which not all stages have joined
    * their groups; rejects, quoting the log, when the program ends before.
    */
   readonly ready: Promise<void>;
@@ -64,7 +64,7 @@ export function startProgram(
     if (last.length > QUOTED_LINES) last.shift();
     const line = parseLine(text);
     if (line === null) return;
-    if (line.msg === "ready" || line.msg === "ready.incomplete") ready.resolve();
+    if (line.msg === "ready" || line.msg === "ready.partial") ready.resolve();
     onLog(line);
   };
   for (const input of [child.stdout, child.stderr]) {

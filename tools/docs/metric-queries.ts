@@ -15,7 +15,7 @@ export const QUERIES: readonly Subject[] = [
       ],
       [
         "How much of its retention has the oldest record used?",
-        "max by (stage, destination) (switchyard_consumer_oldest_unfinished_age_seconds) / min by (stage, destination) (switchyard_topic_retention_seconds)",
+        "max by (stage, destination) (switchyard_consumer_oldest_unprocessed_age_seconds) / min by (stage, destination) (switchyard_topic_retention_seconds)",
       ],
       [
         "Is anything given up, and why?",
@@ -23,11 +23,11 @@ export const QUERIES: readonly Subject[] = [
       ],
       [
         "When is the next delivery given up?",
-        "min by (destination) (switchyard_deliveries_first_window_end_timestamp_seconds) - time()",
+        "min by (destination) (switchyard_deliveries_next_expiry_timestamp_seconds) - time()",
       ],
       [
         "Does a disabled destination miss calls?",
-        'sum by (destination) (increase(switchyard_route_calls_left_out_total{reason="disabled"}[1h])) > 0',
+        'sum by (destination) (increase(switchyard_route_calls_skipped_total{reason="disabled"}[1h])) > 0',
       ],
       ["Does a damaged batch halt a consumer?", "switchyard_consumer_halted_offset"],
     ],
@@ -45,7 +45,7 @@ export const QUERIES: readonly Subject[] = [
       ],
       [
         "Which destination falls behind?",
-        'max by (destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver"})',
+        'max by (destination) (switchyard_consumer_oldest_unprocessed_age_seconds{stage="deliver"})',
       ],
       [
         "How much waits in front of each stage?",
@@ -74,39 +74,39 @@ export const QUERIES: readonly Subject[] = [
       ],
       [
         "Which lines are held, and why?",
-        "max by (destination, because) (switchyard_line_held) == 1",
+        "max by (destination, because) (switchyard_destination_on_hold) == 1",
       ],
       [
         "Which endpoints are left alone?",
-        "max by (destination, endpoint) (switchyard_breaker_state) >= 2",
+        "max by (destination, endpoint) (switchyard_circuit_breaker_state) >= 2",
       ],
       [
         "How many deliveries wait for another attempt?",
-        "sum by (destination, tier) (switchyard_deliveries_waiting) > 0",
+        "sum by (destination, tier) (switchyard_deliveries_awaiting_retry) > 0",
       ],
       [
         "When is the next of them due?",
-        "min by (destination) (switchyard_deliveries_next_due_timestamp_seconds) - time()",
+        "min by (destination) (switchyard_deliveries_next_retry_timestamp_seconds) - time()",
       ],
       [
         "Since when does one wait?",
-        "time() - min by (destination) (switchyard_deliveries_oldest_waiting_timestamp_seconds)",
+        "time() - min by (destination) (switchyard_deliveries_awaiting_retry_oldest_timestamp_seconds)",
       ],
       [
         "Is it not known what waits?",
-        "sum by (instance, tier) (switchyard_deliveries_waiting_unknown_partitions) > 0",
+        "sum by (instance, tier) (switchyard_delay_uncounted_partitions) > 0",
       ],
       [
         "Do delay topics keep time?",
-        "histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_lateness_seconds_bucket[5m])))",
+        "histogram_quantile(0.99, sum by (le, tier) (rate(switchyard_delay_overdue_seconds_bucket[5m])))",
       ],
     ],
   },
   {
     subject: "Is Kafka the cause?",
     queries: [
-      ["Which brokers are away?", "min by (broker) (switchyard_kafka_connected) == 0"],
-      ["Does a topic take nothing?", "switchyard_topic_blocked_since_timestamp_seconds > 0"],
+      ["Which brokers are away?", "min by (broker) (switchyard_kafka_broker_reachable) == 0"],
+      ["Does a topic take nothing?", "switchyard_topic_not_writable_since_timestamp_seconds > 0"],
       [
         "How slow are writes?",
         "histogram_quantile(0.99, sum by (le) (rate(switchyard_produce_duration_seconds_bucket[5m])))",
@@ -131,7 +131,7 @@ export const QUERIES: readonly Subject[] = [
         "Is the schema registry away?",
         "max(switchyard_registry_unreachable_since_timestamp_seconds) > 0",
       ],
-      ["How many schemas are waited for?", "sum(switchyard_registry_waiting_schemas)"],
+      ["How many schemas are waited for?", "sum(switchyard_registry_pending_schemas)"],
     ],
   },
   {
@@ -161,7 +161,7 @@ export const QUERIES: readonly Subject[] = [
         "Does one refuse the file on disk?",
         "switchyard_config_invalid_since_timestamp_seconds > 0",
       ],
-      ["Does one wait for a restart?", "switchyard_config_needs_restart > 0"],
+      ["Does one wait for a restart?", "switchyard_config_settings_pending_restart > 0"],
       [
         "Is one short of CPU?",
         'max by (instance) (switchyard_event_loop_delay_seconds{quantile="0.99"}) > 0.1',
@@ -170,7 +170,10 @@ export const QUERIES: readonly Subject[] = [
         "How near is one to its memory limit?",
         "process_resident_memory_bytes / (switchyard_memory_limit_bytes > 0)",
       ],
-      ["Does a held sync wait for a release?", "sum(switchyard_audience_syncs_held) > 0"],
+      [
+        "Does a held sync wait for a release?",
+        "sum(switchyard_audience_syncs_awaiting_approval) > 0",
+      ],
     ],
   },
 ];

@@ -83,7 +83,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
     readable: ({ needsRestart }: Standing, warnings: readonly string[]) => {
       readAt.set(clock.nowMs() / 1_000);
       invalidSince.set(0);
-      if (isNews("warnings", warnings.join("\n"))) log.warn({ warnings }, "config.questionable");
+      if (isNews("warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");
       restarts.set(needsRestart.length);
       if (!isNews("needsRestart", needsRestart.join())) return;
       log.warn({ settings: needsRestart }, "config.needs-restart");
@@ -96,7 +96,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       const cause = lackingFor === null ? {} : { error: lackingFor.message };
       log.warn({ ...fields, ...cause }, "config.waiting-for-topics");
     },
-    failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.failed"),
+    failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.apply-failed"),
     troubles: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
       ...(invalid === null ? [] : [invalidText(invalid)]),
       ...(needsRestart.length === 0

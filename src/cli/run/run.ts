@@ -236,7 +236,7 @@ async function ready(running: readonly RunningStage[], health: Health, log: Log)
   limit.abort();
   health.become("ready");
   if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
-  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.incomplete");
+  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
 }
 
 function exitOf(cause: string | Error, log: Log): 0 | 1 {

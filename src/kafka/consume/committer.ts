@@ -147,7 +147,7 @@ export class Committer {
       this.#metadata = isFirst ? "topic" : "none";
       if (!isFirst) return this.#commitChanges();
       const hint = "Raise offset.metadata.max.bytes to 4096, or a restart repeats more records.";
-      this.#log.warn({ group, hint }, "kafka.commit.metadata-refused");
+      this.#log.warn({ group, hint }, "kafka.commit.metadata-rejected");
       await this.#commitChanges();
       return;
     }

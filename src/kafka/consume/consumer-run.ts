@@ -80,7 +80,7 @@ export class ConsumerRun {
     this.#isPaced = consume.fetchSpacingMs !== undefined;
     this.#onJoined = options.onJoined;
     this.#onAbandoned = (error) =>
-      error && log.warn({ group: consume.groupId, error: error.message }, "kafka.commit.given-up");
+      error && log.warn({ group: consume.groupId, error: error.message }, "kafka.commit.abandoned");
     const times = consumerTimes(sessionTimeoutMs, consume.drainLimitMs);
     const lease = new SessionLease(sessionTimeoutMs, Date.now);
     this.#lease = lease;

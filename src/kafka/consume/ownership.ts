@@ -127,7 +127,7 @@ export class Ownership {
     if (known === undefined || known === topicId) return false;
     const group = this.#options.consume.groupId;
     const fields = { group, topic, partition, committed: offset };
-    this.#options.log.warn(fields, "kafka.topic.made-anew");
+    this.#options.log.warn(fields, "kafka.topic.recreated");
     return true;
   }
 
@@ -264,7 +264,7 @@ export class Ownership {
   #startAnew(owned: OwnedPartition): OwnedPartition {
     const { topic, partition, handler, fetched } = owned;
     const group = this.#options.consume.groupId;
-    this.#options.log.warn({ group, topic, partition }, "kafka.partition.cut-off");
+    this.#options.log.warn({ group, topic, partition }, "kafka.partition.truncated");
     owned.fence();
     handler.drain().catch(() => undefined);
     const fresh = this.#create(topic, partition, owned.budget);

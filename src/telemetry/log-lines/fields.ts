@@ -31,7 +31,7 @@ export const LOG_FIELDS = {
   by: {
     type: "text",
     meaning:
-      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.acting` how the sender was let in: token, log-in, or nobody is asked.",
+      "The author of a pause: configuration, command, console, or another one; or two of them. For `console.action.started` how the sender was let in: token, log-in, or nobody is asked.",
   },
   cause: {
     type: "text",

@@ -57,7 +57,7 @@ export const KAFKA_LINES = {
     action: "Alert on `switchyard_consumer_commit_failures_total`.",
     fields: ["group", "error"],
   },
-  "kafka.commit.given-up": {
+  "kafka.commit.abandoned": {
     levels: ["warn"],
     meaning:
       "A consumer stops, or gives partitions up for a rebalance, and could not commit all that is finished. Their next owner repeats what was finished since the last commit.",
@@ -72,7 +72,7 @@ export const KAFKA_LINES = {
       "Give that program another group. `fix` is the command that lists the members of the group with their hosts.",
     fields: ["group", "clients", "fix"],
   },
-  "kafka.commit.metadata-refused": {
+  "kafka.commit.metadata-rejected": {
     levels: ["warn"],
     meaning: "The brokers take no long metadata with a commit. A restart repeats more records.",
     action: "Raise `offset.metadata.max.bytes` of the brokers.",
@@ -85,14 +85,14 @@ export const KAFKA_LINES = {
     action: "Alert on lag long before retention.",
     fields: ["group", "topic", "partition", "committed"],
   },
-  "kafka.topic.made-anew": {
+  "kafka.topic.recreated": {
     levels: ["warn"],
     meaning:
       "The committed offset is that of an earlier topic of this name. Reading begins at the beginning.",
     action: "Find out who deleted the topic.",
     fields: ["group", "topic", "partition", "committed"],
   },
-  "kafka.partition.cut-off": {
+  "kafka.partition.truncated": {
     levels: ["warn"],
     meaning:
       "The log was cut off below what was read: offsets stand for other records now. The partition is begun anew.",

@@ -6,21 +6,21 @@ const TOPICS_FIX =
   "`switchyard topics --apply`. If `error` or `fix` names a missing permission, grant that instead.";
 
 export const RUN_LINES = {
-  "operator-events.failing": {
+  "operator-events.write-failed": {
     levels: ["warn"],
     meaning:
       "Events for people cannot be written or read at the moment. It is tried again every 5 s, and said once a minute.",
     action: "Read the error: it names a permission that is missing. Otherwise `switchyard topics`.",
     fields: ["topic", "error"],
   },
-  "operator-events.post-failing": {
+  "operator-webhook.failing": {
     levels: ["warn"],
     meaning:
       "The operator's webhook does not take an event. It is posted again, 5 min later at most, and said once a minute.",
     action: "Look at `cause`, and at the endpoint.",
     fields: ["event", "subject", "cause"],
   },
-  "operator-events.post-rejected": {
+  "operator-webhook.rejected": {
     levels: ["warn"],
     meaning: "The operator's webhook refused an event, which is not posted again.",
     action: "Look at the endpoint. The event is on the topic `operator-events`.",
@@ -45,26 +45,26 @@ export const RUN_LINES = {
     action: null,
     fields: ["url"],
   },
-  "console.blind": {
+  "console.refresh-failed": {
     levels: ["warn"],
     meaning: "The page could not look at Kafka or at the processes. It looks again.",
     action: "Read the error. The stages do not depend on it.",
     fields: ["error"],
   },
-  "console.acting": {
+  "console.action.started": {
     levels: ["info"],
     meaning: "Somebody has begun an action on the page.",
     action: null,
     fields: ["job", "action", "by", "from"],
     optional: ["forwardedFor"],
   },
-  "console.said": {
+  "console.action.progress": {
     levels: ["info"],
     meaning: "An action of the page says what it does. A replay says its name.",
     action: null,
     fields: ["job", "said"],
   },
-  "console.acted": {
+  "console.action.finished": {
     levels: ["info"],
     meaning: "An action of the page has ended.",
     action: null,
@@ -82,7 +82,7 @@ export const RUN_LINES = {
     action: null,
     fields: ["stages"],
   },
-  "ready.incomplete": {
+  "ready.partial": {
     levels: ["warn"],
     meaning:
       "`/readyz` answers 200 although consumers are still joining: another place would not help them.",
@@ -127,7 +127,7 @@ export const RUN_LINES = {
       "Read the error. [The state store is unavailable](runbook.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "nextAt"],
   },
-  "stage.damaged-batch-skipped": {
+  "stage.corrupt-batch-skipped": {
     levels: ["error"],
     meaning: "A damaged batch was passed over, as `kafka.onDamaged` says. Its records are lost.",
     action: "[Skipping damaged batches](delivery.md#skipping-damaged-batches).",
@@ -168,13 +168,13 @@ export const RUN_LINES = {
     action: null,
     fields: ["topics"],
   },
-  "topics.made-again": {
+  "topics.recreated": {
     levels: ["warn"],
     meaning: "Topics were gone while the process ran, and were made again, empty.",
     action: "Find out who deleted them. Their records are lost.",
     fields: ["topics"],
   },
-  "topics.not-made": {
+  "topics.create-failed": {
     levels: ["error"],
     meaning: "Topics are gone and could not be made. It is tried again after 5 s.",
     action: TOPICS_FIX,
@@ -250,7 +250,7 @@ export const RUN_LINES = {
     action: "Put each problem right. `switchyard config check` shows the same ones.",
     fields: ["cause", "problems", "since"],
   },
-  "config.questionable": {
+  "config.warnings": {
     levels: ["warn"],
     meaning: "The configuration can be used, and has something that is probably not meant.",
     action: "Read the warnings.",
@@ -275,7 +275,7 @@ export const RUN_LINES = {
     action: "Look at `tracing.url`, and whether the collector is there.",
     fields: ["error", "count"],
   },
-  "config.failed": {
+  "config.apply-failed": {
     levels: ["error"],
     meaning: "A changed configuration could not be put to use. The one from before runs on.",
     action: "Read the error, and read the file again with `SIGHUP`.",

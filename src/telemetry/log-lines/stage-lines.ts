@@ -22,14 +22,14 @@ export const STAGE_LINES = {
     ],
     optional: ["messageId", "source", "tier"],
   },
-  "attempts.dropped": {
+  "attempts.records-dropped": {
     levels: ["warn"],
     meaning:
       "Records of the topic of attempts were dropped since the last such line, at most one a minute. Deliveries go on.",
     action: "`switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
-  "delivery.breaker": {
+  "endpoint.circuit-changed": {
     levels: ["info", "warn"],
     meaning: "An endpoint's breaker changes its state. Warn: it opened.",
     action: "[Breakers](delivery.md#breakers). Look at `delivery.attempted` of the destination.",
@@ -48,13 +48,13 @@ export const STAGE_LINES = {
     action: null,
     fields: ["stage", "destination"],
   },
-  "deliver.consumer-restarts": {
+  "destination.consumer-restarting": {
     levels: ["error"],
     meaning: "A destination's consumer has failed and is started again. Others go on.",
     action: "Read the error.",
     fields: ["stage", "destination", "error", "nextAt"],
   },
-  "record.refused": {
+  "record.dead-lettered": {
     levels: ["warn"],
     meaning: "A stage cannot use a record, which became a dead letter.",
     action:
@@ -62,13 +62,13 @@ export const STAGE_LINES = {
     fields: ["stage", "reason", "error", "topic", "partition", "offset", "linesLeftOut"],
     optional: ["messageId", "source", "destination"],
   },
-  "deletion.waiting": {
+  "deletion.blocked": {
     levels: ["error"],
     meaning: "Deletions wait, since the partitions of a topic cannot be counted.",
     action: "Do what `fix` says: make the topic, or grant the permission to see it.",
     fields: ["stage", "topic", "error", "fix"],
   },
-  "deletion.sources-unknown": {
+  "deletion.unknown-sources": {
     levels: ["warn"],
     meaning: "A deletion request names sources that nobody knows. All others are told.",
     action: "Put the sources of the request right, and send it again.",
@@ -90,7 +90,7 @@ export const STAGE_LINES = {
       ...(["members", "arrived", "left", "durationMs"] as const),
     ],
   },
-  "audience.topic.made-anew": {
+  "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
       "`audience-syncs` is another topic than the one that the partition's audiences were made from. Its records count as new ones.",
@@ -104,13 +104,13 @@ export const STAGE_LINES = {
     action: null,
     fields: ["stage", "partition", "found"],
   },
-  "audience.store.rebuild": {
+  "audience.store.rebuilding": {
     levels: ["warn"],
     meaning: "The local store of a partition cannot be used and is built anew from the changelog.",
     action: "Nothing, unless it comes with each start: look at the disk.",
     fields: ["stage", "partition", "found"],
   },
-  "audience.store.reading": {
+  "audience.store.restoring": {
     levels: ["info"],
     meaning: "How far the changelog of a partition is read.",
     action: null,
@@ -140,19 +140,19 @@ export const STAGE_LINES = {
     action: "Give a source a `writeKey`, or leave out the stage ingest.",
     fields: ["stage", "fix"],
   },
-  "ingest.refused": {
+  "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was refused.",
     action: "[Answers](ingest.md#answers) has the codes.",
     fields: ["stage", "code", "linesLeftOut"],
   },
-  "ingest.calls.left-out": {
+  "ingest.calls-rejected": {
     levels: ["warn"],
     meaning: "Calls of a batch were left out. The others of it were taken.",
     action: "Ask the owner of the source.",
     fields: ["stage", "source", "reason", "count", "error", "linesLeftOut"],
   },
-  "ingest.failed": {
+  "ingest.internal-error": {
     levels: ["error"],
     meaning: "A request met an error of ours, and was answered 503.",
     action: "Read the error.",

@@ -33,7 +33,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["it closes connections without TLS", CONNECTING],
     ["it answers nobody who has not logged in", CONNECTING],
     ["topics.waiting", "integration/run.test.ts: told not to make topics, it waits for them"],
-    ["ready.incomplete", "untested: a consumer that cannot join for 30 s"],
+    ["ready.partial", "untested: a consumer that cannot join for 30 s"],
     ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],
   ],
   "Ingest refuses calls": [
@@ -47,7 +47,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "A call does not arrive": [
     ["explain", "unit/cli/explain/explain.test.ts: a call is shown with its source"],
-    ["calls_left_out_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_left_out"],
+    ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
     ["its destination has WAITING", `${PROGRAM}: the status says that its line has the call`],
@@ -62,12 +62,15 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`refused`", FAILED, REMEDIES],
     ["`address`", "local/deliver-addresses.test.ts: a name that has moved to a private address"],
     ["`tls-unknown-ca`", FAILED, REMEDIES],
-    ["switchyard_delivery_in_flight", "unit/deliver/stage.test.ts: no more are under way than"],
+    [
+      "switchyard_delivery_attempts_in_flight",
+      "unit/deliver/stage.test.ts: no more are under way than",
+    ],
     ["`429`", METRICS],
     ["WAITING, and no PROCESS", NOBODY],
   ],
   "All destinations are late": [
-    ["switchyard_kafka_connected", AWAY],
+    ["switchyard_kafka_broker_reachable", AWAY],
     ["switchyard_kafka_throttle", THROTTLED],
     ["OLDEST of `route`", NOBODY],
     [
@@ -75,7 +78,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "integration/schema-outage.test.ts: away, waited for",
     ],
     ["NEXT DUE", NOBODY],
-    ["switchyard_delay_lateness", "unit/delay/stage.test.ts: what is due is not done before"],
+    ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
     ["switchyard_consumers_with_unknown_lag", AWAY],
   ],
   "Kafka is away": [

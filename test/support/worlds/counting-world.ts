@@ -67,8 +67,8 @@ export class CountingWorld {
       failures,
       stage,
       text,
-      waiting: () => valuesOf(text(), "switchyard_deliveries_waiting"),
-      unknown: () => valuesOf(text(), "switchyard_deliveries_waiting_unknown_partitions"),
+      waiting: () => valuesOf(text(), "switchyard_deliveries_awaiting_retry"),
+      unknown: () => valuesOf(text(), "switchyard_delay_uncounted_partitions"),
       time: async (of: string, destination: string) => {
         const values = await valuesOf(text(), `switchyard_deliveries_${of}_timestamp_seconds`);
         return (values[destination] ?? Number.NaN) * 1_000;

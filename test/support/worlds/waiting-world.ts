@@ -122,8 +122,8 @@ async function startCounting(kafka: Kafka, prefix: string) {
   };
   return {
     failures,
-    waiting: () => values("switchyard_deliveries_waiting"),
-    unknown: () => values("switchyard_deliveries_waiting_unknown_partitions"),
+    waiting: () => values("switchyard_deliveries_awaiting_retry"),
+    unknown: () => values("switchyard_delay_uncounted_partitions"),
     times: (of: string) => values(`switchyard_deliveries_${of}_timestamp_seconds`),
     stop: async () => {
       await stage[Symbol.asyncDispose]();

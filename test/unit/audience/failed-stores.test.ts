@@ -48,7 +48,7 @@ test("a full disk stops the stage alone: it is told, and started again later eac
   // Told again at most with the same message ids.
   const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
   expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1"]);
-  expect(process.lines.filter(({ msg }) => msg === "audience.store.rebuild")).toEqual([]);
+  expect(process.lines.filter(({ msg }) => msg === "audience.store.rebuilding")).toEqual([]);
   expect(process.failures).toEqual([]);
   await process.close();
 });
@@ -95,7 +95,7 @@ test("a store that turns out corrupt while it is used is rebuilt from the change
   await world.settle();
   const told = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
   expect([...told.values()]).toEqual(["u1", "u2", "u3", "u4", "u1", "u2"]);
-  const rebuilt = process.lines.filter(({ msg }) => msg === "audience.store.rebuild");
+  const rebuilt = process.lines.filter(({ msg }) => msg === "audience.store.rebuilding");
   expect(rebuilt).toMatchObject([{ found: "damaged", partition: 0 }]);
   expect(process.failures).toEqual([]);
   await process.close();

@@ -101,7 +101,7 @@ test("a held sync removes nobody until it is released, and only those judged the
     ["complete", "info"],
     ["held", "warn"],
   ]);
-  expect(await process.metrics.text()).toContain("switchyard_audience_syncs_held 1\n");
+  expect(await process.metrics.text()).toContain("switchyard_audience_syncs_awaiting_approval 1\n");
   // It is still held after another process has built its state anew.
   process.kill();
   const other = await world.start();

@@ -23,7 +23,7 @@ async function anew(options: WorldOptions = {}) {
 type Process = Awaited<ReturnType<AudienceWorld["start"]>>;
 
 function warnings({ lines }: Process) {
-  return lines.filter(({ msg }) => msg === "audience.topic.made-anew");
+  return lines.filter(({ msg }) => msg === "audience.topic.recreated");
 }
 
 function origins(world: AudienceWorld): readonly unknown[] {

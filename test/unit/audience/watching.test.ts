@@ -96,7 +96,7 @@ test("a rebuild says how far it is", async () => {
   await world.until(() => after.lines.some(({ found }) => found !== undefined));
   world.sync("a", "s2", users(2));
   await world.settle();
-  const progress = after.lines.filter(({ msg }) => msg === "audience.store.reading");
+  const progress = after.lines.filter(({ msg }) => msg === "audience.store.restoring");
   expect(progress[0]).toMatchObject({ partition: 0, level: "info" });
   expect(progress.at(-1)?.offset).toBe(progress.at(-1)?.end);
   expect(after.lines.find(({ found }) => found !== undefined)?.found).toBe("missing");
@@ -118,7 +118,7 @@ test("a store that knows more than the changelog is thrown away", async () => {
   world.sync("a", "s1", users(1, 9));
   await world.settle();
   expect(world.told()).toEqual(["u1 a=true", "u9 a=true"]);
-  const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuild");
+  const rebuilt = process.lines.find(({ msg }) => msg === "audience.store.rebuilding");
   expect(rebuilt).toMatchObject({ found: "ahead", level: "warn" });
   await process.close();
 });

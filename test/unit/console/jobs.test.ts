@@ -118,9 +118,9 @@ test("its words, its count and its end are told, and the log says who wanted it"
   expect(changes).toBe(3);
   const job = view?.id;
   expect(log.lines.map(({ msg, fields }) => [msg, fields])).toEqual([
-    ["console.acting", { job, action: drain("crm"), ...SENDER }],
-    ["console.said", { job, said: "Nothing is left." }],
-    ["console.acted", { job, outcome: "done" }],
+    ["console.action.started", { job, action: drain("crm"), ...SENDER }],
+    ["console.action.progress", { job, said: "Nothing is left." }],
+    ["console.action.finished", { job, outcome: "done" }],
   ]);
 });
 

@@ -96,7 +96,7 @@ test("a look that fails is said, and is no end", async () => {
   const { look } = asked;
   await clock.advance(5_000);
   expect(asked.look).toBeGreaterThan(look);
-  expect(lines.join("")).toContain('"msg":"console.blind"');
+  expect(lines.join("")).toContain('"msg":"console.refresh-failed"');
   watch[Symbol.dispose]();
 });
 

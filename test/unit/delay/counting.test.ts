@@ -74,12 +74,12 @@ test("their times are those of the oldest, the next and the first window", async
   world.park(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const { time } = await world.start();
   await world.clock.advance(COUNTED_MS);
-  expect(await time("oldest_waiting", CRM)).toBe(beganAtMs);
-  expect(await time("next_due", CRM)).toBe(beganAtMs + 11 * MINUTE_MS);
-  expect(await time("first_window_end", CRM)).toBe(beganAtMs - 9 * MINUTE_MS + WINDOW_MS);
-  expect(await time("oldest_waiting", BILLING)).toBe(beganAtMs + MINUTE_MS);
+  expect(await time("awaiting_retry_oldest", CRM)).toBe(beganAtMs);
+  expect(await time("next_retry", CRM)).toBe(beganAtMs + 11 * MINUTE_MS);
+  expect(await time("next_expiry", CRM)).toBe(beganAtMs - 9 * MINUTE_MS + WINDOW_MS);
+  expect(await time("awaiting_retry_oldest", BILLING)).toBe(beganAtMs + MINUTE_MS);
   // Never attempted: it has no window.
-  expect(await time("first_window_end", BILLING)).toBeNaN();
+  expect(await time("next_expiry", BILLING)).toBeNaN();
 });
 
 test("what has gone back waits no more", async () => {
@@ -93,8 +93,8 @@ test("what has gone back waits no more", async () => {
   expect(world.cluster.records(topics.retries(CRM))).toHaveLength(300);
   // Zero for those that are configured; a name that nobody knows is forgotten.
   expect(await waiting()).toEqual({ "crm/10m": 0, "billing/10m": 0, "crm/60m": 20 });
-  expect(await time("next_due", BILLING)).toBeNaN();
-  expect(await time("next_due", CRM)).toBeGreaterThan(world.clock.nowMs());
+  expect(await time("next_retry", BILLING)).toBeNaN();
+  expect(await time("next_retry", CRM)).toBeGreaterThan(world.clock.nowMs());
 });
 
 test("records that come while others wait are counted, too", async () => {
@@ -114,7 +114,7 @@ describe("processes", () => {
     const first = await world.start();
     await world.clock.advance(COUNTED_MS);
     await first.stop();
-    expect(await first.text()).not.toMatch(/^switchyard_deliveries_(waiting|next|oldest|first)/m);
+    expect(await first.text()).not.toMatch(/^switchyard_deliveries_(awaiting|next)/m);
     const second = await world.start();
     await world.clock.advance(COUNTED_MS);
     expect(await second.waiting()).toEqual(ALL);
@@ -150,7 +150,7 @@ describe("what is not known is not told", () => {
     expect(await unknown()).toEqual({ "10m": 2, "60m": 2 });
     expect(await waiting()).toEqual({});
     // The times of those in hand are true already.
-    expect(await time("next_due", CRM)).toBe(world.clock.nowMs() - 1_000 + 10 * MINUTE_MS);
+    expect(await time("next_retry", CRM)).toBe(world.clock.nowMs() - 1_000 + 10 * MINUTE_MS);
   });
 
   test("while Kafka is away; it is never 0", async () => {

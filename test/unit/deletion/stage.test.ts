@@ -58,10 +58,10 @@ test("requests become notifications and users to forget, bad ones dead letters",
   expect(await sample(deletion, deadLetters)).toMatch(/ 1$/);
   const lines = deletion.lines.toSorted((one, other) => Number(one.offset) - Number(other.offset));
   expect(lines).toMatchObject([
-    { level: "warn", msg: "record.refused", reason: "undecodable", offset: 1 },
-    { level: "warn", msg: "deletion.sources-unknown", sources: ['"tv"'], count: 1, offset: 2 },
-    { level: "warn", msg: "record.refused", reason: "unknown-source", offset: 3 },
-    { level: "warn", msg: "record.refused", reason: "invalid-deletion", offset: 4 },
+    { level: "warn", msg: "record.dead-lettered", reason: "undecodable", offset: 1 },
+    { level: "warn", msg: "deletion.unknown-sources", sources: ['"tv"'], count: 1, offset: 2 },
+    { level: "warn", msg: "record.dead-lettered", reason: "unknown-source", offset: 3 },
+    { level: "warn", msg: "record.dead-lettered", reason: "invalid-deletion", offset: 4 },
   ]);
   expect(JSON.stringify(deletion.lines)).not.toMatch(/jane|joe|jim|jill|june|jack/);
   expect(deletion.failures).toEqual([]);
@@ -191,7 +191,7 @@ test("without the topic audience-syncs requests wait, and go on when it is there
   await world.until(() => deletion.lines.length > 0);
   await world.clock.advance(20_000);
   expect(deletion.lines).toMatchObject([
-    { level: "error", msg: "deletion.waiting", topic: topics.audienceSyncs },
+    { level: "error", msg: "deletion.blocked", topic: topics.audienceSyncs },
   ]);
   expect(deletion.stage.troubles()).toEqual([
     expect.stringMatching(/^the topic sw\.audience-syncs, .* for \d+ s$/),
@@ -253,7 +253,7 @@ test("a flood of bad requests is counted whole and logged in part", async () => 
   const deletion = await world.start();
   await world.until(() => world.deadLetters().length === 2_000);
   await deletion.close();
-  const reason = 'switchyard_records_refused_total{stage="deletion",reason="undecodable"}';
+  const reason = 'switchyard_records_rejected_total{stage="deletion",reason="undecodable"}';
   expect(await sample(deletion, reason)).toMatch(/ 2000$/);
   expect(deletion.lines.length).toBeGreaterThan(0);
   expect(deletion.lines.length).toBeLessThanOrEqual(30);

@@ -74,12 +74,12 @@ test("while the topic is gone deliveries go on, attempts are dropped, and a line
   }
   expect(world.http.sent).toHaveLength(20);
   expect(await counted(world, "dropped")).toBeGreaterThan(10);
-  const said = world.lines.filter(({ msg }) => msg === "attempts.dropped");
+  const said = world.lines.filter(({ msg }) => msg === "attempts.records-dropped");
   expect(said).toMatchObject([{ level: "warn", topic: topics.attempts, stage: "deliver" }]);
   await world.settle(60_000);
   world.append({ messageId: "m-late" as MessageId });
   await world.settle(5_000);
-  expect(world.lines.filter(({ msg }) => msg === "attempts.dropped")).toHaveLength(2);
+  expect(world.lines.filter(({ msg }) => msg === "attempts.records-dropped")).toHaveLength(2);
 });
 
 test("when the topic is there again its records are written again", async () => {
@@ -109,6 +109,6 @@ test("while the brokers take nothing, no more than 8 MiB wait and deliveries end
   const dropped = await counted(world, "dropped");
   expect(dropped).toBeGreaterThan(0);
   expect(dropped).toBeLessThan(total);
-  const [said] = world.lines.filter(({ msg }) => msg === "attempts.dropped");
+  const [said] = world.lines.filter(({ msg }) => msg === "attempts.records-dropped");
   expect(said?.error).toBe("8 MiB of attempts are not acknowledged yet");
 });

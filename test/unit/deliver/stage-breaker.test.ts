@@ -52,7 +52,11 @@ test("an endpoint that is dead is left alone: most records wait without a reques
   // 8 side by side, 100 ms each: a second of failures until it opens, then a probe after 5 s.
   expect(world.http.sent.length).toBeLessThan(120);
   expect(world.lines).toContainEqual(
-    expect.objectContaining({ msg: "delivery.breaker", state: "open", endpoint: endpointKey(A) }),
+    expect.objectContaining({
+      msg: "endpoint.circuit-changed",
+      state: "open",
+      endpoint: endpointKey(A),
+    }),
   );
 });
 
@@ -195,7 +199,7 @@ test("an endpoint that fails now and then stays closed", async () => {
   }));
   append(300);
   await world.clock.advance(5_000);
-  expect(world.lines.some(({ msg }) => msg === "delivery.breaker")).toBe(false);
+  expect(world.lines.some(({ msg }) => msg === "endpoint.circuit-changed")).toBe(false);
 });
 
 test.each([

@@ -246,9 +246,11 @@ test.each([
     expect(world.http.sent).toEqual([]);
     expect(parkings(world)).toEqual([]);
     const text = await world.metrics.text();
-    expect(text).toContain(`switchyard_line_held{destination="crm",because="${because}"} 1`);
     expect(text).toContain(
-      `switchyard_deliveries_expired_waiting_total{destination="crm",because="${because}"} 400`,
+      `switchyard_destination_on_hold{destination="crm",because="${because}"} 1`,
+    );
+    expect(text).toContain(
+      `switchyard_deliveries_expired_while_due_total{destination="crm",because="${because}"} 400`,
     );
   },
 );

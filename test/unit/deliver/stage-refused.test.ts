@@ -88,7 +88,7 @@ test("what can be written nowhere is not done: its consumer starts again, until 
   await world.settle(10_000);
   expect(world.deadLetters()).toEqual([]);
   expect(world.lines).toContainEqual(
-    expect.objectContaining({ msg: "deliver.consumer-restarts", level: "error" }),
+    expect.objectContaining({ msg: "destination.consumer-restarting", level: "error" }),
   );
   deadLetters.maxBytes = 1_048_576;
   await world.settle(120_000);

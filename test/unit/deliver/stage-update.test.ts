@@ -123,8 +123,8 @@ test("a changed secret, header and URL count from the next request, without a re
   expect(await rebalances(world)).toEqual(before);
   // The gauge of the endpoint that is gone is gone too.
   const text = await world.metrics.text();
-  expect(text.match(/^switchyard_breaker_state{.*$/gm)).toEqual([
-    `switchyard_breaker_state{destination="crm",endpoint="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
+  expect(text.match(/^switchyard_circuit_breaker_state{.*$/gm)).toEqual([
+    `switchyard_circuit_breaker_state{destination="crm",endpoint="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
   ]);
 });
 
@@ -154,7 +154,7 @@ test.each([
   await world.settle(HOUR_MS);
   expect(world.http.sent).toEqual([]);
   expect(await world.metrics.text()).toContain(
-    `switchyard_line_held{destination="crm",because="${because}"} 1`,
+    `switchyard_destination_on_hold{destination="crm",because="${because}"} 1`,
   );
   await update(world, deliver, [crm({ concurrency: 1 })]);
   expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);

@@ -172,7 +172,9 @@ test("a parked call does not hold the later ones of its key back", async () => {
 test("no more are under way than the destination allows", async () => {
   const { made } = await world(() => ({ status: 200, afterMs: 100 }), { concurrency: 3 });
   const inFlight = async () =>
-    /switchyard_delivery_in_flight\{destination="crm"\} (\d+)/.exec(await made.metrics.text())?.[1];
+    /switchyard_delivery_attempts_in_flight\{destination="crm"\} (\d+)/.exec(
+      await made.metrics.text(),
+    )?.[1];
   for (let count = 0; count < 20; count += 1) made.append({}, { key: Buffer.from(`${count}`) });
   while (made.http.sent.length < 4) await made.settle(10);
   expect(await inFlight()).toBe("3");
@@ -271,7 +273,7 @@ test("a crashed consumer is started again, and the others do not notice", async 
   await deleting;
   expect(stage.troubles()).toHaveLength(1);
   expect(made.lines).toContainEqual(
-    expect.objectContaining({ msg: "deliver.consumer-restarts", level: "error" }),
+    expect.objectContaining({ msg: "destination.consumer-restarting", level: "error" }),
   );
   made.append({ destination: "two" as DestinationId });
   await made.settle(2_000);

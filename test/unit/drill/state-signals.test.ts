@@ -60,11 +60,11 @@ function look(said: Said): Look {
     value,
   });
   const metrics = [
-    sample("breaker_state", said.breaker),
-    ...(said.heldBy === null ? [] : [sample("line_held", 1, said.heldBy)]),
-    sample("line_held_since_timestamp_seconds", said.heldSince),
+    sample("circuit_breaker_state", said.breaker),
+    ...(said.heldBy === null ? [] : [sample("destination_on_hold", 1, said.heldBy)]),
+    sample("destination_on_hold_since_timestamp_seconds", said.heldSince),
     sample("destination_failing_since_timestamp_seconds", said.failingSince),
-    sample("destination_last_accepted_timestamp_seconds", said.accepted),
+    sample("destination_last_success_timestamp_seconds", said.accepted),
   ];
   const attempted = { msg: "delivery.attempted", destination: DOWN, level: "warn" };
   const lines =

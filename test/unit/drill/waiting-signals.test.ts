@@ -49,10 +49,10 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
   return { fromMs: 0, toMs: 1_000, metrics, status, truth } as unknown as Look;
 }
 
-const WAITING = "switchyard_deliveries_waiting";
-const NEXT_DUE = "switchyard_deliveries_next_due_timestamp_seconds";
-const OLDEST = "switchyard_deliveries_oldest_waiting_timestamp_seconds";
-const UNKNOWN = "switchyard_deliveries_waiting_unknown_partitions";
+const WAITING = "switchyard_deliveries_awaiting_retry";
+const NEXT_DUE = "switchyard_deliveries_next_retry_timestamp_seconds";
+const OLDEST = "switchyard_deliveries_awaiting_retry_oldest_timestamp_seconds";
+const UNKNOWN = "switchyard_delay_uncounted_partitions";
 const TRUE = {
   [WAITING]: 2,
   [NEXT_DUE]: DUE_MS / 1_000,

@@ -196,7 +196,7 @@ test("while the topic is gone a line says so now and then, and later it is told"
   const { sees } = world.process();
   sees.destinations = [world.failing(world.clock.nowMs() - 90_000)];
   await world.clock.advance(50_000);
-  const said = () => world.log.lines.filter(({ msg }) => msg === "operator-events.failing");
+  const said = () => world.log.lines.filter(({ msg }) => msg === "operator-events.write-failed");
   expect(said()).toHaveLength(1);
   world.cluster.createTopic(TOPIC, 1);
   await world.clock.advance(30_000);

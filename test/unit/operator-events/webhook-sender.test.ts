@@ -100,7 +100,7 @@ test("one that is not taken is posted again, before the next, also by another pr
   expect(first.posts.troubles()).toEqual([
     expect.stringMatching(/^the operator's webhook takes no events since 20.*Z: 503$/),
   ]);
-  expect(first.said("operator-events.post-failing")).toEqual([
+  expect(first.said("operator-webhook.failing")).toEqual([
     expect.objectContaining({ event: "destination.paused", subject: "a", cause: "503" }),
   ]);
   await first.stop();
@@ -120,7 +120,7 @@ test("one that is rejected is given up, with a line", async () => {
   const { posts, said, stop } = world.start();
   await world.clock.advance(60_000);
   expect(world.posted).toEqual(["a"]);
-  expect(said("operator-events.post-rejected")).toEqual([
+  expect(said("operator-webhook.rejected")).toEqual([
     expect.objectContaining({ subject: "a", cause: "410" }),
   ]);
   expect(posts.troubles()).toEqual([]);

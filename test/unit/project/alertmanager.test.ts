@@ -70,7 +70,12 @@ const of = (alertname: string, labels: Labels = {}): Labels => ({
   alertname: `Switchyard${alertname}`,
 });
 const CRM = { destination: "crm" };
-const ofDestination = ["DestinationFailing", "LineHeld", "WindowEndsSoon", "DeliveriesExpired"];
+const ofDestination = [
+  "DestinationFailing",
+  "DestinationOnHold",
+  "DeliveriesExpiringSoon",
+  "DeliveriesExpired",
+];
 
 function namesIn(matchers: readonly string[]): readonly string[] {
   return matchers
@@ -121,10 +126,14 @@ test("two dead receivers are two messages, and another job's are its own", () =>
   const firing = [
     ...ofDestination.map((name) => of(name, CRM)),
     ...ofDestination.map((name) => of(name, { destination: "mail" })),
-    of("LineHeld", { ...CRM, job: "other" }),
+    of("DestinationOnHold", { ...CRM, job: "other" }),
   ];
   expect(told(firing)).toEqual([
-    ...["SwitchyardDestinationFailing", "SwitchyardDestinationFailing", "SwitchyardLineHeld"],
+    ...[
+      "SwitchyardDestinationFailing",
+      "SwitchyardDestinationFailing",
+      "SwitchyardDestinationOnHold",
+    ],
   ]);
 });
 
@@ -148,7 +157,7 @@ test("Kafka away is one page for each process, and loss is always told", () => {
     of("KafkaUnreachable", instance),
     of("ConsumerStalled", { ...instance, stage: "route" }),
     of("LagUnknown", { ...instance, stage: "route" }),
-    of("IngestBurnsFast"),
+    of("IngestErrorBudgetBurnFast"),
     of("RecordsLost", { stage: "route" }),
   ];
   expect(told(firing)).toEqual(["SwitchyardKafkaUnreachable", "SwitchyardRecordsLost"]);

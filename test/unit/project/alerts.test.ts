@@ -59,12 +59,12 @@ test("every metric and label of the queries in docs/metrics.md is exported", () 
 });
 
 test.each([
-  ["switchyard_line_held > 0", []],
+  ["switchyard_destination_on_hold > 0", []],
   ['sum by (destination) (rate(switchyard_dead_letters_total{reason="x"}[5m]))', []],
   ["histogram_quantile(0.9, sum by (le) (switchyard_produce_duration_seconds_bucket))", []],
   ["switchyard_line_hold > 0", ["switchyard_line_hold"]],
-  ['switchyard_line_held{cause="x"}', ["switchyard_line_held{cause}"]],
-  ["max by (tier) (switchyard_line_held)", ["tier"]],
+  ['switchyard_destination_on_hold{cause="x"}', ["switchyard_destination_on_hold{cause}"]],
+  ["max by (tier) (switchyard_destination_on_hold)", ["tier"]],
   ["switchyard_produce_duration_seconds", ["switchyard_produce_duration_seconds"]],
 ])("unknown in %s: %j", (expression, unknown) => {
   expect(unknownIn(expression)).toEqual(unknown);

@@ -202,7 +202,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   ]);
   expect(await counted()).toEqual([
     expect.stringMatching(/lookups_total\{outcome="outage"\} \d/),
-    "switchyard_registry_waiting_schemas 1",
+    "switchyard_registry_pending_schemas 1",
     `switchyard_registry_unreachable_since_timestamp_seconds ${beganAtMs / 1_000}`,
   ]);
   await clock.advance(45_000);

@@ -57,12 +57,12 @@ test("calls become copies, what is none becomes a dead letter, and the partition
     ),
   ).toMatch(/ 1$/);
   // Calls, not records: two of them are none.
-  const leftOut = "switchyard_route_calls_left_out_total";
+  const leftOut = "switchyard_route_calls_skipped_total";
   expect(await sample(route, `${leftOut}{destination="d3",reason="not-connected"}`)).toMatch(/ 4$/);
   expect(await sample(route, `${leftOut}{destination="d1"`)).toBeUndefined();
   expect(route.lines).toMatchObject([
-    { level: "warn", msg: "record.refused", reason: "undecodable", offset: 1 },
-    { level: "warn", msg: "record.refused", reason: "unknown-source", offset: 4 },
+    { level: "warn", msg: "record.dead-lettered", reason: "undecodable", offset: 1 },
+    { level: "warn", msg: "record.dead-lettered", reason: "unknown-source", offset: 4 },
   ]);
   expect(route.failures).toEqual([]);
 });
@@ -200,7 +200,7 @@ test("a flood of bad records is counted whole and logged in part", async () => {
   const route = await world.start(["d0"]);
   await world.until(() => world.deadLetters().length === 3_000);
   await route.close();
-  const reason = 'switchyard_records_refused_total{stage="route",reason="undecodable"}';
+  const reason = 'switchyard_records_rejected_total{stage="route",reason="undecodable"}';
   expect(await sample(route, reason)).toMatch(/ 3000$/);
   expect(route.lines.length).toBeGreaterThan(0);
   expect(route.lines.length).toBeLessThanOrEqual(30);

@@ -109,7 +109,7 @@ test("told to skip, it passes a damaged batch, and says which", async () => {
   if (DAMAGED.at !== null) started[0]?.onSkipped?.({ ...DAMAGED.at, behind: 50 });
   expect(lines.lines).toMatchObject([
     {
-      ...{ level: "error", msg: "stage.damaged-batch-skipped" },
+      ...{ level: "error", msg: "stage.corrupt-batch-skipped" },
       fields: {
         ...{ stage: "route", topic: "calls", partition: 3, firstOffset: 42, lastOffset: 49 },
         damage: "its length is 0",
@@ -117,7 +117,7 @@ test("told to skip, it passes a damaged batch, and says which", async () => {
     },
   ]);
   expect(await metrics.text()).toContain(
-    'switchyard_damaged_batches_skipped_total{stage="route",topic="calls"} 1',
+    'switchyard_corrupt_batches_skipped_total{stage="route",topic="calls"} 1',
   );
   expect(stage.troubles()).toEqual([]);
   await stage[Symbol.asyncDispose]();

@@ -64,10 +64,10 @@ test("its copies go around, others are not held up, and it is told since when an
   ]);
   const text = await metrics.text();
   const labels = 'stage="route",destination="gone"';
-  expect(text).toContain(`switchyard_deliveries_around_total{${labels}} 1001`);
+  expect(text).toContain(`switchyard_deliveries_rerouted_total{${labels}} 1001`);
   const sinceOf = 'topic="sw.deliveries.gone",destination="gone"';
   expect(text).toMatch(
-    new RegExp(`switchyard_topic_blocked_since_timestamp_seconds\\{${sinceOf}\\} [1-9]`),
+    new RegExp(`switchyard_topic_not_writable_since_timestamp_seconds\\{${sinceOf}\\} [1-9]`),
   );
   expect(failures).toEqual([]);
 });
@@ -82,7 +82,7 @@ test("it is written when it is there again, and the gauge is 0", async () => {
   expect(world.deliveries(GONE)).toHaveLength(1);
   expect(around.troubles()).toEqual([]);
   expect(await metrics.text()).not.toMatch(
-    /switchyard_topic_blocked_since_timestamp_seconds\{[^}]*\} [1-9]/,
+    /switchyard_topic_not_writable_since_timestamp_seconds\{[^}]*\} [1-9]/,
   );
 });
 
@@ -109,7 +109,7 @@ test("a destination that is configured no longer is shown no longer", async () =
   const { world, metrics, around } = await routing(true);
   world.append(trackCall(0));
   await world.clock.advance(10_000);
-  const name = "switchyard_topic_blocked_since_timestamp_seconds";
+  const name = "switchyard_topic_not_writable_since_timestamp_seconds";
   expect(await metrics.text()).toMatch(new RegExp(`^${name}{.*destination="gone"} [1-9]`, "m"));
   world.cluster.createTopic(topics.deliveries(GONE), 1);
   for (let number = 1; number < 9; number += 1) {

@@ -70,7 +70,7 @@ test("one that cannot be made is tried every five seconds, and that is logged", 
     await clock.advance(1_000);
   }
   expect(creations).toEqual([["a"], ["a"], ["a"]]);
-  expect(lines.filter(({ msg }) => msg === "topics.not-made")).toHaveLength(3);
+  expect(lines.filter(({ msg }) => msg === "topics.create-failed")).toHaveLength(3);
 });
 
 test("who waits for topics that are there goes on at once", async () => {

@@ -15,10 +15,14 @@ test("each broker is shown, those that have left the cluster no longer", async (
   const watch = watchCluster(metrics, view, { nowMs: () => nowMs });
   nowMs = 12_000;
   const before = await metrics.text();
-  expect(before).toContain('switchyard_kafka_connected{broker="a:1"} 1\n');
-  expect(before).toContain('switchyard_kafka_connected{broker="b:2"} 0\n');
-  expect(before).toContain('switchyard_kafka_away_since_timestamp_seconds{broker="a:1"} 0\n');
-  expect(before).toContain('switchyard_kafka_away_since_timestamp_seconds{broker="b:2"} 5\n');
+  expect(before).toContain('switchyard_kafka_broker_reachable{broker="a:1"} 1\n');
+  expect(before).toContain('switchyard_kafka_broker_reachable{broker="b:2"} 0\n');
+  expect(before).toContain(
+    'switchyard_kafka_broker_unreachable_since_timestamp_seconds{broker="a:1"} 0\n',
+  );
+  expect(before).toContain(
+    'switchyard_kafka_broker_unreachable_since_timestamp_seconds{broker="b:2"} 5\n',
+  );
   expect(before).toContain("switchyard_consumer_lag_age_seconds 2\n");
   brokers = [AWAY];
   endsAtMs = 11_500;
@@ -26,7 +30,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
   expect(after).not.toContain('broker="a:1"');
   expect(after).toContain("switchyard_consumer_lag_age_seconds 0.5\n");
   watch[Symbol.dispose]();
-  expect(await metrics.text()).not.toContain("switchyard_kafka_connected{");
+  expect(await metrics.text()).not.toContain("switchyard_kafka_broker_reachable{");
 });
 
 test("a sentence for each broker that is away says since when, and what fails", () => {

@@ -44,8 +44,8 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   expect(await sample(metrics, "switchyard_consumer_lag_records")).toBe(
     `switchyard_consumer_lag_records{${of}} 5`,
   );
-  expect(await sample(metrics, "switchyard_consumer_oldest_unfinished_age_seconds")).toBe(
-    `switchyard_consumer_oldest_unfinished_age_seconds{${of}} 7.5`,
+  expect(await sample(metrics, "switchyard_consumer_oldest_unprocessed_age_seconds")).toBe(
+    `switchyard_consumer_oldest_unprocessed_age_seconds{${of}} 7.5`,
   );
   rebalances = 3;
   expect(await sample(metrics, "switchyard_consumer_rebalances_total")).toBe(
@@ -68,7 +68,7 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   const lost = await metrics.text();
   expect(lost).not.toContain("switchyard_consumer_lag_records{");
   expect(lost).not.toContain("switchyard_consumer_foreign_members{");
-  expect(lost).not.toContain("switchyard_consumer_oldest_unfinished_age_seconds{");
+  expect(lost).not.toContain("switchyard_consumer_oldest_unprocessed_age_seconds{");
   expect(lost).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
   expect(lost).toContain(`switchyard_consumer_commit_failures_total{${of}} 3\n`);
   watch[Symbol.dispose]();

@@ -80,15 +80,15 @@ describe("with 1,000 destinations", () => {
     const duration = "switchyard_delivery_attempt_duration_seconds_count";
     expect(text).toContain(`${duration}{destination=""} 1000\n`);
     expect(text).toContain('switchyard_delivery_requests_total{destination="destination-7",');
-    expect(text.match(/^switchyard_deliveries_waiting{.*"10s"} 1$/gm)).toHaveLength(
+    expect(text.match(/^switchyard_deliveries_awaiting_retry{.*"10s"} 1$/gm)).toHaveLength(
       WAITING_SHOWN_MAX,
     );
-    expect(text).toContain('switchyard_deliveries_waiting{destination="",tier="10s"} 950\n');
-    expect(text.match(/^switchyard_line_held{.*$/gm)).toEqual([
-      'switchyard_line_held{destination="destination-7",because="breaker"} 1',
+    expect(text).toContain('switchyard_deliveries_awaiting_retry{destination="",tier="10s"} 950\n');
+    expect(text.match(/^switchyard_destination_on_hold{.*$/gm)).toEqual([
+      'switchyard_destination_on_hold{destination="destination-7",because="breaker"} 1',
     ]);
-    expect(text.match(/^switchyard_line_held_since_timestamp_seconds{.*$/gm)).toEqual([
-      'switchyard_line_held_since_timestamp_seconds{destination="destination-7"} 5',
+    expect(text.match(/^switchyard_destination_on_hold_since_timestamp_seconds{.*$/gm)).toEqual([
+      'switchyard_destination_on_hold_since_timestamp_seconds{destination="destination-7"} 5',
     ]);
   });
 
@@ -98,7 +98,7 @@ describe("with 1,000 destinations", () => {
     const full = await scraped("full");
     expect(count(full.text)).toBe(1_000);
     expect(full.series).toBeGreaterThan(40_000);
-    expect(full.text.match(/^switchyard_deliveries_waiting{/gm)).toHaveLength(7_000);
+    expect(full.text.match(/^switchyard_deliveries_awaiting_retry{/gm)).toHaveLength(7_000);
     const top = await scraped("top");
     expect(count(top.text)).toBe(25);
     expect(top.text).toContain('duration_seconds_count{destination="destination-999"} 1\n');

@@ -15,14 +15,14 @@ A held line's lag is multiplied by 0, so that there is a number as long as lags 
 {{- $stages := list -}}
 {{- range list "route" "deletion" "deliver" }}{{ if has . $.component.stages }}{{ $stages = append $stages . }}{{ end }}{{ end -}}
 {{- if $stages -}}
-{{- $age := printf `max by (stage, destination) (switchyard_consumer_oldest_unfinished_age_seconds{stage=~"%s",%s})` (join "|" $stages) $matchers -}}
-{{- $held := printf `(max by (destination) (switchyard_line_held{%s}) == 1)` $matchers -}}
+{{- $age := printf `max by (stage, destination) (switchyard_consumer_oldest_unprocessed_age_seconds{stage=~"%s",%s})` (join "|" $stages) $matchers -}}
+{{- $held := printf `(max by (destination) (switchyard_destination_on_hold{%s}) == 1)` $matchers -}}
 {{- if has "deliver" $stages -}}
 max((({{ $age }}) unless on (destination) {{ $held }}) or (0 * ({{ $age }})))
 {{- else -}}
 max({{ $age }})
 {{- end -}}
 {{- else -}}
-(histogram_quantile(0.99, sum by (le) (rate(switchyard_delay_lateness_seconds_bucket{ {{- $matchers -}} }[5m]))) >= 0) or on () vector(0)
+(histogram_quantile(0.99, sum by (le) (rate(switchyard_delay_overdue_seconds_bucket{ {{- $matchers -}} }[5m]))) >= 0) or on () vector(0)
 {{- end -}}
 {{- end -}}

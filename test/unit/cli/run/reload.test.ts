@@ -179,7 +179,7 @@ test("settings that need a restart are told once, and the rest is applied", asyn
   expect(reloader.troubles()).toEqual([
     "these settings of the file count after a restart: delivery.window",
   ]);
-  expect(await sample("switchyard_config_needs_restart")).toBe("1");
+  expect(await sample("switchyard_config_settings_pending_restart")).toBe("1");
   // It runs what no file says.
   expect(await hashIn(metrics)).toEqual([configHash(config(yaml(["b"])))]);
   state.file = loaded(yaml(["b"]));
@@ -196,7 +196,7 @@ test("a destination that waits for its topics is looked at every 2 s; the rest i
   expect(taken).toEqual([["b"]]);
   await clock.advance(6_500);
   expect(state.makes).toBe(4);
-  expect(await sample("switchyard_config_destinations_waiting")).toBe("1");
+  expect(await sample("switchyard_config_destinations_pending_topics")).toBe("1");
   expect(lines.filter(({ msg }) => msg === "config.waiting-for-topics")).toMatchObject([
     { destinations: ["new"], topics: ["deliveries.new"], fix: "switchyard topics --apply" },
   ]);
@@ -233,7 +233,7 @@ test("what breaks is told as failed, and tried again at the next reading", async
     outcome: "failed",
     problems: ["a stage does not take it"],
   });
-  expect(said()).toEqual(["config.failed"]);
+  expect(said()).toEqual(["config.apply-failed"]);
   state.breaks = false;
   expect(await reloader.reload("SIGHUP")).toMatchObject({ outcome: "applied" });
   expect(taken).toEqual([["b"]]);

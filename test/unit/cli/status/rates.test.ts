@@ -67,7 +67,7 @@ test.each([
   ["delay", "switchyard_records_out_total"],
 ])("%s: %s and what it refused, for any reason", (stage, name) => {
   const refused = (reason: string, count: number) =>
-    `switchyard_records_refused_total{stage="${stage}",reason="${reason}"} ${count}\n`;
+    `switchyard_records_rejected_total{stage="${stage}",reason="${reason}"} ${count}\n`;
   const counted = (count: number) => `${runs(stage, "")}${name}{stage="${stage}"} ${count}\n`;
   const strange = `${name}{stage="other"} 5000\n`;
   const both = process(
@@ -79,9 +79,9 @@ test.each([
 
 test("a topic takes nothing since the first process says so, and all of them count what went around", () => {
   const since = (topic: string, destination: string, value: number) =>
-    `switchyard_topic_blocked_since_timestamp_seconds{topic="${topic}",destination="${destination}"} ${value}\n`;
+    `switchyard_topic_not_writable_since_timestamp_seconds{topic="${topic}",destination="${destination}"} ${value}\n`;
   const around = (stage: string, count: number) =>
-    `switchyard_deliveries_around_total{stage="${stage}",destination="crm"} ${count}\n`;
+    `switchyard_deliveries_rerouted_total{stage="${stage}",destination="crm"} ${count}\n`;
   const one = process("", since("d.crm", "crm", 120) + around("route", 5) + around("delay", 2));
   const other = process("", since("d.crm", "crm", 60) + since("x", "", 90) + around("route", 3));
   const over = process("", since("d.else", "else", 0));
@@ -92,9 +92,8 @@ test("a topic takes nothing since the first process says so, and all of them cou
 });
 
 const waits = (tier: string, count: number, destination = "crm") =>
-  `switchyard_deliveries_waiting{destination="${destination}",tier="${tier}"} ${count}\n`;
-const unknown = (count: number) =>
-  `switchyard_deliveries_waiting_unknown_partitions{tier="10s"} ${count}\n`;
+  `switchyard_deliveries_awaiting_retry{destination="${destination}",tier="${tier}"} ${count}\n`;
+const unknown = (count: number) => `switchyard_delay_uncounted_partitions{tier="10s"} ${count}\n`;
 
 test("deliveries that wait are counted by tier over all processes", () => {
   const one = process("", waits("10s", 4) + waits("2m", 1) + unknown(0));
@@ -111,9 +110,9 @@ test("they are not known while a process still counts, or none runs delay", () =
 
 test("the next one due is the earliest, the oldest record the oldest of all processes", () => {
   const due = (atS: number) =>
-    `switchyard_deliveries_next_due_timestamp_seconds{destination="crm"} ${atS}\n`;
+    `switchyard_deliveries_next_retry_timestamp_seconds{destination="crm"} ${atS}\n`;
   const age = (seconds: number) =>
-    `switchyard_consumer_oldest_unfinished_age_seconds{stage="deliver",destination="crm"} ${seconds}\n`;
+    `switchyard_consumer_oldest_unprocessed_age_seconds{stage="deliver",destination="crm"} ${seconds}\n`;
   const both = [process("", due(70) + age(5)), process("", due(60.5) + age(9))];
   expect(nextDueOf(both, "crm")).toBe(60_500);
   expect(oldestOf(both, "crm")).toBe(9_000);

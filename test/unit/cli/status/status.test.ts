@@ -609,8 +609,8 @@ test("a refused file, and what waits for a restart or for topics, is told of its
   };
   const samples = [
     metric("invalid_since_timestamp_seconds", Date.parse("2026-03-01T09:12:00Z") / 1_000),
-    metric("needs_restart", 2),
-    metric("destinations_waiting", 1),
+    metric("settings_pending_restart", 2),
+    metric("destinations_pending_topics", 1),
   ];
   const look = { atMs: 1, samples };
   const process = { before: look, after: look };
@@ -623,7 +623,7 @@ test("a refused file, and what waits for a restart or for topics, is told of its
 });
 
 test("a process that a broker does not answer tells it, and since when", () => {
-  const since = "switchyard_kafka_away_since_timestamp_seconds";
+  const since = "switchyard_kafka_broker_unreachable_since_timestamp_seconds";
   const samples = [
     { name: since, labels: { broker: "k:1" }, value: 0 },
     { name: since, labels: { broker: "k:2" }, value: 1_772_357_415 },

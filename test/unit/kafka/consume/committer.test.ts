@@ -90,7 +90,7 @@ test.each([
     kept,
     kept,
   ]);
-  expect(lines.seen).toEqual(["kafka.commit.metadata-refused"]);
+  expect(lines.seen).toEqual(["kafka.commit.metadata-rejected"]);
   committer.stop();
 });
 

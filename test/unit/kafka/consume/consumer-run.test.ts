@@ -110,7 +110,7 @@ test("a stop that cannot commit what is finished says so", async () => {
   const gone = Object.assign(new Error("no member"), { type: "UNKNOWN_MEMBER_ID" });
   kafka.coordinator.onCommit = () => Promise.reject(gone);
   await run.stop();
-  expect(lines.seen).toEqual(["kafka.commit.given-up"]);
+  expect(lines.seen).toEqual(["kafka.commit.abandoned"]);
 });
 
 const UNKNOWN = Object.assign(new Error("no such topic"), { type: "UNKNOWN_TOPIC_OR_PARTITION" });

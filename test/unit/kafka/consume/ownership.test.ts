@@ -152,7 +152,7 @@ test("a log that was cut off is read anew from its beginning, with a new handler
   await ownership.giveUp();
   expect(commits).toEqual([-2, 1]);
   expect([lines.seen, resets()]).toEqual([
-    ["kafka.offset.out-of-range", "kafka.partition.cut-off"],
+    ["kafka.offset.out-of-range", "kafka.partition.truncated"],
     1,
   ]);
 });
@@ -270,7 +270,7 @@ test("what was committed in an earlier topic of the same name is not gone on fro
   expect(ownership.offsetsFetched([{ ...at, topicId: "first", offset: 3 }])).toEqual([]);
   const committed = { ...at, topicId: "second", offset: 5 };
   expect(ownership.offsetsFetched([committed])).toEqual([committed]);
-  expect(lines.seen).toEqual(["kafka.topic.made-anew"]);
+  expect(lines.seen).toEqual(["kafka.topic.recreated"]);
   expect(ownership.offsetsFetched([committed])).toEqual([]);
 });
 
