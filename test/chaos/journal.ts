@@ -4,6 +4,7 @@ import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
+import { AROUND_HEADER } from "../../src/domain/reroute.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
@@ -22,6 +23,8 @@ export interface Written {
   readonly atMs: number;
   readonly attempt: number;
   readonly parked: number;
+  /** Times that it was written to a delay topic because its own topic was not writable. */
+  readonly rerouted: number;
   readonly endpoint: EndpointKey | null;
   /** Null unless it waits or has waited. */
   readonly dueAtMs: number | null;
@@ -98,6 +101,7 @@ export class Journal {
       atMs,
       attempt: number(DELIVERY_HEADER.attempt) ?? 0,
       parked: number(DELIVERY_HEADER.parked) ?? 0,
+      rerouted: number(AROUND_HEADER) ?? 0,
       endpoint,
       dueAtMs: number(DELIVERY_HEADER.dueAt),
       reason,

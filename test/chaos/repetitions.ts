@@ -11,15 +11,13 @@
  *   each step 4 times           a delivery is in the hands of two stages at most, the one that has
  *                               passed it on and not committed, and the one that has it now; each
  *                               of them does it again
- *   and a delay record 4 times  a copy that goes around a topic climbs: each time it is in another tier,
- *   in each tier but the last   until it is in the last one, where it waits as often as it has to
+ *   a delivery that was rerouted is another record: a topic that is not writable repeats nothing
  *   of a partition's records,   deliver has no more of a partition in hand (`deliver/stage.ts`)
  *   the attempts of 256
  */
 
 import { isAccepted, type Recipient } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
-import { DELAYS_MS, topics } from "./setup.ts";
 import type { Exposure, Violation } from "./violation.ts";
 
 /** For each fault. */
@@ -54,29 +52,21 @@ export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetiti
     .map((pair) => ({ ...pair, earlierMs: doneMs.filter((ms) => ms < pair.againAtMs) }));
 }
 
-function stepsOf(
-  { requests, written }: Pick<ChaosEntry, "requests" | "written">,
-  name: (record: Written) => string = nameOf,
-): Step[] {
+function stepsOf({ requests, written }: Pick<ChaosEntry, "requests" | "written">): Step[] {
   return [
     ...requests.map(({ attempt, path, atMs, endAtMs }) => ({
       what: `attempt ${attempt} at ${path}`,
       atMs,
       endAtMs,
     })),
-    ...written.map((record) => ({ what: name(record), atMs: record.atMs, endAtMs: record.atMs })),
+    ...written.map((record) => ({ what: nameOf(record), atMs: record.atMs, endAtMs: record.atMs })),
   ];
 }
 
-function nameOf({ where, parked, endpoint }: Written): string {
+function nameOf({ where, parked, rerouted, endpoint }: Written): string {
   const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
-  return `${where} record${times}${endpoint === null ? "" : ` of ${endpoint}`}`;
-}
-
-/** With the tier of a delay record. */
-function nameInTier(record: Written): string {
-  const [topic] = record.place.split("/");
-  return record.where === "delay" ? `${nameOf(record)} in ${topic}` : nameOf(record);
+  const around = where === "delay" && rerouted > 0 ? `, rerouted ${rerouted} times` : "";
+  return `${where} record${times}${around}${endpoint === null ? "" : ` of ${endpoint}`}`;
 }
 
 interface Step {
@@ -169,16 +159,9 @@ export function unexplained(all: readonly Repetition[], exposures: readonly Expo
   return [`${what} ${againAtMs - firstAtMs} ms after the first time, and no fault explains it`];
 }
 
-/** In the last tier, for as long as its topic takes nothing. */
-function goesAround({ where, parked, place }: Written): boolean {
-  const last = topics.delays(Math.max(...DELAYS_MS));
-  return where === "delay" && parked === 0 && place.startsWith(`${last}/`);
-}
-
 /** What is wrong when a step was done more often than the faults before it explain. */
 export function tooOften(entry: ChaosEntry, exposures: readonly Exposure[]): string[] {
-  const written = entry.written.filter((record) => !goesAround(record));
-  const steps = stepsOf({ requests: entry.requests, written }, nameInTier);
+  const steps = stepsOf(entry);
   const byName = Map.groupBy(steps, ({ what }) => what);
   return [...byName].flatMap(([what, times]) => {
     const lastMs = Math.max(...times.map(({ atMs }) => atMs));

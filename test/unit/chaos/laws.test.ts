@@ -25,7 +25,14 @@ function request(atMs: number, more: Partial<ChaosRequest> = {}): ChaosRequest {
 }
 
 function written(where: Written["where"], atMs: number, more: Partial<Written> = {}): Written {
-  const made = { place: "topic/0/0", attempt: 0, parked: 0, endpoint: null, dueAtMs: null };
+  const made = {
+    place: "topic/0/0",
+    attempt: 0,
+    parked: 0,
+    rerouted: 0,
+    endpoint: null,
+    dueAtMs: null,
+  };
   return { ...made, where, atMs: T + atMs, reason: null, ...more };
 }
 
@@ -180,14 +187,14 @@ test("going around a topic begins no window: what was never attempted has none",
   expect(broken(made, [{ kind: "broker", fromMs: T - 10, toMs: T + 20 }])).toEqual([]);
 });
 
-test("a fault may repeat a delay record four times in each tier, and no more", () => {
-  const parked = (tier: string, atMs: number) =>
-    written("delay", atMs, { place: `delays.${tier}/0/${atMs}`, parked: 1, attempt: 1 });
-  const four = [20, 30, 40, 50].map((atMs) => parked("1s", atMs));
+test("a fault may repeat a delay record four times, and no more", () => {
+  const parked = (atMs: number, rerouted: number) =>
+    written("delay", atMs, { parked: 1, attempt: 1, rerouted });
+  const four = [20, 30, 40, 50].map((atMs) => parked(atMs, 0));
   const made = (...more: Written[]) =>
     entry([request(0, FAILED), request(2_000, { attempt: 2 })], [...four, ...more]);
-  expect(broken(made(parked("2s", 60)), [KILL])).toEqual([]);
-  expect(broken(made(parked("1s", 60)), [KILL])).toEqual(["repeated"]);
+  expect(broken(made(parked(60, 1)), [KILL])).toEqual([]);
+  expect(broken(made(parked(60, 0)), [KILL])).toEqual(["repeated"]);
 });
 
 test("a first attempt is late when the window has ended that began with a parking", () => {
@@ -348,17 +355,29 @@ describe("what a topic that is deleted excuses", () => {
   });
 });
 
-test("too often: a copy that goes around may stay in the last tier, and in no other", () => {
+test("a delivery that is rerouted again and again repeats nothing", () => {
   const exposures = [{ kind: "leaderless", fromMs: T - 10, toMs: T + 10_000 }];
-  const around = (tier: string) =>
+  const sixTimes = (reroutes: (index: number) => number) =>
     entry(
       [],
       Array.from({ length: 6 }, (_each, index) =>
-        written("delay", index * 100, { place: `chaos.delays.${tier}/0/${index}` }),
+        written("delay", index * 100, { parked: 3, rerouted: reroutes(index) }),
       ),
     );
-  expect(tooOften(around("4s"), exposures)).toEqual([]);
-  expect(tooOften(around("1s"), exposures)).toHaveLength(1);
+  expect(broken(sixTimes((index) => index))).not.toContain("repeated");
+  expect(broken(sixTimes(() => 1))).toContain("repeated");
+  expect(
+    tooOften(
+      sixTimes((index) => index),
+      exposures,
+    ),
+  ).toEqual([]);
+  expect(
+    tooOften(
+      sixTimes(() => 1),
+      exposures,
+    ),
+  ).toHaveLength(1);
 });
 
 test("a request is noted late that was under way while the run stood still", () => {
