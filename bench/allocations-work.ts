@@ -69,8 +69,8 @@ async function startDeliverOf(): Promise<Straight> {
     {
       ...common,
       destinations: [destination],
-      delaysMs: [1_000],
-      windowMs: 14_400_000,
+      retryDelaysMs: [1_000],
+      retryWindowMs: 14_400_000,
       maxBytes: () => 8 * 1_024 * 1_024,
       commonMaxBytes: 0,
     },
@@ -93,7 +93,7 @@ async function startDelayOf(): Promise<Straight> {
     tiers: ["1s"],
     destinations: [id],
     shownMax: 1,
-    windowMs: 14_400_000,
+    retryWindowMs: 14_400_000,
     maxBytes: 8 * 1_024 * 1_024,
   });
   return straight;

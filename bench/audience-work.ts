@@ -47,7 +47,12 @@ const stage = await startAudience(
     topics,
     groups: groupNames(prefix),
     audiences: [],
-    audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
+    audienceDefaults: {
+      source: null,
+      integrations: null,
+      approvalShare: null,
+      approvalMinimum: null,
+    },
     defaultSource: "bench" as SourceId,
     maxBytes: 8 * 1_024 * 1_024,
     drainLimitMs: 10_000,

@@ -40,7 +40,7 @@ const log = createLog(level as LogLevel, { write: () => undefined });
 const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
 const topics = topicNames(prefix);
 const isNoting = process.env.BENCH_ATTEMPTS !== undefined;
-const noted = { topic: topics.attempts, responses: null };
+const noted = { topic: topics.attempts, responseBytes: null };
 
 const stage = await startDeliver(
   {
@@ -75,8 +75,8 @@ const stage = await startDeliver(
     topics,
     groups: groupNames(prefix),
     destinations: urls.map((url, index) => benchDestination(index, url, Number(inFlight))),
-    delaysMs: [1_000],
-    windowMs: 14_400_000,
+    retryDelaysMs: [1_000],
+    retryWindowMs: 14_400_000,
     maxBytes: () => 8 * 1_024 * 1_024,
     commonMaxBytes: 0,
     drainLimitMs: 10_000,

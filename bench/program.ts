@@ -140,7 +140,10 @@ function configuration(
       messageIdHeader: true,
       ...rest,
     })),
-    delivery: { allowNetworks: ["127.0.0.0/8"], ...(delays === undefined ? {} : { delays }) },
+    delivery: {
+      allowNetworks: ["127.0.0.0/8"],
+      ...(delays === undefined ? {} : { retryDelays: delays }),
+    },
     admin: { host: "127.0.0.1", port },
     ingest: { host: "127.0.0.1", port: ingestPort },
     audience: { stateDir: join(directory, "state") },

@@ -5,8 +5,8 @@
  *   source         yes                        yes                  `defaultSource`, else none
  *   key            yes                        -                    none: the name's snake_case form
  *   integrations   yes                        yes                  none
- *   heldShare      yes                        yes                  none: nothing is held
- *   heldMinimum    yes                        yes                  100
+ *   approvalShare      yes                        yes                  none: nothing is held
+ *   approvalMinimum    yes                        yes                  100
  *
  * Computed traits belong to no audience: the defaults count for them.
  */
@@ -22,8 +22,8 @@ export interface AudienceSettings {
   readonly source: SourceId | null;
   readonly key: string | null;
   readonly integrations: JsonObject | null;
-  readonly heldShare: number | null;
-  readonly heldMinimum: number;
+  readonly approvalShare: number | null;
+  readonly approvalMinimum: number;
 }
 
 export interface AudienceConfiguration {
@@ -44,8 +44,8 @@ export function settingsOf(
       source: own?.source ?? defaults.source ?? defaultSource,
       key: own?.key ?? null,
       integrations: own?.integrations ?? defaults.integrations,
-      heldShare: own?.heldShare ?? defaults.heldShare,
-      heldMinimum: own?.heldMinimum ?? defaults.heldMinimum ?? HELD_MINIMUM,
+      approvalShare: own?.approvalShare ?? defaults.approvalShare,
+      approvalMinimum: own?.approvalMinimum ?? defaults.approvalMinimum ?? HELD_MINIMUM,
     };
   };
 }

@@ -79,15 +79,15 @@ function decide(
   record: End | Snapshot,
 ): ReturnType<typeof verdictOf> {
   const { arrived } = countsFor(work.state.counts(audience.first), sync.begin);
-  const { heldShare, heldMinimum } = work.settings(audience.id);
+  const { approvalShare, approvalMinimum } = work.settings(audience.id);
   return verdictOf({
     count: record.type === "end" ? record.count : null,
     arrived,
     membersBefore: sync.membersBefore,
     removals: removalsOf(work, audience, sync),
     force: record.force,
-    heldShare,
-    heldMinimum,
+    approvalShare,
+    approvalMinimum,
   });
 }
 

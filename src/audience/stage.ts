@@ -35,7 +35,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
 
-import type { OnDamaged } from "../domain/corrupt-batch.ts";
+import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -76,7 +76,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   /** Bytes of unfinished records of `audience-syncs`. */
   readonly maxBytes: number;
   /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
-  readonly onDamaged?: OnDamaged;
+  readonly onCorruptBatch?: OnCorruptBatch;
   readonly drainLimitMs: number;
 }
 
@@ -100,7 +100,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const running = startConsuming(deps, {
     name: "audience",
     deadLetterTopic: topics.deadLetters,
-    onDamaged: config.onDamaged,
+    onCorruptBatch: config.onCorruptBatch,
     consume: (fail) => [
       {
         groupId: groups.audience,

@@ -1,14 +1,14 @@
 /**
  * The outcome of an `end`, or of a whole `snapshot`.
  *
- *   count            heldShare   force   the sync                                  verdict
+ *   count            approvalShare   force   the sync                                  verdict
  *   fits no users    any         any     any                                       wrong-count
  *   fits             none        any     any                                       complete
  *   fits             set         yes     any                                       complete
  *   fits             set         no      is empty                                  held
- *   fits             set         no      removes more than heldShare of the        held
+ *   fits             set         no      removes more than approvalShare of the        held
  *                                        members before it, and more than
- *                                        heldMinimum of them
+ *                                        approvalMinimum of them
  *   fits             set         no      any other                                 complete
  *
  * Exactly the share passes. The share is compared as a quotient, because that is rounded to the
@@ -26,17 +26,17 @@ export interface Judged {
   /** Members that did not arrive. */
   readonly removals: number;
   readonly force: boolean;
-  readonly heldShare: number | null;
-  readonly heldMinimum: number;
+  readonly approvalShare: number | null;
+  readonly approvalMinimum: number;
 }
 
 export type Verdict = "wrong-count" | "complete" | "held";
 
 export function verdictOf(judged: Judged): Verdict {
-  const { count, arrived, membersBefore, removals, force, heldShare, heldMinimum } = judged;
+  const { count, arrived, membersBefore, removals, force, approvalShare, approvalMinimum } = judged;
   if (count !== null && count !== arrived) return "wrong-count";
-  if (heldShare === null || force) return "complete";
+  if (approvalShare === null || force) return "complete";
   if (arrived === 0) return "held";
-  const isMany = removals > heldMinimum && removals / membersBefore > heldShare;
+  const isMany = removals > approvalMinimum && removals / membersBefore > approvalShare;
   return isMany ? "held" : "complete";
 }

@@ -30,7 +30,7 @@ export function configuredTopics(config: Config): TopicNames {
 
 export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const { partitions, replicationFactor, maxMessageBytes } = config.kafka;
-  const { delaysMs, windowMs } = config.delivery;
+  const { retryDelaysMs, retryWindowMs } = config.delivery;
   const destinations = config.destinations.map(({ id }) => id);
   const webhooks = config.destinations.filter(({ kind }) => kind === "webhook").map(({ id }) => id);
   const topics = configuredTopics(config);
@@ -43,5 +43,5 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
   const counts = { partitions, replicationFactor, maxMessageBytes };
   const hasOperatorEvents = config.operatorEvents.enabled;
   const asked = { attemptsRetentionMs, hasOperatorEvents };
-  return topicPlan({ ...named, delaysMs, windowMs, ...counts, ...asked });
+  return topicPlan({ ...named, retryDelaysMs, retryWindowMs, ...counts, ...asked });
 }

@@ -13,7 +13,7 @@ export const attemptsSettings = section(
   {
     enabled: setting(flag(), false, "Whether deliver writes a record for each attempt."),
     retention: setting(duration(HOUR_MS, 90 * 24 * HOUR_MS), "3d", "How long Kafka keeps them."),
-    responses: optional(
+    responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
       "Of an answer that is none of success, so much of the body's head is kept. Left out: nothing. Endpoints may repeat there what they were sent.",
     ),

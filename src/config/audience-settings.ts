@@ -35,11 +35,11 @@ const integrations: Decoder<JsonObject> = decoder({
 const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(integrations, "Goes into the calls as it is: who gets them."),
-  heldShare: optional(
+  approvalShare: optional(
     share(),
     "A sync that removes more than this share of the members, or is empty, is held. Left out: none is.",
   ),
-  heldMinimum: optional(
+  approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
     "A sync that removes no more than so many is not held for its share; 100 when left out everywhere.",
   ),

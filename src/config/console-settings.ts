@@ -57,12 +57,12 @@ export const consoleSettings = section(
       true,
       "Whether the page only shows. With false, people who may look may also act: pause, resume, retry, drain, cancel, replay, release.",
     ),
-    payloads: setting(
+    showPayloads: setting(
       flag(),
       false,
       "Whether dead letters are shown with the beginning of their value, which is data of your users.",
     ),
-    processes: setting(
+    adminAddresses: setting(
       listOf(admin, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
       "Admin ports of the processes to ask. With `run`, its own comes to them.",

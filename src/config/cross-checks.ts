@@ -14,7 +14,7 @@
  *   audiences[].source,             name a source
  *     audienceDefaults.source
  *   kafka.topics.*                  not be a name of another topic of the plan
- *   delivery.delays                 not fall
+ *   delivery.retryDelays                 not fall
  *   ingest.port                     be another than admin.port
  */
 
@@ -223,7 +223,7 @@ function topicOf(names: TopicNames, id: string): string {
 }
 
 function fallingDelays(tree: unknown): readonly Problem[] {
-  const delays = texts(entries(at(tree, ["delivery"]), ["delays"], ["delivery"]), []);
+  const delays = texts(entries(at(tree, ["delivery"]), ["retryDelays"], ["delivery"]), []);
   return delays.flatMap(({ path, text }, index) => {
     const before = delays[index - 1]?.text;
     const ms = parseDuration(text);

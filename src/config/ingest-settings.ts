@@ -35,27 +35,27 @@ export const ingestSettings = section("The port that takes calls over HTTP.", {
     [],
     "Origins whose pages may send calls from a browser, such as `https://*.example.com` for all subdomains, `capacitor://localhost` or `null`; `*`: all of them.",
   ),
-  bytesInHand: setting(
+  maxInFlightBytes: setting(
     size(MIB, 1_024 * MIB),
     "64MiB",
     "Most bytes of requests being read and of calls not acknowledged; beyond that requests are answered 429.",
   ),
-  bytesWithoutKey: setting(
+  maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
     "Most bytes, of these, of bodies whose write key is not in the Authorization header; it is known only when they are read.",
   ),
-  bodyBytesPerSecond: setting(
+  minBodyBytesPerSecond: setting(
     size(0, MIB),
     "1KiB",
     "Least rate of a body, over 10 s; a slower one is answered 408. `0B`: any.",
   ),
-  connections: setting(
+  maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
     "Most open connections; never more than half of the files and sockets that the process may still open when it starts.",
   ),
-  connectionsPerAddress: setting(
+  maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),
     1_000,
     "Most open connections of one IPv4 address or IPv6 /64. Behind a proxy, all of its connections are of its address.",

@@ -118,7 +118,7 @@ const sasl = variants(
 const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
 const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 
-const onDamaged = oneOf("stop", "skip");
+const onCorruptBatch = oneOf("stop", "skip");
 
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
   brokers: required(
@@ -149,12 +149,12 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
       ...(deletionRequests !== null && { deletionRequests }),
     }),
   ),
-  onDamaged: section(
+  onCorruptBatch: section(
     "Damaged batches of the topics that platforms write: `stop` halts the stage, `skip` gives the batch up.",
     {
-      calls: setting(onDamaged, "stop", "For the raw calls."),
-      audienceSyncs: setting(onDamaged, "stop", "For audience syncs."),
-      deletionRequests: setting(onDamaged, "stop", "For deletion requests."),
+      calls: setting(onCorruptBatch, "stop", "For the raw calls."),
+      audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
+      deletionRequests: setting(onCorruptBatch, "stop", "For deletion requests."),
     },
   ),
   tls: optionalSection(

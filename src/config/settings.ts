@@ -48,12 +48,12 @@ export const SETTINGS = section("", {
       "5s",
       "From handing a request to a connection until the response has arrived whole.",
     ),
-    window: setting(
+    retryWindow: setting(
       duration(1, WINDOW_MAX_MS),
       "4h",
       "How long after its first attempt a delivery is tried again.",
     ),
-    delays: setting(
+    retryDelays: setting(
       listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {
         min: 1,
         max: DELAYS_MAX,

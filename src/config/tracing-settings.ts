@@ -13,12 +13,12 @@ export const tracingSettings = optionalSection(
       "Where spans are posted to by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
     ),
     headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
-    sample: setting(
+    sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
       "Of the traces that begin here, those that are kept. Traces of producers are kept if they say so.",
     ),
-    followCallers: setting(
+    parentBased: setting(
       flag(),
       false,
       "Whether callers of ingest decide which of their traces are kept. Leave it out where strangers call.",

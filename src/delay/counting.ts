@@ -18,7 +18,7 @@ export interface Counted {
   /** Most destinations that are told by name at a time; the rest together. */
   readonly shownMax: number;
   /** From a delivery's first attempt. */
-  readonly windowMs: number;
+  readonly retryWindowMs: number;
 }
 
 export interface Counting {
@@ -29,12 +29,12 @@ export interface Counting {
 /** @param consumers one for each tier. */
 export function startCounting(
   { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
-  { tiers, topics, windowMs, shownMax }: Counted,
+  { tiers, topics, retryWindowMs, shownMax }: Counted,
   { labels, counts }: { readonly labels: Labels; readonly counts: OwnedCounts },
   consumers: readonly Pick<Consumer, "progress" | "vitals">[],
 ): Counting {
   const ofTiers = consumers.map((consumer, index) => ({ tier: tiers[index] ?? "", consumer }));
-  const watched = { labels, counts, tiers: ofTiers, windowMs, shownMax };
+  const watched = { labels, counts, tiers: ofTiers, retryWindowMs, shownMax };
   const reporting = reportWaiting(metrics, clock, watched);
   const scan = startScan({
     kafka,

@@ -22,13 +22,13 @@ export interface Expiring {
 
 export interface Windows extends Pick<AskedWaiting, "tiers" | "topics" | "groups" | "steering"> {
   /** From the first attempt. */
-  readonly windowMs: number;
+  readonly retryWindowMs: number;
 }
 
 /** By destination; one of which none expires by then is not in it. */
 export async function countExpiring(
   deps: WaitingDeps,
-  { windowMs, ...where }: Windows,
+  { retryWindowMs, ...where }: Windows,
   destinations: ReadonlySet<string>,
   beforeMs: number,
   ended: AbortSignal,
@@ -40,7 +40,7 @@ export async function countExpiring(
   const read = await eachWaiting(deps, asked, (waiting) => {
     if (waiting.kind === "invalid" || !destinations.has(waiting.destination)) return;
     const { destination, firstAttemptAtMs } = waiting;
-    if (firstAttemptAtMs === null || firstAttemptAtMs + windowMs > beforeMs) return;
+    if (firstAttemptAtMs === null || firstAttemptAtMs + retryWindowMs > beforeMs) return;
     counts.set(destination, (counts.get(destination) ?? 0) + 1);
   });
   const isLeast = !isWhole(read);

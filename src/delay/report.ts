@@ -19,7 +19,7 @@ export interface WatchedCounts {
   readonly labels: Labels;
   readonly tiers: readonly TierConsumer[];
   /** From the first attempt. */
-  readonly windowMs: number;
+  readonly retryWindowMs: number;
   /** Destinations that are shown by name; the rest together. */
   readonly shownMax: number;
 }
@@ -70,12 +70,12 @@ export function reportWaiting(
 }
 
 /** Shows what it is given in place of what it was given before. */
-function showing(metrics: Metrics, { labels, windowMs }: WatchedCounts) {
+function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
   const { deliveriesWaiting, oldestWaiting, nextDue, firstWindowEnd } = metrics;
   const timed = [
     [oldestWaiting, ({ parkedAtMs }: Tally) => parkedAtMs],
     [nextDue, ({ dueAtMs }: Tally) => dueAtMs],
-    [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + windowMs],
+    [firstWindowEnd, ({ firstAttemptAtMs }: Tally) => firstAttemptAtMs + retryWindowMs],
   ] as const;
   let before = NOTHING_SHOWN;
   return (shown: Shown, knownTiers: ReadonlySet<string>) => {

@@ -25,7 +25,7 @@
  * Other lists are taken at once, and whole: a piece goes by those of its beginning.
  */
 
-import type { OnDamaged } from "../domain/corrupt-batch.ts";
+import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import { describe } from "../domain/json.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
 import type { IncomingRecord } from "../domain/record.ts";
@@ -54,7 +54,7 @@ export interface DeletionConfig extends ToldLists {
   /** Bytes of unfinished requests. */
   readonly maxBytes: number;
   /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
-  readonly onDamaged?: OnDamaged;
+  readonly onCorruptBatch?: OnCorruptBatch;
   /** Longest wait for a piece under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -90,7 +90,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   const running = startConsuming(deps, {
     name: stage,
     deadLetterTopic: topics.deadLetters,
-    onDamaged: config.onDamaged,
+    onCorruptBatch: config.onCorruptBatch,
     consume: (fail) => [
       {
         groupId: config.groups.deletion,

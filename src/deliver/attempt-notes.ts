@@ -8,7 +8,7 @@ import type { Attempted } from "./work-ports.ts";
 
 /** The part of the topic of attempts that this needs. */
 interface Notes {
-  readonly responses: number | null;
+  readonly responseBytes: number | null;
   open(messageId: string): ByteText | null;
   end(): void;
 }
@@ -19,8 +19,8 @@ export function notingPhases(
   notes: Notes | undefined,
 ): EndpointConnections {
   if (notes === undefined) return connections;
-  const { responses } = notes;
-  const fresh = (): Phases => (responses === null ? {} : { keepBytes: responses });
+  const { responseBytes } = notes;
+  const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
   return {
     // Those of a trace are there already: it wants no answer.
     send: (endpoint, request, done, phases) => {

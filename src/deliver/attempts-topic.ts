@@ -37,7 +37,7 @@ const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowl
 
 export interface AttemptsTopic extends AsyncDisposable {
   /** Bytes of a refused answer that are kept; null: none. */
-  readonly responses: number | null;
+  readonly responseBytes: number | null;
   /**
    * Begins a record: its JSON is what is added until `end`, in the same turn. Null: it is dropped,
    * and there is nothing to end.
@@ -58,14 +58,14 @@ export interface AttemptsDeps {
 /** The caller disposes it, when nothing is added any more. */
 export function startAttemptsTopic(
   { kafka, clock, log, metrics, keeper }: AttemptsDeps,
-  { topic, responses }: { readonly topic: string; readonly responses: number | null },
+  { topic, responseBytes }: { readonly topic: string; readonly responseBytes: number | null },
 ): AttemptsTopic {
   const producer = kafka.producer(keeper === undefined ? {} : { onMissing: keeper.missing });
-  return new Attempts(producer, topic, responses, clock, log, metrics);
+  return new Attempts(producer, topic, responseBytes, clock, log, metrics);
 }
 
 class Attempts implements AttemptsTopic {
-  readonly responses: number | null;
+  readonly responseBytes: number | null;
   readonly #producer: WatchedProducer;
   readonly #bundles: TextBundles;
   readonly #topic: string;
@@ -84,7 +84,7 @@ class Attempts implements AttemptsTopic {
   constructor(
     producer: WatchedProducer,
     topic: string,
-    responses: number | null,
+    responseBytes: number | null,
     clock: Clock,
     log: Log,
     metrics: Metrics,
@@ -92,7 +92,7 @@ class Attempts implements AttemptsTopic {
     this.#producer = producer;
     this.#bundles = textBundles(topic, producer);
     this.#topic = topic;
-    this.responses = responses;
+    this.responseBytes = responseBytes;
     this.#clock = clock;
     this.#log = log;
     this.#written = metrics.attemptRecords.bind({ outcome: "written" });

@@ -29,17 +29,17 @@ const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
   /** By attempts made; the last one repeats. At least one, never falling. */
-  readonly delaysMs: readonly number[];
+  readonly retryDelaysMs: readonly number[];
   /** From the first attempt. */
-  readonly windowMs: number;
+  readonly retryWindowMs: number;
 }
 
 /**
  * The part of the window that is kept free. A record may come back late, or wait behind others of
  * its key that time out. It still gets the attempt it waited for.
  */
-export function cutMarginMs({ windowMs }: RetryPolicy): number {
-  return Math.max(1_000, Math.min(windowMs / 20, 20_000));
+export function cutMarginMs({ retryWindowMs }: RetryPolicy): number {
+  return Math.max(1_000, Math.min(retryWindowMs / 20, 20_000));
 }
 
 /**
@@ -82,21 +82,21 @@ export function delayOfShare(
   endAtMs: number,
 ): number {
   const wantedMs = Math.min(tierDelay(policy, parked), SHARE_DELAY_MAX_MS);
-  const fitting = policy.delaysMs.filter(
+  const fitting = policy.retryDelaysMs.filter(
     (delayMs) => delayMs <= wantedMs && nowMs + delayMs <= endAtMs,
   );
   return fitting.at(-1) ?? tierDelay(policy, 0);
 }
 
 /** The tier of that number, from 0. */
-function tierDelay({ delaysMs }: RetryPolicy, tier: number): number {
-  return delaysMs[Math.min(tier, delaysMs.length - 1)] ?? 0;
+function tierDelay({ retryDelaysMs }: RetryPolicy, tier: number): number {
+  return retryDelaysMs[Math.min(tier, retryDelaysMs.length - 1)] ?? 0;
 }
 
 /** The first tier that covers `waitMs`, else the longest, as long as it ends within the window. */
 function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
   let best: number | null = null;
-  for (const delayMs of policy.delaysMs) {
+  for (const delayMs of policy.retryDelaysMs) {
     if (nowMs + delayMs > endAtMs - cutMarginMs(policy)) break;
     best = delayMs;
     if (delayMs >= waitMs) break;

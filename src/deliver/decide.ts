@@ -106,8 +106,8 @@ function isAccepted({ outcome }: Judged): boolean {
   return outcome.kind === "accepted";
 }
 
-function endOf(delivery: Delivery, { windowMs }: RetryPolicy, nowMs: number): number {
-  return (delivery.firstAttemptAtMs ?? nowMs) + windowMs;
+function endOf(delivery: Delivery, { retryWindowMs }: RetryPolicy, nowMs: number): number {
+  return (delivery.firstAttemptAtMs ?? nowMs) + retryWindowMs;
 }
 
 /** With `any`, a held endpoint does not delay the others: it asks for nothing here. */

@@ -86,7 +86,7 @@ export class DestinationWork {
     this.#cancels = new Cancels(destination.id, topics);
     this.#ports = ports;
     const { concurrency, requestsPerSecond } = destination;
-    const limits = { concurrency, windowMs: policy.windowMs };
+    const limits = { concurrency, retryWindowMs: policy.retryWindowMs };
     const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onBreaker, ports.tell);
     this.#gates = gates;
     this.#turns = new Turns(concurrency);

@@ -85,7 +85,7 @@ interface Gate<Item> {
 
 export class EndpointGates<Item> {
   #gates: readonly Gate<Item>[] = [];
-  readonly #windowMs: number;
+  readonly #retryWindowMs: number;
   readonly #onState: (endpoint: EndpointKey, state: BreakerState) => void;
   readonly #tell: (endpoint: EndpointKey, news: News) => void;
   #waiting = 0;
@@ -99,11 +99,11 @@ export class EndpointGates<Item> {
    */
   constructor(
     endpoints: readonly EndpointKey[],
-    options: { readonly concurrency: number; readonly windowMs: number },
+    options: { readonly concurrency: number; readonly retryWindowMs: number },
     onState: (endpoint: EndpointKey, state: BreakerState) => void,
     tell: (endpoint: EndpointKey, news: News) => void = () => undefined,
   ) {
-    this.#windowMs = options.windowMs;
+    this.#retryWindowMs = options.retryWindowMs;
     this.#tell = tell;
     this.#onState = onState;
     this.update(endpoints, options.concurrency);
@@ -285,7 +285,7 @@ export class EndpointGates<Item> {
 
   #hold(gate: Gate<Item>, forMs: number, nowMs: number): void {
     if (this.#heldUntilMs(gate, nowMs) <= nowMs) gate.heldSinceMs = nowMs;
-    gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(forMs, this.#windowMs));
+    gate.heldUntilMs = Math.max(gate.heldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
   }
 
   #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
@@ -330,7 +330,7 @@ export class EndpointGates<Item> {
   #heldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
     const untilMs = gate?.heldUntilMs ?? 0;
     // Nobody is held for longer: the clock was set back.
-    return untilMs - nowMs > this.#windowMs ? 0 : untilMs;
+    return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }
 
   /** Of five at most. */

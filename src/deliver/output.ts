@@ -57,7 +57,7 @@ export function parked(
 /** @param waited null: it was attempted when it was due, and the next attempt would be too late. */
 export function expired(
   delivery: Delivery,
-  { windowMs }: RetryPolicy,
+  { retryWindowMs }: RetryPolicy,
   waited: Waited | null,
 ): Output {
   const { attempt, lastOutcome } = delivery;
@@ -66,7 +66,7 @@ export function expired(
   return {
     kind: "dead-letter",
     reason: "expired",
-    error: `not accepted within ${windowMs / 1_000} s, attempts made: ${attempt}${why}${last}`,
+    error: `not accepted within ${retryWindowMs / 1_000} s, attempts made: ${attempt}${why}${last}`,
     delivery,
     ...(waited === null ? {} : { waited }),
   };

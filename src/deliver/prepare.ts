@@ -109,7 +109,7 @@ export function prepare(
 ): Prepared {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "unreadable", error: parsed.error };
-  const delivery = believed(parsed.delivery, destination.id, policy.windowMs, nowMs);
+  const delivery = believed(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
   const planned = plan(delivery, destination, policy, nowMs, gates, turn);
   if (planned.kind !== "attempt") return planned;
   const value = parseWebhook(record);
@@ -138,7 +138,7 @@ function plan(
     rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
   const hasWindow = stored.attempt > 0 || stored.endpoint !== null;
   const beganAtMs = hasWindow ? stored.firstAttemptAtMs : null;
-  const endAtMs = beganAtMs === null ? Number.POSITIVE_INFINITY : beganAtMs + policy.windowMs;
+  const endAtMs = beganAtMs === null ? Number.POSITIVE_INFINITY : beganAtMs + policy.retryWindowMs;
   if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
   const [first] = open;
   if (first === undefined) return allRejected(stored);

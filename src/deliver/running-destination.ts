@@ -81,9 +81,9 @@ export interface DestinationConfig {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   /** Delay before the next attempt by times parked; the last one repeats. Never falling. */
-  readonly delaysMs: readonly number[];
+  readonly retryDelaysMs: readonly number[];
   /** From the first attempt; at most 4 h. */
-  readonly windowMs: number;
+  readonly retryWindowMs: number;
   /** Bytes of unfinished records that the destination may have in any case. */
   readonly maxBytes: number;
   /** Of accepted attempts that are logged, from 0 to 1; by default all. */

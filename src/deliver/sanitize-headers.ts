@@ -18,11 +18,11 @@ import type { DestinationId } from "../domain/ids.ts";
 export function believed(
   delivery: Delivery,
   topicOf: DestinationId,
-  windowMs: number,
+  retryWindowMs: number,
   nowMs: number,
 ): Delivery {
   const firstAttemptAtMs = atMost(delivery.firstAttemptAtMs, nowMs);
-  const notBeforeMs = atMost(delivery.notBeforeMs, nowMs + windowMs);
+  const notBeforeMs = atMost(delivery.notBeforeMs, nowMs + retryWindowMs);
   const isBelieved =
     delivery.destination === topicOf &&
     firstAttemptAtMs === delivery.firstAttemptAtMs &&

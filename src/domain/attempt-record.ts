@@ -21,7 +21,7 @@ export interface AttemptRequestRecord {
   readonly cause: string | null;
   readonly durationMs: number | null;
   readonly phases: AttemptPhases;
-  /** The head of a refused answer, where `attempts.responses` asks for it. */
+  /** The head of a refused answer, where `attempts.responseBytes` asks for it. */
   readonly answer: string | null;
 }
 

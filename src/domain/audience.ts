@@ -12,9 +12,9 @@ export interface AudienceOptions {
   /** Goes into the calls as it is. */
   readonly integrations: JsonObject | null;
   /** A sync that removes more than this share of the members is held; 0 to 1. */
-  readonly heldShare: number | null;
+  readonly approvalShare: number | null;
   /** A sync that removes at most so many is never held for its share. */
-  readonly heldMinimum: number | null;
+  readonly approvalMinimum: number | null;
 }
 
 export interface ConfiguredAudience extends AudienceOptions {

@@ -1,5 +1,5 @@
 /** At a damaged batch of a topic its stage halts, or gives the batch up. */
-export type OnDamaged = "stop" | "skip";
+export type OnCorruptBatch = "stop" | "skip";
 
 /** A record batch that cannot be read as its producer wrote it. */
 export interface DamagedBatch {

@@ -30,7 +30,7 @@ const SECOND_MS = 1_000;
 export function createRateLimiter(perSecond: number): RateLimiter {
   let spacingMs = SECOND_MS / perSecond;
   let windowSize = Math.ceil(perSecond);
-  let windowMs = (windowSize * SECOND_MS) / perSecond;
+  let retryWindowMs = (windowSize * SECOND_MS) / perSecond;
   let kept: Float64Array | null = null;
   let at = 0;
   let nextAtMs = Number.NEGATIVE_INFINITY;
@@ -40,7 +40,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       kept ??= emptyWindow(windowSize);
       const times = kept;
       const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
-      const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + windowMs);
+      const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + retryWindowMs);
       // A clock that was set back would hold everything until it is there again.
       const isSetBack = nowMs < lastAtMs - SECOND_MS;
       if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
@@ -57,7 +57,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
     setRate: (rate) => {
       spacingMs = SECOND_MS / rate;
       windowSize = Math.ceil(rate);
-      windowMs = (windowSize * SECOND_MS) / rate;
+      retryWindowMs = (windowSize * SECOND_MS) / rate;
       if (kept === null) return;
       const times = emptyWindow(windowSize);
       const recent = inOrder(kept, at).slice(-times.length);

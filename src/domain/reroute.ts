@@ -25,7 +25,7 @@ export const AROUND_HEADER = "switchyard-around";
 export interface AroundRules {
   readonly topics: TopicNames;
   /** Of the tiers. At least one, never falling. */
-  readonly delaysMs: readonly number[];
+  readonly retryDelaysMs: readonly number[];
   /** Whether a topic is made again when it is missing. */
   readonly isMade: (topic: string) => boolean;
 }
@@ -42,7 +42,7 @@ export type Instead =
 export function insteadOf(
   record: OutgoingRecord,
   blocked: "missing" | "forbidden" | "unavailable",
-  { topics, delaysMs, isMade }: AroundRules,
+  { topics, retryDelaysMs, isMade }: AroundRules,
   nowMs: number,
 ): Instead {
   const { topic, key, value } = record;
@@ -54,7 +54,7 @@ export function insteadOf(
     return { kind: "gone", error, delivery: { topic, key, value, headers } };
   }
   const times = timesAround(headers);
-  const delayMs = delaysMs[Math.min(times, delaysMs.length - 1)] ?? 0;
+  const delayMs = retryDelaysMs[Math.min(times, retryDelaysMs.length - 1)] ?? 0;
   const added = { [DELIVERY_HEADER.dueAt]: nowMs + delayMs, [AROUND_HEADER]: times + 1 };
   const outgoing = {
     topic: topics.delays(delayMs),

@@ -44,8 +44,8 @@ export interface TopicPlanOptions {
   /** Those of them that deliver posts to. */
   readonly webhooks: readonly DestinationId[];
   /** Of the tiers; equal ones share a topic. */
-  readonly delaysMs: readonly number[];
-  readonly windowMs: number;
+  readonly retryDelaysMs: readonly number[];
+  readonly retryWindowMs: number;
   readonly partitions: number;
   /** Of the deliveries of those destinations that have another number. */
   readonly partitionsOf?: ReadonlyMap<DestinationId, number>;
@@ -83,7 +83,7 @@ export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
 /** Each topic once: those that platforms write, then in the order in which calls pass them. */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
-  const { topics, destinations, webhooks, delaysMs, windowMs } = options;
+  const { topics, destinations, webhooks, retryDelaysMs, retryWindowMs } = options;
   const { partitions, replicationFactor, attemptsRetentionMs, hasOperatorEvents } = options;
   const largest = recordMaxBytes(topics);
   const allowed = options.maxMessageBytes ?? Number.POSITIVE_INFINITY;
@@ -124,8 +124,8 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     },
     isConsumed: readerOf(kind) !== null,
   });
-  const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * windowMs);
-  const tiers = [...new Map(delaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
+  const delayRetentionMs = Math.max(DELAY_RETENTION_MIN_MS, 2 * retryWindowMs);
+  const tiers = [...new Map(retryDelaysMs.map((delayMs) => [tierName(delayMs), delayMs])).values()];
   return [
     planned("calls", topics.calls, RETENTION_MS),
     planned("audienceSyncs", topics.audienceSyncs, RETENTION_MS),

@@ -49,7 +49,7 @@ export interface Intake {
   /** Those of this moment: a request goes by the ones of its beginning. */
   readonly sources: () => KnownSources;
   readonly bytes: BytesInHand;
-  readonly bytesWithoutKey: BytesInHand;
+  readonly maxUnauthenticatedBytes: BytesInHand;
   readonly slowBodies: SlowBodies;
   readonly inTurn: InTurn;
   readonly inVain: InVain;
@@ -152,7 +152,7 @@ async function readRequest(work: Work): Promise<Asked | Answer | null> {
   const early = user === null ? null : authenticate(user, null, sources.keys);
   // Their bodies are not read.
   if (early !== null && early.kind !== "source") return failure(early.kind);
-  const withoutKey = intake.bytesWithoutKey.open();
+  const withoutKey = intake.maxUnauthenticatedBytes.open();
   try {
     const body = await readOutline(work, early === null ? both(hold, withoutKey) : hold);
     if (body === null || "kind" in body) return body;

@@ -27,7 +27,7 @@ export interface BytesInHand {
   total(): number;
 }
 
-export function bytesInHand(maxBytes: number): BytesInHand {
+export function maxInFlightBytes(maxBytes: number): BytesInHand {
   let total = 0;
   return {
     total: () => total,

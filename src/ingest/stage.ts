@@ -24,7 +24,7 @@ import type { Tracing } from "../tracing/port.ts";
 import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";
-import { bytesInHand } from "./limits.ts";
+import { maxInFlightBytes } from "./limits.ts";
 import { createInVain } from "./penalty-delay.ts";
 import { createHandOver } from "./produce-and-wait.ts";
 import { createReport } from "./report.ts";
@@ -47,15 +47,15 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   readonly topic: string;
   readonly sources: readonly Source[];
   /** Of all requests together: bodies being read, and records not acknowledged. */
-  readonly bytesInHand: number;
+  readonly maxInFlightBytes: number;
   /** Of these, of bodies whose write key is not known before they are read. */
-  readonly bytesWithoutKey: number;
+  readonly maxUnauthenticatedBytes: number;
   /** The least rate of a body. */
-  readonly bodyBytesPerSecond: number;
-  readonly connections: number;
-  readonly connectionsPerAddress: number;
+  readonly minBodyBytesPerSecond: number;
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
   /** Whether callers decide which of their traces are kept; absent: no. */
-  readonly followCallers?: boolean;
+  readonly parentBased?: boolean;
   /** How long new connections are still answered when the stage has been asked to stop. */
   readonly handoverMs: number;
   /** After that, how long requests under way may take. */
@@ -76,8 +76,8 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
   // The stages that are started already have theirs open.
-  const all = connectionsWithin(config.connections, spareDescriptors());
-  const connectionLimits = { all, perAddress: Math.min(config.connectionsPerAddress, all) };
+  const all = connectionsWithin(config.maxConnections, spareDescriptors());
+  const connectionLimits = { all, perAddress: Math.min(config.maxConnectionsPerAddress, all) };
   const server = await startServer(
     { ...config, times, connectionLimits },
     (...asked) => take(intake, ...asked),
@@ -135,14 +135,13 @@ function createIntake(
     topic: config.topic,
     isSecure: config.tls !== null,
     sources,
-    bytes: bytesInHand(config.bytesInHand),
-    bytesWithoutKey: bytesInHand(config.bytesWithoutKey),
-    slowBodies: createSlowBodies(config.bodyBytesPerSecond, times.bodyWindowMs),
+    bytes: maxInFlightBytes(config.maxInFlightBytes),
+    maxUnauthenticatedBytes: maxInFlightBytes(config.maxUnauthenticatedBytes),
+    slowBodies: createSlowBodies(config.minBodyBytesPerSecond, times.bodyWindowMs),
     inTurn: inTurn(),
     inVain: createInVain(deps.clock),
     handOver: createHandOver(deps.producer, deps.clock),
     report: createReport(deps),
-    traced:
-      tracing === undefined ? null : { tracing, followCallers: config.followCallers ?? false },
+    traced: tracing === undefined ? null : { tracing, parentBased: config.parentBased ?? false },
   };
 }

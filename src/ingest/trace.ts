@@ -23,7 +23,7 @@ import { type Answer, statusOf } from "./responses.ts";
 export interface IngestTracing {
   readonly tracing: Tracing;
   /** Whether callers decide which of their traces are kept. */
-  readonly followCallers: boolean;
+  readonly parentBased: boolean;
 }
 
 export interface RequestTrace {
@@ -43,12 +43,12 @@ export interface TracedRequest {
 type HttpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export function traceRequest(
-  { tracing, followCallers }: IngestTracing,
+  { tracing, parentBased }: IngestTracing,
   request: TracedRequest,
   startMs: number,
 ): RequestTrace {
   const caller = callerOf(request.headers);
-  const isKept = caller !== null && followCallers ? caller.isSampled : tracing.isKept();
+  const isKept = caller !== null && parentBased ? caller.isSampled : tracing.isKept();
   if (!isKept) {
     return { headers: traceHeaders(tracing.notKept(caller)), end: () => undefined };
   }

@@ -21,8 +21,8 @@ import { keyOf, type LASTING, type Told, type Writing } from "./incidents.ts";
 const NEAR_SHARE = 0.25;
 
 /** So long before the end of a window people are told. */
-export function nearMs(windowMs: number): number {
-  return Math.round(windowMs * NEAR_SHARE);
+export function nearMs(retryWindowMs: number): number {
+  return Math.round(retryWindowMs * NEAR_SHARE);
 }
 
 export interface Nearing {
@@ -34,12 +34,12 @@ export interface Nearing {
 /** @param firstAttempts by destination, the earliest of those that wait. */
 export function newlyExpiring(
   firstAttempts: ReadonlyMap<string, number>,
-  windowMs: number,
+  retryWindowMs: number,
   told: Told,
   nowMs: number,
 ): readonly Nearing[] {
   return [...firstAttempts].flatMap(([destination, firstAttemptAtMs]) => {
-    const isNear = firstAttemptAtMs + windowMs - nowMs <= nearMs(windowMs);
+    const isNear = firstAttemptAtMs + retryWindowMs - nowMs <= nearMs(retryWindowMs);
     const isNew = isNear && !wasTold(destination, firstAttemptAtMs, told);
     return destination !== "" && isNew ? [{ destination, firstAttemptAtMs }] : [];
   });
@@ -71,15 +71,15 @@ export interface Expiring {
 export function expiringWriting(
   { destination, firstAttemptAtMs }: Nearing,
   { deliveries, isLeast }: Expiring,
-  windowMs: number,
+  retryWindowMs: number,
   source: string,
   nowMs: number,
 ): Writing {
   const data = {
     count: deliveries,
     ...(isLeast ? { isLeast } : {}),
-    firstExpiresAt: new Date(firstAttemptAtMs + windowMs).toISOString(),
-    before: new Date(nowMs + nearMs(windowMs)).toISOString(),
+    firstExpiresAt: new Date(firstAttemptAtMs + retryWindowMs).toISOString(),
+    before: new Date(nowMs + nearMs(retryWindowMs)).toISOString(),
   };
   const event: OperatorEvent = operatorEvent(
     source,

@@ -51,13 +51,13 @@ export interface Watched {
   /** Those that it owns. */
   readonly audiences: () => readonly AudienceStatus[];
   /** Null: it does not wait for deliveries. */
-  readonly windows: WatchedWindows | null;
+  readonly windows: WatchedRetryWindows | null;
   readonly refused: () => Refused | null;
   readonly brokers: () => readonly BrokerState[];
 }
 
-export interface WatchedWindows {
-  readonly windowMs: number;
+export interface WatchedRetryWindows {
+  readonly retryWindowMs: number;
   /** By destination, the earliest of those that wait in partitions owned here. */
   readonly firstAttempts: () => ReadonlyMap<string, number>;
   /** Counts those that expire before the instant, over all partitions. */
@@ -143,20 +143,20 @@ class Watch {
   async #lookAtWindows(signal: AbortSignal): Promise<void> {
     const { windows, source } = this.#watched;
     const nowMs = this.#deps.clock.nowMs();
-    const spacingMs = Math.min(LOOK_AT_WINDOWS_EVERY_MS, nearMs(windows?.windowMs ?? 0) / 4);
+    const spacingMs = Math.min(LOOK_AT_WINDOWS_EVERY_MS, nearMs(windows?.retryWindowMs ?? 0) / 4);
     if (windows === null || Math.abs(nowMs - this.#windowsAtMs) < spacingMs) return;
     this.#windowsAtMs = nowMs;
-    const { windowMs, firstAttempts, count } = windows;
-    const found = () => newlyExpiring(firstAttempts(), windowMs, this.#told, nowMs);
+    const { retryWindowMs, firstAttempts, count } = windows;
+    const found = () => newlyExpiring(firstAttempts(), retryWindowMs, this.#told, nowMs);
     const wanted = new Set(found().map(({ destination }) => destination));
     if (wanted.size === 0) return;
-    const counts = await count(wanted, nowMs + nearMs(windowMs), signal);
+    const counts = await count(wanted, nowMs + nearMs(retryWindowMs), signal);
     await this.#readOn(signal);
     if (signal.aborted) return;
     const all = found().flatMap((nearing) => {
       const expiring = counts.get(nearing.destination);
       if (expiring === undefined) return [];
-      return [expiringWriting(nearing, expiring, windowMs, source, nowMs)];
+      return [expiringWriting(nearing, expiring, retryWindowMs, source, nowMs)];
     });
     await this.#write(all);
   }

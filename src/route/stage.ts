@@ -27,7 +27,7 @@
 
 import { setImmediate as otherWork } from "node:timers/promises";
 
-import type { OnDamaged } from "../domain/corrupt-batch.ts";
+import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { Destination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
@@ -54,7 +54,7 @@ export interface RouteConfig extends RoutedLists {
   /** Bytes of unfinished records of `calls`. */
   readonly maxBytes: number;
   /** Whether a damaged batch halts the stage or is given up; by default `stop`. */
-  readonly onDamaged?: OnDamaged;
+  readonly onCorruptBatch?: OnCorruptBatch;
   /** Longest wait for sends under way when a partition or the process goes. */
   readonly drainLimitMs: number;
 }
@@ -104,7 +104,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
       name: "route",
       deadLetterTopic: topics.deadLetters,
       consume: (fail) => [consume(fail)],
-      onDamaged: config.onDamaged,
+      onCorruptBatch: config.onCorruptBatch,
       troubles,
       update: (lists) => {
         routing = routingOf(lists);

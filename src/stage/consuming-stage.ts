@@ -5,7 +5,7 @@
  *   a damaged batch                 it is halted: started again, later each time, until the batch is
  *                                   gone or passed; log, metric and `/readyz` name its offset. Other
  *                                   stages and destinations go on
- *   ... with `onDamaged: skip`      it is passed over: log and metric tell. Where its end is not
+ *   ... with `onCorruptBatch: skip`      it is passed over: log and metric tell. Where its end is not
  *                                   known, it halts the stage all the same
  *   a topic of ours that is gone    it waits until the topic is there again
  *   what `outlives` names           the stage is started again, later each time; log, metric and
@@ -21,7 +21,7 @@
  *   3  its gauges are forgotten        the same
  */
 
-import { type DamagedBatch, damagedBatchOf, type OnDamaged } from "../domain/corrupt-batch.ts";
+import { type DamagedBatch, damagedBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import { ClosedError, type ConsumeOptions, type ConsumerVitals } from "../kafka/port.ts";
@@ -45,7 +45,7 @@ export interface ConsumingStage {
   readonly troubles: () => readonly string[];
   readonly update?: RunningStage["update"];
   /** By default `stop`. */
-  readonly onDamaged?: OnDamaged | undefined;
+  readonly onCorruptBatch?: OnCorruptBatch | undefined;
   /** Its topics are ours: one that is gone is waited for, and does not end the program. */
   readonly outlivesTopics?: boolean;
   /** Whether the stage is started again after such a failure of a handler, as often as it takes. */
@@ -109,7 +109,7 @@ export function startConsuming(deps: StageDeps, stage: ConsumingStage): RunningC
 
 function consume(
   { kafka, clock, log, metrics, keeper }: StageDeps,
-  { name, onDamaged, outlivesTopics = false, outlives = () => false }: ConsumingStage,
+  { name, onCorruptBatch, outlivesTopics = false, outlives = () => false }: ConsumingStage,
   options: Omit<ConsumeOptions, "onCrash">,
   end: Fail,
 ): KeptConsumer {
@@ -135,7 +135,7 @@ function consume(
   };
   const isHalt = (error: Error) => damagedBatchOf(error) !== null || outlives(error);
   const kept = { keeper: outlivesTopics ? keeper : undefined, giveUp: end, isHalt };
-  const skipping = onDamaged === "skip" ? { onSkipped } : {};
+  const skipping = onCorruptBatch === "skip" ? { onSkipped } : {};
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }
 

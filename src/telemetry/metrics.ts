@@ -199,7 +199,7 @@ export const METRICS = {
     name: "switchyard_corrupt_batches_skipped_total",
     type: "counter",
     labels: ["stage", "topic"],
-    help: "Damaged batches of an input topic that were passed over, because kafka.onDamaged says skip.",
+    help: "Damaged batches of an input topic that were passed over, because kafka.onCorruptBatch says skip.",
   },
   ingestRequests: {
     name: "switchyard_ingest_requests_total",

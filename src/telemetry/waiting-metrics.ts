@@ -24,7 +24,7 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_next_expiry_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "The earliest end of a window among the deliveries that wait: the first attempt and delivery.window. Absent when none that was attempted is known to wait.",
+    help: "The earliest end of a window among the deliveries that wait: the first attempt and delivery.retryWindow. Absent when none that was attempted is known to wait.",
   },
   waitingUnknown: {
     name: "switchyard_delay_uncounted_partitions",

@@ -160,13 +160,13 @@ async function parkedOf(
   product: Product,
   given: Partial<Delivery>,
 ): Promise<ReadonlyMap<string, string> | null> {
-  const { topics, producer, delaysMs } = product;
+  const { topics, producer, retryDelaysMs } = product;
   const messageId = randomUUID() as MessageId;
   const headers = headersOf({ destination: BROKEN, messageId, ...given });
   await producer.send([hostile(topics.deliveries(BROKEN), headers)]);
   let parked: ReadonlyMap<string, string> | null = null;
   await until(async () => {
-    for (const delayMs of delaysMs) {
+    for (const delayMs of retryDelaysMs) {
       for (const record of await recordsOf(product, topics.delays(delayMs))) {
         const texts = new Map(record.headers.map(([name, value]) => [name, `${value}`]));
         if (texts.get(DELIVERY_HEADER.messageId) === messageId) parked ??= texts;
@@ -181,8 +181,8 @@ function gotBy({ receiver }: Product, id: DestinationId): number {
   return receiver.received.filter(({ destination }) => destination === id).length;
 }
 
-function tierOf({ topics, delaysMs }: Product): string {
-  return topics.delays(delaysMs[0] ?? 0);
+function tierOf({ topics, retryDelaysMs }: Product): string {
+  return topics.delays(retryDelaysMs[0] ?? 0);
 }
 
 /** All records that a topic holds now. */

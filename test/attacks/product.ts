@@ -51,7 +51,7 @@ export interface Product extends AsyncDisposable {
   readonly printed: () => string;
   readonly isAlive: () => boolean;
   /** Delays of its tiers. */
-  readonly delaysMs: readonly number[];
+  readonly retryDelaysMs: readonly number[];
   /** The sum of a metric's values whose labels contain `having`. */
   readonly metric: (name: string, having?: string) => Promise<number>;
   /** SIGTERM, so many times. Resolves with the exit status. */
@@ -59,7 +59,7 @@ export interface Product extends AsyncDisposable {
 }
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const DELAYS_MS = [1_000, 5_000];
+const RETRY_DELAYS_MS = [1_000, 5_000];
 const READY_LIMIT_MS = 120_000;
 
 /**
@@ -132,7 +132,7 @@ export async function startProduct(
     producer,
     receiver,
     stop,
-    delaysMs: DELAYS_MS,
+    retryDelaysMs: RETRY_DELAYS_MS,
     ingestUrl: `http://127.0.0.1:${ingestPort}`,
     topics: topicNames(prefix),
     printed: () => lines.join("\n"),
@@ -188,8 +188,8 @@ function configuration(options: {
       ...more.map(({ id, url }) => ({ ...webhook(id, url), name: id })),
     ],
     delivery: {
-      delays: DELAYS_MS.map((ms) => `${ms}ms`),
-      window: "1h",
+      retryDelays: RETRY_DELAYS_MS.map((ms) => `${ms}ms`),
+      retryWindow: "1h",
       allowNetworks: ["127.0.0.0/8"],
     },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "100ms" },

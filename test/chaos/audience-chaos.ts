@@ -31,7 +31,7 @@ import { SESSION_TIMEOUT_MS } from "./setup.ts";
 const PREFIX = "audience-chaos.";
 const topics = topicNames(PREFIX);
 const group = groupNames(PREFIX).audience;
-const HELD = { heldShare: 0.6, heldMinimum: 3 };
+const HELD = { approvalShare: 0.6, approvalMinimum: 3 };
 const PROGRAMS = ["program-1", "program-2", "spare"];
 const SETTLED_LIMIT_MS = 120_000;
 /** How long calls are waited for: a fault may also come while partitions are taken over. */

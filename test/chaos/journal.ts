@@ -8,7 +8,7 @@ import { AROUND_HEADER } from "../../src/domain/reroute.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { type Entry, type Request, windowBegan } from "../support/worlds/ledger.ts";
 import type { ReceivedRequest } from "./receiver.ts";
-import { type ChaosDestination, DELAYS_MS, topics } from "./setup.ts";
+import { type ChaosDestination, RETRY_DELAYS_MS, topics } from "./setup.ts";
 
 export interface ChaosRequest extends Request {
   readonly path: string;
@@ -42,7 +42,7 @@ export interface SentCall {
   readonly user: string;
 }
 
-const DELAY_TOPICS: ReadonlySet<string> = new Set(DELAYS_MS.map(topics.delays));
+const DELAY_TOPICS: ReadonlySet<string> = new Set(RETRY_DELAYS_MS.map(topics.delays));
 
 export class Journal {
   readonly #destinations: readonly ChaosDestination[];

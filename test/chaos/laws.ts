@@ -106,7 +106,7 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
   const [again] = repetitions(entry, recipient);
   const splitAtMs = again?.againAtMs ?? Number.POSITIVE_INFINITY;
   const beganMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
-  const longestMs = Math.max(...policy.delaysMs);
+  const longestMs = Math.max(...policy.retryDelaysMs);
   return entry.requests.flatMap((next) => {
     const isOfSame = (request: ChaosRequest) =>
       recipient.deliver === "any" || request.endpoint === next.endpoint;
@@ -115,7 +115,7 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
     );
     const asked = before.reduce((most, { retryAfterMs }) => Math.max(most, retryAfterMs), 0);
     const answeredMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
-    const isCut = answeredMs + longestMs + CUT_MARGIN_MS > beganMs + policy.windowMs;
+    const isCut = answeredMs + longestMs + CUT_MARGIN_MS > beganMs + policy.retryWindowMs;
     if (asked === 0 || isCut || next.atMs >= answeredMs + asked) return [];
     if (next.atMs >= splitAtMs) return [];
     return [`attempt ${next.attempt} came before the ${asked} ms that an endpoint had asked for`];
@@ -131,11 +131,11 @@ function isBegunAgain({ requests }: ChaosEntry): boolean {
 function late(
   entry: ChaosEntry,
   recipient: Recipient,
-  { windowMs }: RetryPolicy,
+  { retryWindowMs }: RetryPolicy,
   exposures: readonly Exposure[],
 ): string[] {
   const mayBeTwo = isBegunAgain(entry) || repetitions(entry, recipient).length > 0;
-  const endMs = windowBeganMs(entry, mayBeTwo) + windowMs;
+  const endMs = windowBeganMs(entry, mayBeTwo) + retryWindowMs;
   const wasFrozen = (atMs: number) =>
     exposures.some(({ kind, fromMs, toMs }) => kind === "freeze" && atMs > fromMs && atMs < toMs);
   return entry.requests

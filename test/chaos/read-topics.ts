@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Kafka, PartitionOffsets } from "../../src/kafka/port.ts";
 import type { Journal } from "./journal.ts";
-import { type ChaosDestination, consumedTopics, DELAYS_MS, topics } from "./setup.ts";
+import { type ChaosDestination, consumedTopics, RETRY_DELAYS_MS, topics } from "./setup.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
 /** A partition may be without a leader for as long as its only broker takes to start. */
@@ -61,7 +61,7 @@ export class TopicReader {
   async #readAll(): Promise<void> {
     const names = [
       ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.retries(id)]),
-      ...DELAYS_MS.map(topics.delays),
+      ...RETRY_DELAYS_MS.map(topics.delays),
       topics.deadLetters,
     ];
     const existing = new Set(await this.#kafka.admin.topics());

@@ -23,9 +23,9 @@ import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { groupNames, tierName, topicNames } from "../../src/domain/topics.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
 
-export const DELAYS_MS = [1_000, 2_000, 4_000];
+export const RETRY_DELAYS_MS = [1_000, 2_000, 4_000];
 export const WINDOW_MS = 20_000;
-export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
+export const POLICY = { retryDelaysMs: RETRY_DELAYS_MS, retryWindowMs: WINDOW_MS };
 export const TIMEOUT_MS = 3_000;
 export const SESSION_TIMEOUT_MS = 6_000;
 const PARTITIONS = 3;
@@ -111,8 +111,8 @@ export function configuration(
     })),
     delivery: {
       timeout: `${TIMEOUT_MS}ms`,
-      window: `${WINDOW_MS}ms`,
-      delays: DELAYS_MS.map((ms) => `${ms}ms`),
+      retryWindow: `${WINDOW_MS}ms`,
+      retryDelays: RETRY_DELAYS_MS.map((ms) => `${ms}ms`),
       allowNetworks: ["127.0.0.0/8"],
     },
     admin: { host: "127.0.0.1", port: 1 },
@@ -127,6 +127,6 @@ export function consumedTopics(
     [topics.calls, groups.route],
     ...all.map(({ id }) => [topics.deliveries(id), groups.deliver(id)] as const),
     ...all.map(({ id }) => [topics.retries(id), groups.deliver(id)] as const),
-    ...DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
+    ...RETRY_DELAYS_MS.map((ms) => [topics.delays(ms), groups.delay(tierName(ms))] as const),
   ];
 }

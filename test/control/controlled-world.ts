@@ -202,7 +202,7 @@ export class SteeredWorld implements AsyncDisposable {
         ],
         ...(id === "crm" ? crm : {}),
       })),
-      delivery: { delays: [TIER], allowNetworks: ["127.0.0.0/8"] },
+      delivery: { retryDelays: [TIER], allowNetworks: ["127.0.0.0/8"] },
       attempts: { enabled: true },
       operatorEvents: { enabled: true },
       admin: { host: "127.0.0.1", port: adminPort },

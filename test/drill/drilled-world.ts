@@ -10,11 +10,11 @@ import { Judge, type Row } from "./judge.ts";
 import { KafkaTruth } from "./kafka-truth.ts";
 import { type Look, takeLook } from "./look.ts";
 import {
-  DELAYS_MS,
   type DestinationNeed,
   IDLE,
   Product,
   type ProductOptions,
+  RETRY_DELAYS_MS,
   WELL,
 } from "./product.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
@@ -135,7 +135,7 @@ const UNTRIED: Expected = { ...FINE, state: "untried" };
 
 /** Whose records are asked for. */
 function followed({ topics }: Product): readonly string[] {
-  return [...DELAYS_MS.map(topics.delays), topics.deadLetters];
+  return [...RETRY_DELAYS_MS.map(topics.delays), topics.deadLetters];
 }
 
 const BYSTANDERS: readonly DestinationId[] = [WELL, IDLE];

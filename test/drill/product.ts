@@ -36,7 +36,7 @@ export const WELL = "well" as DestinationId;
 export const IDLE = "idle" as DestinationId;
 export const SOURCE = "web";
 /** Short ones: what waits is to come back while somebody looks on. */
-export const DELAYS_MS = [2_000, 10_000, 30_000];
+export const RETRY_DELAYS_MS = [2_000, 10_000, 30_000];
 const TIMEOUT_MS = 2_000;
 export const PARTITIONS = 2;
 const DISK_SIZE = "12m";
@@ -289,7 +289,7 @@ export class Product implements AsyncDisposable {
       })),
       delivery: {
         timeout: `${TIMEOUT_MS}ms`,
-        delays: DELAYS_MS.map((ms) => `${ms}ms`),
+        retryDelays: RETRY_DELAYS_MS.map((ms) => `${ms}ms`),
         allowNetworks: ["127.0.0.0/8"],
         ca: join(this.#directory, "ca.pem"),
       },

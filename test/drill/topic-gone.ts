@@ -7,7 +7,7 @@ import { FINE, NOT_KNOWN } from "./expected.ts";
 import { samplesOf } from "./kafka-ranges.ts";
 import { isOf } from "./kafka-truth.ts";
 import { type Look, metric } from "./look.ts";
-import { DELAYS_MS } from "./product.ts";
+import { RETRY_DELAYS_MS } from "./product.ts";
 import { COUNTING_MS, NOTICED_MS } from "./state-signals.ts";
 import type { DestinationTrouble } from "./trouble.ts";
 
@@ -31,7 +31,7 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
   const blocked = metric(look, METRICS.topicBlockedSince, { topic, destination: id }) ?? 0;
   const report = look.status.report?.blockedTopics.find((each) => each.topic === topic);
   const around = metric(look, METRICS.wentAround, { destination: id, stage: "route" });
-  const tiers = DELAYS_MS.map(product.topics.delays);
+  const tiers = RETRY_DELAYS_MS.map(product.topics.delays);
   const parked = records.filter((record) => isOf(record, id) && tiers.includes(record.topic));
   const recent = samplesOf(samples, { from: look.fromMs - COUNTING_MS, to: look.toMs });
   const since = recent[0]?.fromMs ?? 0;

@@ -7,7 +7,7 @@ import { type Comparison, counted, dated, type Range } from "./comparison.ts";
 import { samplesOf, type WaitingRecords, waitingRange, waitingRecords } from "./kafka-ranges.ts";
 import { isOf, type SeenRecord } from "./kafka-truth.ts";
 import { type Look, metric, statusRow } from "./look.ts";
-import { DELAYS_MS } from "./product.ts";
+import { RETRY_DELAYS_MS } from "./product.ts";
 
 /** What is said may be old. */
 const AGE_MS = 15_000;
@@ -15,7 +15,7 @@ const AGE_MS = 15_000;
 export function waitingSignals(look: Look, id: DestinationId): readonly Comparison[] {
   const { samples, records, product } = look.truth;
   const recent = samplesOf(samples, { from: look.fromMs - AGE_MS, to: look.toMs });
-  const tiers = DELAYS_MS.map((delayMs) => {
+  const tiers = RETRY_DELAYS_MS.map((delayMs) => {
     const tier = tierName(delayMs);
     const place = { group: product.groups.delay(tier), topic: product.topics.delays(delayMs) };
     return { tier, found: waitingRecords(recent, records, place, (record) => isOf(record, id)) };

@@ -70,9 +70,9 @@ destinations:
   - { id: refusing, type: webhook, name: Refusing, endpoints: [{ url: ${url("refusing")} }] }
   - { id: failing, type: webhook, name: Failing, endpoints: [{ url: ${url("failing")} }] }
   - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: ${url("well")} }] }
-audienceDefaults: { source: web, heldShare: 0.1, integrations: { All: false } }
+audienceDefaults: { source: web, approvalShare: 0.1, integrations: { All: false } }
 audience: { stateDir: state }
-delivery: { timeout: 1s, window: 12s, delays: [1s, 2s], allowNetworks: [127.0.0.0/8] }
+delivery: { timeout: 1s, retryWindow: 12s, retryDelays: [1s, 2s], allowNetworks: [127.0.0.0/8] }
 ingest: { host: 127.0.0.1, port: ${ingest}, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${admin} }
 `);
@@ -207,7 +207,7 @@ test.skipIf(found.kind === "none")(
     await fires(prometheus, [...ofCalls, ...ofDestinations].map(alert), calls);
 
     const good = readFileSync(world.file, "utf8");
-    writeFileSync(world.file, good.replace("window: 12s", "window: never"));
+    writeFileSync(world.file, good.replace("retryWindow: 12s", "retryWindow: never"));
     await fires(prometheus, ["SwitchyardConfigInvalid"]);
     const added = "  - { id: added, type: topic, name: Added }\naudienceDefaults:";
     writeFileSync(world.file, good.replace("audienceDefaults:", added));

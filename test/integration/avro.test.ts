@@ -148,7 +148,7 @@ destinations:
   - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
   - { id: other, type: topic, name: Other }
 audienceDefaults: { source: web }
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s] }
 ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${admin} }
 `);

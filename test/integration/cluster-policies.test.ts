@@ -59,7 +59,7 @@ async function managed(prefix: string, settings: object = {}): Promise<Managed> 
       destinations: [
         { id: "hook", type: "webhook", endpoints: [{ url: "http://127.0.0.1:9/hook" }] },
       ],
-      delivery: { delays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
+      delivery: { retryDelays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
       admin: { host: "127.0.0.1", port: await freePort() },
       audience: { stateDir: join(directory, "state") },
     }),

@@ -21,7 +21,7 @@ const yaml = `
 kafka: { brokers: "${brokers}", topicPrefix: "${prefix}", partitions: 3 }
 sources: [{ id: web, destinations: [warehouse] }]
 destinations: [{ id: warehouse, type: topic, name: Warehouse }]
-delivery: { delays: [10s] }
+delivery: { retryDelays: [10s] }
 `;
 const folder = mkdtempSync(join(tmpdir(), "switchyard-commands-"));
 const file = join(folder, "switchyard.yaml");

@@ -160,7 +160,7 @@ test(
   "a held sync is released by its button, once, and the users are told",
   async ({ skip }) => {
     if (browser === null) return skip(NO_CHROMIUM);
-    const held = "audienceDefaults: { source: web, heldShare: 0.1, heldMinimum: 0 }\n";
+    const held = "audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }\n";
     const { world, receiver, open, program } = await startActing(held);
     const users = join(world.directory, "users.txt");
     const sync = async (...ids: readonly string[]) => {

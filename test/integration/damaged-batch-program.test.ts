@@ -57,7 +57,7 @@ afterAll(async () => {
   receiver?.close();
 });
 
-async function world(prefix: string, onDamaged: string) {
+async function world(prefix: string, onCorruptBatch: string) {
   received = [];
   const admin = await freePort();
   const { port } = receiver.address() as AddressInfo;
@@ -67,11 +67,11 @@ kafka:
   topicPrefix: ${prefix}
   partitions: 1
   sessionTimeout: 6s
-  onDamaged: { calls: ${onDamaged} }
+  onCorruptBatch: { calls: ${onCorruptBatch} }
 sources: [{ id: web, writeKey: k, destinations: [hook] }]
 destinations:
   - { id: hook, type: webhook, payload: full, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s] }
 ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${admin} }
 `);

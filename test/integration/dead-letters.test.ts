@@ -50,7 +50,7 @@ sources: [{ id: web, destinations: [hook] }]
 defaultSource: web
 destinations:
   - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${(server.address() as AddressInfo).port}/" }] }
-delivery: { delays: [10s], allowNetworks: [127.0.0.0/8] }
+delivery: { retryDelays: [10s], allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: ${adminPort} }
 `,
 );

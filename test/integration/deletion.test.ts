@@ -47,7 +47,7 @@ destinations:
   - { id: hook, type: webhook, payload: full, endpoints: [{ url: "http://127.0.0.1:${port}/hook" }] }
   - { id: off, type: webhook, enabled: false, endpoints: [{ url: "http://127.0.0.1:${port}/off" }] }
   - { id: warehouse, type: topic, name: Warehouse }
-delivery: { delays: [10s], allowNetworks: [127.0.0.0/8] }
+delivery: { retryDelays: [10s], allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: 0 }
 `;
 const settings = config(yaml);

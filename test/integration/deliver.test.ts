@@ -76,12 +76,16 @@ const status = (code: number) => (_earlier: number, response: ServerResponse) =>
 };
 
 /** Deliver and delay for one destination, in topics of their own. */
-async function pipeline(url: string, given: Partial<WebhookDestination> = {}, windowMs = 60_000) {
+async function pipeline(
+  url: string,
+  given: Partial<WebhookDestination> = {},
+  retryWindowMs = 60_000,
+) {
   const prefix = uniquePrefix("deliver");
   const topics = topicNames(prefix);
   const groups = groupNames(prefix);
   const destination = webhookDestination({ endpoints: [endpointOf(url)], ...given });
-  const delaysMs = [200, 500];
+  const retryDelaysMs = [200, 500];
   const kafka = connect();
   // Asks for the ends of logs, as a process does: a line that is held fetches nothing.
   kafka.watch();
@@ -89,7 +93,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
     topics.deadLetters,
     topics.deliveries(destination.id),
     topics.retries(destination.id),
-    ...delaysMs.map(topics.delays),
+    ...retryDelaysMs.map(topics.delays),
   ];
   await kafka.admin.create(
     topicList.map((name) => ({ name, partitions: 2, replicationFactor: 1, config: {} })),
@@ -106,8 +110,8 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
         maxBytes: () => common.maxBytes,
         commonMaxBytes: 0,
         destinations: [{ ...destination, ...more }],
-        delaysMs,
-        windowMs,
+        retryDelaysMs,
+        retryWindowMs,
       },
     );
     await deliver.joined;
@@ -123,7 +127,7 @@ async function pipeline(url: string, given: Partial<WebhookDestination> = {}, wi
       metrics: createMetrics(),
       onFatal: raise,
     },
-    { ...common, tiers: delaysMs.map(tierName), destinations: [], shownMax: 1, windowMs },
+    { ...common, tiers: retryDelaysMs.map(tierName), destinations: [], shownMax: 1, retryWindowMs },
   );
   await delay.joined;
   const producer = kafka.producer();
@@ -251,20 +255,23 @@ test("two 503 cost two waits, then it is accepted with the same bytes", async ()
 test.each([
   ["rejected", 404, 60_000],
   ["expired", 500, 1_000],
-])("what is %s becomes a dead letter with its value untouched", async (reason, code, windowMs) => {
-  await using hook = await receiver(status(code));
-  await using flow = await pipeline(hook.url, {}, windowMs);
-  const deadLetters = flow.deadLetters();
-  await flow.publish(1);
-  await expect.poll(() => deadLetters.length, POLL).toBe(1);
-  const [deadLetter] = deadLetters;
-  expect(deadLetter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
-  expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
-    "switchyard-stage": "deliver",
-    "switchyard-reason": reason,
-    "switchyard-message-id": "m-0",
-  });
-});
+])(
+  "what is %s becomes a dead letter with its value untouched",
+  async (reason, code, retryWindowMs) => {
+    await using hook = await receiver(status(code));
+    await using flow = await pipeline(hook.url, {}, retryWindowMs);
+    const deadLetters = flow.deadLetters();
+    await flow.publish(1);
+    await expect.poll(() => deadLetters.length, POLL).toBe(1);
+    const [deadLetter] = deadLetters;
+    expect(deadLetter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
+    expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
+      "switchyard-stage": "deliver",
+      "switchyard-reason": reason,
+      "switchyard-message-id": "m-0",
+    });
+  },
+);
 
 test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
   await using hook = await receiver((_earlier, response) => {

@@ -52,7 +52,7 @@ async function threeProcesses(url: string) {
       destinations: [
         { id: "crm", type: "webhook", concurrency: 4, messageIdHeader: true, endpoints: [{ url }] },
       ],
-      delivery: { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
+      delivery: { retryDelays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
       admin: { host: "127.0.0.1", port: 0 },
       log: { attempts: "failures" },
     }),

@@ -10,7 +10,7 @@ import { ownTopics } from "../support/worlds/own-topics.ts";
 const POLL = { timeout: 90_000, interval: 250 };
 const CALLS = 20;
 /** Told of in the last quarter, in which each process looks more than once. */
-const WINDOW = "{ window: 29s, delays: [28s], allowNetworks: [127.0.0.0/8] }";
+const WINDOW = "{ retryWindow: 29s, retryDelays: [28s], allowNetworks: [127.0.0.0/8] }";
 const WAITING = /^switchyard_deliveries_awaiting_retry\{destination="crm".*\} (\d+)$/m;
 const TOLD = /^switchyard_operator_events_total\{kind="deliveries.expiring"\} (\d+)$/m;
 

@@ -285,7 +285,7 @@ async function fileOf(user: User, createTopics: boolean): Promise<string> {
     destinations: [
       { id: "hook", type: "webhook", endpoints: [{ url: "https://hooks.example.com/" }] },
     ],
-    delivery: { delays: ["1s"] },
+    delivery: { retryDelays: ["1s"] },
     admin: { host: "127.0.0.1", port: await freePort() },
   };
   const file = join(broker.directory, `${user}-${createTopics}.yaml`);

@@ -57,7 +57,7 @@ async function configured(prefix: string, receiver: WebhookServer) {
     sources: [{ id: "web", writeKey: "k", destinations: IDS }],
     defaultSource: "web",
     destinations,
-    delivery: { delays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
+    delivery: { retryDelays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
     admin: { host: "127.0.0.1", port },
     audience: { stateDir: join(directory, "state") },
   };

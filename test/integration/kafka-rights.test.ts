@@ -95,7 +95,7 @@ function fileOf(role: RoleName, ports: Ports) {
     sources: [{ id: "web", writeKey: "k", destinations: ids }],
     defaultSource: "web",
     destinations: ids.map(webhook),
-    delivery: { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
+    delivery: { retryDelays: ["1s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ports.ingest, handover: "100ms" },
     admin: { host: "127.0.0.1", port: ports.admin },
     console: { port: ports.page ?? 3, readOnly: false },

@@ -60,7 +60,7 @@ kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 1
 sources: [{ id: web, writeKey: k, destinations: [crm] }]
 destinations:
   - { id: crm, type: webhook, messageIdHeader: true, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s, 2s] }
 ingest: { host: 127.0.0.1, port: ${ingest}, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${admin} }
 `);

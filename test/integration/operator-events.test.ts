@@ -58,8 +58,8 @@ sources: [{ id: web, destinations: [crm] }]
 defaultSource: web
 destinations:
   - { id: crm, type: webhook, endpoints: [{ url: "http://127.0.0.1:9/" }] }
-audienceDefaults: { source: web, heldShare: 0.1, heldMinimum: 0 }
-delivery: { window: ${window}, delays: [${delay}], allowNetworks: [127.0.0.0/8] }
+audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }
+delivery: { retryWindow: ${window}, retryDelays: [${delay}], allowNetworks: [127.0.0.0/8] }
 operatorEvents: { enabled: true${webhook} }
 admin: { host: 127.0.0.1, port: ${await freePort()} }
 `);

@@ -51,7 +51,7 @@ async function cluster(url: string, delays: readonly string[], kafkaSettings: ob
       sources: [{ id: "web", writeKey: "a-write-key-of-tests", destinations: ["crm"] }],
       defaultSource: "web",
       destinations: [{ id: "crm", type: "webhook", messageIdHeader: true, endpoints: [{ url }] }],
-      delivery: { delays, allowNetworks: ["127.0.0.0/8"] },
+      delivery: { retryDelays: delays, allowNetworks: ["127.0.0.0/8"] },
       admin: { host: "127.0.0.1", port: 0 },
       ingest: { host: "127.0.0.1", port: 0 },
     }),

@@ -53,7 +53,7 @@ defaultSource: web
 sources: [{ id: web, writeKey: k-0123456789, destinations: [${ids.join(", ")}] }]
 destinations:
 ${entries.join("")}
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s, 2s] }
 ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
 admin: { host: 127.0.0.1, port: 0 }
 `;

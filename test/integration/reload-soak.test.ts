@@ -66,7 +66,7 @@ defaultSource: web
 sources: [{ id: web, writeKey: web-0123456789, destinations: [${[BASE, ...ids].join(", ")}] }]
 destinations:
 ${destinations.join("\n")}
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s, 2s] }
 admin: { host: 127.0.0.1, port: ${port}, reload: true }
 ingest: { host: 127.0.0.1, port: 0 }
 log: { level: warn }

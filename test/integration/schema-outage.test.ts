@@ -113,7 +113,7 @@ async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Pr
   // The environment would win over the file.
   const loaded = loadConfig({ file: program.file, env: {} });
   if (loaded.kind === "invalid") throw new Error("its configuration is invalid");
-  const config = { ...loaded.config, console: { ...loaded.config.console, payloads: true } };
+  const config = { ...loaded.config, console: { ...loaded.config.console, showPayloads: true } };
   const { signal } = new AbortController();
   const query = { messageId: "known", sinceMs: 3_600_000 };
   const view = await readCallView(

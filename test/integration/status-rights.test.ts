@@ -54,7 +54,7 @@ function configuration(address: string) {
     sources: [{ id: "web", destinations: IDS }],
     defaultSource: "web",
     destinations: IDS.map(hook),
-    delivery: { delays: ["10s", "10m"] },
+    delivery: { retryDelays: ["10s", "10m"] },
   };
 }
 

@@ -59,7 +59,7 @@ destinations:
   - { id: pair, type: webhook, name: Pair, endpoints: [{ url: "http://${gone}/x" }, { url: "${receiver}/200" }] }
   - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: "${receiver}/200" }] }
   - { id: flaky, type: webhook, name: Flaky, endpoints: [{ url: "${receiver}/flaky" }] }
-delivery: { delays: [10m], window: ${window}, allowNetworks: [127.0.0.0/8] }
+delivery: { retryDelays: [10m], retryWindow: ${window}, allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: ${admin.split(":")[1]} }
 `;
 const world = programWorld(configOf(brokers));

@@ -24,7 +24,7 @@ import { LogLines } from "../support/log/log-lines.ts";
 const A = "a" as DestinationId;
 const B = "b" as DestinationId;
 const PARTITIONS = 2;
-const DELAYS_MS = [1_000, 2_000];
+const RETRY_DELAYS_MS = [1_000, 2_000];
 const CALLS = 20_000;
 const PIECE = 1_000;
 const TIMEOUT_MS = 300_000;
@@ -83,7 +83,7 @@ function plan(): readonly TopicSpec[] {
     topics.deadLetters,
     topics.deliveries(A),
     topics.deliveries(B),
-    ...DELAYS_MS.map(topics.delays),
+    ...RETRY_DELAYS_MS.map(topics.delays),
   ];
   return names.map((name) => ({
     name,
@@ -107,14 +107,14 @@ async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promis
   const metrics = createMetrics();
   const keeper = topicKeeper({ admin: kafka.admin, clock, log }, made);
   const producer = kafka.producer({ onMissing: keeper.missing });
-  const rules = { topics, delaysMs: DELAYS_MS, isMade: isMade ?? keeper.isMade };
+  const rules = { topics, retryDelaysMs: RETRY_DELAYS_MS, isMade: isMade ?? keeper.isMade };
   const around = goingAround({ producer, metrics, clock }, rules);
   const onFatal = (error: Error) => failures.push(error);
   const deps = { kafka, producer, clock, log, metrics, around, keeper, onFatal };
   const groups = groupNames(prefix);
   const common = { topics, groups, maxBytes: 32_000_000, drainLimitMs: 10_000 };
-  const counted = { destinations: [], shownMax: 1, windowMs: 60_000 };
-  const tiers = DELAYS_MS.map(tierName);
+  const counted = { destinations: [], shownMax: 1, retryWindowMs: 60_000 };
+  const tiers = RETRY_DELAYS_MS.map(tierName);
   const delay = await startDelay(deps, { ...common, ...counted, tiers });
   const route = await startRoute(deps, {
     ...common,
@@ -250,7 +250,11 @@ test(
   "where the delay topics take nothing either, route waits, and nothing is lost",
   async () => {
     const { failures, producer } = await start([], () => true);
-    const gone = [topics.deliveries(A), topics.deliveries(B), ...DELAYS_MS.map(topics.delays)];
+    const gone = [
+      topics.deliveries(A),
+      topics.deliveries(B),
+      ...RETRY_DELAYS_MS.map(topics.delays),
+    ];
     await deleteTopics(gone);
     await publish(0, 500);
     await expect

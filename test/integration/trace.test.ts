@@ -55,7 +55,7 @@ defaultSource: web
 destinations:
 ${["fine", "flaky", "bad"].map(webhook).join("\n")}
   - { id: off, type: topic, name: Off, enabled: false }
-delivery: { delays: [1s], allowNetworks: [127.0.0.0/8] }
+delivery: { retryDelays: [1s], allowNetworks: [127.0.0.0/8] }
 attempts: ${attempts}
 admin: { host: 127.0.0.1, port: ${admin} }
 `);
@@ -98,7 +98,7 @@ test(
   "with the topic of attempts: the whole story, and the receiver's ledger",
   async () => {
     const ids = ["m-one", 'odd/"é\u202e\u0007'];
-    const { ledger, world, recordsIn } = await startWorld("{ enabled: true, responses: 8B }");
+    const { ledger, world, recordsIn } = await startWorld("{ enabled: true, responseBytes: 8B }");
     await publish(world, ids.map(track));
     const done = 4 * ids.length;
     await expect.poll(() => ledger.length, POLL).toBe(done);

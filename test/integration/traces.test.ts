@@ -58,7 +58,7 @@ kafka:
 sources: [{ id: web, writeKey: k, destinations: [${DESTINATIONS.join(", ")}] }]
 destinations:
 ${webhooks.join("\n")}
-delivery: { allowNetworks: [127.0.0.0/8, "::1/128"], delays: [1s] }
+delivery: { allowNetworks: [127.0.0.0/8, "::1/128"], retryDelays: [1s] }
 ingest: { host: 127.0.0.1, port: ${ingest}, handover: 100ms }
 admin: { host: 127.0.0.1, port: ${admin} }
 tracing: { url: "${collector}", headers: { X-Api-Key: abc }, ${tracing} }
@@ -110,7 +110,7 @@ test(
   "one call's whole way: five destinations, and an attempt that is made again",
   async () => {
     await using collector = await startOtlpCollector();
-    const { received, call, stop } = await startWorld(collector.url, "followCallers: true");
+    const { received, call, stop } = await startWorld(collector.url, "parentBased: true");
     await call("m-1", `00-${CALLER.traceId}-${CALLER.spanId}-01`);
     await expect.poll(() => received.length, POLL).toBe(DESTINATIONS.length + 1);
     await stop();
@@ -168,7 +168,7 @@ test(
   "a trace that is not kept has no span, and its traceparent is passed on to those who ask",
   async () => {
     await using collector = await startOtlpCollector();
-    const options = "followCallers: true, sample: 100%";
+    const options = "parentBased: true, sampleRatio: 100%";
     const { received, call, stop } = await startWorld(collector.url, options);
     await call("m-1", `00-${CALLER.traceId}-${CALLER.spanId}-00`);
     await expect.poll(() => received.length, POLL).toBe(DESTINATIONS.length + 1);
@@ -184,7 +184,7 @@ test(
   "a collector that is away costs spans alone, and is told of",
   async () => {
     const nobody = `http://127.0.0.1:${await freePort()}/v1/traces`;
-    const { received, call, metrics, running } = await startWorld(nobody, "sample: 100%");
+    const { received, call, metrics, running } = await startWorld(nobody, "sampleRatio: 100%");
     await call("m-1");
     await expect.poll(() => received.length, POLL).toBe(DESTINATIONS.length + 1);
     const line = await running.logged("tracing.dropped");

@@ -136,7 +136,7 @@ let admin = "";
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let destinations: readonly Destination[] = [];
 const topics = ownTopics("troubleshooting", (work) => cleanUps.push(work));
-const delivery = { delays: ["10m"], timeout: "2s", allowNetworks: [HOST] };
+const delivery = { retryDelays: ["10m"], timeout: "2s", allowNetworks: [HOST] };
 
 beforeAll(async () => {
   receiver = await startReceiver();
@@ -276,7 +276,7 @@ test(
     const topics = ownTopics("nobody-runs");
     const receiver = await startReceiver();
     const endpoints = [{ url: `http://127.0.0.1:${receiver.port}/503` }];
-    const delivery = { delays: ["1s"], allowNetworks: ["127.0.0.0/8"] };
+    const delivery = { retryDelays: ["1s"], allowNetworks: ["127.0.0.0/8"] };
     const destinations = [{ id: "hook", endpoints }];
     await using world = programWorld(configuration({ ...topics, delivery, destinations }));
     const route = world.start(["--stages", "route"]);

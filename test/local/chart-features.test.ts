@@ -50,7 +50,7 @@ test("the page has a Deployment and a Service of its own, and finds the other po
     expect.arrayContaining([
       { name: "SWITCHYARD_CONSOLE_HOST", value: "::" },
       { name: "SWITCHYARD_CONSOLE_PORT", value: "9465" },
-      { name: "SWITCHYARD_CONSOLE_PROCESSES", value: "rel-switchyard-admin.ns:9464" },
+      { name: "SWITCHYARD_CONSOLE_ADMIN_ADDRESSES", value: "rel-switchyard-admin.ns:9464" },
     ]),
   );
   const selector = { ...labelsOf("console") };

@@ -160,7 +160,7 @@ describe("changes of the configuration", () => {
     "--set-json",
     'config.destinations=[{"id":"new","type":"topic","name":"New"}]',
   ];
-  const window = ["--set", "config.delivery.window=1h"];
+  const window = ["--set", "config.delivery.retryWindow=1h"];
 
   test("with configReload, pods restart only for what needs it", async () => {
     const before = await checksum("defaults");

@@ -369,7 +369,7 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
   const fate = page.locator(".fates li");
   expect(await fate.textContent()).toMatch(/due at .*17:00:00 2026-03-01 08:00:00 UTC, attempts/);
-  await page.getByText("(1,234 bytes, which console.payloads: true shows)").waitFor();
+  await page.getByText("(1,234 bytes, which console.showPayloads: true shows)").waitFor();
   expect(opened.errors).toEqual([]);
 });
 

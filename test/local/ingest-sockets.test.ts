@@ -184,7 +184,7 @@ test("a wrong key in the header is answered before the body has come", async () 
 });
 
 test("bodies without a key in the header share a budget; a key in the header needs none of it", async () => {
-  world = await ingestWorld({ bytesWithoutKey: 100_000 });
+  world = await ingestWorld({ maxUnauthenticatedBytes: 100_000 });
   const [first, second] = [world.raw(), world.raw()];
   first.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(80_000)}`);
   while (Number(await world.metric("switchyard_ingest_in_flight_bytes")) < 80_000) {
@@ -201,7 +201,7 @@ test("bodies without a key in the header share a budget; a key in the header nee
 
 test("a body below the least rate is stopped, one at it goes on", async () => {
   const times = { ...QUICK, requestMs: 20_000, bodyWindowMs: 500 };
-  world = await ingestWorld({ times, bodyBytesPerSecond: 1_000 });
+  world = await ingestWorld({ times, minBodyBytesPerSecond: 1_000 });
   const [slow, steady] = [world.raw(), world.raw()];
   slow.write(`${head("Content-Length: 100000\r\n")}${" ".repeat(10)}`);
   const text = body(1);
@@ -220,7 +220,7 @@ test("a body below the least rate is stopped, one at it goes on", async () => {
 });
 
 test("an address with too many connections gives up the one that has waited longest", async () => {
-  world = await ingestWorld({ connectionsPerAddress: 2 });
+  world = await ingestWorld({ maxConnectionsPerAddress: 2 });
   const [first, second] = [world.raw(), world.raw()];
   for (const raw of [first, second]) {
     raw.write(request(1));

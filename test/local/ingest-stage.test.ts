@@ -279,7 +279,7 @@ test("a source over its rate is told when to come back", async () => {
 });
 
 test("too much in hand: 429, and room again when Kafka has acknowledged", async () => {
-  world = await ingestWorld({ bytesInHand: 1_048_576 });
+  world = await ingestWorld({ maxInFlightBytes: 1_048_576 });
   world.cluster.delayWrites(2_000);
   const large = { batch: calls(30, { properties: { text: "x".repeat(30_000) } }) };
   const responses = await Promise.all(

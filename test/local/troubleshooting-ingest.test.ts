@@ -83,7 +83,7 @@ test("429: a source over its callsPerSecond, until that is raised", async () => 
 });
 
 test("429: bodies arrive faster than Kafka acknowledges, until it has", async () => {
-  world = await ingestWorld({ bytesInHand: 1_048_576 });
+  world = await ingestWorld({ maxInFlightBytes: 1_048_576 });
   world.cluster.delayWrites(2_000);
   const large = { ...CALL, properties: { text: "x".repeat(30_000) } };
   const post = () => world.post("/v1/batch", { batch: Array.from({ length: 30 }, () => large) });

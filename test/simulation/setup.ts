@@ -11,15 +11,15 @@ import type { ProcessConfig } from "./process.ts";
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
-export const DELAYS_MS = [10, 30, 120, 300, 900, 1_800, 3_600].map(
+export const RETRY_DELAYS_MS = [10, 30, 120, 300, 900, 1_800, 3_600].map(
   (seconds) => seconds * SECOND_MS,
 );
 export const WINDOW_MS = 4 * HOUR_MS;
-export const POLICY = { delaysMs: DELAYS_MS, windowMs: WINDOW_MS };
+export const POLICY = { retryDelaysMs: RETRY_DELAYS_MS, retryWindowMs: WINDOW_MS };
 
 export const topics = topicNames("");
 const groups = groupNames("");
-export const DELAY_TOPICS = new Set(DELAYS_MS.map(topics.delays));
+export const DELAY_TOPICS = new Set(RETRY_DELAYS_MS.map(topics.delays));
 
 export function destinations(): WebhookDestination[] {
   const endpoints = (...names: string[]) =>
@@ -64,10 +64,10 @@ export function configOf(all: readonly WebhookDestination[]): ProcessConfig {
     },
     delay: {
       ...shared,
-      tiers: DELAYS_MS.map(tierName),
+      tiers: RETRY_DELAYS_MS.map(tierName),
       destinations: all.map(({ id }) => id),
       shownMax: all.length,
-      windowMs: POLICY.windowMs,
+      retryWindowMs: POLICY.retryWindowMs,
     },
   };
 }

@@ -29,11 +29,11 @@ import { type ProcessConfig, SimulatedProcess } from "./process.ts";
 import {
   configOf,
   DELAY_TOPICS,
-  DELAYS_MS,
   destinations,
   HOUR_MS,
   MINUTE_MS,
   POLICY,
+  RETRY_DELAYS_MS,
   recipientOf,
   SECOND_MS,
   topics,
@@ -81,7 +81,7 @@ export class World {
       this.#cluster.createTopic(topics.deliveries(id), 2);
       this.#cluster.createTopic(topics.retries(id), 1);
     }
-    for (const delayMs of DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
+    for (const delayMs of RETRY_DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
   }
 
   /** Lives through it all and returns what should not have happened. */

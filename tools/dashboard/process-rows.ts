@@ -38,7 +38,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       {
         title: "Bytes in hand",
         description:
-          "Bodies being read, and records that are not acknowledged. At ingest.bytesInHand requests are refused.",
+          "Bodies being read, and records that are not acknowledged. At ingest.maxInFlightBytes requests are refused.",
         look: "timeseries",
         width: 5,
         unit: "bytes",

@@ -55,10 +55,10 @@ export function demoConfig(options: {
     audiences: [{ id: AUDIENCE.id, integrations: { All: false, [HEALTHY.name]: true } }],
     audience: { stateDir },
     attempts: { enabled: true, retention: "1d" },
-    delivery: { delays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
+    delivery: { retryDelays: ["1s", "2s"], allowNetworks: ["127.0.0.0/8"] },
     ingest: { host: "127.0.0.1", port: ingestPort, handover: "0s" },
     admin: { host: "127.0.0.1", port: adminPort },
     // Its receivers are its own, and only this machine reaches the page.
-    console: { host: "127.0.0.1", port: consolePort, payloads: true, readOnly: false },
+    console: { host: "127.0.0.1", port: consolePort, showPayloads: true, readOnly: false },
   });
 }

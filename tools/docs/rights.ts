@@ -65,7 +65,7 @@ const WORTH: Readonly<Record<TopicKind, readonly [write: string, read: string]>>
   ],
   attempts: [
     "a false story of a call, for those who look into its attempts",
-    "ids of calls, and how endpoints answer; with `attempts.responses` the head of refused answers",
+    "ids of calls, and how endpoints answer; with `attempts.responseBytes` the head of refused answers",
   ],
   operatorActions: [
     "every destination paused for any length of time, or resumed; waiting deliveries sent early, or turned into dead letters; endpoints kept from requests, or probed too soon, by false news; false alarms about missing routes",

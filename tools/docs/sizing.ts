@@ -206,7 +206,7 @@ of ${one.concurrency}; measured are ${one.second}. To get more, raise \`concurre
 ${memoryRows().join("\n")}
 
 Memory does not grow with a backlog. It grows with the number of destinations. Give a process 512 MB, and 1 GB with 1,000 destinations (2 GB with 3,000), an audience of
-10 million members, or \`ingest.bytesInHand\` above its default.
+10 million members, or \`ingest.maxInFlightBytes\` above its default.
 
 ## Audiences
 

@@ -13,7 +13,7 @@ import { type PlannedTopic, topicPlan } from "../../src/domain/topic-plan.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 
 const PREFIX = "switchyard.";
-const DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
+const RETRY_DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
 const WINDOW_MS = 14_400_000;
 const DESTINATION = "<destination>" as DestinationId;
 
@@ -109,8 +109,8 @@ export function renderTopics(): string {
     topics,
     destinations: [DESTINATION],
     webhooks: [DESTINATION],
-    delaysMs: DELAYS_MS,
-    windowMs: WINDOW_MS,
+    retryDelaysMs: RETRY_DELAYS_MS,
+    retryWindowMs: WINDOW_MS,
     partitions: 6,
     replicationFactor: null,
     attemptsRetentionMs: 3 * 86_400_000,
@@ -141,7 +141,7 @@ ${plan.map(row).join("\n")}
   \`delete.retention.ms\` of a day. So nothing of a forgotten user is left after two days.
 - **Delay topics** are named by their delay: \`Ns\` under two minutes or where the delay is no whole minute, \`Nms\` below whole seconds,
   else \`Nm\` (\`60m\`, not \`1h\`). All destinations share them. Equal delays share a topic. They are kept for 8 hours or twice
-  \`delivery.window\`, whichever is longer.
+  \`delivery.retryWindow\`, whichever is longer.
 - **Keys** are placed as Java's client does (murmur2). With librdkafka, set \`partitioner=murmur2_random\`. Otherwise calls of one user
   are in two partitions.
 - **Times:** records that Switchyard writes carry the time of writing. So a historic call does not fall to retention.
@@ -157,7 +157,7 @@ has its fields, for programs of your own.
 
 - **Key:** the call's message id. So all attempts of a call are in one partition, in the order in which they ended.
 - **Nothing of the call** but its id is in it: no payload, no user id. Of a URL it has host and port, in the endpoint's name.
-- **\`attempts.responses\`**, such as \`4KiB\`, keeps the head of each answer that is none of success. An endpoint may repeat there what it was sent, so
+- **\`attempts.responseBytes\`**, such as \`4KiB\`, keeps the head of each answer that is none of success. An endpoint may repeat there what it was sent, so
   it is off unless it is set.
 - **No delivery waits for it.** Up to 8 MiB of records wait for the brokers. Beyond that they are dropped, and also while the topic takes nothing.
   \`switchyard_attempt_records_total\` counts them, and the log line \`attempts.records-dropped\` says why. A process that is killed loses those of the last half second.

@@ -49,22 +49,22 @@ export async function readAttempts(
   const { found, sinceMs, isCut } = await readLatest(ports, query);
   const own = config.destinations.find(({ id }) => id === destination);
   const names: Names = own?.kind === "webhook" ? endpointNames(own) : new Map();
-  const { payloads } = config.console;
+  const { showPayloads } = config.console;
   return {
     isOn: config.attempts.enabled,
-    attempts: found.map(({ value }) => attemptView(value, names, payloads)),
+    attempts: found.map(({ value }) => attemptView(value, names, showPayloads)),
     since: new Date(sinceMs).toISOString(),
     isCut,
   };
 }
 
-/** @param payloads whether heads of answers may be shown: endpoints repeat there what they were sent. */
+/** @param showPayloads whether heads of answers may be shown: endpoints repeat there what they were sent. */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, requests, next }: AttemptRecord,
   names: Names,
-  payloads: boolean,
+  showPayloads: boolean,
 ): AttemptView {
-  const shown = payloads ? requests : requests.map((each) => ({ ...each, answer: null }));
+  const shown = showPayloads ? requests : requests.map((each) => ({ ...each, answer: null }));
   const nextMs = next.map(({ atMs }) => atMs);
   return {
     at: new Date(endedAtMs).toISOString(),

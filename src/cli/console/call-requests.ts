@@ -1,7 +1,7 @@
 /**
  * The requests of a call as `explain` shows them: those that deliver would make of it now. Nothing is
  * sent. Static headers may be secret, and of a URL all but scheme, host and port. A body is data of
- * users, which `console.payloads` allows.
+ * users, which `console.showPayloads` allows.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -38,7 +38,7 @@ export function callRequests(
   const getting = explained.destinations.filter(({ copy }) => copy !== null);
   return getting
     .slice(0, DESTINATIONS_MAX)
-    .flatMap((each) => requestsOf(each, config.console.payloads));
+    .flatMap((each) => requestsOf(each, config.console.showPayloads));
 }
 
 function requestsOf(

@@ -1,7 +1,7 @@
 /**
  * One call's way for the page, in the sentences of `switchyard trace`. People wait in front of it:
  * after 20 s it gives up. Names of events and heads of answers are data of users, which
- * `console.payloads` allows. The call's requests are those of `call-requests.ts`.
+ * `console.showPayloads` allows. The call's requests are those of `call-requests.ts`.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -41,7 +41,7 @@ export async function readCallView(
   // Without its schema nothing of it can be made; its way says so.
   const read = record === null ? "" : await schemas.given(record);
   const requests = typeof read === "string" ? [] : callRequests(read, config, nowMs);
-  return { ...callView(found, names, config.console.payloads), requests };
+  return { ...callView(found, names, config.console.showPayloads), requests };
 }
 
 /** The call itself, where it is there still. */

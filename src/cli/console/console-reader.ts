@@ -73,7 +73,7 @@ export function createEyes(options: EyesOptions): Eyes {
       const source = {
         topics: configuredTopics(config),
         known: knownEndpoints(config.destinations),
-        payloads: config.console.payloads,
+        payloads: config.console.showPayloads,
         nowMs: Date.now(),
         signal,
       };

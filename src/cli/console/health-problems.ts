@@ -54,7 +54,7 @@ function kafkaTroubles({ kafkaError, processes }: StatusReport): readonly Troubl
   if (processes.length > 0) return [];
   return [
     warn(
-      "No process is asked, so states, outcomes and rates are not known: name admin ports with --admin or console.processes.",
+      "No process is asked, so states, outcomes and rates are not known: name admin ports with --admin or console.adminAddresses.",
       "/configuration",
     ),
   ];

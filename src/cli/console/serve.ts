@@ -32,7 +32,7 @@ export async function serveConsole(
   const inSilence: UseKafka = (work) => withKafka(current().config, quiet, {}, work);
   const ended = new AbortController();
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
-  const admins = [...new Set([...admin, ...settings.processes])];
+  const admins = [...new Set([...admin, ...settings.adminAddresses])];
   // Actions leave lines of their own.
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {

@@ -30,7 +30,7 @@ export async function readUserCalls(
     const facts = factsOf(record);
     if (facts.kind === "call") {
       const { messageId, type, event, source } = facts;
-      return { messageId, type, event: config.console.payloads ? event : null, source };
+      return { messageId, type, event: config.console.showPayloads ? event : null, source };
     }
     const { topic, partition, offset } = record;
     const messageId = `${topic}/${partition}/${offset}`;

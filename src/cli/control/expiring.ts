@@ -12,15 +12,15 @@ import { counted } from "../count.ts";
 import { instantText } from "../instant.ts";
 
 export class Expiring {
-  readonly #windowMs: number;
+  readonly #retryWindowMs: number;
   readonly #untilMs: number;
   attempted = 0;
   #count = 0;
   #firstMs = Number.POSITIVE_INFINITY;
 
   /** @param untilMs null: the pause has no end. */
-  constructor(windowMs: number, untilMs: number | null) {
-    this.#windowMs = windowMs;
+  constructor(retryWindowMs: number, untilMs: number | null) {
+    this.#retryWindowMs = retryWindowMs;
     this.#untilMs = untilMs ?? Number.POSITIVE_INFINITY;
   }
 
@@ -28,7 +28,7 @@ export class Expiring {
   add(firstAttemptAtMs: number | null): void {
     if (firstAttemptAtMs === null) return;
     this.attempted += 1;
-    const endMs = firstAttemptAtMs + this.#windowMs;
+    const endMs = firstAttemptAtMs + this.#retryWindowMs;
     if (endMs > this.#untilMs) return;
     this.#count += 1;
     this.#firstMs = Math.min(this.#firstMs, endMs);

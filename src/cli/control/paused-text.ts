@@ -35,7 +35,7 @@ export async function waitingOfPaused(
   using late = hearingLimit(LIMIT_MS);
   const signal = AbortSignal.any([looking.signal, late.signal]);
   const limited = { ...looking, signal };
-  const expiring = new Expiring(looking.config.delivery.windowMs, untilMs);
+  const expiring = new Expiring(looking.config.delivery.retryWindowMs, untilMs);
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
     expiring.add(delivery.firstAttemptAtMs);
   try {

@@ -109,6 +109,6 @@ async function tiersOf(kafka: Kafka, config: Config): Promise<readonly string[]>
     .filter((topic) => topic.startsWith(start))
     .map((topic) => topic.slice(start.length))
     .filter((tier) => tierDelayMs(tier) !== null);
-  const configured = config.delivery.delaysMs.map(tierName);
+  const configured = config.delivery.retryDelaysMs.map(tierName);
   return [...new Set([...configured, ...existing])];
 }

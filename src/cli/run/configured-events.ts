@@ -10,7 +10,7 @@ import { NOT_STEERED, type Steering } from "../../domain/operator-action-state.t
 import type { StageName } from "../../domain/stages.ts";
 import { groupNames, type TopicNames, tierName } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
-import { type WatchedWindows, watchForPeople } from "../../operator-events/watch.ts";
+import { type WatchedRetryWindows, watchForPeople } from "../../operator-events/watch.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { RunningStage } from "../../stage/running-stage.ts";
 import type { TopicKeeper } from "../../stage/topic-keeper.ts";
@@ -55,7 +55,7 @@ export function configuredEvents(
     source: `/switchyard/${topics.prefix}`,
     destinations: () => seeing.flatMap((stage) => spokenFor(stage, topics)),
     audiences: () => seeing.flatMap((stage) => stage.audiences?.() ?? []),
-    windows: windowsOf(config, seeing, deps, steering ?? NOT_STEERED),
+    windows: retryWindowsOf(config, seeing, deps, steering ?? NOT_STEERED),
     refused: () => reloads.refused(),
     brokers: () => cluster.brokers(),
   });
@@ -72,20 +72,20 @@ export function configuredEvents(
   };
 }
 
-function windowsOf(
+function retryWindowsOf(
   config: Config,
   stages: readonly RunningStage[],
   deps: Pick<EventParts, "kafka" | "clock">,
   steering: Steering,
-): WatchedWindows | null {
+): WatchedRetryWindows | null {
   const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
   if (firstAttempts === undefined) return null;
-  const { windowMs, delaysMs } = config.delivery;
-  const tiers = [...new Set(delaysMs.map(tierName))];
+  const { retryWindowMs, retryDelaysMs } = config.delivery;
+  const tiers = [...new Set(retryDelaysMs.map(tierName))];
   const groups = groupNames(config.kafka.topicPrefix);
-  const windows = { tiers, groups, topics: configuredTopics(config), windowMs, steering };
+  const windows = { tiers, groups, topics: configuredTopics(config), retryWindowMs, steering };
   return {
-    windowMs,
+    retryWindowMs,
     firstAttempts,
     count: (destinations, beforeMs, signal) =>
       countExpiring(deps, windows, destinations, beforeMs, signal),

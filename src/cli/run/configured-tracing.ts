@@ -15,12 +15,12 @@ export async function configuredTracing(
 ): Promise<ClosableTracing | null> {
   if (tracing === null) return null;
   const { createOtlp } = await import("../../tracing/otlp.ts");
-  const { url, headers, sample, serviceName } = tracing;
+  const { url, headers, sampleRatio, serviceName } = tracing;
   const version = programVersion();
   const options = {
     url,
     headers: Object.fromEntries(headers),
-    share: sample,
+    share: sampleRatio,
     serviceName,
     version,
     random: Math.random,

@@ -259,8 +259,8 @@ function aroundTopics(
   config: Config,
   { producer, metrics, keeper, clock }: Parameters<typeof goingAround>[0] & { keeper: TopicKeeper },
 ): GoingAround {
-  const { delaysMs } = config.delivery;
-  const rules = { topics: configuredTopics(config), delaysMs, isMade: keeper.isMade };
+  const { retryDelaysMs } = config.delivery;
+  const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
   return goingAround({ producer, metrics, clock }, rules);
 }
 

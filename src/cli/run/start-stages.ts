@@ -86,16 +86,16 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const { startIngest } = await STAGE_CODE.ingest();
     const { sources, ingest } = config;
     const { topics, drainLimitMs } = common;
-    const followCallers = config.tracing?.followCallers ?? false;
-    const own = { ...ingest, sources, followCallers, topic: topics.calls };
+    const parentBased = config.tracing?.parentBased ?? false;
+    const own = { ...ingest, sources, parentBased, topic: topics.calls };
     return startIngest(deps, { ...own, drainLimitMs });
   },
   route: async ({ deps, config, common }) => {
     const { startRoute } = await STAGE_CODE.route();
     const { sources, defaultSource, destinations } = config;
     const own = { sources, defaultSource, destinations, maxBytes: ROUTE_MAX_BYTES };
-    const onDamaged = config.kafka.onDamaged.calls;
-    return startRoute(deps, { ...common, ...own, onDamaged });
+    const onCorruptBatch = config.kafka.onCorruptBatch.calls;
+    return startRoute(deps, { ...common, ...own, onCorruptBatch });
   },
   audience: async ({ deps, config, common }) => {
     const { startAudience, levelStores } = await STAGE_CODE.audience();
@@ -103,27 +103,35 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     // Two clusters or prefixes may share a directory.
     const stores = levelStores(join(audience.stateDir, common.topics.audienceMembers));
     const own = { audiences, audienceDefaults, defaultSource, maxBytes: AUDIENCE_MAX_BYTES };
-    const onDamaged = config.kafka.onDamaged.audienceSyncs;
-    return startAudience({ ...deps, stores }, { ...common, ...own, onDamaged });
+    const onCorruptBatch = config.kafka.onCorruptBatch.audienceSyncs;
+    return startAudience({ ...deps, stores }, { ...common, ...own, onCorruptBatch });
   },
   deletion: async ({ deps, config, common }) => {
     const { startDeletion } = await STAGE_CODE.deletion();
     const { sources, destinations } = config;
     const own = { sources, destinations, maxBytes: DELETION_MAX_BYTES };
-    const onDamaged = config.kafka.onDamaged.deletionRequests;
-    return startDeletion(deps, { ...common, ...own, onDamaged });
+    const onCorruptBatch = config.kafka.onCorruptBatch.deletionRequests;
+    return startDeletion(deps, { ...common, ...own, onCorruptBatch });
   },
   deliver: async ({ deps, config, common }) => {
     const { startDeliver, createHttp, startAttemptsTopic } = await STAGE_CODE.deliver();
-    const { timeoutMs, windowMs, delaysMs, allowNetworks, ca } = config.delivery;
+    const { timeoutMs, retryWindowMs, retryDelaysMs, allowNetworks, ca } = config.delivery;
     const destinations = config.destinations.filter(isWebhook);
     const maxBytes = share;
     const http = createHttp({ timeoutMs, allowNetworks, ca });
-    const own = { destinations, delaysMs, windowMs, maxBytes, commonMaxBytes: DELIVER_MAX_BYTES };
+    const own = {
+      destinations,
+      retryDelaysMs,
+      retryWindowMs,
+      maxBytes,
+      commonMaxBytes: DELIVER_MAX_BYTES,
+    };
     const logged = { attemptsShare: config.log.attempts };
-    const { enabled, responses } = config.attempts;
+    const { enabled, responseBytes } = config.attempts;
     const topic = common.topics.attempts;
-    const attempts = enabled ? { attempts: startAttemptsTopic(deps, { topic, responses }) } : {};
+    const attempts = enabled
+      ? { attempts: startAttemptsTopic(deps, { topic, responseBytes }) }
+      : {};
     return startDeliver({ ...deps, http, ...attempts }, { ...common, ...own, ...logged });
   },
   delay: async ({ deps, config, common, patiently }) => {
@@ -132,14 +140,14 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     const destinations = config.destinations.map(({ id }) => id);
     const isFull = config.metrics.destinations === "full";
     const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
-    const { windowMs } = config.delivery;
-    const own = { tiers, destinations, shownMax, windowMs, maxBytes: DELAY_MAX_BYTES };
+    const { retryWindowMs } = config.delivery;
+    const own = { tiers, destinations, shownMax, retryWindowMs, maxBytes: DELAY_MAX_BYTES };
     return startDelay(deps, { ...common, ...own });
   },
   console: async ({ deps, config, own }) => {
     if (own === null) throw new Error("the console needs to know the process around it");
     const { startConfiguredConsole } = await STAGE_CODE.console();
-    const admins = [...new Set([own.admin, ...config.console.processes])];
+    const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
     const useKafka: EyesOptions["useKafka"] = (work) => work(deps.kafka);
     return startConfiguredConsole({ ...own, admins, useKafka }, deps);
   },
@@ -192,5 +200,5 @@ async function tiersToDrain(config: Config, kafka: Kafka): Promise<readonly stri
     .filter((name) => name.startsWith(start))
     .map((name) => name.slice(start.length))
     .filter((tier) => tierDelayMs(tier) !== null);
-  return [...new Set([...config.delivery.delaysMs.map(tierName), ...existing])];
+  return [...new Set([...config.delivery.retryDelaysMs.map(tierName), ...existing])];
 }

@@ -236,7 +236,7 @@ function destinationsOf(
 
 /** Configured tiers in their order, each once, then those whose topics are still there. */
 function tiersOf(config: Config, { topics, groups, existing }: Places) {
-  const configured = [...new Set(config.delivery.delaysMs.map(tierName))];
+  const configured = [...new Set(config.delivery.retryDelaysMs.map(tierName))];
   const start = `${topics.prefix}delays.`;
   const retired = [...existing]
     .filter((name) => name.startsWith(start))

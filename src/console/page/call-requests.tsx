@@ -41,6 +41,6 @@ function Request({ request }: { readonly request: CallRequest }) {
 function requestText({ method, origin, headers, body, bodyBytes }: CallRequest): string {
   const lines = headers.map(([name, value]) => `${name}: ${value ?? "(hidden)"}`);
   const size = `${bodyBytes.toLocaleString("en")} bytes`;
-  const shown = body ?? `(${size}, which console.payloads: true shows)`;
+  const shown = body ?? `(${size}, which console.showPayloads: true shows)`;
   return [`${method} ${origin}/…`, ...lines, "", shown].join("\n");
 }

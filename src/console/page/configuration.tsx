@@ -69,7 +69,8 @@ function Processes({
   if (processes.length === 0) {
     return (
       <Empty>
-        No process is asked. Name admin ports with --admin, or in the setting console.processes.
+        No process is asked. Name admin ports with --admin, or in the setting
+        console.adminAddresses.
       </Empty>
     );
   }

@@ -129,7 +129,8 @@ export const RUN_LINES = {
   },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
-    meaning: "A damaged batch was passed over, as `kafka.onDamaged` says. Its records are lost.",
+    meaning:
+      "A damaged batch was passed over, as `kafka.onCorruptBatch` says. Its records are lost.",
     action: "[Skipping damaged batches](delivery.md#skipping-damaged-batches).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "damage"],
   },

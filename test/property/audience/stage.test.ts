@@ -14,7 +14,7 @@ const RUNS = costlyInputs(40, 400);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
 const MANY = Array.from({ length: 12 }, (_, index) => `u${index}`);
 const AUDIENCES = ["a", "b"];
-const HELD = { heldShare: 0.5, heldMinimum: 1 };
+const HELD = { approvalShare: 0.5, approvalMinimum: 1 };
 
 const users = fc.subarray(USERS);
 const audienceId = fc.constantFrom(...AUDIENCES);

@@ -39,7 +39,7 @@ const someConfig = fc
   .record({
     destinations: fc.uniqueArray(destination, { selector: ({ id }) => id, maxLength: 3 }),
     sources: list(["web", "ios"], ["callsPerSecond: 5", "correctClock: false", "writeKeys: [KEY]"]),
-    audiences: list(["x", "y"], ["heldShare: 0.5", "source: null", "heldMinimum: 7"]),
+    audiences: list(["x", "y"], ["approvalShare: 0.5", "source: null", "approvalMinimum: 7"]),
     tls: fc.constantFrom("", ", tls: true", ", tls: { ca: cert.pem }", `, tls: { ${PAIRS} }`),
     sasl: fc.constantFrom(
       "",
@@ -57,7 +57,7 @@ const someConfig = fc
       'registry: { url: ["https://r.example.com/", "https://s.example.com/"], token: t }',
       'registry: { url: "https://r.example.com/", oauth: { tokenUrl: "https://t.example.com/", clientId: c, clientSecret: s } }',
     ),
-    delivery: fc.constantFrom("", "ca: cert.pem", "timeout: 1s", "ca: cert.pem, window: 1h"),
+    delivery: fc.constantFrom("", "ca: cert.pem", "timeout: 1s", "ca: cert.pem, retryWindow: 1h"),
     level: fc.constantFrom("info", "debug"),
   })
   .map((given): Config => {

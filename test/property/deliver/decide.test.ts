@@ -18,13 +18,16 @@ const URLS = ["http://a.test/", "http://b.test/", "http://c.test/"];
 /** Windows of at most 300 times the shortest delay, so that lives are short enough to follow. */
 const policy = fc
   .record({
-    delaysMs: fc.array(fc.integer({ min: 10, max: 4_000_000 }), { minLength: 1, maxLength: 8 }),
+    retryDelaysMs: fc.array(fc.integer({ min: 10, max: 4_000_000 }), {
+      minLength: 1,
+      maxLength: 8,
+    }),
     windowShare: fc.double({ min: 0, max: 300, noNaN: true }),
   })
-  .map(({ delaysMs, windowShare }) => {
-    const rising = delaysMs.toSorted((a, b) => a - b);
-    const windowMs = Math.min(14_400_000, Math.ceil((rising[0] ?? 0) * windowShare));
-    return { delaysMs: rising, windowMs };
+  .map(({ retryDelaysMs, windowShare }) => {
+    const rising = retryDelaysMs.toSorted((a, b) => a - b);
+    const retryWindowMs = Math.min(14_400_000, Math.ceil((rising[0] ?? 0) * windowShare));
+    return { retryDelaysMs: rising, retryWindowMs };
   });
 
 const result: fc.Arbitrary<HttpResult> = fc.oneof(
@@ -75,7 +78,7 @@ interface Life {
  * @param enabled whether its destination stays so after the first attempt.
  */
 function live(
-  retry: { readonly delaysMs: readonly number[]; readonly windowMs: number },
+  retry: { readonly retryDelaysMs: readonly number[]; readonly retryWindowMs: number },
   script: readonly Step[],
   enabled: boolean,
 ): Life {
@@ -117,14 +120,15 @@ function live(
       const decision = decide(planned.delivery, "any", keys, answers, retry, nowMs);
       output = decision.outputs[0];
       if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
-      const tierMs = retry.delaysMs[Math.min(delivery.attempt, retry.delaysMs.length - 1)] ?? 0;
+      const tierMs =
+        retry.retryDelaysMs[Math.min(delivery.attempt, retry.retryDelaysMs.length - 1)] ?? 0;
       if (output.kind === "park") waits.push({ delayMs: output.delayMs, tierMs });
     }
     if (output?.kind !== "park") {
       return { attemptsAtMs, waits, end: (output?.reason ?? "never") as Life["end"] };
     }
     expect(output.delivery.dueAtMs).toBe(nowMs + output.delayMs);
-    expect(retry.delaysMs).toContain(output.delayMs);
+    expect(retry.retryDelaysMs).toContain(output.delayMs);
     delivery = output.delivery;
     nowMs += output.delayMs + lateMs;
   }
@@ -137,7 +141,8 @@ test("every delivery ends, is attempted at least once when it may be, and never 
       const { attemptsAtMs, end } = live(retry, script, enabled);
       expect(end).not.toBe("never");
       const [firstMs = 0] = attemptsAtMs;
-      for (const atMs of attemptsAtMs) expect(atMs - firstMs).toBeLessThanOrEqual(retry.windowMs);
+      for (const atMs of attemptsAtMs)
+        expect(atMs - firstMs).toBeLessThanOrEqual(retry.retryWindowMs);
       if (!enabled) expect(attemptsAtMs).toHaveLength(1);
     }),
     { numRuns: costlyInputs(4) },
@@ -156,7 +161,7 @@ test("no attempt comes before its tier's delay, and Retry-After never shortens i
 });
 
 test("an endpoint that asks for less time than there is gets at least that", () => {
-  const retry = { delaysMs: [10_000, 30_000, 3_600_000], windowMs: 14_400_000 };
+  const retry = { retryDelaysMs: [10_000, 30_000, 3_600_000], retryWindowMs: 14_400_000 };
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 10_000 }), (seconds) => {
       const status = { kind: "response", status: 503, durationMs: 1 } as const;

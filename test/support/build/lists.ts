@@ -3,7 +3,12 @@
 import type { LiveSettings } from "../../../src/domain/live-settings.ts";
 
 export function listsOf(given: Partial<LiveSettings>): LiveSettings {
-  const audienceDefaults = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+  const audienceDefaults = {
+    source: null,
+    integrations: null,
+    approvalShare: null,
+    approvalMinimum: null,
+  };
   const none = { sources: [], defaultSource: null, destinations: [], audiences: [] };
   return { ...none, audienceDefaults, deliveryCa: null, ingestTls: null, ...given };
 }

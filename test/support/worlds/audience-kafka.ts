@@ -77,7 +77,12 @@ export class AudienceOnKafka {
     const producer = kafka.producer();
     const lines: Record<string, unknown>[] = [];
     const failures: Error[] = [];
-    const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+    const nothing = {
+      source: null,
+      integrations: null,
+      approvalShare: null,
+      approvalMinimum: null,
+    };
     const stage = await startAudience(
       {
         kafka,

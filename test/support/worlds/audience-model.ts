@@ -4,8 +4,8 @@
  */
 
 export interface ModelOptions {
-  readonly heldShare: number | null;
-  readonly heldMinimum: number;
+  readonly approvalShare: number | null;
+  readonly approvalMinimum: number;
 }
 
 /** One call: who is told what, and by which sync (or delete, at its offset). */
@@ -138,9 +138,10 @@ export class AudienceModel {
     const leaving = [...members].filter((member) => !open.arrived.has(member));
     if (audience.held !== null) audience.over.add(audience.held.syncId);
     audience.held = null;
-    const { heldShare, heldMinimum } = this.#options;
-    const isMany = leaving.length > heldMinimum && leaving.length / open.before > (heldShare ?? 2);
-    if (heldShare !== null && !force && (open.seen === 0 || isMany)) {
+    const { approvalShare, approvalMinimum } = this.#options;
+    const isMany =
+      leaving.length > approvalMinimum && leaving.length / open.before > (approvalShare ?? 2);
+    if (approvalShare !== null && !force && (open.seen === 0 || isMany)) {
       audience.held = { syncId: open.syncId, judged: new Set(leaving) };
       return;
     }

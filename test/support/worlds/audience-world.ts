@@ -85,7 +85,12 @@ export class AudienceWorld {
       ...(schemas === undefined ? {} : { schemas }),
       ...(arrivalPieces === undefined ? {} : { arrivalPieces }),
     };
-    const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+    const nothing = {
+      source: null,
+      integrations: null,
+      approvalShare: null,
+      approvalMinimum: null,
+    };
     const stage = await startAudience(
       { ...own.deps, ...more, kafka: this.#watched(kafka), stores },
       {

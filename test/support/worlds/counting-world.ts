@@ -57,7 +57,7 @@ export class CountingWorld {
         drainLimitMs: 1_000,
         destinations: [CRM, BILLING],
         shownMax: Number.POSITIVE_INFINITY,
-        windowMs: WINDOW_MS,
+        retryWindowMs: WINDOW_MS,
         ...config,
       },
     );

@@ -62,7 +62,7 @@ export async function delaying(
       drainLimitMs: 1_000,
       destinations: [destination],
       shownMax: Number.POSITIVE_INFINITY,
-      windowMs: 4 * HOUR_MS,
+      retryWindowMs: 4 * HOUR_MS,
     },
   );
   const park = (messageId: string, { delivery, value, headers = [] }: Parked = {}) => {

@@ -27,19 +27,19 @@ import { type Answer, ScriptedHttp, type Sent } from "./scripted-http.ts";
 
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
-export const DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
+export const RETRY_DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
 export const HOUR_MS = 3_600_000;
 
 export interface WorldOptions {
   readonly destinations: readonly WebhookDestination[];
   readonly answer: (sent: Sent, earlier: number) => Answer;
-  readonly delaysMs?: readonly number[];
-  readonly windowMs?: number;
+  readonly retryDelaysMs?: readonly number[];
+  readonly retryWindowMs?: number;
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
   readonly schemas?: Schemas;
   /** Attempts are written down. */
-  readonly attempts?: { readonly responses: number | null };
+  readonly attempts?: { readonly responseBytes: number | null };
 }
 
 export class DeliverWorld {
@@ -58,10 +58,15 @@ export class DeliverWorld {
   destinations: readonly WebhookDestination[];
 
   constructor(options: WorldOptions) {
-    const { destinations, delaysMs = DELAYS_MS, partitions = 1, recordMaxBytes } = options;
+    const {
+      destinations,
+      retryDelaysMs = RETRY_DELAYS_MS,
+      partitions = 1,
+      recordMaxBytes,
+    } = options;
     this.#options = options;
     this.destinations = destinations;
-    this.#delaysMs = delaysMs;
+    this.#delaysMs = retryDelaysMs;
     const limit = recordMaxBytes === undefined ? {} : { recordMaxBytes };
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7), ...limit });
     this.http = new ScriptedHttp(this.clock, options.answer);
@@ -69,7 +74,8 @@ export class DeliverWorld {
     this.cluster.createTopic(topics.deadLetters, 1);
     this.createTopics(destinations, partitions);
     if (options.attempts !== undefined) this.cluster.createTopic(topics.attempts, 1);
-    for (const delayMs of new Set(delaysMs)) this.cluster.createTopic(topics.delays(delayMs), 1);
+    for (const delayMs of new Set(retryDelaysMs))
+      this.cluster.createTopic(topics.delays(delayMs), 1);
   }
 
   /** The stages that start from now on go by the topic `operator-actions`. */
@@ -112,7 +118,7 @@ export class DeliverWorld {
   }
 
   startDeliver() {
-    const { windowMs = 4 * HOUR_MS, schemas, attempts } = this.#options;
+    const { retryWindowMs = 4 * HOUR_MS, schemas, attempts } = this.#options;
     const registry = schemas === undefined ? {} : { schemas };
     const noted = attempts === undefined ? {} : { attempts: this.#attemptsTopic(attempts) };
     const { destinations } = this;
@@ -122,8 +128,8 @@ export class DeliverWorld {
         topics,
         groups,
         destinations,
-        delaysMs: this.#delaysMs,
-        windowMs,
+        retryDelaysMs: this.#delaysMs,
+        retryWindowMs,
         maxBytes: () => 1_048_576,
         commonMaxBytes: 0,
         drainLimitMs: 10_000,
@@ -131,8 +137,8 @@ export class DeliverWorld {
     );
   }
 
-  #attemptsTopic({ responses }: { readonly responses: number | null }) {
-    return startAttemptsTopic(this.#deps(), { topic: topics.attempts, responses });
+  #attemptsTopic({ responseBytes }: { readonly responseBytes: number | null }) {
+    return startAttemptsTopic(this.#deps(), { topic: topics.attempts, responseBytes });
   }
 
   startDelay() {
@@ -144,7 +150,7 @@ export class DeliverWorld {
         tiers: [...new Set(this.#delaysMs)].map(tierName),
         destinations: this.destinations.map(({ id }) => id),
         shownMax: Number.POSITIVE_INFINITY,
-        windowMs: this.#options.windowMs ?? 4 * HOUR_MS,
+        retryWindowMs: this.#options.retryWindowMs ?? 4 * HOUR_MS,
         maxBytes: 1_048_576,
         drainLimitMs: 10_000,
       },

@@ -113,8 +113,8 @@ export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): 
         request.attempt === attempt - 1 &&
         (recipient.deliver === "any" || request.endpoint === endpoint),
     );
-    const last = policy.delaysMs.length - 1;
-    const delayMs = policy.delaysMs[Math.min(attempt - 2, last)] ?? 0;
+    const last = policy.retryDelaysMs.length - 1;
+    const delayMs = policy.retryDelaysMs[Math.min(attempt - 2, last)] ?? 0;
     if (before.some((request) => request.atMs + delayMs <= atMs)) return [];
     return [`attempt ${attempt} came less than ${delayMs} ms after attempt ${attempt - 1}`];
   });
@@ -143,8 +143,8 @@ export function windowBeganMs(entry: Entry, mayBeTwo: boolean): number {
 }
 
 /** No attempt is made after the window. */
-function late(entry: Entry, { windowMs }: RetryPolicy, mayBeTwo: boolean): string[] {
-  const endMs = windowBeganMs(entry, mayBeTwo) + windowMs;
+function late(entry: Entry, { retryWindowMs }: RetryPolicy, mayBeTwo: boolean): string[] {
+  const endMs = windowBeganMs(entry, mayBeTwo) + retryWindowMs;
   return entry.requests
     .filter(({ atMs }) => atMs > endMs)
     .map(({ attempt, atMs }) => `attempt ${attempt} came ${atMs - endMs} ms after the window`);
@@ -154,10 +154,13 @@ function late(entry: Entry, { windowMs }: RetryPolicy, mayBeTwo: boolean): strin
  * It expires only when the longest delay would end after the window, which begins when it is parked
  * if that is before a first attempt.
  */
-export function deadLetteredEarly(entry: Entry, { delaysMs, windowMs }: RetryPolicy): string[] {
+export function deadLetteredEarly(
+  entry: Entry,
+  { retryDelaysMs, retryWindowMs }: RetryPolicy,
+): string[] {
   const saidMs = Math.min(...entry.requests.map(({ atMs }) => atMs), ...entry.beganAtMs);
   const firstMs = Math.max(saidMs, Math.min(...entry.writtenAtMs));
-  const fromMs = firstMs + windowMs - Math.max(...delaysMs);
+  const fromMs = firstMs + retryWindowMs - Math.max(...retryDelaysMs);
   return entry.deadLetters
     .filter(({ reason, atMs }) => reason === "expired" && atMs < fromMs)
     .map(({ atMs }) => `it expired ${fromMs - atMs} ms early`);

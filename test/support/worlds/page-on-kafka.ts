@@ -108,10 +108,10 @@ destinations:
 ${["good", "down", "picky"].map(hook).join("\n")}
   - { id: sheet, type: topic, name: Sheet }
 audiences: [{ id: vip, integrations: { All: false, Sheet: true } }]
-audienceDefaults: { heldShare: 0.1 }
-attempts: { enabled: true, responses: 1KiB }
-delivery: { delays: [1s, 10m], allowNetworks: [127.0.0.0/8] }
+audienceDefaults: { approvalShare: 0.1 }
+attempts: { enabled: true, responseBytes: 1KiB }
+delivery: { retryDelays: [1s, 10m], allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: ${admin} }
-console: { host: 127.0.0.1, port: 0, payloads: true }
+console: { host: 127.0.0.1, port: 0, showPayloads: true }
 `;
 }

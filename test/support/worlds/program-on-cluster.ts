@@ -96,7 +96,7 @@ defaultSource: web
 destinations:
   - ${destination("near")}
   - ${destination("lonely")}
-delivery: { allowNetworks: [127.0.0.0/8], delays: [1s, 2s] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s, 2s] }
 admin: { host: 127.0.0.1, port: 0 }
 `;
 }

@@ -71,7 +71,7 @@ defaultSource: web
 sources: [{ id: web, destinations: [crm, other] }]
 destinations:
 ${["crm", "other"].map(hook).join("\n")}
-delivery: { allowNetworks: [127.0.0.0/8], delays: [${delays}] }
+delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [${delays}] }
 admin: { host: 127.0.0.1, port: ${admin} }
 `;
 }

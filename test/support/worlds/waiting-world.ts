@@ -108,7 +108,7 @@ async function startCounting(kafka: Kafka, prefix: string) {
       drainLimitMs: 1_000,
       destinations: [CRM, BILLING],
       shownMax: Number.POSITIVE_INFINITY,
-      windowMs: WINDOW_MS,
+      retryWindowMs: WINDOW_MS,
     },
   );
   const values = async (name: string) => {

@@ -6,20 +6,20 @@ import { settingsOf } from "../../../src/audience/audience-settings.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 
 test("what an audience's entry leaves out comes from the defaults, then from defaultSource", () => {
-  const nothing = { source: null, integrations: null, heldShare: null, heldMinimum: null };
+  const nothing = { source: null, integrations: null, approvalShare: null, approvalMinimum: null };
   const web = "web" as SourceId;
   const settings = settingsOf({
-    audiences: [{ id: "a", key: "k", ...nothing, heldShare: 0.1 }],
-    audienceDefaults: { ...nothing, integrations: { All: false }, heldShare: 0.5 },
+    audiences: [{ id: "a", key: "k", ...nothing, approvalShare: 0.1 }],
+    audienceDefaults: { ...nothing, integrations: { All: false }, approvalShare: 0.5 },
     defaultSource: web,
   });
   expect(settings("a")).toEqual({
     source: web,
     key: "k",
     integrations: { All: false },
-    heldShare: 0.1,
-    heldMinimum: 100,
+    approvalShare: 0.1,
+    approvalMinimum: 100,
   });
-  expect(settings("b")).toMatchObject({ key: null, heldShare: 0.5 });
+  expect(settings("b")).toMatchObject({ key: null, approvalShare: 0.5 });
   expect(settings(null)).toMatchObject({ source: web, integrations: { All: false } });
 });

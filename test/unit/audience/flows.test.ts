@@ -69,7 +69,7 @@ test("a key that another audience has is refused, whoever owns its partition; a 
 test("without a source nothing is sent; settings decide source, key and integrations", async () => {
   const source = "crm" as SourceId;
   const integrations = { All: false, Webhooks: true };
-  const special = { id: "a", key: "special", heldShare: null, heldMinimum: null };
+  const special = { id: "a", key: "special", approvalShare: null, approvalMinimum: null };
   const world = new AudienceWorld({
     defaultSource: null,
     audiences: [{ ...special, source, integrations }],
@@ -89,7 +89,7 @@ test("without a source nothing is sent; settings decide source, key and integrat
 });
 
 test("a held sync removes nobody until it is released, and only those judged then", async () => {
-  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 2 } });
+  const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 2 } });
   const process = await world.start();
   world.sync("a", "s1", users(1, 2, 3, 4));
   world.sync("a", "s2", users(5));

@@ -58,7 +58,13 @@ test("other settings of audiences count from the next record; a claimed key stay
   world.sync("a1", "s2", ["u1"], "VIP");
   await world.settle();
   expect(world.told()).toEqual(["u1 vip=true"]);
-  const own = { id: "a1", key: "other", source: "web" as SourceId, heldShare: 0.1, heldMinimum: 0 };
+  const own = {
+    id: "a1",
+    key: "other",
+    source: "web" as SourceId,
+    approvalShare: 0.1,
+    approvalMinimum: 0,
+  };
   const audiences = [{ ...own, integrations: { All: false } }];
   process.stage.update?.(listsOf({ audiences }));
   world.sync("a1", "s3", ["u1", "u2"], "VIP");

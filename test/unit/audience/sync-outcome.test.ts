@@ -10,8 +10,8 @@ const judged = {
   membersBefore: 1_000,
   removals: 300,
   force: false,
-  heldShare: 0.3,
-  heldMinimum: 100,
+  approvalShare: 0.3,
+  approvalMinimum: 100,
 };
 test.each([
   [{ count: 71 }, "wrong-count"],
@@ -19,15 +19,15 @@ test.each([
   [{}, "complete"],
   [{ removals: 301 }, "held"],
   [{ removals: 301, force: true }, "complete"],
-  [{ removals: 301, heldShare: null }, "complete"],
+  [{ removals: 301, approvalShare: null }, "complete"],
   [{ removals: 100, membersBefore: 100 }, "complete"],
   [{ removals: 101, membersBefore: 101 }, "held"],
   [{ count: 0, arrived: 0, removals: 0 }, "held"],
-  [{ count: 0, arrived: 0, removals: 0, heldShare: null }, "complete"],
+  [{ count: 0, arrived: 0, removals: 0, approvalShare: null }, "complete"],
   [{ count: null, removals: 301 }, "held"],
-  [{ removals: 290, membersBefore: 1_000, heldShare: 0.29 }, "complete"],
-  [{ removals: 1_000, heldShare: 1 }, "complete"],
-  [{ removals: 1_000, heldShare: 0 }, "held"],
+  [{ removals: 290, membersBefore: 1_000, approvalShare: 0.29 }, "complete"],
+  [{ removals: 1_000, approvalShare: 1 }, "complete"],
+  [{ removals: 1_000, approvalShare: 0 }, "held"],
 ])("%j is %s", (more, verdict) => {
   expect(verdictOf({ ...judged, ...more })).toBe(verdict);
 });

@@ -11,7 +11,7 @@ import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 const users = (...numbers: number[]) => numbers.map((number) => `u${number}`);
 
 test("a sync that awaits approval is in /readyz until it is approved or replaced", async () => {
-  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 1 } });
+  const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 1 } });
   const process = await world.start();
   const held = (syncId: string) => [
     `the sync ${syncId} of audience a awaits approval, members that would leave: 3. switchyard audience release carries it out`,
@@ -32,7 +32,7 @@ test("a sync that awaits approval is in /readyz until it is approved or replaced
 });
 
 test("syncs are counted by how they ended, with their duration, and users by what they were told", async () => {
-  const world = new AudienceWorld({ defaults: { heldShare: 0.5, heldMinimum: 1 } });
+  const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 1 } });
   const process = await world.start();
   const sync = { audienceId: "a", audienceName: "VIP" };
   world.sync("a", "s1", users(1, 2, 3, 4), "VIP");

@@ -15,7 +15,7 @@ import { type Recipient, windowBegan } from "../../support/worlds/ledger.ts";
 const T = 1_770_000_000_000;
 const KEY = "a" as EndpointKey;
 const OTHER = "b" as EndpointKey;
-const POLICY = { delaysMs: [1_000, 2_000], windowMs: 10_000 };
+const POLICY = { retryDelaysMs: [1_000, 2_000], retryWindowMs: 10_000 };
 const ONE: Recipient = { id: "hook", deliver: "any", endpoints: [KEY] };
 const EVERY: Recipient = { id: "hook", deliver: "every", endpoints: [KEY, OTHER] };
 

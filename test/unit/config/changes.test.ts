@@ -30,7 +30,7 @@ destinations:
   - { id: left, type: topic, name: Left }
 audiences: [{ id: vip, key: vip }]
 registry: { url: "https://registry.example.com/hunter2-f", username: u, password: hunter2-g }
-delivery: { window: 4h }
+delivery: { retryWindow: 4h }
 ingest: { tls: { cert: cert.pem, key: key.pem } }
 `;
 
@@ -61,7 +61,7 @@ function changed(from: string, to: string): Config {
 
 /** Rows of the table: what is changed in the file, and what comes of it. */
 const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
-  ["delivery: { window: 4h }", "delivery: {}", {}],
+  ["delivery: { retryWindow: 4h }", "delivery: {}", {}],
   ["[{ id: vip, key: vip }]", "[{ key: vip, id: vip }]", {}],
   [
     "  - { id: left, type: topic, name: Left }",
@@ -135,7 +135,7 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
     "[{ id: gold, key: vip }]",
     { audiences: { added: ["gold"], removed: ["vip"], changed: [] } },
   ],
-  ["window: 4h }", "window: 4h, ca: cert.pem }", { atOnce: ["delivery.ca"] }],
+  ["retryWindow: 4h }", "retryWindow: 4h, ca: cert.pem }", { atOnce: ["delivery.ca"] }],
   [
     "cert: cert.pem, key: key.pem",
     "cert: renewed.pem, key: key.pem",
@@ -164,16 +164,16 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
     { needsRestart: ["kafka.sasl"] },
   ],
   [
-    "window: 4h",
-    "window: 3h, timeout: 4s",
-    { needsRestart: ["delivery.timeout", "delivery.window"] },
+    "retryWindow: 4h",
+    "retryWindow: 3h, timeout: 4s",
+    { needsRestart: ["delivery.retryWindow", "delivery.timeout"] },
   ],
   ["defaultSource: web", "defaultSource: ios", { needsRestart: ["defaultSource"] }],
   [
     "defaultSource: web",
-    "audienceDefaults: { heldShare: 0.5 }",
+    "audienceDefaults: { approvalShare: 0.5 }",
     {
-      needsRestart: ["audienceDefaults.heldShare", "defaultSource"],
+      needsRestart: ["audienceDefaults.approvalShare", "defaultSource"],
     },
   ],
   ["brokers: [kafka-1:9092]", "brokers: [kafka-2:9092]", { needsRestart: ["kafka.brokers"] }],
@@ -217,7 +217,7 @@ test("of a destination that becomes another type only that is told", () => {
 test("a process takes over what applies at once, and keeps the rest", () => {
   const before = config(BASE);
   const after = config(
-    BASE.replace("window: 4h", "window: 1h, ca: cert.pem")
+    BASE.replace("retryWindow: 4h", "retryWindow: 1h, ca: cert.pem")
       .replace("hunter2-a", "hunter2-z")
       .replace("id: ios", "id: tv")
       .replace("kafka-1", "kafka-2"),
@@ -228,7 +228,7 @@ test("a process takes over what applies at once, and keeps the rest", () => {
   expect(taken.kafka).toEqual({ ...before.kafka, sasl: after.kafka.sasl });
   expect(changesOf(taken, after)).toEqual({
     ...NOTHING,
-    needsRestart: ["delivery.window", "kafka.brokers"],
+    needsRestart: ["delivery.retryWindow", "kafka.brokers"],
   });
 });
 

@@ -321,7 +321,7 @@ test.each([
   ["an upper-case scheme", url("HTTPS://a.example.com/")],
   ["a public address", url("http://8.8.8.8/")],
   ["headers", endpoint('headers: { X-Team: "a b", Authorization: "Bearer x", Empty: "" }')],
-  ["equal delays", top("delivery: { delays: [10s, 10s] }")],
+  ["equal delays", top("delivery: { retryDelays: [10s, 10s] }")],
   [
     "a private address that is allowed",
     `${url("http://10.1.2.3/")}\ndelivery: { allowNetworks: [10.0.0.0/8] }`,

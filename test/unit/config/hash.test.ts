@@ -65,7 +65,7 @@ const OF_ONE_PROCESS: readonly (readonly [string, string])[] = [
   ["registry's token", 'registry: { url: "https://r:8081", token: t }'],
   [
     "ingest",
-    "ingest: { host: localhost, port: 81, connections: 9, bytesInHand: 1MiB, handover: 1s }",
+    "ingest: { host: localhost, port: 81, maxConnections: 9, maxInFlightBytes: 1MiB, handover: 1s }",
   ],
   ["admin", "admin: { reload: true }"],
   ["console", "console: { port: 9000, token: 0123456789abcdef }"],

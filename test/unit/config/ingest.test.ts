@@ -14,17 +14,17 @@ test("left out, it listens on port 8080 with the defaults", () => {
     tls: null,
     handoverMs: 5_000,
     corsOrigins: [],
-    bytesInHand: 64 * 1_024 * 1_024,
-    bytesWithoutKey: 8 * 1_024 * 1_024,
-    bodyBytesPerSecond: 1_024,
-    connections: 10_000,
-    connectionsPerAddress: 1_000,
+    maxInFlightBytes: 64 * 1_024 * 1_024,
+    maxUnauthenticatedBytes: 8 * 1_024 * 1_024,
+    minBodyBytesPerSecond: 1_024,
+    maxConnections: 10_000,
+    maxConnectionsPerAddress: 1_000,
   });
 });
 
 test("everything can be given, also by the environment", () => {
   const yaml = given(
-    '{ host: "::1", port: 0, handover: 0s, corsOrigins: ["https://a.example.com"], bytesInHand: 1MiB, bytesWithoutKey: 64KiB, bodyBytesPerSecond: 0B, connections: 9, connectionsPerAddress: 3 }',
+    '{ host: "::1", port: 0, handover: 0s, corsOrigins: ["https://a.example.com"], maxInFlightBytes: 1MiB, maxUnauthenticatedBytes: 64KiB, minBodyBytesPerSecond: 0B, maxConnections: 9, maxConnectionsPerAddress: 3 }',
   );
   expect(config(yaml).ingest).toEqual({
     host: "::1",
@@ -32,11 +32,11 @@ test("everything can be given, also by the environment", () => {
     tls: null,
     handoverMs: 0,
     corsOrigins: ["https://a.example.com"],
-    bytesInHand: 1_048_576,
-    bytesWithoutKey: 65_536,
-    bodyBytesPerSecond: 0,
-    connections: 9,
-    connectionsPerAddress: 3,
+    maxInFlightBytes: 1_048_576,
+    maxUnauthenticatedBytes: 65_536,
+    minBodyBytesPerSecond: 0,
+    maxConnections: 9,
+    maxConnectionsPerAddress: 3,
   });
   const env = { SWITCHYARD_INGEST_PORT: "81", SWITCHYARD_INGEST_CORS_ORIGINS: "*, http://b:3000" };
   expect(config(SMALL, env).ingest).toMatchObject({
@@ -48,9 +48,9 @@ test("everything can be given, also by the environment", () => {
 test.each([
   ["{ port: 70000 }", "ingest.port"],
   ["{ handover: 16s }", "ingest.handover"],
-  ["{ bytesInHand: 64 }", "ingest.bytesInHand"],
-  ["{ bytesInHand: 1KiB }", "ingest.bytesInHand"],
-  ["{ bytesInHand: 64MB }", "ingest.bytesInHand"],
+  ["{ maxInFlightBytes: 64 }", "ingest.maxInFlightBytes"],
+  ["{ maxInFlightBytes: 1KiB }", "ingest.maxInFlightBytes"],
+  ["{ maxInFlightBytes: 64MB }", "ingest.maxInFlightBytes"],
   ['{ corsOrigins: ["a.example.com"] }', "ingest.corsOrigins[0]"],
   ['{ corsOrigins: ["https://a.example.com/"] }', "ingest.corsOrigins[0]"],
   ['{ corsOrigins: ["ftp://a.example.com"] }', "ingest.corsOrigins[0]"],

@@ -98,8 +98,8 @@ const ROWS: readonly Row[] = [
   ],
   [
     "audience share",
-    top("audienceDefaults: { heldShare: 1.5 }"),
-    "audienceDefaults.heldShare",
+    top("audienceDefaults: { approvalShare: 1.5 }"),
+    "audienceDefaults.approvalShare",
     "1.5",
     "a number from 0 to 1",
   ],
@@ -145,8 +145,8 @@ const ROWS: readonly Row[] = [
   ["no unit", kafka("sessionTimeout: 10"), "kafka.sessionTimeout", "10", "with its unit"],
   [
     "damaged batches",
-    kafka("onDamaged: { calls: ignore }"),
-    "kafka.onDamaged.calls",
+    kafka("onCorruptBatch: { calls: ignore }"),
+    "kafka.onCorruptBatch.calls",
     '"ignore"',
     "stop or skip",
   ],
@@ -237,27 +237,45 @@ const ROWS: readonly Row[] = [
     "from 1ms to 5s",
   ],
   ["timeout 0", top("delivery: { timeout: 0s }"), "delivery.timeout", '"0s"', "from 1ms to 5s"],
-  ["window", top("delivery: { window: 5h }"), "delivery.window", '"5h"', "from 1ms to 4h"],
-  ["no delays", top("delivery: { delays: [] }"), "delivery.delays", "an empty list", "1 to 50"],
+  [
+    "window",
+    top("delivery: { retryWindow: 5h }"),
+    "delivery.retryWindow",
+    '"5h"',
+    "from 1ms to 4h",
+  ],
+  [
+    "no delays",
+    top("delivery: { retryDelays: [] }"),
+    "delivery.retryDelays",
+    "an empty list",
+    "1 to 50",
+  ],
   [
     "falling",
-    top("delivery: { delays: [10s, 5s] }"),
-    "delivery.delays[1]",
+    top("delivery: { retryDelays: [10s, 5s] }"),
+    "delivery.retryDelays[1]",
     '"5s" after "10s"',
     "shorter",
   ],
   [
     "falling unit",
-    top("delivery: { delays: [1m, 59s] }"),
-    "delivery.delays[1]",
+    top("delivery: { retryDelays: [1m, 59s] }"),
+    "delivery.retryDelays[1]",
     '"59s" after',
     "shorter",
   ],
-  ["a delay", top("delivery: { delays: [10s, ten] }"), "delivery.delays[1]", '"ten"', "a duration"],
+  [
+    "a delay",
+    top("delivery: { retryDelays: [10s, ten] }"),
+    "delivery.retryDelays[1]",
+    '"ten"',
+    "a duration",
+  ],
   [
     "delays a text",
-    top("delivery: { delays: 10s }"),
-    "delivery.delays",
+    top("delivery: { retryDelays: 10s }"),
+    "delivery.retryDelays",
     '"10s"',
     "a list of durations",
   ],
@@ -285,11 +303,11 @@ test("every problem is reported at once, each with a hint where one helps", () =
 kafka: { broker: [a], partitions: 0 }
 sources: [{ id: web, destinations: [crm] }]
 destinations: [{ id: hook, type: webhook, concurrency: 0, endpoints: [{ url: /x }] }]
-delivery: { delays: [2s, 1s], window: 9h }
+delivery: { retryDelays: [2s, 1s], retryWindow: 9h }
 `);
   expect(reported.map(({ path }) => pathText(path)).toSorted()).toEqual([
-    "delivery.delays[1]",
-    "delivery.window",
+    "delivery.retryDelays[1]",
+    "delivery.retryWindow",
     "destinations[0].concurrency",
     "destinations[0].endpoints[0].url",
     "kafka.broker",

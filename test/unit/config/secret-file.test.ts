@@ -102,7 +102,7 @@ test("the printed configuration has the references, and none of the content", ()
   const more = `
 sources:
   - { id: web, writeKeys: ["\${file:secrets/crm}", literal-hunter2], destinations: [hook] }
-delivery: { delays: ["\${file:secrets/delay}"] }
+delivery: { retryDelays: ["\${file:secrets/delay}"] }
 `;
   writeFileSync(join(SECRETS, "delay"), "10s");
   const printed = everything(load("${file:secrets/crm}", "Bearer ${file:secrets/crm}", more));

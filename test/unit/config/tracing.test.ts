@@ -15,8 +15,8 @@ test("a URL is enough", () => {
   expect(tracing(`{ url: "${URL}" }`)).toEqual({
     url: URL,
     headers: [],
-    sample: 0.01,
-    followCallers: false,
+    sampleRatio: 0.01,
+    parentBased: false,
     serviceName: "switchyard",
   });
 });
@@ -25,15 +25,15 @@ test.each([
   ["0.5%", 0.005],
   ["100%", 1],
   ["0%", 0],
-])("sample: %s", (given, share) => {
-  expect(tracing(`{ url: "${URL}", sample: ${given} }`)?.sample).toBe(share);
+])("sampleRatio: %s", (given, share) => {
+  expect(tracing(`{ url: "${URL}", sampleRatio: ${given} }`)?.sampleRatio).toBe(share);
 });
 
 test.each([
   ["{ url: nonsense }", "tracing.url"],
   ["{}", "tracing.url"],
-  [`{ url: "${URL}", sample: 2 }`, "tracing.sample"],
-  [`{ url: "${URL}", sample: "101%" }`, "tracing.sample"],
+  [`{ url: "${URL}", sampleRatio: 2 }`, "tracing.sampleRatio"],
+  [`{ url: "${URL}", sampleRatio: "101%" }`, "tracing.sampleRatio"],
   [`{ url: "${URL}", headers: { Host: x } }`, "tracing.headers.Host"],
 ])("%s is refused", (inside, path) => {
   const found = problems(`${SMALL}tracing: ${inside}\n`);

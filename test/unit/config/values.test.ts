@@ -13,6 +13,11 @@ import { config, parse, problems, SMALL } from "../../support/build/config-sourc
 const LIMIT = { callsPerSecond: null, correctClock: true };
 const WEB = { id: "web", writeKeys: ["k1"], destinations: ["hook"], ...LIMIT };
 
+const CONSOLE = {
+  ...{ host: "127.0.0.1", port: 9_465, token: null },
+  ...{ readOnly: true, showPayloads: false, adminAddresses: [] },
+};
+
 test("everything that is left out has its default", () => {
   const url = "https://a.example.com/";
   expect(config(SMALL)).toEqual({
@@ -20,7 +25,7 @@ test("everything that is left out has its default", () => {
       brokers: ["kafka-1:9092"],
       topicPrefix: "switchyard.",
       topics: {},
-      onDamaged: { calls: "stop", audienceSyncs: "stop", deletionRequests: "stop" },
+      onCorruptBatch: { calls: "stop", audienceSyncs: "stop", deletionRequests: "stop" },
       tls: null,
       sasl: null,
       partitions: 6,
@@ -31,13 +36,18 @@ test("everything that is left out has its default", () => {
       startTimeoutMs: 60_000,
     },
     registry: null,
-    attempts: { enabled: false, retentionMs: 3 * 86_400_000, responses: null },
+    attempts: { enabled: false, retentionMs: 3 * 86_400_000, responseBytes: null },
     operatorEvents: { enabled: false, webhook: null },
     tracing: null,
     sources: [WEB],
     defaultSource: null,
     audiences: [],
-    audienceDefaults: { source: null, integrations: null, heldShare: null, heldMinimum: null },
+    audienceDefaults: {
+      source: null,
+      integrations: null,
+      approvalShare: null,
+      approvalMinimum: null,
+    },
     audience: { stateDir: "./state" },
     ingest: {
       host: "::",
@@ -45,11 +55,11 @@ test("everything that is left out has its default", () => {
       tls: null,
       handoverMs: 5_000,
       corsOrigins: [],
-      bytesInHand: 64 * 1_024 * 1_024,
-      bytesWithoutKey: 8 * 1_024 * 1_024,
-      bodyBytesPerSecond: 1_024,
-      connections: 10_000,
-      connectionsPerAddress: 1_000,
+      maxInFlightBytes: 64 * 1_024 * 1_024,
+      maxUnauthenticatedBytes: 8 * 1_024 * 1_024,
+      minBodyBytesPerSecond: 1_024,
+      maxConnections: 10_000,
+      maxConnectionsPerAddress: 1_000,
     },
     destinations: [
       {
@@ -76,18 +86,13 @@ test("everything that is left out has its default", () => {
     ],
     delivery: {
       timeoutMs: 5_000,
-      windowMs: 14_400_000,
-      delaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000],
+      retryWindowMs: 14_400_000,
+      retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000],
       allowNetworks: [],
       ca: null,
     },
     admin: { host: "::", port: 9_464, reload: false },
-    console: {
-      ...{ host: "127.0.0.1", port: 9_465, token: null },
-      readOnly: true,
-      payloads: false,
-      processes: [],
-    },
+    console: CONSOLE,
     metrics: { destinations: "full" },
     log: { level: "info", attempts: 1 },
   });
@@ -188,7 +193,7 @@ test("the environment wins over the file", () => {
     SWITCHYARD_KAFKA_SASL_USERNAME: "u",
     SWITCHYARD_KAFKA_SASL_PASSWORD: "p",
     SWITCHYARD_KAFKA_TLS: "true",
-    SWITCHYARD_DELIVERY_DELAYS: "1s,2s",
+    SWITCHYARD_DELIVERY_RETRY_DELAYS: "1s,2s",
     SWITCHYARD_DELIVERY_ALLOW_NETWORKS: "127.0.0.0/8,::1/128",
     SWITCHYARD_ADMIN_PORT: "0",
     SWITCHYARD_LOG_LEVEL: "debug",
@@ -204,7 +209,7 @@ test("the environment wins over the file", () => {
     sasl: { mechanism: "plain", username: "u", password: "p" },
     tls: { ca: null, cert: null, key: null },
   });
-  expect(delivery.delaysMs).toEqual([1_000, 2_000]);
+  expect(delivery.retryDelaysMs).toEqual([1_000, 2_000]);
   expect(delivery.allowNetworks.map(({ text }) => text)).toEqual(["127.0.0.0/8", "::1/128"]);
   expect(log.level).toBe("debug");
   expect(admin).toEqual({ host: "::", port: 0, reload: false });
@@ -217,14 +222,14 @@ test("an override takes the place of a missing variable", () => {
 });
 
 test("an override takes the place of a list that lacks a variable", () => {
-  const yaml = `${SMALL}delivery: { delays: ["\${NOWHERE}"] }`;
-  const { delaysMs } = config(yaml, { SWITCHYARD_DELIVERY_DELAYS: "1s,2s" }).delivery;
-  expect(delaysMs).toEqual([1_000, 2_000]);
+  const yaml = `${SMALL}delivery: { retryDelays: ["\${NOWHERE}"] }`;
+  const { retryDelaysMs } = config(yaml, { SWITCHYARD_DELIVERY_RETRY_DELAYS: "1s,2s" }).delivery;
+  expect(retryDelaysMs).toEqual([1_000, 2_000]);
 });
 
 test.each([
   ["- kafka", { SWITCHYARD_KAFKA_BROKERS: "a:1" }, "(file)"],
-  [`${SMALL}delivery: [{ window: 1h }]`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
+  [`${SMALL}delivery: [{ retryWindow: 1h }]`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
   [`${SMALL}delivery: true`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
   ["kafka: { brokers: [a:1], tls: on }", { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" }, "kafka.tls"],
 ])("a variable takes no place inside what is no map: %s", (yaml, env, path) => {
@@ -250,8 +255,8 @@ test("a wrong variable is named, a secret one without its value", () => {
 
 // A variable holds a list as a text with commas; what is checked across settings sees into it.
 test.each([
-  ["delivery: { delays: '${LIST}' }", { LIST: "60s, 10s" }, "delivery.delays[1]"],
-  ["", { SWITCHYARD_DELIVERY_DELAYS: "60s,10s" }, "delivery.delays[1]"],
+  ["delivery: { retryDelays: '${LIST}' }", { LIST: "60s, 10s" }, "delivery.retryDelays[1]"],
+  ["", { SWITCHYARD_DELIVERY_RETRY_DELAYS: "60s,10s" }, "delivery.retryDelays[1]"],
   ["sources: [{ id: a, destinations: '${LIST}' }]", { LIST: "crm" }, "sources[0].destinations[0]"],
   [
     "sources: [{ id: a, writeKeys: '${LIST}' }, { id: b, writeKey: k }]",

@@ -53,7 +53,7 @@ test("those that expire by then are counted in all tiers, of the destinations th
     releasedThrough: (_id: string, tier: string) => (tier === "10m" ? 99 : 0),
   };
   const count = (of: typeof NOT_STEERED) => {
-    const windows = { tiers: TIERS, topics, groups, windowMs: WINDOW_MS, steering: of };
+    const windows = { tiers: TIERS, topics, groups, retryWindowMs: WINDOW_MS, steering: of };
     const deps = { kafka: world.cluster.connect(), clock: world.clock };
     const { signal } = new AbortController();
     return clockDriver(world.clock).during(

@@ -26,7 +26,7 @@ const DESTINATION = webhookDestination({ urls: URLS });
 const WRITE_ACCEPTED = acceptedWriter(DESTINATION);
 const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
-const POLICY = { delaysMs: [10_000, 30_000], windowMs: 3_600_000 };
+const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
 const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
 
 function answer(status: number, phases: Phases = REUSED): HttpResult {

@@ -14,7 +14,7 @@ async function worldOf(answer: (earlier: number) => Answer) {
   const world = new DeliverWorld({
     destinations: [webhookDestination({ urls: URLS })],
     answer: (_sent, earlier) => answer(earlier),
-    attempts: { responses: null },
+    attempts: { responseBytes: null },
   });
   const deliver = await world.startDeliver();
   await world.startDelay();

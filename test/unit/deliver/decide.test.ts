@@ -18,8 +18,8 @@ import { deliveryOf } from "../../support/build/webhook-destination.ts";
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
 const POLICY = {
-  delaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
-  windowMs: 4 * HOUR_MS,
+  retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
+  retryWindowMs: 4 * HOUR_MS,
 };
 const URLS = ["http://a.test/", "http://b.test/"];
 const [A, B] = URLS.map(endpointKey) as [
@@ -193,7 +193,7 @@ test.each([
 );
 
 test("a share waits for the shortest delay where all are longer than 2 minutes", () => {
-  const policy = { ...POLICY, delaysMs: [300_000, 600_000] };
+  const policy = { ...POLICY, retryDelaysMs: [300_000, 600_000] };
   expect(delayOfShare(policy, 3, NOW_MS, NOW_MS + HOUR_MS)).toBe(300_000);
 });
 
@@ -215,8 +215,8 @@ test.each([
   [10_000, 1_000],
   [60_000, 3_000],
   [4 * HOUR_MS, 20_000],
-])("of a window of %i ms, %i ms are kept free", (windowMs, expected) => {
-  expect(cutMarginMs({ ...POLICY, windowMs })).toBe(expected);
+])("of a window of %i ms, %i ms are kept free", (retryWindowMs, expected) => {
+  expect(cutMarginMs({ ...POLICY, retryWindowMs })).toBe(expected);
 });
 
 const HELD = { kind: "held" } as const;
@@ -277,7 +277,7 @@ test("a rejection now and the other one before make it rejected", () => {
 });
 
 test("when the next attempt would be past the window, it has expired", () => {
-  const firstAttemptAtMs = NOW_MS - POLICY.windowMs + 5_000;
+  const firstAttemptAtMs = NOW_MS - POLICY.retryWindowMs + 5_000;
   const { name, outputs } = decided([refused, refused], { firstAttemptAtMs });
   expect(name).toBe("expired");
   expect(outputs).toMatchObject([{ reason: "expired", delivery: { attempt: 1 } }]);
@@ -324,7 +324,7 @@ test("every: what was held is parked as long as the window is open", () => {
     { endpoint: A, result: refused },
     { endpoint: B, result: HELD },
   ];
-  const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.windowMs + 12_000 };
+  const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "park", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
     { kind: "park", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },

@@ -28,7 +28,7 @@ function worldOf(destination: WebhookDestination, answer: HttpResult) {
   const timers: { readonly atMs: number; readonly then: () => void }[] = [];
   let sent = 0;
   const answers: (() => void)[] = [];
-  const policy = { delaysMs: [10_000], windowMs: 14_400_000 };
+  const policy = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };
   const work = new DestinationWork(destination, policy, topicNames("sw."), {
     nowMs: () => time.nowMs,
     after: (ms, then) => timers.push({ atMs: time.nowMs + ms, then }),

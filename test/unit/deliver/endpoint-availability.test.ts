@@ -11,7 +11,11 @@ const KEY = endpointKey("http://a.test/");
 const WINDOW_MS = 14_400_000;
 
 function gates() {
-  const made = new EndpointGates([KEY], { concurrency: 4, windowMs: WINDOW_MS }, () => undefined);
+  const made = new EndpointGates(
+    [KEY],
+    { concurrency: 4, retryWindowMs: WINDOW_MS },
+    () => undefined,
+  );
   const asked = (retryAfter: string, atMs: number) => {
     const ticket = made.admit(KEY, atMs, "line") ?? -1;
     const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
@@ -40,7 +44,7 @@ const OTHER = endpointKey("http://b.test/");
 const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, durationMs: 1 } as const;
 
 function two() {
-  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
   return new EndpointGates<string>([KEY, OTHER], limits, () => undefined);
 }
 
@@ -111,7 +115,7 @@ function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void 
 }
 
 test("held by a breaker since it opened: a probe that is under way, or failed, ends nothing", () => {
-  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
   const made = new EndpointGates<string>([KEY], limits, () => undefined);
   expect(made.hold(NOW_MS)).toBeNull();
   open(made);
@@ -131,7 +135,7 @@ test("held by a breaker since it opened: a probe that is under way, or failed, e
 });
 
 test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
-  const limits = { concurrency: 4, windowMs: WINDOW_MS };
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
   const made = new EndpointGates<string>([KEY], limits, () => undefined);
   open(made);
   expect(made.hold(NOW_MS + 8_000)).toBeNull();
@@ -170,7 +174,7 @@ function telling() {
   const told: string[] = [];
   const made = new EndpointGates<string>(
     [KEY],
-    { concurrency: 4, windowMs: WINDOW_MS },
+    { concurrency: 4, retryWindowMs: WINDOW_MS },
     () => undefined,
     (_key, { news, forMs }) => told.push(forMs === 0 ? news : `${news} ${forMs}`),
   );

@@ -6,7 +6,7 @@ import { allRejected, expired, parked } from "../../../src/deliver/output.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
-const POLICY = { delaysMs: [10_000], windowMs: 14_400_000 };
+const POLICY = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };
 
 test.each([
   ["none", null, null],

@@ -12,8 +12,8 @@ import { deliveryOf, webhookDestination } from "../../support/build/webhook-dest
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
 const POLICY = {
-  delaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
-  windowMs: 4 * HOUR_MS,
+  retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
+  retryWindowMs: 4 * HOUR_MS,
 };
 const URLS = ["http://a.test/", "http://b.test/"];
 const [A, B] = URLS.map(endpointKey) as [
@@ -43,7 +43,7 @@ const ATTEMPTED = { attempt: 1, parked: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
 const leftOf = (leftMs: number) => ({
   attempt: 2,
   parked: 2,
-  firstAttemptAtMs: NOW_MS - POLICY.windowMs + leftMs,
+  firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + leftMs,
 });
 const open = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
   openUntilMs: (key) => (keys.includes(key) ? NOW_MS + 5_000 : 0),

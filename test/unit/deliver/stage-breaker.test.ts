@@ -9,9 +9,9 @@ import { earlyReleaseRecord } from "../../../src/domain/operator-actions.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { createPrng } from "../../support/clock/prng.ts";
 import {
-  DELAYS_MS,
   DeliverWorld,
   HOUR_MS,
+  RETRY_DELAYS_MS,
   topics,
   type WorldOptions,
 } from "../../support/worlds/deliver-world.ts";
@@ -112,7 +112,7 @@ test("what a person has retried goes at the pace of the ramp", async () => {
     world.append({ messageId: `m-${number}` as MessageId }, { key });
   }
   await world.clock.advance(3_000);
-  const [tier = 0] = DELAYS_MS;
+  const [tier = 0] = RETRY_DELAYS_MS;
   expect(world.cluster.records(topics.delays(tier)).length).toBe(100);
   const atMs = world.clock.nowMs();
   backAtMs = atMs;
@@ -229,7 +229,7 @@ test.each([
     append("v");
     await world.clock.advance(1_000);
     expect(world.http.underWay).toBe(1);
-    const parked = () => world.cluster.records(topics.delays(DELAYS_MS[0] ?? 0)).length;
+    const parked = () => world.cluster.records(topics.delays(RETRY_DELAYS_MS[0] ?? 0)).length;
     const before = { sent: world.http.sent.length, parked: parked() };
     const stopped = stage[Symbol.asyncDispose]();
     await world.clock.advance(5_000);

@@ -7,7 +7,12 @@ import type { WebhookDestination } from "../../../src/domain/destination.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
-import { DELAYS_MS, DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
+import {
+  DeliverWorld,
+  HOUR_MS,
+  RETRY_DELAYS_MS,
+  topics,
+} from "../../support/worlds/deliver-world.ts";
 import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
 
 const A = "https://a.example.com/hook";
@@ -55,7 +60,7 @@ function accepted(world: DeliverWorld): Set<unknown> {
 
 /** What deliver has put into delay topics, in any order. */
 function parkings(world: DeliverWorld) {
-  return DELAYS_MS.flatMap((delayMs) =>
+  return RETRY_DELAYS_MS.flatMap((delayMs) =>
     world.cluster.records(topics.delays(delayMs)).map(headerTexts),
   );
 }

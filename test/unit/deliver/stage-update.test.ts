@@ -8,7 +8,12 @@ import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import type { RunningStage } from "../../../src/stage/running-stage.ts";
 import { listsOf } from "../../support/build/lists.ts";
 import { endpointOf, webhookDestination } from "../../support/build/webhook-destination.ts";
-import { DELAYS_MS, DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
+import {
+  DeliverWorld,
+  HOUR_MS,
+  RETRY_DELAYS_MS,
+  topics,
+} from "../../support/worlds/deliver-world.ts";
 import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
 
 const A = "http://a.test/";
@@ -205,7 +210,7 @@ test("an open breaker stays open when something else changes, and not for anothe
   expect(sentToA()).toBe(before);
   await update(world, deliver, [crm({ urls: [B] })]);
   expect(deliver.troubles()).toEqual([]);
-  await world.settle(DELAYS_MS[0] ?? 0);
+  await world.settle(RETRY_DELAYS_MS[0] ?? 0);
   expect(world.deadLetters()).toEqual([]);
   const delivered = new Set(world.http.sent.filter(({ url }) => url === B).map(idOf));
   expect(delivered.size).toBe(200);

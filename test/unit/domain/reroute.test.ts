@@ -9,7 +9,7 @@ import { headerTexts } from "../../support/build/calls.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const topics = topicNames("sw.");
-const rules: AroundRules = { topics, delaysMs: [10_000, 30_000, 120_000], isMade: () => true };
+const rules: AroundRules = { topics, retryDelaysMs: [10_000, 30_000, 120_000], isMade: () => true };
 
 function record(topic: string, headers: Readonly<Record<string, string>> = {}): OutgoingRecord {
   return {

@@ -27,8 +27,8 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
     topics: names,
     destinations: ["crm" as DestinationId],
     webhooks: ["crm" as DestinationId],
-    delaysMs: [10_000],
-    windowMs: 14_400_000,
+    retryDelaysMs: [10_000],
+    retryWindowMs: 14_400_000,
     partitions: 6,
     replicationFactor: null,
     attemptsRetentionMs: 259_200_000,
@@ -89,7 +89,7 @@ test("the plan has each stage's topics with retention and record size", () => {
 test("equal delays share a topic, and names follow the configuration", () => {
   const plan = planWith({
     topics: topicNames("", { calls: "raw", audienceSyncs: "syncs", deletionRequests: "gdpr" }),
-    delaysMs: [1_000, 1_000, 90_000, 120_000, 3_600_000],
+    retryDelaysMs: [1_000, 1_000, 90_000, 120_000, 3_600_000],
   });
   expect(plan.map(({ name }) => name)).toEqual([
     "raw",
@@ -112,7 +112,7 @@ test("equal delays share a topic, and names follow the configuration", () => {
 });
 
 test("delay topics are kept for twice the window where that is longer than 8 hours", () => {
-  const kept = (windowMs: number) => planWith({ windowMs })[5]?.config["retention.ms"];
+  const kept = (retryWindowMs: number) => planWith({ retryWindowMs })[5]?.config["retention.ms"];
   expect(kept(1_000)).toBe("28800000");
   expect(kept(14_400_000)).toBe("28800000");
   expect(kept(14_400_001)).toBe("28800002");

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { both, bytesInHand, callRate } from "../../../src/ingest/limits.ts";
+import { both, callRate, maxInFlightBytes } from "../../../src/ingest/limits.ts";
 import {
   ANSWERS,
   bodyOf,
@@ -14,7 +14,7 @@ import {
 } from "../../../src/ingest/responses.ts";
 
 test("bytes are let in up to the limit, over all requests", () => {
-  const bytes = bytesInHand(100);
+  const bytes = maxInFlightBytes(100);
   const [first, second] = [bytes.open(), bytes.open()];
   expect(first.grow(60)).toBe(true);
   expect(second.grow(41)).toBe(false);
@@ -29,7 +29,7 @@ test("bytes are let in up to the limit, over all requests", () => {
 });
 
 test("a request alone is let in whatever its size, and nothing beside it", () => {
-  const bytes = bytesInHand(100);
+  const bytes = maxInFlightBytes(100);
   const [first, second] = [bytes.open(), bytes.open()];
   expect(first.grow(1_000)).toBe(true);
   expect(first.grow(1_000)).toBe(true);
@@ -42,7 +42,7 @@ test("what is given back is never more than what was taken", () => {
   const steps = fc.array(fc.tuple(fc.nat(2), fc.constantFrom("grow", "shrink"), fc.nat(200)));
   fc.assert(
     fc.property(steps, (all) => {
-      const bytes = bytesInHand(300);
+      const bytes = maxInFlightBytes(300);
       const holds = [bytes.open(), bytes.open(), bytes.open()];
       for (const [at, step, count] of all) holds[at]?.[step as "grow" | "shrink"](count);
       expect(bytes.total()).toBeGreaterThanOrEqual(0);
@@ -53,7 +53,7 @@ test("what is given back is never more than what was taken", () => {
 });
 
 test("of two limits both have room, or nothing is taken of either", () => {
-  const [all, few] = [bytesInHand(100), bytesInHand(20)];
+  const [all, few] = [maxInFlightBytes(100), maxInFlightBytes(20)];
   const [others, neighbour] = [all.open(), few.open()];
   others.grow(10);
   neighbour.grow(10);

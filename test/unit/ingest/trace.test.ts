@@ -14,7 +14,7 @@ const request = (traceparent?: string) => ({
 const NOT_KEPT = traceParent(aTrace({ isSampled: false }));
 
 test.each([
-  // traceparent, followCallers, sampling says; kept
+  // traceparent, parentBased, sampling says; kept
   ["no traceparent, sampled", undefined, false, true, true],
   ["no traceparent, not sampled", undefined, true, false, false],
   ["callers are not followed, sampled", NOT_KEPT, false, true, true],
@@ -22,9 +22,9 @@ test.each([
   ["callers are followed, kept", traceParent(CALLER), true, false, true],
   ["callers are followed, not kept", NOT_KEPT, true, true, false],
   ["callers are followed, and it is no trace", "nonsense", true, true, true],
-])("%s", (_name, given, followCallers, isSampled, isKept) => {
+])("%s", (_name, given, parentBased, isSampled, isKept) => {
   const tracing = recordedSpans(isSampled);
-  const { headers } = traceRequest({ tracing, followCallers }, request(given), 1);
+  const { headers } = traceRequest({ tracing, parentBased }, request(given), 1);
   expect(tracing.spans).toHaveLength(isKept ? 1 : 0);
   expect(traceOf({ headers })?.isSampled).toBe(isKept);
   if (given === undefined || given === "nonsense") return;
@@ -38,7 +38,7 @@ test.each([
   ["nobody is there any more", null, undefined, "gone"],
 ])("its span ends with the answer: %s", (_name, answer, status, error) => {
   const tracing = recordedSpans();
-  traceRequest({ tracing, followCallers: false }, request(), 5).end(answer, 9);
+  traceRequest({ tracing, parentBased: false }, request(), 5).end(answer, 9);
   expect(tracing.spans[0]).toMatchObject({
     name: "POST /v1/batch",
     kind: "server",

@@ -2,7 +2,7 @@
 
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { bytesInHand } from "../../../src/ingest/limits.ts";
+import { maxInFlightBytes } from "../../../src/ingest/limits.ts";
 import { inTurn } from "../../../src/ingest/serial-bodies.ts";
 import { ONE_GO_BYTES, unpack } from "../../../src/ingest/unpack.ts";
 
@@ -20,7 +20,7 @@ function texts(bytes: number): string {
 }
 
 async function unpacked(packed: Buffer, maxBytes = BODY_MAX_BYTES, room = BODY_MAX_BYTES * 3) {
-  const inHand = bytesInHand(room);
+  const inHand = maxInFlightBytes(room);
   const [hold, looks] = [inHand.open(), [] as number[]];
   hold.grow(packed.length);
   const look = (beginning: Buffer) => {
@@ -70,7 +70,7 @@ test("a body over the limit of bodies is refused, however badly it packs", async
 test("without room it is refused, in one go and in pieces", async () => {
   for (const bytes of [50_000, 500_000]) {
     const packed = gzipSync(texts(bytes));
-    const other = bytesInHand(packed.length + 10);
+    const other = maxInFlightBytes(packed.length + 10);
     other.open().grow(1);
     const hold = other.open();
     hold.grow(packed.length);
@@ -82,7 +82,7 @@ test("without room it is refused, in one go and in pieces", async () => {
 test("the beginning of a large body is looked at, and may end it", async () => {
   const { looks } = await unpacked(gzipSync(texts(400_000)));
   expect(looks.at(-1)).toBe(65_536);
-  const hold = bytesInHand(BODY_MAX_BYTES).open();
+  const hold = maxInFlightBytes(BODY_MAX_BYTES).open();
   const look = () => ({ kind: "refused", code: "body-too-large", detail: "seen" }) as const;
   const unpacking = { maxBytes: BODY_MAX_BYTES, hold, look, inTurn: inTurn() };
   expect(await unpack(gzipSync(texts(400_000)), unpacking)).toMatchObject({ detail: "seen" });

@@ -60,7 +60,7 @@ class World {
       destinations: () => sees.destinations,
       audiences: () => sees.audiences,
       windows: {
-        windowMs: WINDOW_MS,
+        retryWindowMs: WINDOW_MS,
         firstAttempts: () => sees.firstAttempts,
         count: async (destinations, beforeMs) => {
           expect(beforeMs).toBeGreaterThan(this.clock.nowMs());

@@ -59,7 +59,7 @@ test("each example of a configuration can be used", () => {
 test.each([
   ["destinations: [{ id: crm-hook, type: webhok }]"],
   ["delivery: { timout: 5s }"],
-  ["kafka: { onDamaged: { calls: pass } }"],
+  ["kafka: { onCorruptBatch: { calls: pass } }"],
 ])("in %j a problem is found", (yaml) => {
   expect(problemsOf(yaml)).toHaveLength(1);
 });

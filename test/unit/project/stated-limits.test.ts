@@ -30,14 +30,15 @@ const client = readOptions("k", {}, { endpoint: undefined, debug: undefined });
 const KIB = 1_024;
 const count = (value: number) => value.toLocaleString("en-US");
 const wait = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`);
-const waits = delivery.delaysMs.map(wait);
+const waits = delivery.retryDelaysMs.map(wait);
 
 /** With the delays of the default settings, and endpoints that fail at once. */
 const lastAttempt = (() => {
   let [number, afterMs] = [1, 0];
   for (;;) {
-    const delayMs = delivery.delaysMs[Math.min(number, delivery.delaysMs.length) - 1] ?? 0;
-    if (afterMs + delayMs > delivery.windowMs) break;
+    const delayMs =
+      delivery.retryDelaysMs[Math.min(number, delivery.retryDelaysMs.length) - 1] ?? 0;
+    if (afterMs + delayMs > delivery.retryWindowMs) break;
     afterMs += delayMs;
     number += 1;
   }
@@ -50,7 +51,7 @@ test.each([
   ["webhooks.md", `are ${waits.slice(0, -1).join(", ")}, then ${waits.at(-1)} each.`],
   [
     "webhooks.md",
-    `within ${["zero", "one", "two", "three", "four"][delivery.windowMs / 3_600_000]} hours`,
+    `within ${["zero", "one", "two", "three", "four"][delivery.retryWindowMs / 3_600_000]} hours`,
   ],
   [
     "webhooks.md",
@@ -87,7 +88,7 @@ test.each([
 });
 
 test("the window is the four hours that pages speak of", () => {
-  expect(delivery.windowMs).toBe(4 * 3_600_000);
+  expect(delivery.retryWindowMs).toBe(4 * 3_600_000);
 });
 
 test.each(["first", "unchanged", "1 % in, 1 % out"])(

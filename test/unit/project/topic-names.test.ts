@@ -95,7 +95,7 @@ test.each([
 
 test.each([
   "`calls`, `dead-letters`, `deliveries.crm-hook`, `delays.10s`, `switchyard.deliver.<destination>`",
-  "`delivery.window`, `delivery`, `audience`, `delay`, `switchyard.yaml`, `delivery.attempted`",
+  "`delivery.retryWindow`, `delivery`, `audience`, `delay`, `switchyard.yaml`, `delivery.attempted`",
   "[calls] ──▶ [deliveries.<destination>], [delivery](delivery.md)",
 ])("%s has no wrong name", (text) => {
   expect(wrongNames(text)).toEqual([]);

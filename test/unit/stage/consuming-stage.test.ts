@@ -1,7 +1,7 @@
 // A damaged batch halts the stage that reads it, loudly; anything else ends the program.
 
 import { expect, test } from "vitest";
-import { DamagedBatchError, type OnDamaged } from "../../../src/domain/corrupt-batch.ts";
+import { DamagedBatchError, type OnCorruptBatch } from "../../../src/domain/corrupt-batch.ts";
 import type {
   ConsumeOptions,
   Consumer,
@@ -13,7 +13,7 @@ import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
-function world(onDamaged?: OnDamaged) {
+function world(onCorruptBatch?: OnCorruptBatch) {
   const started: ConsumeOptions[] = [];
   const reading: PartitionProgress[] = [];
   const consume = (options: ConsumeOptions): Consumer => {
@@ -47,7 +47,7 @@ function world(onDamaged?: OnDamaged) {
     {
       name: "route",
       deadLetterTopic: "dead-letters",
-      onDamaged,
+      onCorruptBatch,
       consume: () => [
         {
           groupId: "g",
@@ -123,8 +123,8 @@ test("told to skip, it passes a damaged batch, and says which", async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test.each([undefined, "stop" as const])("told %s, it passes none", async (onDamaged) => {
-  const { stage, started } = world(onDamaged);
+test.each([undefined, "stop" as const])("told %s, it passes none", async (onCorruptBatch) => {
+  const { stage, started } = world(onCorruptBatch);
   expect(started[0]).not.toHaveProperty("onSkipped");
   await stage[Symbol.asyncDispose]();
 });

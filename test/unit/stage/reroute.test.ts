@@ -13,7 +13,7 @@ import { stageProcess } from "../../support/worlds/stage-process.ts";
 
 const GONE = "gone" as DestinationId;
 const HERE = "d0" as DestinationId;
-const DELAYS_MS = [10_000, 30_000];
+const RETRY_DELAYS_MS = [10_000, 30_000];
 const topics = topicNames("sw.");
 
 /** @param isMade whether the topic is made again when it is missing; nobody makes it in time. */
@@ -24,7 +24,7 @@ async function routing(isMade: boolean) {
   const producer = kafka.producer();
   const { clock, log } = deps;
   const keeper = topicKeeper({ admin: kafka.admin, clock, log }, [] satisfies TopicSpec[]);
-  const rules = { topics, delaysMs: DELAYS_MS, isMade: () => isMade };
+  const rules = { topics, retryDelaysMs: RETRY_DELAYS_MS, isMade: () => isMade };
   const around = goingAround({ producer, metrics, clock }, rules);
   const stage = await startRoute(
     { ...deps, producer, around, keeper },

@@ -42,7 +42,7 @@ function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): vo
   for (const nowMs of [0, 5_000]) {
     for (const { tier, consumer } of tiers) counts.look(tier, consumer.progress(), nowMs);
   }
-  reportWaiting(metrics, CLOCK, { labels, counts, tiers, windowMs: 14_400_000, shownMax });
+  reportWaiting(metrics, CLOCK, { labels, counts, tiers, retryWindowMs: 14_400_000, shownMax });
 }
 
 /** As deliver and route bind them for each destination that has been attempted. */

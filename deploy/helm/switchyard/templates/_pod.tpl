@@ -157,7 +157,7 @@ securityContext:
 - { name: SWITCHYARD_CONSOLE_HOST, value: "::" }
 - { name: SWITCHYARD_CONSOLE_PORT, value: {{ .Values.containerPorts.console | quote }} }
 {{- if not (get (default (dict) .Values.config.console) "processes") }}
-- { name: SWITCHYARD_CONSOLE_PROCESSES, value: "{{ include "switchyard.fullname" . }}-admin.{{ .Release.Namespace }}:{{ .Values.containerPorts.admin }}" }
+- { name: SWITCHYARD_CONSOLE_ADMIN_ADDRESSES, value: "{{ include "switchyard.fullname" . }}-admin.{{ .Release.Namespace }}:{{ .Values.containerPorts.admin }}" }
 {{- end }}
 {{- end -}}
 

@@ -50,7 +50,7 @@ test("the same configuration: nothing changes, status 0", async () => {
 const CHANGED = IN_PLACE.replace("hunter2-path", "hunter2-other")
   .replace("${file:crm}", "${file:crm}-hunter2")
   .replace("destinations: [crm]", "destinations: [crm, new]")
-  .concat("  - { id: new, type: topic, name: New }\ndelivery: { window: 1h }\n");
+  .concat("  - { id: new, type: topic, name: New }\ndelivery: { retryWindow: 1h }\n");
 
 test("changes are named by entry and path, with those that need a restart; status 1", async () => {
   const said = await diff(CHANGED);
@@ -62,7 +62,7 @@ test("changes are named by entry and path, with those that need a restart; statu
     "sources",
     "  ~ web: destinations",
     "needs a restart",
-    "  ~ delivery.window",
+    "  ~ delivery.retryWindow",
     "",
     "3 changes at once, 1 after a restart.",
   ]);
@@ -80,7 +80,7 @@ test("--json has the changes and both hashes", async () => {
   expect(JSON.parse(out)).toMatchObject({
     changes: {
       destinations: { added: ["new"], removed: [] },
-      needsRestart: ["delivery.window"],
+      needsRestart: ["delivery.retryWindow"],
     },
     processes: [],
   });
@@ -109,7 +109,7 @@ test("the page on operations shows what is printed", () => {
         sources: { ...none, changed: [{ id: "web", settings: ["destinations"] }] },
         audiences: none,
         atOnce: [],
-        needsRestart: ["delivery.window"],
+        needsRestart: ["delivery.retryWindow"],
       },
       hashes: { inPlace: "4f1c0b7a92de", given: "90ab3e11c2d4" },
       processes: [{ admin: "host-1:9464", runs: "in place", hash: "4f1c0b7a92de", error: null }],

@@ -24,7 +24,7 @@ destinations:
   - { id: held, type: webhook, paused: true, endpoints: [{ url: "https://a.example.com/" }] }
   - { id: off, type: webhook, enabled: false, endpoints: [{ url: "https://a.example.com/" }] }
   - { id: lake, type: topic, name: Lake }
-delivery: { delays: [10s] }
+delivery: { retryDelays: [10s] }
 `);
 const topics = topicNames("sw.");
 const NOW = "2026-03-01T09:00:00.000Z";

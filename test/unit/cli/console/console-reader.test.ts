@@ -40,7 +40,7 @@ destinations:
   - { id: still, type: webhook, paused: true, endpoints: [{ url: "https://b.example.com/" }] }
   - { id: sheet, type: topic, name: Sheet }
 attempts: { enabled: true }
-console: { payloads: ${payloads} }
+console: { showPayloads: ${payloads} }
 `;
 }
 

@@ -26,7 +26,7 @@ sources: [{ id: web, writeKey: k, destinations: [hook, other] }]
 destinations:
   - { id: hook, type: webhook, ${more} endpoints: [{ url: "https://a.example.com/" }] }
   - { id: other, type: webhook, endpoints: [{ url: "https://b.example.com/" }] }
-delivery: { delays: [10s] }
+delivery: { retryDelays: [10s] }
 `);
   const topics = configuredTopics(read);
   const tier = topics.delays(10_000);

@@ -11,7 +11,7 @@ import type { OutgoingRecord } from "../../../../src/domain/record.ts";
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;
-const POLICY = { delaysMs: [10_000, 30_000], windowMs: 14_400_000 };
+const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 14_400_000 };
 const VALUE = '{"type":"track","userId":"u1","event":"e"}';
 
 function copyOf(value: string, headers = deliveryHeaders(deliveryOf())): OutgoingRecord {

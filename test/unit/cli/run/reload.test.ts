@@ -164,20 +164,20 @@ test("an invalid one changes nothing, and is told with all problems until one ca
 
 test("settings that need a restart are told once, and the rest is applied", async () => {
   const { reloader, state, taken, lines, metrics, sample } = world(yaml(["a"]));
-  state.file = loaded(yaml(["a"], "delivery: { window: 1h }\n"));
+  state.file = loaded(yaml(["a"], "delivery: { retryWindow: 1h }\n"));
   expect(await reloader.reload("file")).toMatchObject({
     outcome: "unchanged",
-    needsRestart: ["delivery.window"],
+    needsRestart: ["delivery.retryWindow"],
   });
-  const mixed = loaded(yaml(["b"], "delivery: { window: 1h }\n"));
+  const mixed = loaded(yaml(["b"], "delivery: { retryWindow: 1h }\n"));
   state.file = mixed;
   expect(await reloader.reload("file")).toMatchObject({ outcome: "applied" });
   expect(taken).toEqual([["b"]]);
   expect(lines.filter(({ msg }) => msg === "config.needs-restart")).toMatchObject([
-    { level: "warn", settings: ["delivery.window"] },
+    { level: "warn", settings: ["delivery.retryWindow"] },
   ]);
   expect(reloader.troubles()).toEqual([
-    "these settings of the file count after a restart: delivery.window",
+    "these settings of the file count after a restart: delivery.retryWindow",
   ]);
   expect(await sample("switchyard_config_settings_pending_restart")).toBe("1");
   // It runs what no file says.

@@ -23,7 +23,7 @@ sources:
   - { id: web, writeKey: k1, destinations: [hook] }
 destinations:
   - { id: hook, type: webhook, enabled: ${isEnabled}, endpoints: [{ url: "https://a.example.com/" }] }
-delivery: { delays: [10s, 5m] }
+delivery: { retryDelays: [10s, 5m] }
 `;
 }
 

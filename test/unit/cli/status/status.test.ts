@@ -25,7 +25,7 @@ destinations:
   - { id: crm, type: webhook, name: A, endpoints: [{ url: "https://a.example.com/" }] }
   - { id: late, type: webhook, name: B, enabled: false, endpoints: [{ url: "https://b.example.com/" }] }
   - { id: warehouse, type: topic, name: C }
-delivery: { delays: [10s, 30s, 30s] }
+delivery: { retryDelays: [10s, 30s, 30s] }
 `);
 const never = new AbortController().signal;
 const nothing = { key: null, headers: [] };

@@ -10,7 +10,7 @@ import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 const CONFIG = config(`
 kafka: { brokers: [a:1], topicPrefix: t., partitions: 3 }
 destinations: [{ id: crm, type: topic, name: Crm }]
-delivery: { delays: [10s] }
+delivery: { retryDelays: [10s] }
 `);
 
 interface Cluster extends Admin {
